@@ -1,0 +1,11 @@
+# All third-party lookup is here, by pkg-config: nats.c's CMake configuration is broken in Debian,
+# and jansson and libmicrohttpd have none.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd>=0.9.75)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.14)
+pkg_check_modules(NATS REQUIRED IMPORTED_TARGET libnats)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+if(PARLEY_TESTS)
+  pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+endif()

@@ -1,0 +1,22 @@
+# parley_test(name LIBRARIES …): a cmocka program tests/unit/name.c, run by ctest as "unit/name".
+function(parley_test name)
+  cmake_parse_arguments(ARG "" "" "LIBRARIES;SOURCES" ${ARGN})
+  add_executable(${name} ${name}.c ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE parley_flags PkgConfig::CMOCKA ${ARG_LIBRARIES})
+  target_compile_definitions(${name} PRIVATE PARLEY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME unit/${name} COMMAND ${name})
+  set_tests_properties(unit/${name} PROPERTIES LABELS unit TIMEOUT 120)
+endfunction()
+
+# What the sanitizers are to do, for whoever calls ctest, by a preset or by hand, and for every
+# program that a test starts: ctest reads this file first, and its environment is the tests'.
+if(PARLEY_SANITIZE)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/SanitizerOptions.cmake @ONLY CONTENT [[
+set(ENV{ASAN_OPTIONS} "detect_stack_use_after_return=1:strict_string_checks=1:$ENV{ASAN_OPTIONS}")
+set(ENV{UBSAN_OPTIONS} "print_stacktrace=1:$ENV{UBSAN_OPTIONS}")
+set(ENV{TSAN_OPTIONS}
+  "suppressions=@PROJECT_SOURCE_DIR@/tests/tsan.supp:halt_on_error=1:$ENV{TSAN_OPTIONS}")
+]])
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY
+    TEST_INCLUDE_FILES ${PROJECT_BINARY_DIR}/SanitizerOptions.cmake)
+endif()

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A growing run of bytes, to write text into. Failure is sticky: append as often as you like and
+ * ask once, at the end, whether everything found room. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+struct parley_buffer {
+    char *data;
+    size_t length;
+    size_t capacity;
+    bool has_failed; /* an append found no memory; what was appended since is lost */
+};
+
+void parley_buffer_init(struct parley_buffer *buffer);
+void parley_buffer_finish(struct parley_buffer *buffer);
+
+/* Empties it and clears the failure; the memory stays for the next use. */
+void parley_buffer_clear(struct parley_buffer *buffer);
+
+/* Makes room for `more` bytes behind the present end.  Returns: whether there is room. */
+bool parley_buffer_reserve(struct parley_buffer *buffer, size_t more);
+
+void parley_buffer_append(struct parley_buffer *buffer, struct parley_bytes bytes);
+void parley_buffer_text(struct parley_buffer *buffer, const char *text);
+void parley_buffer_char(struct parley_buffer *buffer, char c);
+void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* `bytes` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+void parley_buffer_json(struct parley_buffer *buffer, struct parley_bytes bytes);
+
+static inline struct parley_bytes parley_buffer_bytes(const struct parley_buffer *buffer) {
+    return (struct parley_bytes){buffer->data, buffer->length};
+}
+
+/* Returns: PARLEY_E_MEMORY if any append failed since init or clear. */
+static inline enum parley_status parley_buffer_status(const struct parley_buffer *buffer) {
+    return buffer->has_failed ? PARLEY_E_MEMORY : PARLEY_OK;
+}

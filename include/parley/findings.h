@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a message's sender did wrong, or might want to know: the violations of api.md.
+ * A message's findings live in its arena. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <parley/bytes.h>
+
+struct parley_rule;
+struct parley_buffer;
+
+/* A place in what was sent, for its author: both count from 1, columns in code points. */
+struct parley_position {
+    size_t line; /* 0: not known */
+    size_t column;
+};
+
+struct parley_finding {
+    const struct parley_rule *rule; /* borrowed, lives as long as the program */
+    const char *path;               /* JSON Pointer */
+    const char *message;            /* what is wrong with this value */
+    const char *hint;               /* what would make it right */
+    struct parley_position at;
+
+    /* Private to the engine: where in the text, the rule's order in the table, that of discovery,
+     * and the message types for which it counts. */
+    size_t offset;
+    unsigned order, discovered;
+    uint32_t for_types;
+};
+
+/* More findings than this in one message are counted, not kept: the answer to a hostile body
+ * must not be a hundred times its size. */
+#define PARLEY_FINDINGS_MAX 1000
+
+struct parley_findings {
+    struct parley_finding *items;
+    size_t count;
+    size_t capacity;
+    size_t omitted_count; /* beyond PARLEY_FINDINGS_MAX */
+    unsigned discovered_count;
+    bool has_error;               /* at least one of severity error: the message is invalid */
+    uint32_t omitted_error_types; /* private: the types for which an error was omitted */
+};
+
+/* Appends a JSON array of the violations, in the order of the rule table (api.md, Sending). */
+void parley_findings_write(const struct parley_findings *findings, struct parley_buffer *out);

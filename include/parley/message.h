@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* One message on its way through: what was sent, what was read, what was found. A message object
+ * is used again and again by one thread; reset keeps its memory. */
+
+#include <parley/arena.h>
+#include <parley/findings.h>
+#include <parley/protocol.h>
+
+/* What a request asks of the library. Time and identity come from outside: plugins are pure. */
+struct parley_options {
+    bool strict;              /* VLP: earned confidence on every type */
+    bool stamp;               /* fill absent id, protocol, version and timestamp */
+    const char *from;         /* supervisor: the sending side, or NULL */
+    const char *domain;       /* Round Table: the domain of a reply, or NULL */
+    const char *now;          /* for stamp: RFC 3339 in UTC */
+    const char *fresh_id;     /* for stamp: a new UUID */
+    size_t message_bytes_max; /* GW-002; 0: the protocol's default */
+};
+
+enum parley_option_result {
+    PARLEY_OPTION_SET,
+    PARLEY_OPTION_UNKNOWN, /* no protocol has an option of that name */
+    PARLEY_OPTION_INVALID, /* it cannot have that value */
+};
+
+/* Sets an option by the name that it has in a query or on the command line.
+ * Owns: the option borrows `value`.  `out_wants`: what it may be, for an error text. */
+enum parley_option_result parley_options_set(struct parley_options *options, const char *name,
+                                             const char *value, const char **out_wants);
+
+struct parley_message {
+    const struct parley_schema *schema;
+    const struct parley_protocol *protocol;
+    struct parley_arena arena;
+    struct parley_options options;
+
+    struct parley_bytes sent;      /* borrowed: as it lay in the body */
+    struct parley_bytes text;      /* what is read: sent, or a stamped copy in the arena */
+    size_t stamp_offset;           /* where stamp inserted into sent … */
+    size_t stamp_length;           /* … and how much */
+    struct parley_position origin; /* of sent's first byte in the body */
+
+    void *tree;                                    /* the decoder's own … */
+    void (*release_tree)(void *tree);              /* … and how reset and finish give it back */
+    bool is_decoded;                               /* no GW rule stopped it */
+    struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
+    unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
+    struct parley_findings findings;
+};
+
+/* Owns: schema is borrowed, and must outlive the message. */
+void parley_message_init(struct parley_message *message, const struct parley_schema *schema);
+void parley_message_reset(struct parley_message *message);
+void parley_message_finish(struct parley_message *message);
+
+/* Decodes (and stamps, if asked) and validates `sent`. Afterwards findings hold all there is to
+ * say, and the message is valid unless findings.has_error.
+ * Owns: sent and the texts of options are borrowed until the next reset.
+ * Returns: PARLEY_OK also for an invalid message; otherwise no verdict could be reached. */
+enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
+                                        const struct parley_codec *codec,
+                                        const struct parley_options *options,
+                                        struct parley_position origin) PARLEY_MUST_CHECK;
+
+/* A verdict that is known without reading, of a message that a splitter could not hand out whole:
+ * it was over the limit (GW-002) …
+ * Both reset the message first.  Owns: text is borrowed until the next reset. */
+enum parley_status parley_message_refuse_size(struct parley_message *message, size_t limit,
+                                              struct parley_position at) PARLEY_MUST_CHECK;
+/* … or the array around it is no JSON (GW-001). */
+enum parley_status parley_message_refuse_fault(struct parley_message *message, const char *text,
+                                               struct parley_position at) PARLEY_MUST_CHECK;
+
+static inline bool parley_message_is_valid(const struct parley_message *message) {
+    return !message->findings.has_error;
+}
+
+/* Appends the members of a /validate answer without its braces: "valid":…,"protocol":…, …,
+ * "violations":[…].
+ * Source: api.md, One message. */
+enum parley_status parley_message_write_verdict(struct parley_message *message,
+                                                struct parley_buffer *out) PARLEY_MUST_CHECK;

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The plugin table: what a protocol is to the rest of parley. A plugin is pure: bytes in, a
+ * message or findings out. It does no input or output, reads no clock, and knows neither HTTP
+ * nor NATS. To add a protocol, add its folder and its line in protocols/registry.c. */
+
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/rule.h>
+#include <parley/status.h>
+
+struct parley_message;
+struct parley_options;
+struct parley_schema;
+
+/* How messages lie in a body. */
+enum parley_framing {
+    PARLEY_FRAMING_JSON,  /* one value, or an array of them */
+    PARLEY_FRAMING_LINES, /* one JSON value a line */
+    PARLEY_FRAMING_WHOLE, /* the body is the message */
+};
+
+/* An encoding that a protocol reads. */
+struct parley_codec {
+    const char *name;               /* "json" */
+    const char *const *media_types; /* NULL-terminated, lower case, the preferred one first */
+    const char *const *extensions;  /* of files, without the dot; NULL-terminated */
+    enum parley_framing framing;
+};
+
+extern const struct parley_codec parley_codec_json;   /* application/json */
+extern const struct parley_codec parley_codec_ndjson; /* application/x-ndjson and its aliases */
+
+/* What makes a repeated publication the same message (api.md, Nats-Msg-Id). */
+enum parley_dedupe {
+    PARLEY_DEDUPE_NONE,
+    PARLEY_DEDUPE_PAYLOAD, /* a digest of the payload */
+    PARLEY_DEDUPE_ID,      /* the message's own id, in lower case */
+};
+
+/* Where a valid message goes and what an envelope says of it.  Owns: all text is borrowed from
+ * the message or static; data is NULL where the message bears no such thing. */
+struct parley_route {
+    struct parley_bytes
+        subject; /* NATS subject, checked and percent-encoded, e.g. vlp.safe.claim */
+    struct parley_bytes id;
+    struct parley_bytes type; /* qualified: vlp.claim */
+    struct parley_bytes lane;
+    struct parley_bytes source; /* URI reference: /vlp/The%20Observer */
+    struct parley_bytes time;   /* RFC 3339 */
+    struct parley_bytes sender; /* for the stream's filters, not encoded */
+    const struct parley_bytes *receivers;
+    size_t receiver_count;
+    struct parley_bytes thread;
+    enum parley_dedupe dedupe;
+};
+
+/* A member that `stamp` fills when it is absent (api.md, Sending). */
+struct parley_stamp {
+    const char *member; /* top-level key */
+    enum { PARLEY_STAMP_ID, PARLEY_STAMP_TEXT, PARLEY_STAMP_TIME } with;
+    const char *text; /* PARLEY_STAMP_TEXT */
+};
+
+#define PARLEY_FIELDS_MAX 48
+
+struct parley_protocol {
+    const char *name; /* URL segment; [a-z0-9-]+, unique */
+    const char *title;
+    const char *spec_version; /* what we claim to implement, e.g. "VLP/1.1" */
+    const char *stream;       /* JetStream stream: VLP */
+    const char *subjects;     /* what that stream holds: vlp.> */
+    size_t message_bytes_max; /* default of GW-002 */
+
+    const char *const *types;  /* NULL-terminated; at most 31; their index is the type's number */
+    const char *const *lanes;  /* NULL-terminated; NULL: none */
+    const char *const *fields; /* NULL-terminated JSON Pointers, the facts of its rules */
+    unsigned type_field;       /* index into fields of the member that bears the type */
+
+    const struct parley_rule *rules;
+    size_t rule_count;
+    const struct parley_codec *const *codecs; /* NULL-terminated */
+    const struct parley_stamp *stamps;        /* NULL member ends it; NULL: `stamp` fills nothing */
+
+    /* All mandatory. Each has two answers: the status says whether it could run, the message's
+     * findings say whether the sender kept the rules.
+     * Threads: any, one message at a time on each. */
+
+    /* Reads message->text (parley_message_check has set it) or leaves a GW finding. */
+    enum parley_status (*decode)(struct parley_message *message, const struct parley_codec *codec);
+    /* Asks every rule of a decoded message. */
+    enum parley_status (*validate)(struct parley_message *message);
+    /* Appends the payload for NATS: the protocol's own JSON on one line. */
+    enum parley_status (*encode)(struct parley_message *message, struct parley_buffer *out);
+    /* Says what a decoded and validated message is and, when it is valid, where it goes; of an
+     * invalid one it tells what can be read.  Owns: out borrows from the message. */
+    enum parley_status (*route)(struct parley_message *message, struct parley_route *out);
+};
+
+/* Readies the libraries below for the process. jansson's lexer, when an allocation fails inside it,
+ * goes on with a buffer that did not grow: it misreads, or writes past its end. So an allocation
+ * of jansson's that fails ends the process instead; our own come back as PARLEY_E_MEMORY.
+ * Threads: call it once, before there are any. */
+void parley_initialise(void);
+
+/* All protocols, in the order of the documents; ends with NULL. */
+extern const struct parley_protocol *const parley_protocols[];
+
+/* Returns: NULL when there is none of that name. */
+const struct parley_protocol *parley_protocol_find(struct parley_bytes name);
+
+/* The codec of that protocol for a media type (parameters cut off, any case), or NULL. */
+const struct parley_codec *parley_codec_find(const struct parley_protocol *protocol,
+                                             struct parley_bytes media_type);
+
+/* A protocol's table made ready to run: its paths as a trie. Made once at start; read-only
+ * afterwards, and shared by all threads.
+ * Returns: PARLEY_E_MEMORY. A table that contradicts itself fails an assert: unit tests build
+ * every schema. */
+enum parley_status parley_schema_create(const struct parley_protocol *protocol,
+                                        struct parley_schema **out) PARLEY_MUST_CHECK;
+void parley_schema_destroy(struct parley_schema *schema);
+const struct parley_protocol *parley_schema_protocol(const struct parley_schema *schema);

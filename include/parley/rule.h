@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A protocol's rules as data. A row says what must hold and where; it never sees a parsed
+ * document, so that every reader (the jansson tree, the event reader over the text, MessagePack,
+ * the writers of schema and documentation) is driven by the same table. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <parley/bytes.h>
+
+struct parley_options;
+
+enum parley_severity { PARLEY_ERROR, PARLEY_WARNING };
+
+/* What a value may be: one bit a kind. PARLEY_INTEGER is a number without a fractional part,
+ * however it is written (rules.md, Readings). A reader reports numbers as PARLEY_NUMBER. */
+enum parley_kind {
+    PARLEY_ABSENT = 0,
+    PARLEY_NULL = 1 << 0,
+    PARLEY_BOOLEAN = 1 << 1,
+    PARLEY_NUMBER = 1 << 2,
+    PARLEY_STRING = 1 << 3,
+    PARLEY_ARRAY = 1 << 4,
+    PARLEY_OBJECT = 1 << 5,
+    PARLEY_INTEGER = 1 << 6,
+};
+
+/* One value as a reader saw it.  Owns: text is borrowed from the reader. */
+struct parley_value {
+    enum parley_kind kind;
+    struct parley_bytes text; /* PARLEY_STRING: decoded */
+    double number;            /* PARLEY_NUMBER; PARLEY_BOOLEAN: 0 or 1 */
+    size_t count;             /* PARLEY_ARRAY, PARLEY_OBJECT: how many items or members */
+    size_t offset;            /* where it starts in the text; 0 from readers without positions */
+};
+
+/* The facts of one message, for rules that look at several members at once. */
+struct parley_facts {
+    const struct parley_value *values; /* by the protocol's field numbers */
+    unsigned type;                     /* index into the protocol's types, or PARLEY_TYPE_OTHER */
+    const struct parley_options *options;
+};
+
+/* The type of a message whose type is missing or unknown. */
+#define PARLEY_TYPE_OTHER 31u
+#define PARLEY_TYPE_BIT(type) (UINT32_C(1) << (type))
+
+/* What a value of the right kind must satisfy besides. Each speaks of one kind and lets others be:
+ * lengths, choices and forms of strings, ranges of numbers. */
+enum parley_constraint {
+    PARLEY_ANY,
+    PARLEY_MIN_LENGTH, /* .minimum, in code points */
+    PARLEY_ONE_OF,     /* .choices */
+    PARLEY_RANGE,      /* .minimum <= value <= .maximum */
+    PARLEY_MINIMUM,    /* .minimum <= value */
+    PARLEY_TIME,       /* an RFC 3339 date-time, as rules.md reads it */
+    PARLEY_TIME_UTC,   /* one whose offset is UTC */
+    PARLEY_UUID,       /* any version, either case */
+    PARLEY_UUID4,
+};
+
+/* One place that a rule speaks of. */
+struct parley_place {
+    const char *path; /* JSON Pointer; the token `*` stands for every item or member */
+    unsigned kinds;   /* set of enum parley_kind; 0: any */
+    bool is_required; /* absent is a violation (asked where its object is one) */
+    enum parley_constraint constraint;
+    const char *const *choices; /* PARLEY_ONE_OF: NULL-terminated */
+    double minimum, maximum;
+    uint32_t for_types; /* set of PARLEY_TYPE_BIT; 0: every type */
+
+    /* A rule over several members: true when it is broken. It is asked once a message, when all
+     * facts are known; `path` is then where to report it, and `kinds`, `constraint` are unused. */
+    bool (*is_broken)(const struct parley_facts *facts);
+
+    const char *message; /* NULL: written from the constraint and the value */
+    const char *hint;    /* what makes it right, one sentence; NULL: the rule's */
+};
+
+/* One rule. At one place, once a rule has failed, the rules below it in the table are not asked
+ * (a check whose precondition failed is skipped); is_broken rows are always asked. */
+struct parley_rule {
+    const char *id; /* "VLP-012": stable, never reused, the anchor in the documents */
+    enum parley_severity severity;
+    const char *summary; /* what must hold: one sentence, Markdown, no full stop */
+    const char *source;  /* document and section that demand it */
+    const char *hint;    /* for places that bring none of their own */
+    const struct parley_place *places;
+    size_t place_count;
+};
+
+#define PARLEY_PLACES(...)                                                                         \
+    .places = (const struct parley_place[]){__VA_ARGS__},                                          \
+    .place_count =                                                                                 \
+        sizeof((const struct parley_place[]){__VA_ARGS__}) / sizeof(struct parley_place)
+
+/* GW-001 to GW-006, which hold for every protocol while decoding (rules.md, GW). */
+enum parley_gateway_rule {
+    PARLEY_GW_PARSE,
+    PARLEY_GW_SIZE,
+    PARLEY_GW_DUPLICATE_KEY,
+    PARLEY_GW_DEPTH,
+    PARLEY_GW_UTF8,
+    PARLEY_GW_TOP_LEVEL,
+    PARLEY_GW_COUNT
+};
+extern const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT];

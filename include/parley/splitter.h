@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Cuts a body into messages while it arrives. Pull it: feed what came, ask for the next message
+ * until it wants more. Memory: one message of at most message_bytes_max, whatever the body. */
+
+#include <stdbool.h>
+
+#include <parley/buffer.h>
+#include <parley/findings.h>
+#include <parley/protocol.h>
+
+enum parley_split {
+    PARLEY_SPLIT_MORE,    /* the input is used up */
+    PARLEY_SPLIT_MESSAGE, /* out holds one */
+    PARLEY_SPLIT_SIZE,    /* one over the limit went by (GW-002); out holds its position */
+    PARLEY_SPLIT_FAULT,   /* an array that cannot be read further (GW-001); out->fault says why */
+    PARLEY_SPLIT_END,     /* after finish: nothing is left */
+    PARLEY_SPLIT_MEMORY,  /* of ours */
+};
+
+struct parley_slice {
+    struct parley_bytes bytes;     /* borrowed until the next call */
+    struct parley_position origin; /* of its first byte, in the body */
+    size_t number;                 /* the physical line of NDJSON, else the ordinal from 1 */
+    const char *fault;
+};
+
+/* Private; public only to be embedded. */
+struct parley_splitter {
+    enum parley_framing framing;
+    size_t message_bytes_max;
+    struct parley_buffer pending; /* the start of a message that is not whole yet */
+    struct parley_position here;  /* of the next byte of input */
+    struct parley_position start; /* of the message being read */
+    size_t number;
+    int state;
+    size_t depth;
+    bool in_string, after_backslash, is_oversize;
+};
+
+/* For PARLEY_FRAMING_LINES, or PARLEY_FRAMING_JSON when the body is known to be an array. */
+void parley_splitter_init(struct parley_splitter *splitter, enum parley_framing framing,
+                          size_t message_bytes_max);
+void parley_splitter_finish(struct parley_splitter *splitter);
+
+/* Takes bytes from the front of *input and says what came out. Blank lines are skipped. */
+enum parley_split parley_splitter_next(struct parley_splitter *splitter, struct parley_bytes *input,
+                                       struct parley_slice *out);
+
+/* The body has ended: call until PARLEY_SPLIT_END. */
+enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct parley_slice *out);
+
+/* After an element of an array proved to be no JSON (GW-001), nothing behind it can be trusted:
+ * everything that is still fed is dropped, and end answers PARLEY_SPLIT_END. */
+void parley_splitter_abandon(struct parley_splitter *splitter);

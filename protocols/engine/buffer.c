@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A growing buffer with a sticky failure, and JSON strings written into it. */
+
+#include <parley/buffer.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "text.h"
+
+void parley_buffer_init(struct parley_buffer *buffer) {
+    *buffer = (struct parley_buffer){0};
+}
+
+void parley_buffer_finish(struct parley_buffer *buffer) {
+    free(buffer->data);
+    parley_buffer_init(buffer);
+}
+
+void parley_buffer_clear(struct parley_buffer *buffer) {
+    buffer->length = 0;
+    buffer->has_failed = false;
+}
+
+bool parley_buffer_reserve(struct parley_buffer *buffer, size_t more) {
+    if (buffer->has_failed) {
+        return false;
+    }
+    if (more <= buffer->capacity - buffer->length) {
+        return true;
+    }
+    size_t capacity = buffer->capacity < 128 ? 256 : buffer->capacity * 2;
+    if (capacity - buffer->length < more) {
+        capacity = buffer->length + more;
+    }
+    char *data = more < SIZE_MAX / 4 ? realloc(buffer->data, capacity) : NULL;
+    if (data == NULL) {
+        buffer->has_failed = true;
+        return false;
+    }
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+}
+
+void parley_buffer_append(struct parley_buffer *buffer, struct parley_bytes bytes) {
+    if (bytes.length > 0 && parley_buffer_reserve(buffer, bytes.length)) {
+        memcpy(buffer->data + buffer->length, bytes.data, bytes.length);
+        buffer->length += bytes.length;
+    }
+}
+
+void parley_buffer_text(struct parley_buffer *buffer, const char *text) {
+    parley_buffer_append(buffer, parley_bytes_of(text));
+}
+
+void parley_buffer_char(struct parley_buffer *buffer, char c) {
+    parley_buffer_append(buffer, (struct parley_bytes){&c, 1});
+}
+
+void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...) {
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        buffer->has_failed = true;
+    } else if (parley_buffer_reserve(buffer, (size_t)length + 1)) {
+        vsnprintf(buffer->data + buffer->length, (size_t)length + 1, format, again);
+        buffer->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+static void append_escape(struct parley_buffer *buffer, unsigned char c) {
+    switch (c) {
+    case '"':
+        parley_buffer_text(buffer, "\\\"");
+        break;
+    case '\\':
+        parley_buffer_text(buffer, "\\\\");
+        break;
+    case '\n':
+        parley_buffer_text(buffer, "\\n");
+        break;
+    case '\r':
+        parley_buffer_text(buffer, "\\r");
+        break;
+    case '\t':
+        parley_buffer_text(buffer, "\\t");
+        break;
+    default:
+        parley_buffer_format(buffer, "\\u%04x", c);
+    }
+}
+
+void parley_buffer_json(struct parley_buffer *buffer, struct parley_bytes bytes) {
+    parley_buffer_char(buffer, '"');
+    size_t plain_start = 0;
+    for (size_t i = 0; i < bytes.length;) {
+        const unsigned char c = (unsigned char)bytes.data[i];
+        const size_t sequence = c < 0x80 ? 1 : text_utf8_sequence(bytes.data + i, bytes.length - i);
+        if (sequence > 0 && c >= 0x20 && c != '"' && c != '\\') {
+            i += sequence;
+            continue;
+        }
+        parley_buffer_append(buffer,
+                             (struct parley_bytes){bytes.data + plain_start, i - plain_start});
+        if (sequence == 0) {
+            parley_buffer_text(buffer, "\xEF\xBF\xBD");
+        } else {
+            append_escape(buffer, c);
+        }
+        plain_start = ++i;
+    }
+    parley_buffer_append(
+        buffer, (struct parley_bytes){bytes.data + plain_start, bytes.length - plain_start});
+    parley_buffer_char(buffer, '"');
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The checks that rows of a rule table are made of. Each is asked about one value; what spans
+ * several members is the protocol's own is_broken. */
+
+#include "constraint.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "text.h"
+
+static bool kind_fits(const struct parley_place *place, const struct parley_value *value) {
+    if (place->kinds == 0 || (place->kinds & value->kind) != 0) {
+        return true;
+    }
+    return (place->kinds & PARLEY_INTEGER) != 0 && value->kind == PARLEY_NUMBER &&
+           value->number == floor(value->number);
+}
+
+static bool is_one_of(const char *const *choices, struct parley_bytes text) {
+    for (; *choices != NULL; choices++) {
+        if (parley_bytes_equal(parley_bytes_of(*choices), text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool string_holds(const struct parley_place *place, struct parley_bytes text) {
+    bool is_utc;
+    switch (place->constraint) {
+    case PARLEY_MIN_LENGTH:
+        return (double)text_code_points(text) >= place->minimum;
+    case PARLEY_ONE_OF:
+        return is_one_of(place->choices, text);
+    case PARLEY_TIME:
+        return text_is_time(text, NULL);
+    case PARLEY_TIME_UTC:
+        return text_is_time(text, &is_utc) && is_utc;
+    case PARLEY_UUID:
+        return text_is_uuid(text, false);
+    case PARLEY_UUID4:
+        return text_is_uuid(text, true);
+    case PARLEY_ANY:
+    case PARLEY_RANGE:
+    case PARLEY_MINIMUM:
+        break;
+    }
+    return true;
+}
+
+bool constraint_holds(const struct parley_place *place, const struct parley_value *value) {
+    if (!kind_fits(place, value)) {
+        return false;
+    }
+    if (value->kind == PARLEY_STRING) {
+        return string_holds(place, value->text);
+    }
+    if (value->kind == PARLEY_NUMBER && place->constraint == PARLEY_RANGE) {
+        return value->number >= place->minimum && value->number <= place->maximum;
+    }
+    if (value->kind == PARLEY_NUMBER && place->constraint == PARLEY_MINIMUM) {
+        return value->number >= place->minimum;
+    }
+    return true;
+}
+
+/* The shortest digits that read back the same. */
+static void write_number(struct parley_buffer *out, double number) {
+    char digits[32];
+    for (int precision = 1; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, number);
+        if (strtod(digits, NULL) == number) {
+            break;
+        }
+    }
+    parley_buffer_text(out, digits);
+}
+
+/* A string in quotes, cut at a length that a line of text bears. */
+static void write_string(struct parley_buffer *out, struct parley_bytes text) {
+    enum { SHOWN_BYTES = 60 };
+    struct parley_bytes shown = text;
+    if (shown.length > SHOWN_BYTES) {
+        shown.length = SHOWN_BYTES;
+        while (shown.length > 0 && ((unsigned char)shown.data[shown.length] & 0xC0) == 0x80) {
+            shown.length--;
+        }
+    }
+    parley_buffer_json(out, shown);
+    if (shown.length < text.length) {
+        parley_buffer_format(out, "… (%zu bytes)", text.length);
+    }
+}
+
+static void write_value(struct parley_buffer *out, const struct parley_value *value) {
+    switch (value->kind) {
+    case PARLEY_NULL:
+        parley_buffer_text(out, "null");
+        break;
+    case PARLEY_BOOLEAN:
+        parley_buffer_text(out, value->number != 0 ? "true" : "false");
+        break;
+    case PARLEY_NUMBER:
+    case PARLEY_INTEGER:
+        write_number(out, value->number);
+        break;
+    case PARLEY_STRING:
+        write_string(out, value->text);
+        break;
+    case PARLEY_ARRAY:
+        parley_buffer_text(out, "an array");
+        break;
+    case PARLEY_OBJECT:
+        parley_buffer_text(out, "an object");
+        break;
+    case PARLEY_ABSENT:
+        parley_buffer_text(out, "missing");
+        break;
+    }
+}
+
+static void describe_string(const struct parley_place *place, struct parley_buffer *out) {
+    switch (place->constraint) {
+    case PARLEY_MIN_LENGTH:
+        if (place->minimum <= 1) {
+            parley_buffer_text(out, "a string that is not empty");
+        } else {
+            parley_buffer_format(out, "a string of at least %.0f characters", place->minimum);
+        }
+        break;
+    case PARLEY_ONE_OF:
+        parley_buffer_text(out, place->choices[1] == NULL ? "" : "one of ");
+        for (size_t i = 0; place->choices[i] != NULL; i++) {
+            parley_buffer_text(out, i == 0 ? "" : ", ");
+            parley_buffer_json(out, parley_bytes_of(place->choices[i]));
+        }
+        break;
+    case PARLEY_TIME:
+        parley_buffer_text(out, "an RFC 3339 date-time (2025-12-14T10:30:00Z)");
+        break;
+    case PARLEY_TIME_UTC:
+        parley_buffer_text(out, "a time in UTC (2025-12-14T10:30:00Z)");
+        break;
+    case PARLEY_UUID:
+        parley_buffer_text(out, "a UUID");
+        break;
+    case PARLEY_UUID4:
+        parley_buffer_text(out, "a UUID of version 4");
+        break;
+    case PARLEY_ANY:
+    case PARLEY_RANGE:
+    case PARLEY_MINIMUM:
+        parley_buffer_text(out, "a string");
+        break;
+    }
+}
+
+static void describe_number(const struct parley_place *place, const char *noun,
+                            struct parley_buffer *out) {
+    parley_buffer_text(out, noun);
+    if (place->constraint == PARLEY_RANGE) {
+        parley_buffer_text(out, " from ");
+        write_number(out, place->minimum);
+        parley_buffer_text(out, " to ");
+        write_number(out, place->maximum);
+    } else if (place->constraint == PARLEY_MINIMUM) {
+        parley_buffer_text(out, " of ");
+        write_number(out, place->minimum);
+        parley_buffer_text(out, " or more");
+    }
+}
+
+static void describe_kind(const struct parley_place *place, unsigned kind,
+                          struct parley_buffer *out) {
+    switch (kind) {
+    case PARLEY_STRING:
+        describe_string(place, out);
+        break;
+    case PARLEY_NUMBER:
+        describe_number(place, "a number", out);
+        break;
+    case PARLEY_INTEGER:
+        describe_number(place, "an integer", out);
+        break;
+    case PARLEY_OBJECT:
+        parley_buffer_text(out, "an object");
+        break;
+    case PARLEY_ARRAY:
+        parley_buffer_text(out, "an array");
+        break;
+    case PARLEY_BOOLEAN:
+        parley_buffer_text(out, "true or false");
+        break;
+    default:
+        parley_buffer_text(out, "null");
+    }
+}
+
+void constraint_describe(const struct parley_place *place, struct parley_buffer *out) {
+    static const unsigned in_order[] = {PARLEY_STRING,  PARLEY_NUMBER, PARLEY_INTEGER,
+                                        PARLEY_BOOLEAN, PARLEY_OBJECT, PARLEY_ARRAY,
+                                        PARLEY_NULL};
+    bool is_first = true;
+    for (size_t i = 0; i < sizeof in_order / sizeof in_order[0]; i++) {
+        if ((place->kinds & in_order[i]) != 0) {
+            parley_buffer_text(out, is_first ? "" : " or ");
+            describe_kind(place, in_order[i], out);
+            is_first = false;
+        }
+    }
+    if (is_first) {
+        parley_buffer_text(out, "a value");
+    }
+}
+
+const char *constraint_message(struct parley_arena *arena, const struct parley_place *place,
+                               const char *path, const struct parley_value *value) {
+    static const struct parley_value missing = {.kind = PARLEY_ABSENT};
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_format(&text, "`%s` is ", path[0] == '/' ? path + 1 : "the message");
+    write_value(&text, value != NULL ? value : &missing);
+    parley_buffer_text(&text, "; ");
+    constraint_describe(place, &text);
+    parley_buffer_text(&text, " is wanted");
+    const char *message =
+        text.has_failed ? NULL : parley_arena_copy(arena, parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+    return message;
+}

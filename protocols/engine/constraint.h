@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The shared, parameterised checks of rule.h, and how they put themselves into words. */
+
+#include <parley/arena.h>
+#include <parley/buffer.h>
+#include <parley/rule.h>
+
+/* Whether a value that is there is of a kind, and satisfies the constraint, of `place`. */
+bool constraint_holds(const struct parley_place *place, const struct parley_value *value);
+
+/* "`seq` is -1; an integer of 0 or more, or null, is wanted".  `path` is the value's JSON Pointer.
+ * `value` NULL: it is missing.
+ * Owns: the arena.  Returns: NULL when there is no memory. */
+const char *constraint_message(struct parley_arena *arena, const struct parley_place *place,
+                               const char *path, const struct parley_value *value);
+
+/* What a place wants, in words: "a string of at least 3 characters". */
+void constraint_describe(const struct parley_place *place, struct parley_buffer *out);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The GW rules, which hold for every protocol while decoding. They have no places: the decoders
+ * and splitters report them themselves, where reading stopped. */
+
+#include <parley/rule.h>
+
+const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
+    [PARLEY_GW_PARSE] =
+        {
+            .id = "GW-001",
+            .severity = PARLEY_ERROR,
+            .summary = "the body parses",
+            .source = "RFC 8259",
+            .hint = "Mend the syntax at this place, and send the message again.",
+        },
+    [PARLEY_GW_SIZE] =
+        {
+            .id = "GW-002",
+            .severity = PARLEY_ERROR,
+            .summary = "the message is not over the size limit",
+            .source = "rules.md, GW",
+            .hint = "Send less in one message: put bulk data elsewhere and refer to it.",
+        },
+    [PARLEY_GW_DUPLICATE_KEY] =
+        {
+            .id = "GW-003",
+            .severity = PARLEY_ERROR,
+            .summary = "no object has the same key twice",
+            .source = "RFC 8259, section 4",
+            .hint = "Keep one of the two members: readers disagree on which one counts.",
+        },
+    [PARLEY_GW_DEPTH] =
+        {
+            .id = "GW-004",
+            .severity = PARLEY_ERROR,
+            .summary = "nesting is not deeper than 64, the message itself being depth 1",
+            .source = "rules.md, GW",
+            .hint = "Flatten the data: 64 levels of objects and arrays are the limit.",
+        },
+    [PARLEY_GW_UTF8] =
+        {
+            .id = "GW-005",
+            .severity = PARLEY_ERROR,
+            .summary = "text is UTF-8",
+            .source = "RFC 8259, section 8.1",
+            .hint = "Encode the whole body as UTF-8.",
+        },
+    [PARLEY_GW_TOP_LEVEL] =
+        {
+            .id = "GW-006",
+            .severity = PARLEY_ERROR,
+            .summary = "the top level is an object",
+            .source = "rules.md, GW",
+            .hint = "Send the message as one object, { … }.",
+        },
+};

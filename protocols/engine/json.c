@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* JSON by jansson: it alone decides whether a text is read. What it does not check (the depth, a
+ * NUL between tokens), and where and what a fault is, the event reader tells. Numbers are doubles
+ * here and are never written: what goes on is the text itself. */
+
+#include "json.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "json_text.h"
+#include "walk.h"
+
+#define LOAD_FLAGS                                                                                 \
+    (JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
+
+static void *allocate_or_end(size_t size) {
+    void *memory = malloc(size);
+    if (memory == NULL && size > 0) {
+        abort();
+    }
+    return memory;
+}
+
+void parley_initialise(void) {
+    json_set_alloc_funcs(allocate_or_end, free);
+    json_object_seed(0); /* else the first two threads would race for it */
+}
+
+/* Whether text that jansson has read is deeper than we allow, or has a NUL byte, which jansson
+ * takes behind a number. */
+static bool is_beyond_jansson(struct parley_bytes text) {
+    size_t depth = 0;
+    bool is_in_string = false;
+    for (size_t i = 0; i < text.length; i++) {
+        switch (text.data[i]) {
+        case '\0':
+            return true;
+        case '"':
+            is_in_string = !is_in_string;
+            break;
+        case '\\':
+            i += is_in_string;
+            break;
+        case '{':
+        case '[':
+            depth += !is_in_string;
+            if (depth > JSON_DEPTH_MAX) {
+                return true;
+            }
+            break;
+        case '}':
+        case ']':
+            depth -= !is_in_string && depth > 0;
+            break;
+        default:
+            break;
+        }
+    }
+    return false;
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static enum parley_status add_fault(struct parley_message *message,
+                                    const struct json_fault *fault) {
+    const struct parley_rule *rule = &parley_gateway_rules[fault->rule];
+    message->findings.has_error = true;
+    PARLEY_TRY(findings_add(message, (struct parley_finding){.rule = rule,
+                                                             .path = fault->path,
+                                                             .message = fault->message,
+                                                             .hint = rule->hint,
+                                                             .for_types = UINT32_MAX,
+                                                             .offset = fault->offset}));
+    return findings_locate(message);
+}
+
+/* jansson refused the text: find out where and why. It says so only for a repeated key; where the
+ * event reader finds no fault either, jansson had no memory. */
+static enum parley_status explain(struct parley_message *message, size_t duplicate_end) {
+    struct json_fault fault;
+    switch (json_text_read(message->text, NULL, &message->arena, duplicate_end, &fault)) {
+    case JSON_TEXT_FAULT:
+        return add_fault(message, &fault);
+    case JSON_TEXT_READ:
+    case JSON_TEXT_MEMORY:
+        break;
+    }
+    return PARLEY_E_MEMORY;
+}
+
+static void release_tree(void *tree) {
+    json_decref(tree);
+}
+
+enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
+    (void)codec;
+    json_error_t error = {0};
+    json_t *tree = json_loadb(message->text.data, message->text.length, LOAD_FLAGS, &error);
+    if (tree == NULL || is_beyond_jansson(message->text)) {
+        const bool is_duplicate =
+            tree == NULL && json_error_code(&error) == json_error_duplicate_key;
+        json_decref(tree);
+        return explain(message, is_duplicate ? (size_t)error.position : SIZE_MAX);
+    }
+    message->tree = tree;
+    message->release_tree = release_tree;
+    message->is_decoded = json_is_object(tree);
+    if (message->is_decoded) {
+        return PARLEY_OK;
+    }
+    size_t start = 0;
+    while (is_blank(message->text.data[start])) { /* there is a value, so that this ends */
+        start++;
+    }
+    return add_fault(message, &(struct json_fault){.rule = PARLEY_GW_TOP_LEVEL,
+                                                   .offset = start,
+                                                   .message = "the message is not an object",
+                                                   .path = ""});
+}
+
+static struct parley_value value_of(const json_t *node) {
+    struct parley_value value = {.kind = PARLEY_NULL};
+    switch (json_typeof(node)) {
+    case JSON_OBJECT:
+        value.kind = PARLEY_OBJECT;
+        value.count = json_object_size(node);
+        break;
+    case JSON_ARRAY:
+        value.kind = PARLEY_ARRAY;
+        value.count = json_array_size(node);
+        break;
+    case JSON_STRING:
+        value.kind = PARLEY_STRING;
+        value.text = (struct parley_bytes){json_string_value(node), json_string_length(node)};
+        break;
+    case JSON_INTEGER:
+    case JSON_REAL:
+        value.kind = PARLEY_NUMBER;
+        value.number = json_number_value(node);
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        value.kind = PARLEY_BOOLEAN;
+        value.number = json_is_true(node);
+        break;
+    case JSON_NULL:
+        break;
+    }
+    return value;
+}
+
+/* Recurses no deeper than the rules' paths: walk_value says where to go. */
+static void walk_tree(struct walk *walk, json_t *node) {
+    const struct parley_value value = value_of(node);
+    if (!walk_value(walk, &value)) {
+        return;
+    }
+    if (value.kind == PARLEY_ARRAY) {
+        for (size_t i = 0; i < value.count; i++) {
+            walk_tree(walk, json_array_get(node, i));
+        }
+    } else {
+        for (void *at = json_object_iter(node); at != NULL; at = json_object_iter_next(node, at)) {
+            const struct parley_bytes key = {json_object_iter_key(at),
+                                             json_object_iter_key_len(at)};
+            if (walk_key(walk, key)) {
+                walk_tree(walk, json_object_iter_value(at));
+            }
+        }
+    }
+    walk_leave(walk, value.count);
+}
+
+enum parley_status json_walk(struct parley_message *message) {
+    assert(message->is_decoded);
+    struct walk walk;
+    walk_begin(&walk, message);
+    walk_tree(&walk, message->tree);
+    return walk_end(&walk);
+}
+
+/* The tree has no positions. So, when there is something to say, the event reader drives the same
+ * table over the text, and its findings, which have them, replace the tree's. */
+static enum parley_status add_positions(struct parley_message *message) {
+    const struct parley_findings without = message->findings;
+    struct walk walk;
+    struct json_fault fault;
+    walk_begin(&walk, message);
+    if (json_text_read(message->text, &walk, &message->arena, SIZE_MAX, &fault) != JSON_TEXT_READ) {
+        return PARLEY_E_MEMORY; /* jansson has read this text: it has no fault */
+    }
+    PARLEY_TRY(walk_end(&walk));
+    if (message->findings.count != without.count ||
+        message->findings.has_error != without.has_error) {
+        message->findings = without; /* the two readers differ: a defect, but no lie about it */
+        return PARLEY_OK;
+    }
+    return findings_locate(message);
+}
+
+enum parley_status json_validate(struct parley_message *message) {
+    PARLEY_TRY(json_walk(message));
+    return message->findings.count > 0 ? add_positions(message) : PARLEY_OK;
+}
+
+enum parley_status json_encode(struct parley_message *message, struct parley_buffer *out) {
+    struct parley_bytes text = message->text;
+    while (text.length > 0 &&
+           (text.data[text.length - 1] == '\n' || text.data[text.length - 1] == '\r')) {
+        text.length--;
+    }
+    const bool is_one_line = memchr(text.data, '\n', text.length) == NULL &&
+                             memchr(text.data, '\r', text.length) == NULL;
+    if (is_one_line) {
+        parley_buffer_append(out, text);
+        return parley_buffer_status(out);
+    }
+    if (!parley_buffer_reserve(out, text.length)) {
+        return PARLEY_E_MEMORY;
+    }
+    bool is_in_string = false;
+    for (size_t i = 0; i < text.length; i++) {
+        const char c = text.data[i];
+        if (!is_in_string && is_blank(c)) {
+            continue;
+        }
+        out->data[out->length++] = c;
+        if (c == '\\') {
+            out->data[out->length++] = text.data[++i];
+        }
+        is_in_string = is_in_string != (c == '"');
+    }
+    return PARLEY_OK;
+}
+
+static void append_stamp(struct parley_buffer *out, const struct parley_stamp *stamp,
+                         const struct parley_options *options) {
+    const char *text = stamp->with == PARLEY_STAMP_ID     ? options->fresh_id
+                       : stamp->with == PARLEY_STAMP_TIME ? options->now
+                                                          : stamp->text;
+    parley_buffer_json(out, parley_bytes_of(stamp->member));
+    parley_buffer_char(out, ':');
+    parley_buffer_json(out, parley_bytes_of(text));
+}
+
+enum parley_status json_stamp(struct parley_message *message, const struct parley_codec *codec) {
+    if (!message->is_decoded || message->protocol->stamps == NULL) {
+        return PARLEY_OK;
+    }
+    const struct parley_bytes text = message->text;
+    const size_t insert_at =
+        (size_t)((const char *)memchr(text.data, '{', text.length) + 1 - text.data);
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    parley_buffer_append(&out, (struct parley_bytes){text.data, insert_at});
+    const struct parley_stamp *stamp = message->protocol->stamps;
+    for (; stamp->member != NULL; stamp++) {
+        if (json_object_get(message->tree, stamp->member) == NULL) {
+            parley_buffer_text(&out, out.length > insert_at ? "," : "");
+            append_stamp(&out, stamp, &message->options);
+        }
+    }
+    if (out.length == insert_at && !out.has_failed) {
+        parley_buffer_finish(&out);
+        return PARLEY_OK;
+    }
+    if (json_object_size(message->tree) > 0) {
+        parley_buffer_char(&out, ',');
+    }
+    const size_t inserted = out.length - insert_at;
+    parley_buffer_append(&out,
+                         (struct parley_bytes){text.data + insert_at, text.length - insert_at});
+    char *stamped =
+        out.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&out));
+    const size_t length = out.length;
+    parley_buffer_finish(&out);
+    if (stamped == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    release_tree(message->tree);
+    message->tree = NULL;
+    message->is_decoded = false;
+    message->text = (struct parley_bytes){stamped, length};
+    message->stamp_offset = insert_at;
+    message->stamp_length = inserted;
+    return json_decode(message, codec);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A JSON reader that recurses nowhere, allocates only for strings with escapes, and stops at the
+ * first fault (RFC 8259 to the letter, and the limits of the GW rules). It builds no values. */
+
+#include "json_text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "text.h"
+
+/* One open array or object. */
+struct level {
+    bool is_array;
+    bool is_told; /* to the walk */
+    size_t count;
+    struct parley_bytes key; /* of the present member, decoded */
+};
+
+struct reader {
+    const char *start, *at, *end;
+    struct walk *walk;
+    struct parley_arena *arena;
+    size_t duplicate_end;
+    struct level levels[JSON_DEPTH_MAX];
+    size_t depth;
+    bool is_told; /* the value that comes next is */
+    struct json_fault *fault;
+    bool is_out_of_memory;
+};
+
+static bool fail(struct reader *reader, enum parley_gateway_rule rule, const char *at,
+                 const char *message) {
+    *reader->fault = (struct json_fault){
+        .rule = rule, .offset = (size_t)(at - reader->start), .message = message, .path = ""};
+    return false;
+}
+
+/* Where the byte is no UTF-8 either, that is the better thing to say. */
+static bool fail_syntax(struct reader *reader, const char *at, const char *message) {
+    if (at < reader->end && text_utf8_sequence(at, (size_t)(reader->end - at)) == 0) {
+        return fail(reader, PARLEY_GW_UTF8, at, "these bytes are not UTF-8");
+    }
+    return fail(reader, PARLEY_GW_PARSE, at, message);
+}
+
+static bool out_of_memory(struct reader *reader) {
+    reader->is_out_of_memory = true;
+    return false;
+}
+
+/* The JSON Pointer of the present member or item. */
+static bool write_path(struct reader *reader) {
+    struct parley_buffer path;
+    parley_buffer_init(&path);
+    for (size_t i = 0; i < reader->depth; i++) {
+        const struct level *level = &reader->levels[i];
+        if (level->is_array) {
+            parley_buffer_format(&path, "/%zu", level->count - 1);
+            continue;
+        }
+        parley_buffer_char(&path, '/');
+        for (size_t k = 0; k < level->key.length; k++) {
+            const char c = level->key.data[k];
+            parley_buffer_append(&path, c == '~'   ? PARLEY_BYTES("~0")
+                                        : c == '/' ? PARLEY_BYTES("~1")
+                                                   : (struct parley_bytes){&c, 1});
+        }
+    }
+    reader->fault->path =
+        path.has_failed ? NULL : parley_arena_copy(reader->arena, parley_buffer_bytes(&path));
+    parley_buffer_finish(&path);
+    return reader->fault->path != NULL || out_of_memory(reader);
+}
+
+static void skip_blanks(struct reader *reader) {
+    while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\n' ||
+                                        *reader->at == '\r' || *reader->at == '\t')) {
+        reader->at++;
+    }
+}
+
+static int hex_value(char c) {
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    const char lower = (char)(c | 32);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* Four hex digits behind `\u`, or -1. */
+static long read_unit(const char *at, const char *end) {
+    long unit = 0;
+    if (end - at < 6 || at[0] != '\\' || at[1] != 'u') {
+        return -1;
+    }
+    for (int i = 2; i < 6; i++) {
+        const int digit = hex_value(at[i]);
+        if (digit < 0) {
+            return -1;
+        }
+        unit = unit * 16 + digit;
+    }
+    return unit;
+}
+
+/* Checks the escape at reader->at and steps over it. */
+static bool skip_escape(struct reader *reader) {
+    const char *at = reader->at;
+    if (reader->end - at < 2) {
+        return fail_syntax(reader, reader->end, "the text ends inside a string");
+    }
+    if (at[1] != 'u') {
+        reader->at += 2;
+        return strchr("\"\\/bfnrt", at[1]) != NULL && at[1] != '\0'
+                   ? true
+                   : fail_syntax(reader, at, "there is no such escape in JSON");
+    }
+    const long unit = read_unit(at, reader->end);
+    if (unit < 0) {
+        return fail_syntax(reader, at, "\\u takes four hexadecimal digits");
+    }
+    reader->at += 6;
+    if (unit >= 0xDC00 && unit <= 0xDFFF) {
+        return fail_syntax(reader, at, "this is the second half of a surrogate pair, alone");
+    }
+    if (unit >= 0xD800 && unit <= 0xDBFF) {
+        const long second = read_unit(reader->at, reader->end);
+        if (second < 0xDC00 || second > 0xDFFF) {
+            return fail_syntax(reader, at, "this is the first half of a surrogate pair, alone");
+        }
+        reader->at += 6;
+    }
+    return true;
+}
+
+static char *put_utf8(char *out, unsigned long code) {
+    if (code < 0x80) {
+        *out++ = (char)code;
+        return out;
+    }
+    if (code < 0x800) {
+        *out++ = (char)(0xC0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            *out++ = (char)(0xE0 | code >> 12);
+        } else {
+            *out++ = (char)(0xF0 | code >> 18);
+            *out++ = (char)(0x80 | (code >> 12 & 63));
+        }
+        *out++ = (char)(0x80 | (code >> 6 & 63));
+    }
+    *out++ = (char)(0x80 | (code & 63));
+    return out;
+}
+
+/* What the string between its quotes, already checked, means. */
+static bool decode_string(struct reader *reader, struct parley_bytes raw,
+                          struct parley_bytes *out) {
+    static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
+    char *decoded = parley_arena_allocate(reader->arena, raw.length + 1);
+    if (decoded == NULL) {
+        return out_of_memory(reader);
+    }
+    char *to = decoded;
+    const char *end = raw.data + raw.length;
+    for (const char *at = raw.data; at < end;) {
+        if (*at != '\\') {
+            *to++ = *at++;
+        } else if (at[1] != 'u') {
+            *to++ = strchr(escapes, at[1])[1];
+            at += 2;
+        } else {
+            unsigned long code = (unsigned long)read_unit(at, end);
+            at += 6;
+            if (code >= 0xD800 && code <= 0xDBFF) {
+                code = 0x10000 + ((code - 0xD800) << 10) +
+                       ((unsigned long)read_unit(at, end) - 0xDC00);
+                at += 6;
+            }
+            to = put_utf8(to, code);
+        }
+    }
+    *out = (struct parley_bytes){decoded, (size_t)(to - decoded)};
+    return true;
+}
+
+/* Reads the string at its opening quote.  Owns: out is in the text, or in the arena. */
+static bool read_string(struct reader *reader, struct parley_bytes *out) {
+    const char *content = ++reader->at;
+    bool has_escapes = false;
+    for (;;) {
+        if (reader->at == reader->end) {
+            return fail_syntax(reader, reader->end, "the text ends inside a string");
+        }
+        const unsigned char c = (unsigned char)*reader->at;
+        if (c == '"') {
+            break;
+        }
+        if (c == '\\') {
+            has_escapes = true;
+            if (!skip_escape(reader)) {
+                return false;
+            }
+        } else if (c < 0x20) {
+            return fail_syntax(reader, reader->at,
+                               "a control character in a string must be written as an escape");
+        } else {
+            const size_t sequence =
+                text_utf8_sequence(reader->at, (size_t)(reader->end - reader->at));
+            if (sequence == 0) {
+                return fail(reader, PARLEY_GW_UTF8, reader->at, "these bytes are not UTF-8");
+            }
+            reader->at += sequence;
+        }
+    }
+    *out = (struct parley_bytes){content, (size_t)(reader->at - content)};
+    reader->at++;
+    return !has_escapes || decode_string(reader, *out, out);
+}
+
+static void skip_digits(struct reader *reader) {
+    while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9') {
+        reader->at++;
+    }
+}
+
+static bool read_digits(struct reader *reader) {
+    const char *first = reader->at;
+    skip_digits(reader);
+    return reader->at > first || fail_syntax(reader, reader->at, "a digit is wanted here");
+}
+
+/* The value of a number whose form is right. strtod reads it as jansson does; it needs a NUL. */
+static bool number_value(struct reader *reader, const char *first, double *out) {
+    char few[64];
+    const size_t length = (size_t)(reader->at - first);
+    char *copy = length < sizeof few ? few : parley_arena_allocate(reader->arena, length + 1);
+    if (copy == NULL) {
+        return out_of_memory(reader);
+    }
+    memcpy(copy, first, length);
+    copy[length] = '\0';
+    *out = strtod(copy, NULL);
+    return isfinite(*out) || fail_syntax(reader, first, "this number is too large for a double");
+}
+
+static bool read_number(struct reader *reader, double *out) {
+    const char *first = reader->at;
+    if (*reader->at == '-') {
+        reader->at++;
+    }
+    if (reader->at < reader->end && *reader->at == '0') {
+        reader->at++;
+    } else if (!read_digits(reader)) {
+        return false;
+    }
+    if (reader->at < reader->end && *reader->at == '.') {
+        reader->at++;
+        if (!read_digits(reader)) {
+            return false;
+        }
+    }
+    if (reader->at < reader->end && (*reader->at | 32) == 'e') {
+        reader->at++;
+        if (reader->at < reader->end && (*reader->at == '+' || *reader->at == '-')) {
+            reader->at++;
+        }
+        if (!read_digits(reader)) {
+            return false;
+        }
+    }
+    return number_value(reader, first, out);
+}
+
+static bool read_word(struct reader *reader, struct parley_bytes word) {
+    const size_t left = (size_t)(reader->end - reader->at);
+    if (left < word.length || memcmp(reader->at, word.data, word.length) != 0) {
+        return fail_syntax(reader, reader->at, "a JSON value is wanted here");
+    }
+    reader->at += word.length;
+    return true;
+}
+
+static bool read_scalar(struct reader *reader, struct parley_value *value) {
+    switch (*reader->at) {
+    case '"':
+        value->kind = PARLEY_STRING;
+        return read_string(reader, &value->text);
+    case 't':
+        *value = (struct parley_value){PARLEY_BOOLEAN, .number = 1, .offset = value->offset};
+        return read_word(reader, PARLEY_BYTES("true"));
+    case 'f':
+        value->kind = PARLEY_BOOLEAN;
+        return read_word(reader, PARLEY_BYTES("false"));
+    case 'n':
+        value->kind = PARLEY_NULL;
+        return read_word(reader, PARLEY_BYTES("null"));
+    default:
+        value->kind = PARLEY_NUMBER;
+        if (*reader->at != '-' && (*reader->at < '0' || *reader->at > '9')) {
+            return fail_syntax(reader, reader->at, "a JSON value is wanted here");
+        }
+        return read_number(reader, &value->number);
+    }
+}
+
+static bool open_level(struct reader *reader, struct parley_value *value) {
+    if (reader->depth == JSON_DEPTH_MAX) {
+        fail(reader, PARLEY_GW_DEPTH, reader->at, "this is nested deeper than 64");
+        write_path(reader);
+        return false;
+    }
+    const bool is_array = *reader->at == '[';
+    value->kind = is_array ? PARLEY_ARRAY : PARLEY_OBJECT;
+    const bool is_told = reader->is_told && walk_value(reader->walk, value);
+    reader->levels[reader->depth++] = (struct level){.is_array = is_array, .is_told = is_told};
+    reader->at++;
+    return true;
+}
+
+static void close_level(struct reader *reader) {
+    const struct level *level = &reader->levels[--reader->depth];
+    if (level->is_told) {
+        walk_leave(reader->walk, level->count);
+    }
+    reader->at++;
+}
+
+/* From behind an opening brace or a comma to the value of the next member. */
+static bool read_key(struct reader *reader) {
+    struct level *level = &reader->levels[reader->depth - 1];
+    const char *first = reader->at;
+    if (first == reader->end || *first != '"') {
+        return fail_syntax(reader, first, "a key in double quotes is wanted here");
+    }
+    if (!read_string(reader, &level->key)) {
+        return false;
+    }
+    if (memchr(level->key.data, '\0', level->key.length) != NULL) {
+        return fail_syntax(reader, first, "a key cannot hold a NUL");
+    }
+    if ((size_t)(reader->at - reader->start) == reader->duplicate_end) {
+        fail(reader, PARLEY_GW_DUPLICATE_KEY, first, "this key stood in the object before");
+        write_path(reader);
+        return false;
+    }
+    skip_blanks(reader);
+    if (reader->at == reader->end || *reader->at != ':') {
+        return fail_syntax(reader, reader->at, "a colon is wanted behind the key");
+    }
+    reader->at++;
+    skip_blanks(reader);
+    reader->is_told = level->is_told && walk_key(reader->walk, level->key);
+    return true;
+}
+
+/* Reads the opening of an array or object, or a whole scalar. */
+static bool read_value(struct reader *reader, bool *out_is_open) {
+    if (reader->at == reader->end) {
+        return fail_syntax(reader, reader->end,
+                           reader->depth == 0 ? "there is nothing to read"
+                                              : "the text ends too early");
+    }
+    struct parley_value value = {.offset = (size_t)(reader->at - reader->start)};
+    *out_is_open = *reader->at == '{' || *reader->at == '[';
+    if (*out_is_open) {
+        return open_level(reader, &value);
+    }
+    if (!read_scalar(reader, &value)) {
+        return false;
+    }
+    if (reader->is_told) {
+        walk_value(reader->walk, &value);
+    }
+    return true;
+}
+
+/* Behind a value: closes what ends here, and stands before the next value, or at the end. */
+static bool step(struct reader *reader, bool is_open) {
+    while (reader->depth > 0) {
+        struct level *level = &reader->levels[reader->depth - 1];
+        const char closing = level->is_array ? ']' : '}';
+        skip_blanks(reader);
+        if (reader->at == reader->end) {
+            return fail_syntax(reader, reader->end, "the text ends too early");
+        }
+        if (*reader->at == closing) {
+            close_level(reader);
+            is_open = false;
+            continue;
+        }
+        if (!is_open && *reader->at != ',') {
+            return fail_syntax(reader, reader->at,
+                               level->is_array ? "a comma or ] is wanted here"
+                                               : "a comma or } is wanted here");
+        }
+        reader->at += is_open ? 0 : 1;
+        skip_blanks(reader);
+        level->count++;
+        reader->is_told = level->is_told;
+        return level->is_array || read_key(reader);
+    }
+    return true;
+}
+
+static bool read_all(struct reader *reader) {
+    bool is_open = false;
+    skip_blanks(reader);
+    reader->is_told = reader->walk != NULL;
+    do {
+        if (!read_value(reader, &is_open) || !step(reader, is_open)) {
+            return false;
+        }
+    } while (reader->depth > 0);
+    skip_blanks(reader);
+    return reader->at == reader->end ||
+           fail_syntax(reader, reader->at, "something follows behind the message");
+}
+
+enum json_text_result json_text_read(struct parley_bytes text, struct walk *walk,
+                                     struct parley_arena *arena, size_t duplicate_end,
+                                     struct json_fault *out_fault) {
+    struct reader reader = {.start = text.data,
+                            .at = text.data,
+                            .end = text.data + text.length,
+                            .walk = walk,
+                            .arena = arena,
+                            .duplicate_end = duplicate_end,
+                            .fault = out_fault};
+    *out_fault = (struct json_fault){.path = ""};
+    if (read_all(&reader)) {
+        return JSON_TEXT_READ;
+    }
+    return reader.is_out_of_memory ? JSON_TEXT_MEMORY : JSON_TEXT_FAULT;
+}

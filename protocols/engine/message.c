@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The life of a message in the library: limits, decode, stamp, validate, in this order, and the
+ * verdict put into JSON. What a protocol does in each step is its own. */
+
+#include <parley/message.h>
+
+#include "json.h"
+#include "walk.h"
+
+/* What one message may need besides its text: a stamped copy, decoded strings, findings. */
+#define ARENA_BYTES_PER_TEXT_BYTE 8
+#define ARENA_BYTES_AT_LEAST (4u << 20)
+
+void parley_message_init(struct parley_message *message, const struct parley_schema *schema) {
+    *message = (struct parley_message){.schema = schema, .protocol = schema->protocol};
+    parley_arena_init(&message->arena, 0);
+}
+
+static void release_tree(struct parley_message *message) {
+    if (message->tree != NULL) {
+        message->release_tree(message->tree);
+        message->tree = NULL;
+    }
+}
+
+void parley_message_reset(struct parley_message *message) {
+    release_tree(message);
+    parley_arena_reset(&message->arena);
+    message->sent = message->text = (struct parley_bytes){0};
+    message->stamp_offset = message->stamp_length = 0;
+    message->is_decoded = false;
+    message->type = PARLEY_TYPE_OTHER;
+    memset(message->values, 0, sizeof message->values);
+    message->findings = (struct parley_findings){0};
+}
+
+void parley_message_finish(struct parley_message *message) {
+    release_tree(message);
+    parley_arena_finish(&message->arena);
+}
+
+static enum parley_status refuse(struct parley_message *message, enum parley_gateway_rule rule,
+                                 const char *text, struct parley_position at) {
+    message->findings.has_error = true;
+    const struct parley_finding finding = {.rule = &parley_gateway_rules[rule],
+                                           .path = "",
+                                           .message = text,
+                                           .hint = parley_gateway_rules[rule].hint,
+                                           .for_types = UINT32_MAX,
+                                           .at = at};
+    return findings_add(message, finding);
+}
+
+enum parley_status parley_message_refuse_fault(struct parley_message *message, const char *text,
+                                               struct parley_position at) {
+    parley_message_reset(message);
+    return refuse(message, PARLEY_GW_PARSE, text, at);
+}
+
+enum parley_status parley_message_refuse_size(struct parley_message *message, size_t limit,
+                                              struct parley_position at) {
+    parley_message_reset(message);
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_format(&text, "the message has more than %zu bytes", limit);
+    const char *copy =
+        text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+    return copy == NULL ? PARLEY_E_MEMORY : refuse(message, PARLEY_GW_SIZE, copy, at);
+}
+
+enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
+                                        const struct parley_codec *codec,
+                                        const struct parley_options *options,
+                                        struct parley_position origin) {
+    const size_t limit = options->message_bytes_max != 0 ? options->message_bytes_max
+                                                         : message->protocol->message_bytes_max;
+    if (sent.length > limit) {
+        return parley_message_refuse_size(message, limit, origin);
+    }
+    parley_message_reset(message);
+    if (sent.data == NULL) {
+        sent = PARLEY_BYTES("");
+    }
+    message->sent = message->text = sent;
+    message->options = *options;
+    message->origin = origin;
+    message->arena.limit_bytes = sent.length * ARENA_BYTES_PER_TEXT_BYTE + ARENA_BYTES_AT_LEAST;
+    PARLEY_TRY(message->protocol->decode(message, codec));
+    if (options->stamp) {
+        PARLEY_TRY(json_stamp(message, codec));
+    }
+    return message->is_decoded ? message->protocol->validate(message) : PARLEY_OK;
+}
+
+static const char *severity_name(enum parley_severity severity) {
+    return severity == PARLEY_ERROR ? "error" : "warning";
+}
+
+void parley_findings_write(const struct parley_findings *findings, struct parley_buffer *out) {
+    parley_buffer_char(out, '[');
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct parley_finding *finding = &findings->items[i];
+        parley_buffer_format(out,
+                             "%s{\"rule\":\"%s\",\"severity\":\"%s\",\"path\":", i == 0 ? "" : ",",
+                             finding->rule->id, severity_name(finding->rule->severity));
+        parley_buffer_json(out, parley_bytes_of(finding->path));
+        if (finding->at.line != 0) {
+            parley_buffer_format(out, ",\"at\":{\"line\":%zu,\"column\":%zu}", finding->at.line,
+                                 finding->at.column);
+        }
+        parley_buffer_text(out, ",\"message\":");
+        parley_buffer_json(out, parley_bytes_of(finding->message));
+        parley_buffer_text(out, ",\"hint\":");
+        parley_buffer_json(out, parley_bytes_of(finding->hint));
+        parley_buffer_char(out, '}');
+    }
+    parley_buffer_char(out, ']');
+    if (findings->omitted_count > 0) {
+        parley_buffer_format(out, ",\"violations_omitted\":%zu", findings->omitted_count);
+    }
+}
+
+static void write_or_null(struct parley_buffer *out, const char *name, struct parley_bytes text) {
+    parley_buffer_format(out, ",\"%s\":", name);
+    if (text.data != NULL) {
+        parley_buffer_json(out, text);
+    } else {
+        parley_buffer_text(out, "null");
+    }
+}
+
+enum parley_status parley_message_write_verdict(struct parley_message *message,
+                                                struct parley_buffer *out) {
+    struct parley_route route = {0};
+    struct parley_bytes type = {0};
+    if (message->is_decoded) {
+        PARLEY_TRY(message->protocol->route(message, &route));
+        const struct parley_value *value = &message->values[message->protocol->type_field];
+        type = value->kind == PARLEY_STRING ? value->text : type;
+    }
+    parley_buffer_format(out, "\"valid\":%s,\"protocol\":\"%s\"",
+                         parley_message_is_valid(message) ? "true" : "false",
+                         message->protocol->name);
+    write_or_null(out, "type", type);
+    write_or_null(out, "id", route.id);
+    write_or_null(out, "lane", route.lane);
+    write_or_null(out, "subject", route.subject);
+    parley_buffer_text(out, ",\"violations\":");
+    parley_findings_write(&message->findings, out);
+    return parley_buffer_status(out);
+}

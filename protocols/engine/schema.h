@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A rule table made ready to run: its paths as a trie, so that whoever walks a document knows at
+ * each value what is asked of it. Read-only once it is made. */
+
+#include <parley/protocol.h>
+
+/* One row of the table at one place. */
+struct schema_check {
+    const struct parley_rule *rule;
+    const struct parley_place *place;
+    unsigned order; /* of the rule in the table */
+    struct schema_check *next;
+};
+
+/* One place of a document. */
+struct schema_node {
+    struct parley_bytes token;   /* of the JSON Pointer; the key in its object */
+    unsigned index;              /* among its siblings: its bit in a set of members seen */
+    int field;                   /* the protocol's field that is captured here, or -1 */
+    struct schema_check *checks; /* in the order of the table; none of them has is_broken */
+    struct schema_node *children, *next;
+    struct schema_node *every; /* the child that stands for every item or member, or NULL */
+    unsigned child_count;
+};
+
+/* More members of one object than this cannot be named by rules. */
+#define SCHEMA_CHILDREN_MAX 64
+/* The longest path of a rule, in tokens. */
+#define SCHEMA_DEPTH_MAX 12
+
+struct parley_schema {
+    const struct parley_protocol *protocol;
+    struct parley_arena *arena; /* holds all nodes and checks */
+    struct schema_node root;
+    struct schema_check *cross_checks; /* those with is_broken */
+};
+
+/* The child of an object's node for this key, or NULL when no rule asks about it. */
+const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The forms of text.h, written out by hand: Debian has no C library for RFC 3339, and the rest is
+ * a few lines each. Nothing here depends on the locale. */
+
+#include "text.h"
+
+#include <stdint.h>
+
+static bool is_continuation(char c) {
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+size_t text_utf8_sequence(const char *at, size_t left) {
+    const unsigned char first = (unsigned char)at[0];
+    if (first < 0x80) {
+        return 1;
+    }
+    const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    if (first < 0xC2 || first > 0xF4 || left < length) {
+        return 0;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if (!is_continuation(at[i])) {
+            return 0;
+        }
+    }
+    const unsigned char second = (unsigned char)at[1];
+    const bool is_overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+    const bool is_surrogate = first == 0xED && second >= 0xA0;
+    const bool is_beyond = first == 0xF4 && second >= 0x90;
+    return is_overlong || is_surrogate || is_beyond ? 0 : length;
+}
+
+size_t text_code_points(struct parley_bytes text) {
+    size_t count = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        count += !is_continuation(text.data[i]);
+    }
+    return count;
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c) {
+    return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
+}
+
+/* `form`: 'd' stands for a digit, 't' for a T of either case, anything else for itself. */
+static bool has_form(const char *text, const char *form) {
+    for (; *form != '\0'; text++, form++) {
+        const bool fits = *form == 'd'   ? is_digit(*text)
+                          : *form == 't' ? (*text | 32) == 't'
+                                         : *text == *form;
+        if (!fits) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int number(const char *digits, int count) {
+    int value = 0;
+    for (int i = 0; i < count; i++) {
+        value = value * 10 + (digits[i] - '0');
+    }
+    return value;
+}
+
+static int days_of_month(int year, int month) {
+    static const int8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const bool is_leap_year = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && is_leap_year);
+}
+
+/* Whether a local time is the last minute of June or December in UTC. */
+static bool may_have_leap_second(int month, int day, int minute_of_day, int offset_minutes) {
+    const int minute = minute_of_day - offset_minutes;
+    if (((minute % 1440) + 1440) % 1440 != 1439) {
+        return false;
+    }
+    if (minute < 0) { /* in UTC it is still the day before */
+        return day == 1 && (month == 7 || month == 1);
+    }
+    /* Nor is it ever the day behind: no offset reaches from one 23:59 to the next. */
+    return (month == 6 && day == 30) || (month == 12 && day == 31);
+}
+
+/* What follows the seconds: a fraction, if any, and the offset. */
+static bool read_offset(struct parley_bytes rest, int *out_minutes) {
+    size_t i = 0;
+    if (rest.length > 0 && rest.data[0] == '.') {
+        for (i = 1; i < rest.length && is_digit(rest.data[i]); i++) {
+        }
+        if (i == 1) {
+            return false;
+        }
+    }
+    const char *offset = rest.data + i;
+    const size_t left = rest.length - i;
+    if (left == 1 && (offset[0] | 32) == 'z') {
+        *out_minutes = 0;
+        return true;
+    }
+    if (left != 6 || (offset[0] != '+' && offset[0] != '-') || !has_form(offset + 1, "dd:dd")) {
+        return false;
+    }
+    const int hours = number(offset + 1, 2);
+    const int minutes = number(offset + 4, 2);
+    *out_minutes = (offset[0] == '-' ? -1 : 1) * (hours * 60 + minutes);
+    return hours <= 23 && minutes <= 59;
+}
+
+bool text_is_time(struct parley_bytes text, bool *out_is_utc) {
+    enum { SECONDS_END = 19 };
+    const char *t = text.data;
+    int offset_minutes;
+    if (text.length <= SECONDS_END || !has_form(t, "dddd-dd-ddtdd:dd:dd") ||
+        !read_offset((struct parley_bytes){t + SECONDS_END, text.length - SECONDS_END},
+                     &offset_minutes)) {
+        return false;
+    }
+    if (out_is_utc != NULL) {
+        *out_is_utc = offset_minutes == 0;
+    }
+    const int month = number(t + 5, 2), day = number(t + 8, 2);
+    if (month < 1 || month > 12 || day < 1 || day > days_of_month(number(t, 4), month)) {
+        return false;
+    }
+    const int hour = number(t + 11, 2), minute = number(t + 14, 2), second = number(t + 17, 2);
+    if (hour > 23 || minute > 59 || second > 60) {
+        return false;
+    }
+    return second < 60 || may_have_leap_second(month, day, hour * 60 + minute, offset_minutes);
+}
+
+bool text_is_uuid(struct parley_bytes text, bool is_version_4) {
+    enum { UUID_LENGTH = 36, VERSION_AT = 14, VARIANT_AT = 19 };
+    if (text.length != UUID_LENGTH) {
+        return false;
+    }
+    for (size_t i = 0; i < UUID_LENGTH; i++) {
+        const bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (is_dash ? text.data[i] != '-' : !is_hex(text.data[i])) {
+            return false;
+        }
+    }
+    const char variant = text.data[VARIANT_AT];
+    const bool is_rfc_variant =
+        variant == '8' || variant == '9' || (variant | 32) == 'a' || (variant | 32) == 'b';
+    return !is_version_4 || (text.data[VERSION_AT] == '4' && is_rfc_variant);
+}
+
+static bool is_unreserved(char c) {
+    return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' || c == '.' ||
+           c == '_' || c == '~';
+}
+
+struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parley_bytes prefix,
+                                        struct parley_bytes text) {
+    static const char hex[] = "0123456789ABCDEF";
+    size_t length = prefix.length + text.length;
+    for (size_t i = 0; i < text.length; i++) {
+        length += is_unreserved(text.data[i]) ? 0 : 2;
+    }
+    char *out = parley_arena_allocate(arena, length + 1);
+    if (out == NULL) {
+        return (struct parley_bytes){0};
+    }
+    memcpy(out, prefix.data, prefix.length);
+    char *end = out + prefix.length;
+    for (size_t i = 0; i < text.length; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        if (is_unreserved((char)c)) {
+            *end++ = (char)c;
+        } else {
+            *end++ = '%';
+            *end++ = hex[c >> 4];
+            *end++ = hex[c & 15];
+        }
+    }
+    *end = '\0';
+    return (struct parley_bytes){out, length};
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The forms that text may have: UTF-8, times, UUIDs, percent-encoding. Pure functions. */
+
+#include <stdbool.h>
+
+#include <parley/arena.h>
+#include <parley/bytes.h>
+
+/* The length of the UTF-8 sequence that starts at `at`, or 0 when it is none (overlong forms,
+ * surrogates and what lies beyond U+10FFFF are none). `left` > 0. */
+size_t text_utf8_sequence(const char *at, size_t left);
+
+/* How many code points `text`, which is UTF-8, has. */
+size_t text_code_points(struct parley_bytes text);
+
+/* An RFC 3339 date-time (section 5.6, 5.7) as rules.md reads it: `t` and `z` may be lower case,
+ * the date must exist, a second of 60 stands only where a leap second can. `out_is_utc` may be
+ * NULL. */
+bool text_is_time(struct parley_bytes text, bool *out_is_utc);
+
+/* RFC 9562, section 4, in either case; with `is_version_4` that version and its variant. */
+bool text_is_uuid(struct parley_bytes text, bool is_version_4);
+
+/* `prefix`, then `text` with every byte but RFC 3986's unreserved ones percent-encoded.
+ * Owns: the arena. Returns: data NULL when there is no memory. */
+struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parley_bytes prefix,
+                                        struct parley_bytes text);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The rule engine. A reader walks a document in its order and tells what it sees; the walk asks
+ * the rules of each place, captures the facts, and leaves findings in the message. It keeps no
+ * document, allocates only for findings, and is driven alike by a tree, by the bytes of a text, or
+ * by another encoding.
+ *
+ *   walk_begin
+ *     walk_value (an object) → true: its members matter
+ *       walk_key → true: its value matters
+ *         walk_value …
+ *     walk_leave
+ *   walk_end */
+
+#include <parley/message.h>
+
+#include "schema.h"
+
+struct walk_frame {
+    const struct schema_node *node;
+    const struct schema_node *member; /* whose value comes next, in an object */
+    struct parley_bytes key;          /* that member's, for paths below `every` */
+    enum parley_kind kind;
+    uint32_t types; /* for which it is of the right kind, so that what is in it is asked about */
+    uint64_t seen;  /* members, by schema_node.index */
+    size_t index;   /* of the next item, in an array */
+    size_t offset;
+};
+
+struct walk {
+    struct parley_message *message;
+    struct walk_frame frames[SCHEMA_DEPTH_MAX + 1];
+    size_t depth; /* frames in use */
+    enum parley_status status;
+};
+
+/* Owns: the message is borrowed; its facts and findings are cleared. */
+void walk_begin(struct walk *walk, struct parley_message *message);
+
+/* The next value: the top level, an item, or the value of the last key.  Owns: value->text must
+ * live as long as the message is used.
+ * Returns: whether to go into this array or object; then walk_leave must follow. */
+bool walk_value(struct walk *walk, const struct parley_value *value);
+
+/* The next member of the present object.  Returns: whether any rule asks about its value; if not,
+ * the reader skips that value without a word. */
+bool walk_key(struct walk *walk, struct parley_bytes key);
+
+/* The present array or object ends. `count`: how many items or members it had, skipped ones too.*/
+void walk_leave(struct walk *walk, size_t count);
+
+/* Asks the rules over several members, drops what does not hold for the message's type, and sorts.
+ * Returns: PARLEY_E_MEMORY if a finding found no room. */
+enum parley_status walk_end(struct walk *walk) PARLEY_MUST_CHECK;
+
+/* Fills `at` of all findings from their offsets. */
+enum parley_status findings_locate(struct parley_message *message) PARLEY_MUST_CHECK;
+
+/* Adds a finding.  Owns: path, text and hint are borrowed, and live as long as the message.
+ * Returns: NULL when it was not kept: no memory (walk->status tells), or too many. */
+enum parley_status findings_add(struct parley_message *message,
+                                struct parley_finding finding) PARLEY_MUST_CHECK;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The plugin table: every protocol that parley speaks, a line each. */
+
+#include <parley/protocol.h>
+
+extern const struct parley_protocol vlp_protocol;
+
+const struct parley_protocol *const parley_protocols[] = {
+    &vlp_protocol,
+    NULL,
+};
+
+const struct parley_protocol *parley_protocol_find(struct parley_bytes name) {
+    for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
+        if (parley_bytes_equal(parley_bytes_of((*at)->name), name)) {
+            return *at;
+        }
+    }
+    return NULL;
+}

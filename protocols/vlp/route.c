@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Where a VLP message goes: vlp.<lane>.<type>, so that automation which reads vlp.safe.> halts at
+ * a block (overview, Validation Rules: "safety.level = block → HALT downstream automation"). */
+
+#include "vlp.h"
+
+#include "../engine/text.h"
+
+static struct parley_bytes text_at(const struct parley_message *message, enum vlp_field field) {
+    const struct parley_value *value = &message->values[field];
+    return value->kind == PARLEY_STRING ? value->text : (struct parley_bytes){0};
+}
+
+/* The lane is safety.level; without `safety` it is safe. NULL: it cannot be read. */
+static const char *lane_of(const struct parley_message *message) {
+    if (message->values[VLP_SAFETY].kind == PARLEY_ABSENT) {
+        return vlp_lanes[0];
+    }
+    const struct parley_bytes level = text_at(message, VLP_SAFETY_LEVEL);
+    for (const char *const *lane = vlp_lanes; *lane != NULL; lane++) {
+        if (parley_bytes_equal(level, parley_bytes_of(*lane))) {
+            return *lane;
+        }
+    }
+    return NULL;
+}
+
+/* Lane and type are from closed lists, so that no token needs a check. */
+static enum parley_status address(struct parley_message *message, const char *lane,
+                                  struct parley_route *out) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_format(&text, "vlp.%s.%s", lane, vlp_types[message->type]);
+    const char *subject =
+        text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
+    parley_buffer_clear(&text);
+    parley_buffer_format(&text, "vlp.%s", vlp_types[message->type]);
+    const char *type =
+        text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+    out->subject = parley_bytes_of(subject);
+    out->type = parley_bytes_of(type);
+    out->source = text_percent_encode(&message->arena, PARLEY_BYTES("/vlp/"), out->sender);
+    return subject != NULL && type != NULL && out->source.data != NULL ? PARLEY_OK
+                                                                       : PARLEY_E_MEMORY;
+}
+
+enum parley_status vlp_route(struct parley_message *message, struct parley_route *out) {
+    const char *lane = lane_of(message);
+    *out = (struct parley_route){.id = text_at(message, VLP_ID),
+                                 .lane = parley_bytes_of(lane),
+                                 .time = text_at(message, VLP_TIMESTAMP),
+                                 .sender = text_at(message, VLP_SENDER),
+                                 .thread = text_at(message, VLP_SESSION_ID),
+                                 .dedupe = PARLEY_DEDUPE_PAYLOAD};
+    const struct parley_value *receiver = &message->values[VLP_RECEIVER];
+    if (receiver->kind == PARLEY_STRING) {
+        out->receivers = &receiver->text;
+        out->receiver_count = 1;
+    }
+    return parley_message_is_valid(message) ? address(message, lane, out) : PARLEY_OK;
+}

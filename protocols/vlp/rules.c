@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The rules of VLP/1.1, as rules.md words and decides them. Sources: "overview" is
+ * vlp-overview.md, "types" is vlp-message-types.md. */
+
+#include "vlp.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* "High confidence (≥0.9) requires provenance" (overview, Message Types). */
+#define HIGH_CONFIDENCE 0.9
+
+/* ---- rules over several members ---- */
+
+/* A provenance that is no array holds no item; an item of the wrong form still counts as one. */
+static bool has_provenance(const struct parley_facts *facts) {
+    const struct parley_value *provenance = &facts->values[VLP_PROVENANCE];
+    return provenance->kind == PARLEY_ARRAY && provenance->count > 0;
+}
+
+/* "confidence ≥ 0.9 → REQUIRE provenance OR safety.level = "review"" (overview, Validation Rules);
+ * a query may leave its confidence out, which is 1.0 (types, query). */
+static bool is_unearned(const struct parley_facts *facts) {
+    const struct parley_value *confidence = &facts->values[VLP_CONFIDENCE];
+    const struct parley_value *level = &facts->values[VLP_SAFETY_LEVEL];
+    const bool is_implied = confidence->kind == PARLEY_ABSENT && facts->type == VLP_QUERY;
+    const bool is_high =
+        is_implied || (confidence->kind == PARLEY_NUMBER && confidence->number >= HIGH_CONFIDENCE);
+    const bool is_review =
+        level->kind == PARLEY_STRING && parley_bytes_equal(level->text, PARLEY_BYTES("review"));
+    return is_high && !has_provenance(facts) && !is_review;
+}
+
+static bool is_unearned_claim(const struct parley_facts *facts) {
+    return (facts->type == VLP_CLAIM || facts->options->strict) && is_unearned(facts);
+}
+
+static bool is_unearned_assertion(const struct parley_facts *facts) {
+    return !facts->options->strict && is_unearned(facts);
+}
+
+/* Absent, null, "" or []: something of another wrong type is VLP-009's. */
+static bool refers_to_nothing(const struct parley_facts *facts) {
+    const struct parley_value *refers_to = &facts->values[VLP_REFERS_TO];
+    return refers_to->kind == PARLEY_ABSENT || refers_to->kind == PARLEY_NULL ||
+           (refers_to->kind == PARLEY_STRING && refers_to->text.length == 0) ||
+           (refers_to->kind == PARLEY_ARRAY && refers_to->count == 0);
+}
+
+static bool lacks_provenance(const struct parley_facts *facts) {
+    return !has_provenance(facts);
+}
+
+static bool is_without(const struct parley_value *value) {
+    return value->kind == PARLEY_ABSENT || value->kind == PARLEY_NULL;
+}
+
+static bool is_without_session_id(const struct parley_facts *facts) {
+    return is_without(&facts->values[VLP_SESSION_ID]);
+}
+
+static bool is_without_payload(const struct parley_facts *facts) {
+    return is_without(&facts->values[VLP_PAYLOAD]);
+}
+
+static bool is_without_keywords(const struct parley_facts *facts) {
+    const struct parley_value *keywords = &facts->values[VLP_KEYWORDS];
+    return is_without(keywords) || (keywords->kind == PARLEY_ARRAY && keywords->count == 0);
+}
+
+/* ---- the table ---- */
+
+const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
+    {
+        .id = "VLP-001",
+        .severity = PARLEY_ERROR,
+        .summary = "`id` is a string that is not empty",
+        .source = "overview, TypeScript with Zod",
+        .hint = "Give the message an `id` of its own: a string, such as a UUID.",
+        PARLEY_PLACES({.path = "/id",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_MIN_LENGTH,
+                       .minimum = 1}),
+    },
+    {
+        .id = "VLP-002",
+        .severity = PARLEY_ERROR,
+        .summary = "`protocol` is exactly `VLP/1.1`",
+        .source = "overview, TypeScript with Zod",
+        .hint = "Set `protocol` to \"VLP/1.1\".",
+        PARLEY_PLACES({.path = "/protocol",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = LIST("VLP/1.1")}),
+    },
+    {
+        .id = "VLP-003",
+        .severity = PARLEY_ERROR,
+        .summary = "`type` is claim, evidence, query, response, correction, notice or "
+                   "session_context (case counts)",
+        .source = "types, Overview",
+        .hint = "Set `type` to the one of the seven that says what this message does, in lower "
+                "case.",
+        PARLEY_PLACES({.path = "/type",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = vlp_types}),
+    },
+    {
+        .id = "VLP-004",
+        .severity = PARLEY_ERROR,
+        .summary = "`timestamp` is an RFC 3339 date-time",
+        .source = "overview, TypeScript with Zod",
+        .hint = "Write `timestamp` as in 2025-12-14T10:30:00Z: date, T, time and offset, all of "
+                "which must exist.",
+        PARLEY_PLACES({.path = "/timestamp",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_TIME}),
+    },
+    {
+        .id = "VLP-005",
+        .severity = PARLEY_ERROR,
+        .summary = "`sender` is a string that is not empty",
+        .source = "overview, What is VLP?",
+        .hint = "Name the agent that sends this in `sender`.",
+        PARLEY_PLACES({.path = "/sender",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_MIN_LENGTH,
+                       .minimum = 1}),
+    },
+    {
+        .id = "VLP-006",
+        .severity = PARLEY_ERROR,
+        .summary = "`content` is a string or an object",
+        .source = "overview, TypeScript with Zod",
+        .hint = "Put what the message says into `content`: a string, or an object.",
+        PARLEY_PLACES(
+            {.path = "/content", .kinds = PARLEY_STRING | PARLEY_OBJECT, .is_required = true}),
+    },
+    {
+        .id = "VLP-007",
+        .severity = PARLEY_ERROR,
+        .summary = "`confidence` is a number from 0 to 1; a query may leave it out (1.0)",
+        .source = "overview, TypeScript with Zod; types, query",
+        .hint = "Set `confidence` to a number from 0 to 1, not in quotes.",
+        PARLEY_PLACES({.path = "/confidence",
+                       .kinds = PARLEY_NUMBER,
+                       .constraint = PARLEY_RANGE,
+                       .minimum = 0,
+                       .maximum = 1,
+                       .for_types = PARLEY_TYPE_BIT(VLP_QUERY)},
+                      {.path = "/confidence",
+                       .kinds = PARLEY_NUMBER,
+                       .is_required = true,
+                       .constraint = PARLEY_RANGE,
+                       .minimum = 0,
+                       .maximum = 1,
+                       .for_types = ~PARLEY_TYPE_BIT(VLP_QUERY)}),
+    },
+    {
+        .id = "VLP-008",
+        .severity = PARLEY_ERROR,
+        .summary = "`provenance` is an array; each item is a string that is not empty, or an "
+                   "object with such a string `ref`",
+        .source = "overview, TypeScript with Zod; types, evidence",
+        PARLEY_PLACES({.path = "/provenance",
+                       .kinds = PARLEY_ARRAY,
+                       .hint = "Make `provenance` an array of sources, or leave it out."},
+                      {.path = "/provenance/*",
+                       .kinds = PARLEY_STRING | PARLEY_OBJECT,
+                       .constraint = PARLEY_MIN_LENGTH,
+                       .minimum = 1,
+                       .hint = "Name the source as a string that is not empty, or as an object "
+                               "{\"ref\": \"…\"}."},
+                      {.path = "/provenance/*/ref",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_MIN_LENGTH,
+                       .minimum = 1,
+                       .hint = "Give the source a `ref`: a string that says where to find it."}),
+    },
+    {
+        .id = "VLP-009",
+        .severity = PARLEY_ERROR,
+        .summary = "`refers_to` is a string, an array of strings, or null",
+        .source = "overview, TypeScript with Zod",
+        .hint = "Name the messages that this one refers to by their ids, as strings.",
+        PARLEY_PLACES({.path = "/refers_to", .kinds = PARLEY_STRING | PARLEY_ARRAY | PARLEY_NULL},
+                      {.path = "/refers_to/*", .kinds = PARLEY_STRING}),
+    },
+    {
+        .id = "VLP-010",
+        .severity = PARLEY_ERROR,
+        .summary = "evidence, response and correction refer to something",
+        .source = "overview, Validation Rules",
+        .hint = "Set `refers_to` to the id of the message that this one supports, answers or "
+                "corrects.",
+        PARLEY_PLACES({.path = "/refers_to",
+                       .for_types = PARLEY_TYPE_BIT(VLP_EVIDENCE) | PARLEY_TYPE_BIT(VLP_RESPONSE) |
+                                    PARLEY_TYPE_BIT(VLP_CORRECTION),
+                       .is_broken = refers_to_nothing,
+                       .message = "a message of this type must refer to another one, and "
+                                  "`refers_to` names none"}),
+    },
+    {
+        .id = "VLP-011",
+        .severity = PARLEY_ERROR,
+        .summary = "evidence has at least one provenance item",
+        .source = "overview, Validation Rules",
+        .hint = "List at least one source of the evidence in `provenance`.",
+        PARLEY_PLACES({.path = "/provenance",
+                       .for_types = PARLEY_TYPE_BIT(VLP_EVIDENCE),
+                       .is_broken = lacks_provenance,
+                       .message = "evidence without a source is none: `provenance` has no item"}),
+    },
+    {
+        .id = "VLP-012",
+        .severity = PARLEY_ERROR,
+        .summary = "earned confidence: a claim with `confidence` of 0.9 or more has a provenance "
+                   "item or `safety.level` review; in strict mode, so has every type",
+        .source = "overview, Validation Rules; types, claim",
+        .hint = "Name a source in `provenance`, or set `safety.level` to \"review\", or lower "
+                "`confidence` below 0.9.",
+        PARLEY_PLACES({.path = "/confidence",
+                       .is_broken = is_unearned_claim,
+                       .message = "a confidence of 0.9 or more must be earned: `provenance` has "
+                                  "no item, and `safety.level` is not \"review\""}),
+    },
+    {
+        .id = "VLP-013",
+        .severity = PARLEY_ERROR,
+        .summary = "`safety` is an object whose `level` is safe, review or block, and whose "
+                   "`issues`, if any, are objects with a string `code` (and `detail`, if any)",
+        .source = "overview, TypeScript with Zod",
+        PARLEY_PLACES({.path = "/safety",
+                       .kinds = PARLEY_OBJECT,
+                       .hint = "Make `safety` an object such as {\"level\": \"review\"}, or leave "
+                               "it out."},
+                      {.path = "/safety/level",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = vlp_lanes,
+                       .hint = "Set `safety.level` to safe, review or block."},
+                      {.path = "/safety/issues",
+                       .kinds = PARLEY_ARRAY,
+                       .hint = "Make `safety.issues` an array, or leave it out."},
+                      {.path = "/safety/issues/*",
+                       .kinds = PARLEY_OBJECT,
+                       .hint = "Write each issue as an object: {\"code\": \"…\"}."},
+                      {.path = "/safety/issues/*/code",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .hint = "Give each issue a `code`: a string."},
+                      {.path = "/safety/issues/*/detail",
+                       .kinds = PARLEY_STRING,
+                       .hint = "Make `detail` a string, or leave it out."}),
+    },
+    {
+        .id = "VLP-014",
+        .severity = PARLEY_ERROR,
+        .summary = "`session_id`, `receiver` and `topic` are strings or null, `seq` is an integer "
+                   "of 0 or more or null, `constraints` and `keywords` are arrays of strings, "
+                   "`payload` is an object or null, `_extras` is an object",
+        .source = "overview, Contributing; types, session_context",
+        .hint = "Give this optional member a value of its type, or leave it out.",
+        PARLEY_PLACES({.path = "/session_id", .kinds = PARLEY_STRING | PARLEY_NULL},
+                      {.path = "/receiver", .kinds = PARLEY_STRING | PARLEY_NULL},
+                      {.path = "/topic", .kinds = PARLEY_STRING | PARLEY_NULL},
+                      {.path = "/seq",
+                       .kinds = PARLEY_INTEGER | PARLEY_NULL,
+                       .constraint = PARLEY_MINIMUM,
+                       .minimum = 0},
+                      {.path = "/constraints", .kinds = PARLEY_ARRAY},
+                      {.path = "/constraints/*", .kinds = PARLEY_STRING},
+                      {.path = "/keywords", .kinds = PARLEY_ARRAY},
+                      {.path = "/keywords/*", .kinds = PARLEY_STRING},
+                      {.path = "/payload", .kinds = PARLEY_OBJECT | PARLEY_NULL},
+                      {.path = "/_extras", .kinds = PARLEY_OBJECT}),
+    },
+    {
+        .id = "VLP-101",
+        .severity = PARLEY_WARNING,
+        .summary = "`id` has at least 3 characters",
+        .source = "rules.md, VLP",
+        .hint = "Use an id that will not meet another one, such as a UUID.",
+        PARLEY_PLACES(
+            {.path = "/id", .kinds = PARLEY_STRING, .constraint = PARLEY_MIN_LENGTH, .minimum = 3}),
+    },
+    {
+        .id = "VLP-102",
+        .severity = PARLEY_WARNING,
+        .summary = "`timestamp` is in UTC",
+        .source = "rules.md, VLP",
+        .hint = "Write the time in UTC, with a Z at its end.",
+        PARLEY_PLACES(
+            {.path = "/timestamp", .kinds = PARLEY_STRING, .constraint = PARLEY_TIME_UTC}),
+    },
+    {
+        .id = "VLP-103",
+        .severity = PARLEY_WARNING,
+        .summary = "outside strict mode, response, correction and session_context with "
+                   "`confidence` of 0.9 or more have a provenance item or `safety.level` review",
+        .source = "overview, Validation Rules",
+        .hint = "Name a source in `provenance`, or set `safety.level` to \"review\".",
+        PARLEY_PLACES(
+            {.path = "/confidence",
+             .for_types = PARLEY_TYPE_BIT(VLP_RESPONSE) | PARLEY_TYPE_BIT(VLP_CORRECTION) |
+                          PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),
+             .is_broken = is_unearned_assertion,
+             .message = "a confidence of 0.9 or more should be earned: `provenance` has no item, "
+                        "and `safety.level` is not \"review\""}),
+    },
+    {
+        .id = "VLP-104",
+        .severity = PARLEY_WARNING,
+        .summary = "session_context has a `session_id`, a `payload` and `keywords`",
+        .source = "types, session_context",
+        PARLEY_PLACES({.path = "/session_id",
+                       .for_types = PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),
+                       .is_broken = is_without_session_id,
+                       .message = "the context names no session",
+                       .hint = "Name the session in `session_id`."},
+                      {.path = "/payload",
+                       .for_types = PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),
+                       .is_broken = is_without_payload,
+                       .message = "the context has no `payload` to resume from",
+                       .hint = "Put the session's metadata into `payload`, an object."},
+                      {.path = "/keywords",
+                       .for_types = PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),
+                       .is_broken = is_without_keywords,
+                       .message = "the context has no `keywords`",
+                       .hint = "Say in `keywords` how far the work is: [\"complete\"]."}),
+    },
+    {
+        .id = "VLP-105",
+        .severity = PARLEY_WARNING,
+        .summary = "the `kind` of a provenance object is url, hash, document, api, snapshot, log, "
+                   "excerpt or other",
+        .source = "rules.md, VLP",
+        .hint = "Use one of url, hash, document, api, snapshot, log, excerpt or other as `kind`.",
+        PARLEY_PLACES({.path = "/provenance/*/kind",
+                       .kinds = PARLEY_STRING,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = LIST("url", "hash", "document", "api", "snapshot", "log",
+                                       "excerpt", "other")}),
+    },
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the files of the VLP plugin share: the numbers of its types, lanes and fields. */
+
+#include <parley/message.h>
+
+enum vlp_type {
+    VLP_CLAIM,
+    VLP_EVIDENCE,
+    VLP_QUERY,
+    VLP_RESPONSE,
+    VLP_CORRECTION,
+    VLP_NOTICE,
+    VLP_SESSION_CONTEXT,
+};
+
+/* The facts that its rules and its route are about. */
+enum vlp_field {
+    VLP_ID,
+    VLP_TYPE,
+    VLP_TIMESTAMP,
+    VLP_SENDER,
+    VLP_RECEIVER,
+    VLP_SESSION_ID,
+    VLP_CONFIDENCE,
+    VLP_PROVENANCE,
+    VLP_REFERS_TO,
+    VLP_KEYWORDS,
+    VLP_PAYLOAD,
+    VLP_SAFETY,
+    VLP_SAFETY_LEVEL,
+};
+
+extern const char *const vlp_types[];
+extern const char *const vlp_lanes[];
+#define VLP_RULE_COUNT 19
+extern const struct parley_rule vlp_rules[VLP_RULE_COUNT];
+
+enum parley_status vlp_route(struct parley_message *message, struct parley_route *out);

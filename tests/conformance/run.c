@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The conformance runner: asks for the verdict on each case of a file, from libparley in this
+ * process or, with --url, from a running server, and compares rule ids, order, path and place. It
+ * also asks that every rule has a failing case, a passing one, one whose place is checked, and one
+ * in which doing what the hint says mends the message.
+ *
+ *   run [--url http://127.0.0.1:PORT] [--filter TEXT] FILE…
+ *
+ * A case is a line of JSON (tests/conformance/README.md). */
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include <parley/message.h>
+
+struct runner {
+    int port; /* 0: in this process */
+    const char *filter;
+    size_t run_count, failed_count;
+    json_t *failing, *passing, *placed, *mended; /* sets of rule ids */
+};
+
+/* ---- the two ways to a verdict; both return an object to be released, or NULL ---- */
+
+static void set_options(struct parley_options *options, char *query) {
+    for (char *pair = strtok(query, "&"); pair != NULL; pair = strtok(NULL, "&")) {
+        char *equals = strchr(pair, '=');
+        const char *wants;
+        *equals = '\0';
+        if (parley_options_set(options, pair, equals + 1, &wants) != PARLEY_OPTION_SET) {
+            fprintf(stderr, "no such option: %s\n", pair);
+            exit(2);
+        }
+    }
+}
+
+static json_t *ask_library(const struct parley_protocol *protocol, struct parley_bytes body,
+                           const char *media_type, const char *query) {
+    struct parley_schema *schema;
+    struct parley_message message;
+    struct parley_buffer out;
+    struct parley_options options = {.now = "2026-01-02T03:04:05Z",
+                                     .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"};
+    char *options_text = strdup(query);
+    set_options(&options, options_text);
+    if (parley_schema_create(protocol, &schema) != PARLEY_OK) {
+        return NULL;
+    }
+    parley_message_init(&message, schema);
+    parley_buffer_init(&out);
+    const struct parley_codec *codec = parley_codec_find(protocol, parley_bytes_of(media_type));
+    json_t *verdict = NULL;
+    if (parley_message_check(&message, body, codec, &options, (struct parley_position){1, 1}) ==
+        PARLEY_OK) {
+        parley_buffer_char(&out, '{');
+        if (parley_message_write_verdict(&message, &out) == PARLEY_OK) {
+            parley_buffer_char(&out, '}');
+            verdict = json_loadb(out.data, out.length, 0, NULL);
+        }
+    }
+    parley_buffer_finish(&out);
+    parley_message_finish(&message);
+    parley_schema_destroy(schema);
+    free(options_text);
+    return verdict;
+}
+
+static bool send_all(int fd, const char *data, size_t length) {
+    while (length > 0) {
+        const ssize_t sent = send(fd, data, length, MSG_NOSIGNAL);
+        if (sent <= 0) {
+            return false;
+        }
+        data += sent;
+        length -= (size_t)sent;
+    }
+    return true;
+}
+
+static json_t *ask_server(int port, const char *protocol, struct parley_bytes body,
+                          const char *media_type, const char *query) {
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    char head[1024];
+    const int head_length =
+        snprintf(head, sizeof head,
+                 "POST /v1/%s/validate?%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\n"
+                 "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                 protocol, query, media_type, body.length);
+    struct parley_buffer answer;
+    parley_buffer_init(&answer);
+    json_t *verdict = NULL;
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+        send_all(fd, head, (size_t)head_length) && send_all(fd, body.data, body.length)) {
+        char piece[65536];
+        for (ssize_t got; (got = recv(fd, piece, sizeof piece, 0)) > 0;) {
+            parley_buffer_append(&answer, (struct parley_bytes){piece, (size_t)got});
+        }
+        parley_buffer_char(&answer, '\0');
+        const char *start = strstr(answer.data, "\r\n\r\n");
+        verdict = start == NULL ? NULL : json_loads(start + 4, 0, NULL);
+    }
+    close(fd);
+    parley_buffer_finish(&answer);
+    return verdict;
+}
+
+/* ---- cases ---- */
+
+/* Decodes base64; returns the length. */
+static size_t decode_base64(const char *text, char *out) {
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t length = 0;
+    unsigned bits = 0, value = 0;
+    for (; *text != '\0' && *text != '='; text++) {
+        value = value << 6 | (unsigned)(strchr(alphabet, *text) - alphabet);
+        bits += 6;
+        if (bits >= 8) {
+            bits -= 8;
+            out[length++] = (char)(value >> bits & 255);
+        }
+    }
+    return length;
+}
+
+/* `body_repeat`: prefix + unit * count + suffix. */
+static void repeat(json_t *form, struct parley_buffer *out) {
+    parley_buffer_text(out, json_string_value(json_object_get(form, "prefix")));
+    const char *unit = json_string_value(json_object_get(form, "unit"));
+    for (json_int_t i = json_integer_value(json_object_get(form, "count")); i > 0; i--) {
+        parley_buffer_text(out, unit);
+    }
+    parley_buffer_text(out, json_string_value(json_object_get(form, "suffix")));
+}
+
+static json_t *ask(const struct runner *runner, json_t *test, const char *body_key) {
+    const char *protocol = json_string_value(json_object_get(test, "protocol"));
+    const char *media_type = json_string_value(json_object_get(test, "media_type"));
+    const char *query = json_string_value(json_object_get(test, "query"));
+    json_t *body = json_object_get(test, body_key);
+    const char *base64 = json_string_value(json_object_get(test, "body_base64"));
+    struct parley_buffer made;
+    parley_buffer_init(&made);
+    if (body == NULL && base64 != NULL && parley_buffer_reserve(&made, strlen(base64) + 1)) {
+        made.length = decode_base64(base64, made.data);
+    } else if (body == NULL) {
+        repeat(json_object_get(test, "body_repeat"), &made);
+    }
+    const struct parley_bytes bytes =
+        body != NULL ? (struct parley_bytes){json_string_value(body), json_string_length(body)}
+                     : parley_buffer_bytes(&made);
+    json_t *verdict =
+        runner->port == 0
+            ? ask_library(parley_protocol_find(parley_bytes_of(protocol)), bytes, media_type, query)
+            : ask_server(runner->port, protocol, bytes, media_type, query);
+    parley_buffer_finish(&made);
+    return verdict;
+}
+
+static void add(json_t *set, const char *rule) {
+    json_object_set_new(set, rule, json_true());
+}
+
+/* The set of the ids of one severity, as sorted text; notes them as failing. */
+static char *ids_of(json_t *violations, const char *severity) {
+    json_t *ids = json_object();
+    size_t i;
+    json_t *violation;
+    json_array_foreach(violations, i, violation) {
+        const char *found = json_string_value(json_object_get(violation, "severity"));
+        if (found != NULL && strcmp(found, severity) == 0) {
+            add(ids, json_string_value(json_object_get(violation, "rule")));
+        }
+    }
+    char *text = json_dumps(ids, JSON_SORT_KEYS | JSON_COMPACT);
+    json_decref(ids);
+    return text;
+}
+
+static char *expected_ids(struct runner *runner, json_t *list) {
+    json_t *ids = json_object();
+    size_t i;
+    json_t *id;
+    json_array_foreach(list, i, id) {
+        add(ids, json_string_value(id));
+        add(runner->failing, json_string_value(id));
+    }
+    char *text = json_dumps(ids, JSON_SORT_KEYS | JSON_COMPACT);
+    json_decref(ids);
+    return text;
+}
+
+static bool differs(const char *name, const char *what, const char *wanted, const char *got) {
+    if (strcmp(wanted, got) == 0) {
+        return false;
+    }
+    printf("not ok  %s: %s\n    wanted %s\n    got    %s\n", name, what, wanted, got);
+    return true;
+}
+
+static size_t rule_index(const struct parley_protocol *protocol, const char *id) {
+    for (size_t i = 0; i < protocol->rule_count; i++) {
+        if (strcmp(protocol->rules[i].id, id) == 0) {
+            return i;
+        }
+    }
+    return 0; /* a GW rule stands alone */
+}
+
+static bool is_out_of_order(const struct parley_protocol *protocol, const char *name,
+                            json_t *violations) {
+    size_t i, last = 0;
+    json_t *violation;
+    json_array_foreach(violations, i, violation) {
+        const size_t index =
+            rule_index(protocol, json_string_value(json_object_get(violation, "rule")));
+        if (index < last) {
+            printf("not ok  %s: violations are not in the order of the rule table\n", name);
+            return true;
+        }
+        last = index;
+    }
+    return false;
+}
+
+/* Each wanted place {rule, path, at} must be among the violations, member for member. */
+static bool misses_place(struct runner *runner, const char *name, json_t *places,
+                         json_t *violations) {
+    size_t i, j;
+    json_t *place, *violation;
+    json_array_foreach(places, i, place) {
+        bool is_found = false;
+        json_array_foreach(violations, j, violation) {
+            bool fits = true;
+            const char *key;
+            json_t *value;
+            json_object_foreach(place, key, value) {
+                fits = fits && json_equal(value, json_object_get(violation, key));
+            }
+            is_found = is_found || fits;
+        }
+        add(runner->placed, json_string_value(json_object_get(place, "rule")));
+        if (!is_found) {
+            char *wanted = json_dumps(place, JSON_COMPACT);
+            char *got = json_dumps(violations, JSON_COMPACT);
+            differs(name, "place", wanted, got);
+            free(wanted);
+            free(got);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Doing what the hints say must leave none of the rules broken that the case is about. */
+static bool is_not_mended(struct runner *runner, json_t *test, const char *name) {
+    json_t *expect = json_object_get(test, "expect");
+    if (json_object_get(test, "mended") == NULL) {
+        return false;
+    }
+    json_t *verdict = ask(runner, test, "mended");
+    json_t *violations = json_object_get(verdict, "violations");
+    char *left = json_dumps(violations, JSON_COMPACT);
+    const bool is_mended = violations != NULL && json_array_size(violations) == 0;
+    if (!is_mended) {
+        printf("not ok  %s: the mended message is not right\n    got    %s\n", name, left);
+    }
+    free(left);
+    json_decref(verdict);
+    size_t i;
+    json_t *id;
+    json_array_foreach(json_object_get(expect, "errors"), i, id) {
+        add(runner->mended, json_string_value(id));
+    }
+    json_array_foreach(json_object_get(expect, "warnings"), i, id) {
+        add(runner->mended, json_string_value(id));
+    }
+    return !is_mended;
+}
+
+static bool fails(struct runner *runner, json_t *test, const char *name) {
+    json_t *expect = json_object_get(test, "expect");
+    const struct parley_protocol *protocol =
+        parley_protocol_find(parley_bytes_of(json_string_value(json_object_get(test, "protocol"))));
+    json_t *verdict = ask(runner, test, "body");
+    if (verdict == NULL) {
+        printf("not ok  %s: there is no verdict\n", name);
+        return true;
+    }
+    json_t *violations = json_object_get(verdict, "violations");
+    char *errors = ids_of(violations, "error");
+    char *warnings = ids_of(violations, "warning");
+    char *wanted_errors = expected_ids(runner, json_object_get(expect, "errors"));
+    char *wanted_warnings = expected_ids(runner, json_object_get(expect, "warnings"));
+    const bool wanted_valid = json_is_true(json_object_get(expect, "valid"));
+    const bool is_valid = json_is_true(json_object_get(verdict, "valid"));
+    bool has_failed =
+        differs(name, "valid", wanted_valid ? "true" : "false", is_valid ? "true" : "false");
+    has_failed |= differs(name, "errors", wanted_errors, errors);
+    has_failed |= differs(name, "warnings", wanted_warnings, warnings);
+    has_failed |= is_out_of_order(protocol, name, violations);
+    has_failed |= misses_place(runner, name, json_object_get(expect, "places"), violations);
+    has_failed |= is_not_mended(runner, test, name);
+    for (size_t i = 0; i < protocol->rule_count; i++) {
+        if (strstr(errors, protocol->rules[i].id) == NULL &&
+            strstr(warnings, protocol->rules[i].id) == NULL) {
+            add(runner->passing, protocol->rules[i].id);
+        }
+    }
+    free(errors);
+    free(warnings);
+    free(wanted_errors);
+    free(wanted_warnings);
+    json_decref(verdict);
+    return has_failed;
+}
+
+static void run_file(struct runner *runner, const char *path) {
+    FILE *file = fopen(path, "r");
+    char *line = NULL;
+    size_t capacity = 0;
+    if (file == NULL) {
+        perror(path);
+        exit(2);
+    }
+    for (ssize_t length; (length = getline(&line, &capacity, file)) > 0;) {
+        json_t *test = json_loadb(line, (size_t)length, JSON_ALLOW_NUL, NULL);
+        const char *name = json_string_value(json_object_get(test, "name"));
+        if (name == NULL) {
+            printf("not ok  %s holds a line that is no case: %s\n", path, line);
+            runner->failed_count++;
+        } else if (runner->filter == NULL || strstr(name, runner->filter) != NULL) {
+            runner->run_count++;
+            const bool has_failed = fails(runner, test, name);
+            runner->failed_count += has_failed;
+            if (!has_failed) {
+                printf("ok      %s\n", name);
+            }
+        }
+        json_decref(test);
+    }
+    free(line);
+    fclose(file);
+}
+
+static void demand(struct runner *runner, const char *rule, json_t *set, const char *what) {
+    if (json_object_get(set, rule) == NULL) {
+        printf("not ok  %s has no case %s\n", rule, what);
+        runner->failed_count++;
+    }
+}
+
+static void demand_cases(struct runner *runner) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        for (size_t j = 0; j < parley_protocols[i]->rule_count; j++) {
+            const char *rule = parley_protocols[i]->rules[j].id;
+            demand(runner, rule, runner->failing, "in which it is broken");
+            demand(runner, rule, runner->passing, "in which it holds");
+            demand(runner, rule, runner->placed, "that checks path and place");
+            demand(runner, rule, runner->mended, "in which its hint mends the message");
+        }
+    }
+    for (size_t i = 0; i < PARLEY_GW_COUNT; i++) {
+        const char *rule = parley_gateway_rules[i].id;
+        demand(runner, rule, runner->failing, "in which it is broken");
+        demand(runner, rule, runner->placed, "that checks path and place");
+        demand(runner, rule, runner->mended, "in which its hint mends the message");
+    }
+}
+
+int main(int argc, char **argv) {
+    struct runner runner = {.failing = json_object(),
+                            .passing = json_object(),
+                            .placed = json_object(),
+                            .mended = json_object()};
+    int at = 1;
+    for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
+        if (strcmp(argv[at], "--url") == 0) {
+            runner.port = atoi(strrchr(argv[at + 1], ':') + 1);
+        } else if (strcmp(argv[at], "--filter") == 0) {
+            runner.filter = argv[at + 1];
+        }
+    }
+    if (at == argc) {
+        fprintf(stderr, "usage: run [--url http://127.0.0.1:PORT] [--filter TEXT] FILE…\n");
+        return 2;
+    }
+    for (; at < argc; at++) {
+        run_file(&runner, argv[at]);
+    }
+    if (runner.filter == NULL) {
+        demand_cases(&runner);
+    }
+    printf("%zu passed, %zu failed\n",
+           runner.run_count > runner.failed_count ? runner.run_count - runner.failed_count : 0,
+           runner.failed_count);
+    json_decref(runner.failing);
+    json_decref(runner.passing);
+    json_decref(runner.placed);
+    json_decref(runner.mended);
+    return runner.failed_count == 0 ? 0 : 1;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How a fuzz target fails: aloud, and so that libFuzzer keeps the input. */
+
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void demand(bool holds, const char *what) {
+    if (!holds) {
+        fprintf(stderr, "it does not hold that: %s\n", what);
+        abort();
+    }
+}

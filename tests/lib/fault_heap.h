@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Makes memory run out where a test says. It stands in for malloc, calloc and realloc of what is
+ * linked statically, that is, of libparley and of the test. For one thread.
+ *
+ * jansson, a shared library, is left alone on purpose: version 2.14 does not survive a failure. Its
+ * lexer ignores that its buffer did not grow; bytes of a token go missing, and where it is the
+ * closing quote, it reads and writes behind the end of the buffer. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* From here on allocations are counted, and from the one with the number `first` (from 0) on
+ * `count` of them fail. SIZE_MAX as first: none. */
+void fault_heap_arm(size_t first, size_t count);
+
+/* Back to normal.  Returns: how many allocations were asked for. */
+size_t fault_heap_disarm(void);
+
+/* Whether one was refused since fault_heap_arm. */
+bool fault_heap_has_failed(void);

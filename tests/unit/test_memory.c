@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Every allocation of ours on the way of a message fails once (fault_heap.h says why not
+ * jansson's): the answer is "out of memory" or the right one. AddressSanitizer sees to it that
+ * nothing leaks. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "lib/cases.h"
+#include "lib/fault_heap.h"
+
+/* All that comes of a message, as text. */
+static enum parley_status process(struct parley_message *message, const struct test_case *test,
+                                  struct parley_buffer *out) {
+    struct parley_route route;
+    parley_buffer_clear(out);
+    PARLEY_TRY(parley_message_check(message, test->body, test->codec, &test->options,
+                                    (struct parley_position){1, 1}));
+    PARLEY_TRY(parley_message_write_verdict(message, out));
+    if (parley_message_is_valid(message)) {
+        PARLEY_TRY(message->protocol->route(message, &route));
+        parley_buffer_text(out, "\n");
+        parley_buffer_append(out, route.subject);
+        parley_buffer_text(out, "\n");
+        parley_buffer_append(out, route.source);
+        parley_buffer_text(out, "\n");
+        PARLEY_TRY(message->protocol->encode(message, out));
+    }
+    return parley_buffer_status(out);
+}
+
+static void assert_right(const struct test_case *test, const struct parley_buffer *wanted,
+                         const struct parley_buffer *got, size_t first) {
+    if (!parley_bytes_equal(parley_buffer_bytes(wanted), parley_buffer_bytes(got))) {
+        fail_msg("%s, when allocation %zu failed:\n%.*s\nnot\n%.*s", test->name, first,
+                 (int)got->length, got->data, (int)wanted->length, wanted->data);
+    }
+}
+
+/* One run in which `failures` allocations from number `first` on fail, with a message that has
+ * been used or not; then the same message object must serve again. */
+static void run_without(const struct test_case *test, const struct parley_schema *schema,
+                        const struct parley_buffer *wanted, size_t first, size_t failures) {
+    struct parley_message message;
+    struct parley_buffer out;
+    parley_message_init(&message, schema);
+    parley_buffer_init(&out);
+    fault_heap_arm(first, failures);
+    const enum parley_status status = process(&message, test, &out);
+    fault_heap_disarm();
+    if (status == PARLEY_OK) {
+        assert_right(test, wanted, &out, first);
+    } else {
+        assert_int_equal(status, PARLEY_E_MEMORY);
+        assert_true(fault_heap_has_failed());
+    }
+    assert_int_equal(process(&message, test, &out), PARLEY_OK);
+    assert_right(test, wanted, &out, first);
+    parley_message_finish(&message);
+    parley_buffer_finish(&out);
+}
+
+/* Returns: how many allocations were failed. */
+static size_t fail_each(const struct test_case *test, const struct parley_schema *schema) {
+    struct parley_message message;
+    struct parley_buffer wanted;
+    parley_message_init(&message, schema);
+    parley_buffer_init(&wanted);
+    fault_heap_arm(SIZE_MAX, 0);
+    assert_int_equal(process(&message, test, &wanted), PARLEY_OK);
+    const size_t count = fault_heap_disarm();
+    parley_message_finish(&message);
+    for (size_t first = 0; first < count; first++) {
+        run_without(test, schema, &wanted, first, 1);
+        run_without(test, schema, &wanted, first, SIZE_MAX);
+    }
+    parley_buffer_finish(&wanted);
+    return count;
+}
+
+static void test_no_allocation_that_fails_makes_a_wrong_verdict(void **state) {
+    (void)state;
+    struct test_cases cases;
+    struct parley_schema *schema;
+    cases_read(&cases, PARLEY_SOURCE_DIR "/tests/conformance/vlp.ndjson");
+    assert_int_equal(parley_schema_create(cases.items[0].protocol, &schema), PARLEY_OK);
+    size_t failed = 0, valid = 0, invalid = 0, stamped = 0;
+    for (size_t i = 0; i < cases.count; i++) {
+        const struct test_case *test = &cases.items[i];
+        if (test->body.length > 4096) {
+            continue;
+        }
+        failed += fail_each(test, schema);
+        valid += test->is_valid;
+        invalid += !test->is_valid;
+        stamped += test->options.stamp;
+    }
+    assert_true(failed > 1000 && valid > 20 && invalid > 20 && stamped > 2);
+    parley_schema_destroy(schema);
+    cases_finish(&cases);
+}
+
+static void test_many_findings_and_long_texts_survive_failures_too(void **state) {
+    (void)state;
+    struct parley_schema *schema;
+    struct parley_buffer body;
+    const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("vlp"));
+    assert_int_equal(parley_schema_create(protocol, &schema), PARLEY_OK);
+    parley_buffer_init(&body);
+    parley_buffer_text(&body, "{\n\"sender\":\"");
+    for (int i = 0; i < 3000; i++) {
+        parley_buffer_text(&body, "\\u00e9");
+    }
+    parley_buffer_text(&body, "\",\"confidence\":");
+    for (int i = 0; i < 100; i++) {
+        parley_buffer_text(&body, i == 0 ? "0." : "5");
+    }
+    parley_buffer_text(&body, ",\"keywords\":[1");
+    for (int i = 0; i < 40; i++) {
+        parley_buffer_text(&body, ",{}");
+    }
+    parley_buffer_text(&body, "]}");
+    const struct test_case test = {
+        .name = "many findings",
+        .protocol = protocol,
+        .codec = &parley_codec_json,
+        .options = {.now = CASES_NOW, .fresh_id = CASES_ID, .stamp = true},
+        .body = parley_buffer_bytes(&body)};
+    assert_true(fail_each(&test, schema) > 100);
+    parley_buffer_finish(&body);
+    parley_schema_destroy(schema);
+}
+
+static void test_a_refusal_without_reading_survives_failures(void **state) {
+    (void)state;
+    struct parley_schema *schema;
+    struct parley_message message;
+    assert_int_equal(parley_schema_create(parley_protocols[0], &schema), PARLEY_OK);
+    for (size_t first = 0; first < 8; first++) {
+        parley_message_init(&message, schema);
+        fault_heap_arm(first, SIZE_MAX);
+        const enum parley_status status =
+            first % 2 == 0
+                ? parley_message_refuse_size(&message, 5, (struct parley_position){1, 1})
+                : parley_message_refuse_fault(&message, "fault", (struct parley_position){1, 1});
+        fault_heap_disarm();
+        assert_int_equal(status, fault_heap_has_failed() ? PARLEY_E_MEMORY : PARLEY_OK);
+        /* Whatever the status, it must not pass for valid. */
+        assert_false(status == PARLEY_OK && parley_message_is_valid(&message));
+        parley_message_finish(&message);
+    }
+    parley_schema_destroy(schema);
+}
+
+static void test_a_schema_is_made_whole_or_not_at_all(void **state) {
+    (void)state;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        struct parley_schema *schema = NULL;
+        fault_heap_arm(SIZE_MAX, 0);
+        assert_int_equal(parley_schema_create(parley_protocols[i], &schema), PARLEY_OK);
+        const size_t count = fault_heap_disarm();
+        parley_schema_destroy(schema);
+        for (size_t first = 0; first < count; first++) {
+            fault_heap_arm(first, 1);
+            assert_int_equal(parley_schema_create(parley_protocols[i], &schema), PARLEY_E_MEMORY);
+            fault_heap_disarm();
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_allocation_that_fails_makes_a_wrong_verdict),
+        cmocka_unit_test(test_many_findings_and_long_texts_survive_failures_too),
+        cmocka_unit_test(test_a_refusal_without_reading_survives_failures),
+        cmocka_unit_test(test_a_schema_is_made_whole_or_not_at_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

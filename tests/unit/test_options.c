@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a sender may set, and to what. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include <parley/message.h>
+
+static struct parley_options options;
+
+static enum parley_option_result set(const char *name, const char *value) {
+    const char *wants = NULL;
+    options = (struct parley_options){0};
+    const enum parley_option_result result = parley_options_set(&options, name, value, &wants);
+    if (result != PARLEY_OPTION_UNKNOWN) {
+        assert_non_null(wants);
+    }
+    return result;
+}
+
+static void assert_refuses(const char *name, const char *value) {
+    static const struct parley_options untouched;
+    if (set(name, value) != PARLEY_OPTION_INVALID) {
+        fail_msg("%s=%s was taken", name, value);
+    }
+    assert_memory_equal(&options, &untouched, sizeof options);
+}
+
+static void test_flags_are_true_or_false(void **state) {
+    (void)state;
+    assert_int_equal(set("strict", "true"), PARLEY_OPTION_SET);
+    assert_true(options.strict);
+    assert_false(options.stamp);
+    assert_int_equal(set("stamp", "true"), PARLEY_OPTION_SET);
+    assert_true(options.stamp);
+    assert_false(options.strict);
+    static const char *const wrong[] = {"", "1", "yes", "TRUE", "true ", " true", "truefalse"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_refuses("strict", wrong[i]);
+        assert_refuses("stamp", wrong[i]);
+    }
+}
+
+static void test_a_flag_may_be_taken_back(void **state) {
+    (void)state;
+    const char *wants;
+    options = (struct parley_options){.strict = true};
+    assert_int_equal(parley_options_set(&options, "strict", "false", &wants), PARLEY_OPTION_SET);
+    assert_false(options.strict);
+}
+
+static void test_from_names_a_side(void **state) {
+    (void)state;
+    assert_int_equal(set("from", "gerbil"), PARLEY_OPTION_SET);
+    assert_string_equal(options.from, "gerbil");
+    assert_int_equal(set("from", "elixir"), PARLEY_OPTION_SET);
+    assert_string_equal(options.from, "elixir");
+    assert_refuses("from", "");
+    assert_refuses("from", "Gerbil");
+    assert_refuses("from", "erlang");
+}
+
+static void test_a_domain_is_one_token_of_a_subject(void **state) {
+    (void)state;
+    char longest[130];
+    memset(longest, 'a', sizeof longest);
+    longest[128] = '\0';
+    assert_int_equal(set("domain", "research_2-x"), PARLEY_OPTION_SET);
+    assert_string_equal(options.domain, "research_2-x");
+    assert_int_equal(set("domain", longest), PARLEY_OPTION_SET);
+    longest[128] = 'a';
+    longest[129] = '\0';
+    static const char *const wrong[] = {"", "a.b", "*", ">", "a b", "Research", "\xC3\xA9", "a\n"};
+    assert_refuses("domain", longest);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_refuses("domain", wrong[i]);
+    }
+}
+
+static void test_other_names_are_unknown(void **state) {
+    (void)state;
+    static const char *const names[] = {"", "Strict", "strict ", "message_bytes_max", "now", "id"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_equal(set(names[i], "true"), PARLEY_OPTION_UNKNOWN);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_flags_are_true_or_false),
+        cmocka_unit_test(test_a_flag_may_be_taken_back),
+        cmocka_unit_test(test_from_names_a_side),
+        cmocka_unit_test(test_a_domain_is_one_token_of_a_subject),
+        cmocka_unit_test(test_other_names_are_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

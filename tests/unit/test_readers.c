@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One table, two readers: the jansson tree and the event reader over the text must say the same of
+ * every message. This is what a fast path relies on, which reads no tree. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/cases.h"
+#include "lib/mutate.h"
+#include "lib/readers.h"
+
+struct fixture {
+    struct test_cases cases;
+    struct parley_schema *schema;
+    struct readers readers;
+};
+
+static int set_up(void **state) {
+    static struct fixture fixture;
+    cases_read(&fixture.cases, PARLEY_SOURCE_DIR "/tests/conformance/vlp.ndjson");
+    if (parley_schema_create(fixture.cases.items[0].protocol, &fixture.schema) != PARLEY_OK) {
+        return -1;
+    }
+    readers_init(&fixture.readers, fixture.schema);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+    readers_finish(&fixture->readers);
+    parley_schema_destroy(fixture->schema);
+    cases_finish(&fixture->cases);
+    return 0;
+}
+
+static void assert_agree(struct readers *readers, const char *name, struct parley_bytes text,
+                         const struct parley_options *options) {
+    if (!readers_agree(readers, text, options)) {
+        fail_msg("%s: %s\n%.*s", name, readers->difference, (int)text.length, text.data);
+    }
+}
+
+static void test_both_readers_say_the_same_of_every_conformance_case(void **state) {
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < fixture->cases.count; i++) {
+        const struct test_case *test = &fixture->cases.items[i];
+        assert_agree(&fixture->readers, test->name, test->body, &test->options);
+    }
+}
+
+static void test_both_readers_say_the_same_of_broken_messages(void **state) {
+    enum { MUTATIONS = 24000 };
+    struct fixture *fixture = *state;
+    struct random_source source = {11};
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    size_t unread = 0, invalid = 0, warned = 0, made = 0;
+    while (made < MUTATIONS) {
+        const struct test_case *test =
+            &fixture->cases.items[random_below(&source, fixture->cases.count)];
+        json_t *message = test->is_valid && test->body.length < 10000
+                              ? json_loadb(test->body.data, test->body.length, JSON_ALLOW_NUL, NULL)
+                              : NULL;
+        if (message == NULL) {
+            continue;
+        }
+        struct parley_options options = test->options;
+        options.strict = random_below(&source, 4) == 0;
+        options.stamp = random_below(&source, 4) == 0;
+        parley_buffer_clear(&text);
+        mutate(&source, message, &text);
+        json_decref(message);
+        assert_agree(&fixture->readers, test->name, parley_buffer_bytes(&text), &options);
+        const struct parley_message *by_tree = &fixture->readers.by_tree;
+        unread += !by_tree->is_decoded;
+        invalid += by_tree->is_decoded && !parley_message_is_valid(by_tree);
+        warned +=
+            by_tree->is_decoded && parley_message_is_valid(by_tree) && by_tree->findings.count > 0;
+        made++;
+    }
+    parley_buffer_finish(&text);
+    /* The mutations must be of every sort, or this proves little. */
+    assert_in_range(unread, MUTATIONS / 20, MUTATIONS / 2);
+    assert_in_range(invalid, MUTATIONS / 5, MUTATIONS * 9 / 10);
+    assert_in_range(warned, MUTATIONS / 100, MUTATIONS / 2);
+}
+
+/* Numbers are where readers like to differ: each form, at its limits. */
+static void test_both_readers_say_the_same_of_numbers(void **state) {
+    struct fixture *fixture = *state;
+    static const char *const numbers[] = {
+        "0",
+        "-0",
+        "-0.0",
+        "00",
+        "01",
+        "-",
+        "+1",
+        ".5",
+        "5.",
+        "0.5",
+        "1e",
+        "1e+",
+        "1e5",
+        "1E-5",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "4.9e-324",
+        "2e-324",
+        "1.7976931348623157e308",
+        "1.7976931348623159e308",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "12345678901234567890",
+        "0x10",
+        "1_0",
+        "NaN",
+        "Infinity",
+        "1.0",
+        "4.0e3",
+        "0.1e1",
+        "1 ",
+        "1\n",
+        "1a",
+        "1.e1",
+        "0e0",
+        "0.0000000000000000000000000000001",
+        "0.8999999999999999999999999999999999999999999999999999999999999999999999999999999999999",
+        "99999999999999999999999999999999999999999999999999999999999999999999999999999999999999"};
+    const struct parley_options options = {0};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "{\"confidence\":%s,\"seq\":%s}", numbers[i], numbers[i]);
+        assert_agree(&fixture->readers, numbers[i], parley_bytes_of(text), &options);
+        assert_agree(&fixture->readers, numbers[i], parley_bytes_of(numbers[i]), &options);
+    }
+}
+
+/* Every prefix of a message is a body that was cut off. */
+static void test_both_readers_refuse_every_message_that_is_cut_off(void **state) {
+    struct fixture *fixture = *state;
+    static const char text[] =
+        "{\"id\":\"a\\u00e9\\n\xC3\xA9\",\"seq\":-1.5e+3,\"safety\":{\"level\":"
+        "\"safe\",\"issues\":[true,false,null,\"\\ud83d\\ude00\"]}}";
+    const struct parley_options options = {0};
+    for (size_t length = 0; length < sizeof text - 1; length++) {
+        char *copy = malloc(length + 1); /* so that a read behind the end is seen */
+        memcpy(copy, text, length);
+        assert_agree(&fixture->readers, "cut off", (struct parley_bytes){copy, length}, &options);
+        assert_false(fixture->readers.by_tree.is_decoded);
+        free(copy);
+    }
+}
+
+/* The same for each single byte, put in any place. */
+static void test_both_readers_say_the_same_of_any_byte_in_any_place(void **state) {
+    struct fixture *fixture = *state;
+    static const char text[] =
+        "{ \"id\" : \"a\\n\", \"seq\":1.5e1 ,\"keywords\":[ true,null],\"topic\":\"\xC3\xA9\"}";
+    const struct parley_options options = {0};
+    char changed[sizeof text];
+    for (size_t at = 0; at < sizeof text - 1; at++) {
+        for (unsigned byte = 0; byte < 256; byte++) {
+            memcpy(changed, text, sizeof text);
+            changed[at] = (char)byte;
+            assert_agree(&fixture->readers, "changed",
+                         (struct parley_bytes){changed, sizeof text - 1}, &options);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_both_readers_say_the_same_of_every_conformance_case),
+        cmocka_unit_test(test_both_readers_say_the_same_of_broken_messages),
+        cmocka_unit_test(test_both_readers_say_the_same_of_numbers),
+        cmocka_unit_test(test_both_readers_refuse_every_message_that_is_cut_off),
+        cmocka_unit_test(test_both_readers_say_the_same_of_any_byte_in_any_place),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A rule table made into a trie. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <parley/message.h>
+
+#include "engine/schema.h"
+
+static bool never(const struct parley_facts *facts) {
+    (void)facts;
+    return false;
+}
+
+static const struct parley_rule rules[] = {
+    {.id = "T-1",
+     .hint = "h",
+     PARLEY_PLACES({.path = "/a", .kinds = PARLEY_STRING}, {.path = "/a/*/b"}, {.path = ""})},
+    {.id = "T-2", .hint = "h", PARLEY_PLACES({.path = "/c", .is_broken = never, .message = "m"})},
+    {.id = "T-3", .hint = "h", PARLEY_PLACES({.path = "/a"}, {.path = "/a/x/b"}, {.path = "/d"})},
+};
+
+static const char *const types[] = {"x", NULL};
+static const char *const fields[] = {"/type", "/a/x/b", NULL};
+
+static const struct parley_protocol protocol = {
+    .name = "t", .types = types, .fields = fields, .rules = rules, .rule_count = 3};
+
+static int set_up(void **state) {
+    return parley_schema_create(&protocol, (struct parley_schema **)state) == PARLEY_OK ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    parley_schema_destroy(*state);
+    return 0;
+}
+
+static const struct schema_node *at(const struct parley_schema *schema, const char *a,
+                                    const char *b, const char *c) {
+    const struct schema_node *node = &schema->root;
+    const char *const tokens[] = {a, b, c};
+    for (size_t i = 0; i < 3 && tokens[i] != NULL && node != NULL; i++) {
+        node = schema_member(node, parley_bytes_of(tokens[i]));
+    }
+    return node;
+}
+
+static void test_checks_hang_at_their_place_in_the_order_of_the_table(void **state) {
+    const struct schema_node *a = at(*state, "a", NULL, NULL);
+    assert_non_null(a->checks);
+    assert_string_equal(a->checks->rule->id, "T-1");
+    assert_int_equal(a->checks->order, 0);
+    assert_string_equal(a->checks->next->rule->id, "T-3");
+    assert_int_equal(a->checks->next->order, 2);
+    assert_null(a->checks->next->next);
+}
+
+static void test_the_empty_path_is_the_message_itself(void **state) {
+    const struct parley_schema *schema = *state;
+    assert_ptr_equal(schema->root.checks->place, &rules[0].places[2]);
+}
+
+static void test_fields_are_captured_where_they_stand(void **state) {
+    assert_int_equal(at(*state, "type", NULL, NULL)->field, 0);
+    assert_int_equal(at(*state, "a", "x", "b")->field, 1);
+    assert_int_equal(at(*state, "a", "other", "b")->field, -1);
+    assert_int_equal(at(*state, NULL, NULL, NULL)->field, -1);
+}
+
+static void test_a_star_stands_for_the_members_that_have_no_name_of_their_own(void **state) {
+    assert_ptr_equal(at(*state, "a", "one", NULL), at(*state, "a", "two", NULL));
+    assert_ptr_not_equal(at(*state, "a", "one", NULL), at(*state, "a", "x", NULL));
+    assert_ptr_equal(at(*state, "a", "*", NULL), at(*state, "a", "one", NULL));
+}
+
+static void test_a_key_that_no_rule_names_has_no_node(void **state) {
+    assert_null(at(*state, "b", NULL, NULL));
+    assert_null(at(*state, "", NULL, NULL));
+    assert_null(at(*state, "aa", NULL, NULL));
+    assert_null(at(*state, "c", "d", NULL));
+}
+
+static void test_rules_over_several_members_are_apart(void **state) {
+    const struct parley_schema *schema = *state;
+    assert_string_equal(schema->cross_checks->rule->id, "T-2");
+    assert_null(schema->cross_checks->next);
+    assert_null(at(schema, "c", NULL, NULL)->checks);
+}
+
+static void test_named_siblings_have_bits_of_their_own(void **state) {
+    const struct parley_schema *schema = *state;
+    uint64_t seen = 0;
+    unsigned count = 0;
+    for (const struct schema_node *child = schema->root.children; child; child = child->next) {
+        assert_in_range(child->index, 0, SCHEMA_CHILDREN_MAX - 1);
+        assert_int_equal(seen >> child->index & 1, 0);
+        seen |= UINT64_C(1) << child->index;
+        count++;
+    }
+    assert_int_equal(count, 4); /* type, a, c, d */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_checks_hang_at_their_place_in_the_order_of_the_table),
+        cmocka_unit_test(test_the_empty_path_is_the_message_itself),
+        cmocka_unit_test(test_fields_are_captured_where_they_stand),
+        cmocka_unit_test(test_a_star_stands_for_the_members_that_have_no_name_of_their_own),
+        cmocka_unit_test(test_a_key_that_no_rule_names_has_no_node),
+        cmocka_unit_test(test_rules_over_several_members_are_apart),
+        cmocka_unit_test(test_named_siblings_have_bits_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
