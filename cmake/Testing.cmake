@@ -12,7 +12,7 @@ endfunction()
 # program that a test starts: ctest reads this file first, and its environment is the tests'.
 if(PARLEY_SANITIZE)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/SanitizerOptions.cmake @ONLY CONTENT [[
-set(ENV{ASAN_OPTIONS} "detect_stack_use_after_return=1:strict_string_checks=1:$ENV{ASAN_OPTIONS}")
+set(ENV{ASAN_OPTIONS} "detect_stack_use_after_return=1:$ENV{ASAN_OPTIONS}")
 set(ENV{UBSAN_OPTIONS} "print_stacktrace=1:$ENV{UBSAN_OPTIONS}")
 set(ENV{TSAN_OPTIONS}
   "suppressions=@PROJECT_SOURCE_DIR@/tests/tsan.supp:halt_on_error=1:$ENV{TSAN_OPTIONS}")

@@ -60,14 +60,21 @@ void parley_buffer_char(struct parley_buffer *buffer, char c) {
     parley_buffer_append(buffer, (struct parley_bytes){&c, 1});
 }
 
+/* Prints into the room that there is, and a second time only when that was too little. */
 void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...) {
     va_list arguments, again;
+    if (!parley_buffer_reserve(buffer, 64)) {
+        return;
+    }
     va_start(arguments, format);
     va_copy(again, arguments);
-    const int length = vsnprintf(NULL, 0, format, arguments);
+    const size_t room = buffer->capacity - buffer->length;
+    const int length = vsnprintf(buffer->data + buffer->length, room, format, arguments);
     va_end(arguments);
     if (length < 0) {
         buffer->has_failed = true;
+    } else if ((size_t)length < room) {
+        buffer->length += (size_t)length;
     } else if (parley_buffer_reserve(buffer, (size_t)length + 1)) {
         vsnprintf(buffer->data + buffer->length, (size_t)length + 1, format, again);
         buffer->length += (size_t)length;

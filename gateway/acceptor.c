@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Takes connections from the listening socket and looks at the first bytes of each, without
+ * reading them, to tell which daemon of http.c it belongs to. It deliberately parses nothing: the
+ * options say what a stream looks like, and whoever is handed a connection reads it from its
+ * first byte. */
+
+#include "http.h"
+#include "http_internal.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+enum {
+    ACCEPTS_A_TURN = 64, /* so that a flood of connections does not starve those that are open */
+    LOOK_BYTES = 256,    /* whatever is longer without being a stream's start is a request */
+    RESOURCE_PAUSE_MS = 100,
+    BACKLOG = 4096,
+};
+
+/* A connection whose kind is not known yet. */
+struct newcomer {
+    struct acceptor *acceptor;
+    struct acceptor_connection connection;
+    struct reactor_watch watch;
+    int64_t due_ms;
+    TAILQ_ENTRY(newcomer) links;
+};
+
+struct acceptor {
+    struct reactor *reactor;
+    struct acceptor_options options;
+    struct reactor_watch listening;
+    struct reactor_timer pause;
+    struct reactor_timer idle;        /* for the first of the newcomers */
+    TAILQ_HEAD(, newcomer) newcomers; /* in the order in which they came */
+    unsigned open_count;              /* newcomers and those handed over */
+    bool is_listening, is_stopped;
+};
+
+enum kind { KIND_UNKNOWN, KIND_REQUEST, KIND_STREAM, KIND_GONE };
+
+/* ---- the listening socket ---- */
+
+int http_listen(const char *address, unsigned port, unsigned *out_port, const char **out_error) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } name = {.any.sa_family = AF_UNSPEC};
+    socklen_t length = sizeof name.v4;
+    if (port > UINT16_MAX) {
+        *out_error = "a port is a number up to 65535";
+        return -1;
+    }
+    if (inet_pton(AF_INET, address, &name.v4.sin_addr) == 1) {
+        name.v4.sin_family = AF_INET;
+        name.v4.sin_port = htons((uint16_t)port);
+    } else if (inet_pton(AF_INET6, address, &name.v6.sin6_addr) == 1) {
+        name.v6.sin6_family = AF_INET6;
+        name.v6.sin6_port = htons((uint16_t)port);
+        length = sizeof name.v6;
+    } else {
+        *out_error = "the address to listen on is no IPv4 or IPv6 address";
+        return -1;
+    }
+    const int one = 1;
+    int fd = socket(name.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+        bind(fd, &name.any, length) == 0 && listen(fd, BACKLOG) == 0 &&
+        getsockname(fd, &name.any, &length) == 0) {
+        *out_port = ntohs(name.any.sa_family == AF_INET ? name.v4.sin_port : name.v6.sin6_port);
+        return fd;
+    }
+    switch (errno) {
+    case EADDRINUSE:
+        *out_error = "the port is in use: choose another, or stop what listens there";
+        break;
+    case EACCES:
+        *out_error = "this port needs privileges: choose one from 1024 on";
+        break;
+    case EADDRNOTAVAIL:
+        *out_error = "no interface of this machine has the address to listen on";
+        break;
+    default:
+        *out_error = "the socket to listen on cannot be opened";
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return -1;
+}
+
+static void listen_if_there_is_room(struct acceptor *acceptor) {
+    bool is_wanted = !acceptor->is_stopped && !acceptor->pause.is_armed &&
+                     acceptor->open_count < acceptor->options.connections_max;
+    if (is_wanted == acceptor->is_listening) {
+        return;
+    }
+    if (!is_wanted) {
+        reactor_watch_remove(acceptor->reactor, &acceptor->listening);
+        acceptor->is_listening = false;
+        return;
+    }
+    /* EXCLUSIVE: of the reactors that share the socket, a connection wakes one. */
+    acceptor->is_listening = reactor_watch_add(acceptor->reactor, &acceptor->listening,
+                                               EPOLLIN | EPOLLEXCLUSIVE) == PARLEY_OK;
+    if (!acceptor->is_listening) {
+        reactor_timer_set(acceptor->reactor, &acceptor->pause, RESOURCE_PAUSE_MS);
+    }
+}
+
+static void end_pause(struct reactor_timer *timer) {
+    struct acceptor *acceptor = (void *)((char *)timer - offsetof(struct acceptor, pause));
+    listen_if_there_is_room(acceptor);
+}
+
+void acceptor_release(struct acceptor *acceptor) {
+    acceptor->open_count--;
+    listen_if_there_is_room(acceptor);
+}
+
+/* ---- newcomers ---- */
+
+static enum kind look(const struct acceptor *acceptor, int fd, bool is_ended) {
+    char start[LOOK_BYTES];
+    ssize_t length = recv(fd, start, sizeof start, MSG_PEEK | MSG_DONTWAIT);
+    if (length < 0) {
+        return errno == EAGAIN ? KIND_UNKNOWN : KIND_GONE;
+    }
+    if (length == 0) {
+        return KIND_GONE;
+    }
+    if (acceptor->options.is_stream == NULL) {
+        return KIND_REQUEST;
+    }
+    int is_stream = acceptor->options.is_stream((struct parley_bytes){start, (size_t)length});
+    if (is_stream < 0 && length < LOOK_BYTES && !is_ended) {
+        return KIND_UNKNOWN;
+    }
+    return is_stream > 0 ? KIND_STREAM : KIND_REQUEST;
+}
+
+static void settle(struct acceptor *acceptor, struct acceptor_connection *connection,
+                   enum kind kind) {
+    if (kind == KIND_GONE) {
+        close(connection->fd);
+        acceptor_release(acceptor);
+        return;
+    }
+    connection->is_stream = kind == KIND_STREAM;
+    acceptor->options.serve(acceptor->options.context, connection);
+}
+
+static void forget(struct newcomer *newcomer) {
+    struct acceptor *acceptor = newcomer->acceptor;
+    reactor_watch_remove(acceptor->reactor, &newcomer->watch);
+    TAILQ_REMOVE(&acceptor->newcomers, newcomer, links);
+    free(newcomer);
+}
+
+static void look_again(struct reactor_watch *watch, uint32_t events) {
+    struct newcomer *newcomer = (void *)((char *)watch - offsetof(struct newcomer, watch));
+    struct acceptor *acceptor = newcomer->acceptor;
+    struct acceptor_connection connection = newcomer->connection;
+    bool is_ended = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    enum kind kind = look(acceptor, connection.fd, is_ended);
+    if (kind == KIND_UNKNOWN && !is_ended) {
+        return;
+    }
+    forget(newcomer);
+    settle(acceptor, &connection, kind == KIND_UNKNOWN ? KIND_GONE : kind);
+}
+
+static void set_idle_timer(struct acceptor *acceptor) {
+    const struct newcomer *first = TAILQ_FIRST(&acceptor->newcomers);
+    if (first != NULL && acceptor->options.idle_timeout_s > 0 && !acceptor->idle.is_armed) {
+        reactor_timer_set(acceptor->reactor, &acceptor->idle,
+                          first->due_ms - reactor_now_ms(acceptor->reactor));
+    }
+}
+
+static void close_idle(struct reactor_timer *timer) {
+    struct acceptor *acceptor = (void *)((char *)timer - offsetof(struct acceptor, idle));
+    int64_t now_ms = reactor_now_ms(acceptor->reactor);
+    struct newcomer *first;
+    while ((first = TAILQ_FIRST(&acceptor->newcomers)) != NULL && first->due_ms <= now_ms) {
+        struct acceptor_connection connection = first->connection;
+        forget(first);
+        settle(acceptor, &connection, KIND_GONE);
+    }
+    set_idle_timer(acceptor);
+}
+
+static void wait_for_bytes(struct acceptor *acceptor, struct acceptor_connection *connection) {
+    struct newcomer *newcomer = malloc(sizeof *newcomer);
+    if (newcomer == NULL) {
+        settle(acceptor, connection, KIND_GONE);
+        return;
+    }
+    *newcomer = (struct newcomer){
+        .acceptor = acceptor,
+        .connection = *connection,
+        .watch = {.ready = look_again, .fd = connection->fd},
+        .due_ms =
+            reactor_now_ms(acceptor->reactor) + (int64_t)acceptor->options.idle_timeout_s * 1000,
+    };
+    TAILQ_INSERT_TAIL(&acceptor->newcomers, newcomer, links);
+    /* Edge-triggered: bytes that were looked at and left must not wake it again. */
+    if (reactor_watch_add(acceptor->reactor, &newcomer->watch, EPOLLIN | EPOLLRDHUP | EPOLLET) !=
+        PARLEY_OK) {
+        forget(newcomer);
+        settle(acceptor, connection, KIND_GONE);
+        return;
+    }
+    set_idle_timer(acceptor);
+}
+
+/* ---- accepting ---- */
+
+/* Whether accept4's failure is the one connection's, not ours. */
+static bool is_passing(int error) {
+    return error == EINTR || error == ECONNABORTED || error == EPROTO || error == ENETDOWN ||
+           error == ENETUNREACH || error == EHOSTDOWN || error == EHOSTUNREACH || error == ENONET ||
+           error == ENOPROTOOPT || error == EPERM;
+}
+
+static void accept_some(struct reactor_watch *watch, uint32_t events) {
+    (void)events;
+    struct acceptor *acceptor = (void *)((char *)watch - offsetof(struct acceptor, listening));
+    for (int i = 0; i < ACCEPTS_A_TURN && acceptor->is_listening; i++) {
+        struct acceptor_connection connection = {
+            .peer_length = sizeof connection.peer,
+        };
+        connection.fd = accept4(watch->fd, &connection.peer.any, &connection.peer_length,
+                                SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (connection.fd < 0 && is_passing(errno)) {
+            continue;
+        }
+        if (connection.fd < 0) {
+            /* Without descriptors or memory the socket stays ready: trying at once would spin. */
+            if (errno != EAGAIN) {
+                reactor_timer_set(acceptor->reactor, &acceptor->pause, RESOURCE_PAUSE_MS);
+            }
+            break;
+        }
+        acceptor->open_count++;
+        enum kind kind = look(acceptor, connection.fd, false);
+        if (kind == KIND_UNKNOWN) {
+            wait_for_bytes(acceptor, &connection);
+        } else {
+            settle(acceptor, &connection, kind);
+        }
+        listen_if_there_is_room(acceptor);
+    }
+    listen_if_there_is_room(acceptor);
+}
+
+/* ---- life ---- */
+
+enum parley_status acceptor_create(struct reactor *reactor, const struct acceptor_options *options,
+                                   struct acceptor **out) {
+    struct acceptor *acceptor = calloc(1, sizeof *acceptor);
+    if (acceptor == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    acceptor->reactor = reactor;
+    acceptor->options = *options;
+    acceptor->listening = (struct reactor_watch){.ready = accept_some, .fd = options->listen_fd};
+    acceptor->pause.fire = end_pause;
+    acceptor->idle.fire = close_idle;
+    TAILQ_INIT(&acceptor->newcomers);
+    listen_if_there_is_room(acceptor);
+    *out = acceptor;
+    return PARLEY_OK;
+}
+
+void acceptor_stop(struct acceptor *acceptor) {
+    acceptor->is_stopped = true;
+    listen_if_there_is_room(acceptor);
+    reactor_timer_clear(acceptor->reactor, &acceptor->pause);
+    reactor_timer_clear(acceptor->reactor, &acceptor->idle);
+    struct newcomer *first;
+    while ((first = TAILQ_FIRST(&acceptor->newcomers)) != NULL) {
+        struct acceptor_connection connection = first->connection;
+        forget(first);
+        settle(acceptor, &connection, KIND_GONE);
+    }
+}
+
+void acceptor_destroy(struct acceptor *acceptor) {
+    if (acceptor == NULL) {
+        return;
+    }
+    acceptor_stop(acceptor);
+    free(acceptor);
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Many messages in one request: each is checked and published as its bytes arrive. Results are
+ * written in the order sent: they queue until those before them are known, and go to the spool,
+ * which is the answer once the body has ended. What is in memory is bounded by the window: when it
+ * is full, no more of the body is read. */
+
+#include "sending.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <parley/splitter.h>
+
+#include "spool.h"
+
+enum {
+    WINDOW_COUNT = 4096, /* results of one body that wait for an ack before them */
+    WINDOW_BYTES = 4 << 20,
+};
+
+enum result_status { ACCEPTED, DUPLICATE, INVALID, FAILED, STATUS_COUNT };
+
+static const char *const status_names[STATUS_COUNT] = {"accepted", "duplicate", "invalid",
+                                                       "failed"};
+
+/* One message's result, in the order sent. */
+struct result {
+    struct bulk *bulk;
+    struct result *next;
+    size_t number;
+    enum result_status status;
+    bool is_known;
+    struct parley_buffer text; /* of an awaited one: its id, subject and warnings */
+    size_t warnings_offset;
+};
+
+struct bulk {
+    struct sending sending;
+    struct http_request *request; /* NULL once it is gone */
+    struct parley_splitter splitter;
+    struct spool spool;
+    struct result *first, **end; /* whose results are not written yet */
+    struct result *free_results; /* to be used again */
+    size_t window_count, window_bytes;
+    size_t awaited_count; /* published, ack still to come */
+    uint64_t counts[STATUS_COUNT], received_count, valid_count, omitted_count;
+    uint64_t read_offset;       /* of the answer, in the spool */
+    struct result *held_result; /* of the message that found no room in JetStream's window */
+    struct parley_buffer held;
+    struct parley_slice held_slice;
+    struct jetstream_waiter waiter;
+    bool is_ended; /* the whole body has come */
+    bool is_answered;
+    bool has_failed; /* of ours: the answer cannot be whole */
+};
+
+static void room_again(struct jetstream_waiter *waiter);
+
+struct bulk *bulk_create(const struct sending *sending, struct http_request *request) {
+    struct bulk *bulk = calloc(1, sizeof *bulk);
+    if (bulk == NULL) {
+        return NULL;
+    }
+    bulk->sending = *sending;
+    bulk->sending.publication.is_batch = true;
+    bulk->request = request;
+    bulk->end = &bulk->first;
+    bulk->waiter.room = room_again;
+    parley_splitter_init(&bulk->splitter, sending->codec->framing,
+                         sending_message_bytes_max(sending));
+    spool_init(&bulk->spool, sending->gateway->configuration->data);
+    return bulk;
+}
+
+static void free_list(struct result *result) {
+    while (result != NULL) {
+        struct result *next = result->next;
+        parley_buffer_finish(&result->text);
+        free(result);
+        result = next;
+    }
+}
+
+static void destroy(struct bulk *bulk) {
+    jetstream_wait_cancel(bulk->sending.gateway->jetstream, &bulk->waiter);
+    free_list(bulk->first);
+    free_list(bulk->free_results);
+    parley_splitter_finish(&bulk->splitter);
+    parley_buffer_finish(&bulk->held);
+    spool_finish(&bulk->spool);
+    free(bulk);
+}
+
+void bulk_closed(struct bulk *bulk) {
+    bulk->request = NULL;
+    jetstream_wait_cancel(bulk->sending.gateway->jetstream, &bulk->waiter);
+    if (bulk->awaited_count == 0) {
+        destroy(bulk);
+    }
+}
+
+/* ---- results ---- */
+
+static struct result *result_begin(struct bulk *bulk, size_t number) {
+    struct result *result = bulk->free_results;
+    if (result != NULL) {
+        bulk->free_results = result->next;
+    } else {
+        result = calloc(1, sizeof *result);
+        if (result == NULL) {
+            return NULL;
+        }
+    }
+    parley_buffer_clear(&result->text);
+    result->bulk = bulk;
+    result->number = number;
+    result->is_known = false;
+    result->next = NULL;
+    *bulk->end = result;
+    bulk->end = &result->next;
+    bulk->window_count++;
+    bulk->received_count++;
+    return result;
+}
+
+/* Its answer is the valid messages and nothing else. */
+static bool is_filter(const struct bulk *bulk) {
+    return bulk->sending.is_validating && bulk->sending.emit == EMIT_MESSAGES;
+}
+
+/* Whether anybody wants to read a result of this status. */
+static bool is_wanted(const struct bulk *bulk, enum result_status status) {
+    if (is_filter(bulk)) {
+        return true;
+    }
+    switch (bulk->sending.results) {
+    case RESULTS_ALL:
+        return true;
+    case RESULTS_ERRORS:
+        return status != ACCEPTED && status != DUPLICATE;
+    case RESULTS_SUMMARY:
+        break;
+    }
+    return false;
+}
+
+/* Past --spool-max only what was not accepted is kept, and past twice that nothing is. */
+static void keep(struct bulk *bulk, const struct result *result) {
+    const uint64_t limit = bulk->sending.gateway->configuration->spool_max_bytes;
+    const uint64_t length = spool_length(&bulk->spool) + result->text.length;
+    const bool is_good = result->status == ACCEPTED || result->status == DUPLICATE;
+    const bool fits = length <= (is_good ? limit : limit * 2);
+    if (result->text.has_failed || !fits ||
+        !spool_write(&bulk->spool, parley_buffer_bytes(&result->text))) {
+        bulk->omitted_count++;
+        /* A filter's output is whole, or it is broken off. */
+        bulk->has_failed = bulk->has_failed || is_filter(bulk);
+    }
+}
+
+/* Writes what is known, up to the first result that is not. */
+static void flush_results(struct bulk *bulk) {
+    while (bulk->first != NULL && bulk->first->is_known) {
+        struct result *result = bulk->first;
+        bulk->first = result->next;
+        if (bulk->first == NULL) {
+            bulk->end = &bulk->first;
+        }
+        if (result->text.length > 0 || result->text.has_failed) {
+            keep(bulk, result);
+        }
+        bulk->window_count--;
+        bulk->window_bytes -= result->text.length;
+        result->next = bulk->free_results;
+        bulk->free_results = result;
+    }
+}
+
+/* `result` is complete. Its text may have changed its length since it was counted. */
+static void result_end(struct result *result, enum result_status status, size_t counted_bytes) {
+    struct bulk *bulk = result->bulk;
+    result->status = status;
+    result->is_known = true;
+    bulk->counts[status]++;
+    if (!is_wanted(bulk, status)) {
+        parley_buffer_clear(&result->text);
+    }
+    bulk->window_bytes += result->text.length - counted_bytes;
+    flush_results(bulk);
+}
+
+static void begin_line(struct result *result, enum result_status status) {
+    parley_buffer_clear(&result->text);
+    parley_buffer_format(&result->text, "{\"line\":%zu,\"status\":\"%s\"", result->number,
+                         status_names[status]);
+}
+
+static void write_id(struct parley_buffer *out, const struct parley_message *message) {
+    struct parley_route route = {0};
+    if (message->is_decoded &&
+        message->protocol->route((struct parley_message *)message, &route) == PARLEY_OK &&
+        route.id.data != NULL) {
+        parley_buffer_text(out, ",\"id\":");
+        parley_buffer_json(out, route.id);
+    }
+}
+
+static void end_invalid(struct result *result, struct parley_message *message) {
+    begin_line(result, INVALID);
+    write_id(&result->text, message);
+    parley_buffer_text(&result->text, ",\"violations\":");
+    parley_findings_write(&message->findings, &result->text);
+    parley_buffer_text(&result->text, "}\n");
+    result_end(result, INVALID, 0);
+}
+
+static void end_failed(struct result *result, enum problem problem, const char *detail,
+                       size_t counted_bytes) {
+    begin_line(result, FAILED);
+    parley_buffer_text(&result->text, ",\"problem\":");
+    problem_write(&result->text, problem, NULL, detail, NULL);
+    parley_buffer_text(&result->text, "}\n");
+    result_end(result, FAILED, counted_bytes);
+}
+
+static void end_internal(struct result *result, enum parley_status status) {
+    end_failed(result, PROBLEM_INTERNAL, parley_status_text(status), 0);
+}
+
+/* ---- publishing ---- */
+
+/* `text` holds `,"id":…,"subject":…` and then the warnings; stream and seq go in between. */
+static void end_stored(struct result *result, const struct jetstream_ack *ack) {
+    const enum result_status status = ack->is_duplicate ? DUPLICATE : ACCEPTED;
+    const size_t counted_bytes = result->text.length;
+    if (!is_wanted(result->bulk, status)) {
+        result_end(result, status, counted_bytes);
+        return;
+    }
+    struct parley_buffer line;
+    parley_buffer_init(&line);
+    parley_buffer_format(&line, "{\"line\":%zu,\"status\":\"%s\"", result->number,
+                         status_names[status]);
+    parley_buffer_append(&line, (struct parley_bytes){result->text.data, result->warnings_offset});
+    parley_buffer_format(&line, ",\"stream\":\"%s\",\"seq\":%llu,\"warnings\":", ack->stream,
+                         (unsigned long long)ack->sequence);
+    parley_buffer_append(&line,
+                         (struct parley_bytes){result->text.data + result->warnings_offset,
+                                               result->text.length - result->warnings_offset});
+    parley_buffer_text(&line, "}\n");
+    parley_buffer_finish(&result->text);
+    result->text = line;
+    result_end(result, status, counted_bytes);
+}
+
+static bool has_room(const struct bulk *bulk) {
+    return bulk->held_result == NULL && bulk->window_count < WINDOW_COUNT &&
+           bulk->window_bytes < WINDOW_BYTES;
+}
+
+static void finish(struct bulk *bulk);
+
+/* Something was settled: answer, or read on. */
+static void go_on(struct bulk *bulk) {
+    if (bulk->is_ended) {
+        finish(bulk);
+    } else if (has_room(bulk)) {
+        http_wake(bulk->request);
+    }
+}
+
+static void on_ack(void *context, const struct jetstream_ack *ack) {
+    struct result *result = context;
+    struct bulk *bulk = result->bulk;
+    bulk->awaited_count--;
+    if (bulk->request == NULL) {
+        if (bulk->awaited_count == 0) {
+            destroy(bulk);
+        }
+        return;
+    }
+    if (ack->outcome == JETSTREAM_STORED) {
+        end_stored(result, ack);
+    } else {
+        const struct sending_failure failure = sending_failed(ack);
+        end_failed(result, failure.problem, failure.detail, result->text.length);
+    }
+    go_on(bulk);
+}
+
+/* What will be said of a message once it is stored. */
+static void note_message(struct result *result, const struct parley_message *message,
+                         const struct parley_route *route) {
+    if (result->bulk->sending.results != RESULTS_ALL) {
+        return;
+    }
+    parley_buffer_text(&result->text, ",\"id\":");
+    if (route->id.data != NULL) {
+        parley_buffer_json(&result->text, route->id);
+    } else {
+        parley_buffer_text(&result->text, "null");
+    }
+    parley_buffer_text(&result->text, ",\"subject\":");
+    parley_buffer_json(&result->text, route->subject);
+    result->warnings_offset = result->text.length;
+    parley_findings_write(&message->findings, &result->text);
+    result->bulk->window_bytes += result->text.length;
+}
+
+/* JetStream's window is full: keep the message, and its place in the order, until there is room. */
+static void hold(struct bulk *bulk, struct result *result, const struct parley_slice *slice) {
+    bulk->window_bytes -= result->text.length;
+    parley_buffer_clear(&result->text);
+    bulk->held_result = result;
+    if (slice != &bulk->held_slice) {
+        parley_buffer_clear(&bulk->held);
+        parley_buffer_append(&bulk->held, slice->bytes);
+        bulk->held_slice = *slice;
+        bulk->held_slice.bytes = parley_buffer_bytes(&bulk->held);
+    }
+    if (bulk->held.has_failed) {
+        bulk->held_result = NULL;
+        end_internal(result, PARLEY_E_MEMORY);
+        return;
+    }
+    jetstream_wait_for_room(bulk->sending.gateway->jetstream, &bulk->waiter);
+}
+
+static void publish(struct bulk *bulk, struct result *result, struct parley_message *message,
+                    const struct parley_slice *slice) {
+    struct gateway *gateway = bulk->sending.gateway;
+    struct publication publication;
+    const enum parley_status status = publication_prepare(
+        message, &bulk->sending.publication, slice->number, &gateway->payload, &publication);
+    if (status != PARLEY_OK) {
+        end_internal(result, status);
+        return;
+    }
+    note_message(result, message, &publication.route);
+    const enum jetstream_publish published = jetstream_publish(
+        gateway->jetstream, publication.route.subject.data, publication.headers,
+        publication.header_count, parley_buffer_bytes(&gateway->payload), on_ack, result);
+    if (published == JETSTREAM_PUBLISHED) {
+        bulk->awaited_count++;
+    } else if (published == JETSTREAM_FULL) {
+        hold(bulk, result, slice);
+    } else {
+        const struct sending_failure failure = sending_refused(&bulk->sending, published);
+        end_failed(result, failure.problem, failure.detail, result->text.length);
+    }
+}
+
+/* ---- validating ---- */
+
+static void end_verdict(struct bulk *bulk, struct result *result, struct parley_message *message) {
+    const bool is_valid = parley_message_is_valid(message);
+    const enum sending_emit emit = bulk->sending.emit;
+    struct parley_buffer *text = &result->text;
+    enum parley_status status = PARLEY_OK;
+    bulk->valid_count += is_valid;
+    if (emit == EMIT_MESSAGES && is_valid) {
+        status = message->protocol->encode(message, text);
+        parley_buffer_char(text, '\n');
+    } else if (emit != EMIT_MESSAGES) {
+        parley_buffer_format(text, "{\"line\":%zu,", result->number);
+        status = parley_message_write_verdict(message, text);
+        if (emit == EMIT_BOTH) {
+            parley_buffer_text(text, ",\"message\":");
+            if (is_valid && status == PARLEY_OK) {
+                status = message->protocol->encode(message, text);
+            } else {
+                parley_buffer_text(text, "null");
+            }
+        }
+        parley_buffer_text(text, "}\n");
+    }
+    text->has_failed = text->has_failed || status != PARLEY_OK;
+    result_end(result, is_valid ? ACCEPTED : INVALID, 0);
+}
+
+/* ---- the body ---- */
+
+static enum parley_status check(struct bulk *bulk, enum parley_split split,
+                                const struct parley_slice *slice) {
+    struct parley_message *message = gateway_message(bulk->sending.gateway, bulk->sending.protocol);
+    switch (split) {
+    case PARLEY_SPLIT_SIZE:
+        return parley_message_refuse_size(message, sending_message_bytes_max(&bulk->sending),
+                                          slice->origin);
+    case PARLEY_SPLIT_FAULT:
+        return parley_message_refuse_fault(message, slice->fault, slice->origin);
+    default:
+        return sending_check(&bulk->sending, slice->bytes, slice->origin);
+    }
+}
+
+/* Reaches a verdict on a message and does what follows from it. */
+static void settle(struct bulk *bulk, struct result *result, enum parley_split split,
+                   const struct parley_slice *slice) {
+    struct parley_message *message = gateway_message(bulk->sending.gateway, bulk->sending.protocol);
+    const enum parley_status status = check(bulk, split, slice);
+    if (status != PARLEY_OK) {
+        end_internal(result, status);
+        return;
+    }
+    const bool is_array = bulk->sending.codec->framing == PARLEY_FRAMING_JSON;
+    if (is_array && !message->is_decoded && split == PARLEY_SPLIT_MESSAGE &&
+        message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE]) {
+        parley_splitter_abandon(&bulk->splitter);
+    }
+    if (bulk->sending.is_validating) {
+        end_verdict(bulk, result, message);
+    } else if (!parley_message_is_valid(message)) {
+        end_invalid(result, message);
+    } else {
+        publish(bulk, result, message, slice);
+    }
+}
+
+static void take(struct bulk *bulk, enum parley_split split, const struct parley_slice *slice) {
+    struct result *result = result_begin(bulk, slice->number);
+    if (result == NULL) {
+        bulk->has_failed = true;
+        return;
+    }
+    settle(bulk, result, split, slice);
+}
+
+size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
+    struct parley_bytes left = bytes;
+    while (left.length > 0 && has_room(bulk)) {
+        struct parley_slice slice;
+        const enum parley_split split = parley_splitter_next(&bulk->splitter, &left, &slice);
+        if (split == PARLEY_SPLIT_MEMORY) {
+            bulk->has_failed = true;
+            parley_splitter_abandon(&bulk->splitter);
+        } else if (split != PARLEY_SPLIT_MORE) {
+            take(bulk, split, &slice);
+        }
+    }
+    return bytes.length - left.length;
+}
+
+/* ---- the answer ---- */
+
+static void write_summary(struct bulk *bulk) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    const uint64_t *counts = bulk->counts;
+    if (bulk->sending.is_validating) {
+        parley_buffer_format(
+            &text, "{\"summary\":{\"received\":%llu,\"valid\":%llu,\"invalid\":%llu",
+            (unsigned long long)bulk->received_count, (unsigned long long)bulk->valid_count,
+            (unsigned long long)(bulk->received_count - bulk->valid_count));
+    } else {
+        parley_buffer_format(
+            &text,
+            "{\"summary\":{\"received\":%llu,\"accepted\":%llu,\"duplicate\":%llu,"
+            "\"invalid\":%llu,\"failed\":%llu",
+            (unsigned long long)bulk->received_count, (unsigned long long)counts[ACCEPTED],
+            (unsigned long long)counts[DUPLICATE], (unsigned long long)counts[INVALID],
+            (unsigned long long)counts[FAILED]);
+    }
+    if (bulk->omitted_count > 0) {
+        parley_buffer_format(&text, ",\"omitted\":%llu", (unsigned long long)bulk->omitted_count);
+    }
+    parley_buffer_text(&text, "}}\n");
+    /* The last line is always there: a full disk must not take it. */
+    bulk->spool.has_failed = false;
+    parley_buffer_append(&bulk->spool.tail, parley_buffer_bytes(&text));
+    bulk->has_failed = bulk->has_failed || text.has_failed || bulk->spool.tail.has_failed;
+    parley_buffer_finish(&text);
+}
+
+/* The body has ended: answer, when every result is known. */
+static void finish(struct bulk *bulk) {
+    if (bulk->is_answered || bulk->first != NULL) {
+        return;
+    }
+    bulk->is_answered = true;
+    if (!is_filter(bulk)) {
+        write_summary(bulk);
+    }
+    http_respond_stream(bulk->request, 200, "application/x-ndjson", sending_read);
+}
+
+ssize_t bulk_read(struct bulk *bulk, char *buffer, size_t size) {
+    const ssize_t count = spool_read(&bulk->spool, bulk->read_offset, buffer, size);
+    if (count > 0) {
+        bulk->read_offset += (uint64_t)count;
+        return count;
+    }
+    return count < 0 || bulk->has_failed ? HTTP_SOURCE_ABORT : HTTP_SOURCE_END;
+}
+
+void bulk_end(struct bulk *bulk) {
+    bulk->is_ended = true;
+    struct parley_slice slice;
+    for (;;) {
+        const enum parley_split split = parley_splitter_end(&bulk->splitter, &slice);
+        if (split == PARLEY_SPLIT_END) {
+            break;
+        }
+        if (split == PARLEY_SPLIT_MEMORY) {
+            bulk->has_failed = true;
+            break;
+        }
+        take(bulk, split, &slice);
+    }
+    finish(bulk);
+}
+
+static void room_again(struct jetstream_waiter *waiter) {
+    struct bulk *bulk = (struct bulk *)((char *)waiter - offsetof(struct bulk, waiter));
+    struct result *result = bulk->held_result;
+    bulk->held_result = NULL;
+    if (result != NULL) {
+        settle(bulk, result, PARLEY_SPLIT_MESSAGE, &bulk->held_slice);
+    }
+    go_on(bulk);
+}

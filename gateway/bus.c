@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The one file that knows nats.c. It hangs a nats.c connection, in that library's event-loop mode,
+ * on the reactor: what arrives is read when the socket is readable, and what was published leaves
+ * in one write at the end of the turn. It deliberately knows nothing of JetStream, and it uses
+ * neither the library's request/reply nor its message threads.
+ *
+ * The trap that shapes this file: while the library connects or reconnects, on a thread of its own,
+ * it holds the connection's lock, for as long as the server takes to answer. So no natsConnection
+ * function may be called on the reactor's thread unless the connection stands. It stops standing
+ * only inside natsConnection_ProcessReadEvent and _ProcessWriteEvent, which only this thread calls
+ * (the library's ping timer, which could cut it too, is off: `pulse` does that work), and the read
+ * hook says so before they return. The first attempt would block as well, so a thread makes it.
+ *
+ * The second trap: natsSubscription_NextMsg swallows the server's "no responders" (503) and does
+ * not say which request it was for. So messages are taken at the library's filter, which sees them
+ * before any subscription does; besides, it costs no lock. */
+
+#include "bus.h"
+
+#include "mailboxes.h"
+
+#include <nats/nats.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define OWNER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+/* Not in nats.h: the library's own hook for its tests, which its shared object exports in every
+ * release since 3.0. It is called inside natsConnection_ProcessReadEvent, with no lock held; a
+ * filter that keeps the message sets *message to NULL. */
+typedef void nats_filter_fn(natsConnection *connection, natsMsg **message, void *context);
+void natsConn_setFilterWithClosure(natsConnection *connection, nats_filter_fn *filter,
+                                   void *context);
+
+enum {
+    CONNECT_TIMEOUT_MS = 2000,
+    RECONNECT_WAIT_MS = 150,
+    RECONNECT_JITTER_MS = 50,
+    REOPEN_MS = 1000, /* after the server threw us out for good (-ERR) */
+    READ_BYTES = 128 * 1024,
+    BACKLOG_BYTES_MAX = 16 * 1024 * 1024,
+    PULSE_MS = 5000,
+    SILENT_PULSES_MAX = 4, /* so a server that is silent for 20 s is given up */
+    TRASH_COUNT_MAX = 256,
+    TRASH_BYTES_MAX = 1024 * 1024,
+    MESSAGES_AT_FIRST = 256,
+};
+
+/* Messages that await something. To destroy them one by one would wake the library's collector
+ * thread for each. */
+struct messages {
+    natsMsg **items;
+    size_t count;
+    size_t capacity;
+    size_t bytes;
+};
+
+struct bus {
+    struct reactor *reactor;
+    struct bus_events events;
+    natsOptions *options;
+
+    struct reactor_watch watch;
+    struct reactor_turn turn;
+    struct reactor_timer reopen;
+    struct reactor_timer pulse;
+
+    natsConnection *connection; /* set by the opener; ours once that is joined */
+    natsSubscription *inbox;
+    char prefix[BUS_SUBJECT_MAX]; /* of the addresses, with its dot */
+    size_t prefix_length;
+    const char *id; /* the random token in it, then a dot */
+    size_t id_length;
+    bool is_connected;
+    bool is_announced; /* `connected` was called, `disconnected` not yet */
+    bool can_write;    /* the socket took everything last time, or epoll said it takes more */
+    bool is_watching_write;
+    size_t max_payload_bytes;
+    size_t backlog_bytes;
+    bool has_heard; /* since the last pulse */
+    unsigned silent_pulses;
+    struct bus_mailbox echo;
+
+    struct mailboxes mailboxes;
+    struct messages incoming; /* read, not yet delivered */
+    struct messages trash;    /* to be destroyed */
+
+    pthread_t opener;
+    bool has_opener;
+
+    /* Written by the library's threads and the opener, each followed by a wake-up. */
+    atomic_bool has_opened;  /* the opener is done */
+    _Atomic(pthread_t) home; /* the reactor's thread; written by itself */
+    atomic_int socket;       /* of the newest connection */
+    atomic_uint connects;    /* so often the connection was made */
+    atomic_uint breaks;      /* so often it broke */
+    atomic_bool wants_write;
+    atomic_bool has_closed; /* the library gave up for good */
+    sem_t closed;           /* posted as the last thing that the library does with us */
+    unsigned seen_connects, seen_breaks;
+};
+
+/* ---- hooks: on any thread ---- */
+
+static natsStatus attach(void **data, void *loop, natsConnection *connection, natsSock socket) {
+    (void)connection;
+    struct bus *bus = loop;
+    *data = bus;
+    atomic_store(&bus->socket, socket);
+    return NATS_OK;
+}
+
+static natsStatus want_read(void *data, bool is_wanted) {
+    struct bus *bus = data;
+    if (!is_wanted) {
+        atomic_fetch_add(&bus->breaks, 1);
+        reactor_wake(bus->reactor);
+    }
+    return NATS_OK;
+}
+
+static natsStatus want_write(void *data, bool is_wanted) {
+    struct bus *bus = data;
+    bool was_wanted = atomic_exchange(&bus->wants_write, is_wanted);
+    /* The reactor's own thread looks at it before it sleeps. */
+    if (is_wanted && !was_wanted && !pthread_equal(atomic_load(&bus->home), pthread_self())) {
+        reactor_wake(bus->reactor);
+    }
+    return NATS_OK;
+}
+
+static natsStatus detach(void *data) {
+    (void)data;
+    return NATS_OK;
+}
+
+static void on_connected(natsConnection *connection, void *context) {
+    (void)connection;
+    struct bus *bus = context;
+    atomic_fetch_add(&bus->connects, 1);
+    reactor_wake(bus->reactor);
+}
+
+static void on_closed(natsConnection *connection, void *context) {
+    (void)connection;
+    struct bus *bus = context;
+    atomic_store(&bus->has_closed, true);
+    reactor_wake(bus->reactor);
+    sem_post(&bus->closed);
+}
+
+static void *open_connection(void *context) {
+    struct bus *bus = context;
+    natsStatus status = natsConnection_Connect(&bus->connection, bus->options);
+    if (status == NATS_OK) {
+        atomic_fetch_add(&bus->connects, 1);
+    } else if (status != NATS_NOT_YET_CONNECTED) {
+        bus->connection = NULL;
+    }
+    atomic_store(&bus->has_opened, true);
+    reactor_wake(bus->reactor);
+    nats_ReleaseThreadMemory();
+    return NULL;
+}
+
+/* ---- mailboxes ---- */
+
+enum parley_status bus_mailbox_open(struct bus *bus, bus_receive_fn *receive, void *context,
+                                    struct bus_mailbox *out) {
+    return mailboxes_open(&bus->mailboxes, receive, context, out);
+}
+
+void bus_mailbox_close(struct bus *bus, struct bus_mailbox mailbox) {
+    mailboxes_close(&bus->mailboxes, mailbox);
+}
+
+void bus_mailbox_address(const struct bus *bus, struct bus_mailbox mailbox,
+                         char address[BUS_SUBJECT_MAX]) {
+    if (bus->prefix_length == 0) {
+        address[0] = '\0';
+        return;
+    }
+    memcpy(address, bus->prefix, bus->prefix_length);
+    mailbox_write(mailbox, address + bus->prefix_length);
+}
+
+void bus_mailbox_tag(const struct bus *bus, struct bus_mailbox mailbox, char tag[BUS_TAG_MAX]) {
+    memcpy(tag, bus->id, bus->id_length);
+    tag[bus->id_length] = '-';
+    mailbox_write(mailbox, tag + bus->id_length + 1);
+}
+
+/* ---- receiving ---- */
+
+static bool messages_add(struct messages *messages, natsMsg *message, size_t bytes) {
+    if (messages->count == messages->capacity) {
+        size_t capacity = messages->capacity > 0 ? 2 * messages->capacity : MESSAGES_AT_FIRST;
+        natsMsg **items = reallocarray(messages->items, capacity, sizeof(natsMsg *));
+        if (items == NULL) {
+            return false;
+        }
+        messages->items = items;
+        messages->capacity = capacity;
+    }
+    messages->items[messages->count++] = message;
+    messages->bytes += bytes;
+    return true;
+}
+
+static void messages_destroy_all(struct messages *messages) {
+    for (size_t i = 0; i < messages->count; i++) {
+        natsMsg_Destroy(messages->items[i]);
+    }
+    messages->count = 0;
+    messages->bytes = 0;
+}
+
+static void throw_away(struct bus *bus, natsMsg *message, size_t bytes) {
+    if (!messages_add(&bus->trash, message, bytes)) {
+        natsMsg_Destroy(message);
+    } else if (bus->trash.count >= TRASH_COUNT_MAX || bus->trash.bytes >= TRASH_BYTES_MAX) {
+        messages_destroy_all(&bus->trash);
+    }
+}
+
+/* A message that finds no memory here is lost, as it would be anywhere in the library: whoever
+ * waits for it has a deadline. */
+static void take_message(natsConnection *connection, natsMsg **message, void *context) {
+    (void)connection;
+    struct bus *bus = context;
+    if (!messages_add(&bus->incoming, *message, 0)) {
+        natsMsg_Destroy(*message);
+    }
+    *message = NULL;
+}
+
+/* Where in its subject, or in its reply, a message names its mailbox. */
+static const char *find_address(const struct bus *bus, const char *subject, const char *reply) {
+    if (strncmp(subject, bus->prefix, bus->prefix_length) == 0) {
+        return subject + bus->prefix_length;
+    }
+    const char *at = reply != NULL ? memmem(reply, strlen(reply), bus->id, bus->id_length) : NULL;
+    return at != NULL && at[bus->id_length] == '-' ? at + bus->id_length + 1 : NULL;
+}
+
+static void deliver(struct bus *bus, natsMsg *native) {
+    const char *subject = natsMsg_GetSubject(native);
+    const char *reply = natsMsg_GetReply(native);
+    const char *address = find_address(bus, subject, reply);
+    if (address == NULL) {
+        return; /* for the inbox of the connection before this one */
+    }
+    int length = natsMsg_GetDataLength(native);
+    struct bus_message message = {
+        .subject = subject,
+        .reply = reply,
+        .payload = {natsMsg_GetData(native), length > 0 ? (size_t)length : 0},
+        .native = native,
+    };
+    mailboxes_deliver(&bus->mailboxes, address, &message);
+}
+
+static void receive_all(struct bus *bus) {
+    for (size_t i = 0; i < bus->incoming.count; i++) {
+        deliver(bus, bus->incoming.items[i]);
+    }
+    messages_destroy_all(&bus->incoming);
+}
+
+const char *bus_message_header(const struct bus_message *message, const char *name) {
+    /* The library parses the headers when they are first asked for: hence the cast. */
+    const char *value = NULL;
+    if (natsMsgHeader_Get((natsMsg *)(uintptr_t)message->native, name, &value) != NATS_OK) {
+        return NULL;
+    }
+    return value;
+}
+
+unsigned bus_message_status(const struct bus_message *message) {
+    if (message->payload.length > 0) {
+        return 0; /* the server's have none, and most messages leave here */
+    }
+    const char *text = bus_message_header(message, "Status");
+    return text != NULL ? (unsigned)strtoul(text, NULL, 10) : 0;
+}
+
+/* ---- the connection's life ---- */
+
+static void begin_to_open(struct bus *bus) {
+    atomic_store(&bus->has_opened, false);
+    atomic_store(&bus->has_closed, false);
+    bus->has_opener = pthread_create(&bus->opener, NULL, open_connection, bus) == 0;
+    if (!bus->has_opener) {
+        reactor_timer_set(bus->reactor, &bus->reopen, REOPEN_MS);
+    }
+}
+
+static void reopen_now(struct reactor_timer *timer) {
+    begin_to_open(OWNER_OF(timer, struct bus, reopen));
+}
+
+/* A new inbox for each connection: the server forgets whom it knew by the old one. */
+static bool open_inbox(struct bus *bus) {
+    natsSubscription_Destroy(bus->inbox);
+    bus->inbox = NULL;
+    natsInbox *name = NULL;
+    if (natsInbox_Create(&name) != NATS_OK) {
+        return false;
+    }
+    int length = snprintf(bus->prefix, sizeof bus->prefix, "%s.", (const char *)name);
+    natsInbox_Destroy(name);
+    if (length < 0 || (size_t)length + MAILBOX_TEXT_MAX > sizeof bus->prefix) {
+        return false;
+    }
+    bus->prefix_length = (size_t)length;
+    bus->id = strchr(bus->prefix, '.') + 1; /* _INBOX.<id>. */
+    bus->id_length = bus->prefix_length - 1 - (size_t)(bus->id - bus->prefix);
+    if (bus->id_length + 1 + MAILBOX_TEXT_MAX > BUS_TAG_MAX) {
+        return false;
+    }
+    char wildcard[BUS_SUBJECT_MAX + 1];
+    snprintf(wildcard, sizeof wildcard, "%s*", bus->prefix);
+    natsConn_setFilterWithClosure(bus->connection, take_message, bus);
+    return natsConnection_SubscribeSync(&bus->inbox, bus->connection, wildcard) == NATS_OK;
+}
+
+/* Makes the library notice, in its next read, that the connection is no good. */
+static void cut(struct bus *bus) {
+    shutdown(bus->watch.fd, SHUT_RDWR);
+}
+
+static void adopt(struct bus *bus) {
+    bus->seen_connects = atomic_load(&bus->connects);
+    bus->watch.fd = atomic_load(&bus->socket);
+    if (reactor_watch_add(bus->reactor, &bus->watch, EPOLLIN) != PARLEY_OK) {
+        bus->seen_connects--; /* the kernel had no memory: the next turn tries again */
+        return;
+    }
+    bus->is_connected = true;
+    bus->can_write = true;
+    bus->is_watching_write = false;
+    bus->backlog_bytes = 0;
+    bus->silent_pulses = 0;
+    int64_t max_payload = natsConnection_GetMaxPayload(bus->connection);
+    bus->max_payload_bytes = max_payload > 0 ? (size_t)max_payload : 0;
+    if (!open_inbox(bus)) {
+        cut(bus);
+        return;
+    }
+    reactor_timer_set(bus->reactor, &bus->pulse, PULSE_MS);
+    bus->is_announced = true;
+    bus->events.connected(bus->events.context);
+}
+
+static void go_away(struct bus *bus) {
+    reactor_watch_remove(bus->reactor, &bus->watch);
+    reactor_timer_clear(bus->reactor, &bus->pulse);
+    bus->is_connected = false;
+    bus->max_payload_bytes = 0;
+    bus->backlog_bytes = 0;
+    if (bus->is_announced) {
+        bus->is_announced = false;
+        bus->events.disconnected(bus->events.context);
+    }
+}
+
+static void forget_connection(struct bus *bus) {
+    natsSubscription_Destroy(bus->inbox);
+    bus->inbox = NULL;
+    if (bus->connection != NULL) {
+        natsConnection_Destroy(bus->connection);
+        bus->connection = NULL;
+        while (sem_wait(&bus->closed) != 0) {
+        }
+    }
+}
+
+/* Brings our view of the connection up to date with what the library's threads have said. */
+static void settle(struct bus *bus) {
+    unsigned breaks = atomic_load(&bus->breaks);
+    if (breaks != bus->seen_breaks) {
+        bus->seen_breaks = breaks;
+        if (bus->is_connected) {
+            go_away(bus);
+        }
+    }
+    if (bus->has_opener) {
+        if (!atomic_load(&bus->has_opened)) {
+            return;
+        }
+        pthread_join(bus->opener, NULL);
+        bus->has_opener = false;
+        if (bus->connection == NULL) {
+            reactor_timer_set(bus->reactor, &bus->reopen, REOPEN_MS);
+        }
+    }
+    if (bus->connection != NULL && atomic_load(&bus->has_closed)) {
+        forget_connection(bus);
+        bus->seen_connects = atomic_load(&bus->connects);
+        reactor_timer_set(bus->reactor, &bus->reopen, REOPEN_MS);
+    }
+    if (bus->connection != NULL && !bus->is_connected &&
+        atomic_load(&bus->connects) != bus->seen_connects) {
+        adopt(bus);
+    }
+}
+
+static void on_socket(struct reactor_watch *watch, uint32_t events) {
+    struct bus *bus = OWNER_OF(watch, struct bus, watch);
+    if (!bus->is_connected) {
+        return;
+    }
+    if ((events & EPOLLOUT) != 0) {
+        bus->can_write = true;
+    }
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+        bus->has_heard = true;
+        natsConnection_ProcessReadEvent(bus->connection);
+        receive_all(bus); /* also what came before the connection broke */
+        settle(bus);
+    }
+}
+
+static void write_out(struct bus *bus) {
+    natsConnection_ProcessWriteEvent(bus->connection);
+    settle(bus);
+    if (!bus->is_connected) {
+        return;
+    }
+    int left = natsConnection_Buffered(bus->connection);
+    bus->backlog_bytes = left > 0 ? (size_t)left : 0;
+    bool is_blocked = atomic_load(&bus->wants_write);
+    bus->can_write = !is_blocked;
+    if (is_blocked != bus->is_watching_write &&
+        reactor_watch_change(bus->reactor, &bus->watch,
+                             is_blocked ? EPOLLIN | EPOLLOUT : EPOLLIN) == PARLEY_OK) {
+        bus->is_watching_write = is_blocked;
+    }
+}
+
+static void run_turn(struct reactor_turn *turn) {
+    struct bus *bus = OWNER_OF(turn, struct bus, turn);
+    atomic_store(&bus->home, pthread_self());
+    settle(bus);
+    if (bus->is_connected && bus->can_write && atomic_load(&bus->wants_write)) {
+        write_out(bus);
+    }
+    messages_destroy_all(&bus->trash);
+}
+
+/* Not to sleep on what was published by a turn that comes after ours. */
+static int64_t sleep_ms(struct reactor_turn *turn) {
+    struct bus *bus = OWNER_OF(turn, struct bus, turn);
+    return bus->is_connected && bus->can_write && atomic_load(&bus->wants_write) ? 0 : -1;
+}
+
+static void hear_echo(void *context, const struct bus_message *message) {
+    (void)context;
+    (void)message;
+}
+
+/* A host that vanished or a server that froze sends nothing, not even an end. What we send to
+ * ourselves must come back. */
+static void pulse(struct reactor_timer *timer) {
+    struct bus *bus = OWNER_OF(timer, struct bus, pulse);
+    bus->silent_pulses = bus->has_heard ? 0 : bus->silent_pulses + 1;
+    bus->has_heard = false;
+    if (bus->silent_pulses >= SILENT_PULSES_MAX) {
+        cut(bus);
+    } else if (bus->silent_pulses > 0) {
+        char address[BUS_SUBJECT_MAX];
+        bus_mailbox_address(bus, bus->echo, address);
+        (void)bus_publish(bus, address, NULL, NULL, 0, (struct parley_bytes){0});
+    }
+    reactor_timer_set(bus->reactor, &bus->pulse, PULSE_MS);
+}
+
+/* ---- creation ---- */
+
+static natsStatus set_servers(natsOptions *options, const char *urls) {
+    enum { SERVERS_MAX = 64 };
+    const char *servers[SERVERS_MAX];
+    int count = 0;
+    char *copy = strdup(urls);
+    char *rest = NULL;
+    for (char *url = copy != NULL ? strtok_r(copy, ", ", &rest) : NULL;
+         url != NULL && count < SERVERS_MAX; url = strtok_r(NULL, ", ", &rest)) {
+        servers[count++] = url;
+    }
+    natsStatus status =
+        copy != NULL ? natsOptions_SetServers(options, servers, count) : NATS_NO_MEMORY;
+    free(copy);
+    return status;
+}
+
+static natsStatus set_options(struct bus *bus, const struct bus_options *wanted) {
+    natsOptions *options = bus->options;
+    natsStatus status = set_servers(options, wanted->urls);
+    if (status == NATS_OK && wanted->token != NULL) {
+        status = natsOptions_SetToken(options, wanted->token);
+    }
+    if (status == NATS_OK && wanted->name != NULL) {
+        status = natsOptions_SetName(options, wanted->name);
+    }
+    if (status != NATS_OK) {
+        return status;
+    }
+    const natsStatus settings[] = {
+        natsOptions_SetEventLoop(options, bus, attach, want_read, want_write, detach),
+        natsOptions_SetSendAsap(options, true),
+        natsOptions_SetPingInterval(options, 0),
+        natsOptions_SetIOBufSize(options, READ_BYTES),
+        natsOptions_SetTimeout(options, CONNECT_TIMEOUT_MS),
+        natsOptions_SetMaxReconnect(options, -1),
+        natsOptions_SetReconnectWait(options, RECONNECT_WAIT_MS),
+        natsOptions_SetReconnectJitter(options, RECONNECT_JITTER_MS, RECONNECT_JITTER_MS),
+        natsOptions_SetRetryOnFailedConnect(options, true, on_connected, bus),
+        natsOptions_SetReconnectedCB(options, on_connected, bus),
+        natsOptions_SetClosedCB(options, on_closed, bus),
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        if (settings[i] != NATS_OK) {
+            return settings[i];
+        }
+    }
+    return NATS_OK;
+}
+
+enum parley_status bus_create(struct reactor *reactor, const struct bus_options *options,
+                              const struct bus_events *events, struct bus **out) {
+    struct bus *bus = calloc(1, sizeof *bus);
+    if (bus == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    bus->reactor = reactor;
+    bus->events = *events;
+    mailboxes_init(&bus->mailboxes);
+    bus->watch.ready = on_socket;
+    bus->turn.run = run_turn;
+    bus->turn.timeout_ms = sleep_ms;
+    bus->reopen.fire = reopen_now;
+    bus->pulse.fire = pulse;
+    sem_init(&bus->closed, 0, 0);
+    if (bus_mailbox_open(bus, hear_echo, bus, &bus->echo) != PARLEY_OK ||
+        natsOptions_Create(&bus->options) != NATS_OK || set_options(bus, options) != NATS_OK) {
+        bus_destroy(bus);
+        return PARLEY_E_MEMORY;
+    }
+    reactor_turn_add(reactor, &bus->turn);
+    begin_to_open(bus);
+    *out = bus;
+    return PARLEY_OK;
+}
+
+void bus_destroy(struct bus *bus) {
+    if (bus == NULL) {
+        return;
+    }
+    if (bus->has_opener) {
+        pthread_join(bus->opener, NULL);
+    }
+    if (bus->is_connected) {
+        natsConnection_ProcessWriteEvent(bus->connection);
+        reactor_watch_remove(bus->reactor, &bus->watch);
+    }
+    forget_connection(bus);
+    reactor_timer_clear(bus->reactor, &bus->reopen);
+    reactor_timer_clear(bus->reactor, &bus->pulse);
+    messages_destroy_all(&bus->incoming);
+    messages_destroy_all(&bus->trash);
+    free(bus->incoming.items);
+    free(bus->trash.items);
+    natsOptions_Destroy(bus->options);
+    sem_destroy(&bus->closed);
+    mailboxes_finish(&bus->mailboxes);
+    free(bus);
+}
+
+bool bus_is_connected(const struct bus *bus) {
+    return bus->is_connected;
+}
+
+size_t bus_max_payload_bytes(const struct bus *bus) {
+    return bus->max_payload_bytes;
+}
+
+bool bus_has_room(const struct bus *bus) {
+    return bus->backlog_bytes < BACKLOG_BYTES_MAX;
+}
+
+/* ---- sending ---- */
+
+size_t bus_headers_bytes(const struct bus_header *headers, size_t header_count) {
+    if (header_count == 0) {
+        return 0;
+    }
+    size_t bytes = strlen("NATS/1.0\r\n\r\n");
+    for (size_t i = 0; i < header_count; i++) {
+        bytes += strlen(headers[i].name) + strlen(headers[i].value) + strlen(": \r\n");
+    }
+    return bytes;
+}
+
+/* The library checks nothing, and a blank or a line's end in a subject would be protocol. */
+static bool can_be_subject(const char *subject) {
+    char before = '.';
+    for (const char *at = subject; *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
+        if (c <= ' ' || c == 0x7f || c == '*' || c == '>' || (c == '.' && before == '.')) {
+            return false;
+        }
+        before = *at;
+    }
+    return before != '.';
+}
+
+static bool can_be_headers(const struct bus_header *headers, size_t header_count) {
+    for (size_t i = 0; i < header_count; i++) {
+        if (headers[i].name[0] == '\0' || strpbrk(headers[i].name, ":\r\n \t") != NULL ||
+            strpbrk(headers[i].value, "\r\n") != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static natsStatus send_with_headers(struct bus *bus, const char *subject, const char *reply,
+                                    const struct bus_header *headers, size_t header_count,
+                                    struct parley_bytes payload) {
+    natsMsg *message = NULL;
+    natsStatus status = natsMsg_Create(&message, subject, reply, payload.data, (int)payload.length);
+    for (size_t i = 0; status == NATS_OK && i < header_count; i++) {
+        status = natsMsgHeader_Set(message, headers[i].name, headers[i].value);
+    }
+    if (status == NATS_OK) {
+        status = natsConnection_PublishMsg(bus->connection, message);
+    }
+    if (message != NULL) {
+        throw_away(bus, message, payload.length);
+    }
+    return status;
+}
+
+enum bus_send bus_publish(struct bus *bus, const char *subject, const char *reply,
+                          const struct bus_header *headers, size_t header_count,
+                          struct parley_bytes payload) {
+    if (!bus->is_connected || atomic_load(&bus->breaks) != bus->seen_breaks) {
+        return BUS_AWAY;
+    }
+    size_t bytes = bus_headers_bytes(headers, header_count) + payload.length;
+    if (bytes > bus->max_payload_bytes) {
+        return BUS_TOO_LARGE;
+    }
+    if (!bus_has_room(bus)) {
+        return BUS_FULL;
+    }
+    if (!can_be_subject(subject) || (reply != NULL && !can_be_subject(reply)) ||
+        !can_be_headers(headers, header_count)) {
+        return BUS_FAILED;
+    }
+    natsStatus status;
+    if (header_count > 0) {
+        status = send_with_headers(bus, subject, reply, headers, header_count, payload);
+    } else if (reply != NULL) {
+        status = natsConnection_PublishRequest(bus->connection, subject, reply, payload.data,
+                                               (int)payload.length);
+    } else {
+        status =
+            natsConnection_Publish(bus->connection, subject, payload.data, (int)payload.length);
+    }
+    if (status != NATS_OK) {
+        return status == NATS_MAX_PAYLOAD ? BUS_TOO_LARGE : BUS_FAILED;
+    }
+    bus->backlog_bytes += bytes + strlen(subject);
+    return BUS_SENT;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reads in pieces, by read(2): a file that grows, a pipe and a terminal are all the same here. It
+ * finds out what the input is when nobody says, and leaves the cutting to parley_splitter. */
+
+#include "check_input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 256 * 1024 };
+
+void check_input_init(struct check_input *input, int fd, const struct parley_protocol *protocol,
+                      const struct parley_codec *codec) {
+    *input = (struct check_input){.fd = fd,
+                                  .protocol = protocol,
+                                  .codec = codec,
+                                  .message_bytes_max = protocol->message_bytes_max};
+    parley_buffer_init(&input->head);
+    parley_splitter_init(&input->splitter, PARLEY_FRAMING_LINES, input->message_bytes_max);
+}
+
+void check_input_finish(struct check_input *input) {
+    parley_splitter_finish(&input->splitter);
+    parley_buffer_finish(&input->head);
+    free(input->piece);
+    input->piece = NULL;
+}
+
+void check_input_abandon(struct check_input *input) {
+    input->state = INPUT_DONE;
+}
+
+const struct parley_codec *check_input_codec_of_name(const struct parley_protocol *protocol,
+                                                     const char *name) {
+    const char *slash = strrchr(name, '/');
+    const char *dot = strrchr(slash != NULL ? slash : name, '.');
+    if (dot == NULL) {
+        return NULL;
+    }
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        for (const char *const *known = (*codec)->extensions; *known != NULL; known++) {
+            if (strcasecmp(*known, dot + 1) == 0) {
+                return *codec;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+static enum parley_status read_some(struct check_input *input, char *out, size_t size,
+                                    size_t *out_length) {
+    ssize_t got;
+    do {
+        got = read(input->fd, out, size);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        return PARLEY_E_IO;
+    }
+    input->has_ended = got == 0;
+    input->read_bytes += (size_t)got;
+    *out_length = (size_t)got;
+    return PARLEY_OK;
+}
+
+static enum parley_status read_piece(struct check_input *input) {
+    if (input->piece == NULL) {
+        input->piece = malloc(PIECE_BYTES);
+    }
+    if (input->piece == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    input->left.data = input->piece;
+    return read_some(input, input->piece, PIECE_BYTES, &input->left.length);
+}
+
+static enum parley_status read_head(struct check_input *input) {
+    size_t length;
+    if (!parley_buffer_reserve(&input->head, PIECE_BYTES)) {
+        return PARLEY_E_MEMORY;
+    }
+    PARLEY_TRY(read_some(input, input->head.data + input->head.length, PIECE_BYTES, &length));
+    input->head.length += length;
+    return PARLEY_OK;
+}
+
+/* ---- what it is ---- */
+
+static const struct parley_codec *find_framing(const struct parley_protocol *protocol,
+                                               enum parley_framing framing) {
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        if ((*codec)->framing == framing) {
+            return *codec;
+        }
+    }
+    return NULL;
+}
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Where the first byte that is no space stands, from `at` on. */
+static size_t skip_space(struct parley_bytes text, size_t at) {
+    while (at < text.length && is_space(text.data[at])) {
+        at++;
+    }
+    return at;
+}
+
+/* Whether a line is one value from its first to its last byte, as far as its brackets tell: an
+ * array's splitter must find exactly one element in it. Whether it is JSON is asked later, so that
+ * a fault in the first line of many does not make them one. */
+static bool is_whole_value(struct parley_bytes line, size_t message_bytes_max) {
+    struct parley_splitter splitter;
+    struct parley_slice slice;
+    struct parley_bytes opening = PARLEY_BYTES("[");
+    parley_splitter_init(&splitter, PARLEY_FRAMING_JSON, message_bytes_max);
+    (void)parley_splitter_next(&splitter, &opening, &slice);
+    const enum parley_split split = parley_splitter_next(&splitter, &line, &slice);
+    const bool is_whole = split == PARLEY_SPLIT_MESSAGE && skip_space(line, 0) == line.length;
+    parley_splitter_finish(&splitter);
+    return is_whole;
+}
+
+enum guess { GUESS_UNKNOWN, GUESS_ARRAY, GUESS_LINES, GUESS_ONE };
+
+/* What the head shows. `*from`: how much of it held no end of the first line, so that a pipe
+ * which brings it byte by byte is not searched again and again. */
+static enum guess guess(const struct check_input *input, size_t *from) {
+    const struct parley_bytes head = parley_buffer_bytes(&input->head);
+    const bool is_last = input->has_ended || head.length > input->message_bytes_max;
+    const size_t start = skip_space(head, 0);
+    if (start == head.length) {
+        return is_last ? GUESS_ONE : GUESS_UNKNOWN;
+    }
+    if (head.data[start] == '[') {
+        return GUESS_ARRAY;
+    }
+    if (head.data[start] != '{' || input->codec != NULL) {
+        return GUESS_ONE;
+    }
+    const size_t searched = *from > start ? *from : start;
+    const char *feed = memchr(head.data + searched, '\n', head.length - searched);
+    if (feed == NULL) {
+        *from = head.length;
+        return is_last ? GUESS_ONE : GUESS_UNKNOWN;
+    }
+    const size_t end = (size_t)(feed - head.data);
+    const bool has_more = skip_space(head, end) < head.length;
+    if (!has_more && !is_last) {
+        return GUESS_UNKNOWN;
+    }
+    const struct parley_bytes line = {head.data + start, end - start};
+    return has_more && is_whole_value(line, input->message_bytes_max) ? GUESS_LINES : GUESS_ONE;
+}
+
+static void begin_many(struct check_input *input, enum parley_framing framing) {
+    parley_splitter_init(&input->splitter, framing, input->message_bytes_max);
+    input->left = parley_buffer_bytes(&input->head);
+    input->state = INPUT_MANY;
+}
+
+static enum parley_status begin(struct check_input *input) {
+    const enum parley_framing known =
+        input->codec != NULL ? input->codec->framing : PARLEY_FRAMING_JSON;
+    if (known == PARLEY_FRAMING_LINES) {
+        begin_many(input, PARLEY_FRAMING_LINES);
+        return PARLEY_OK;
+    }
+    enum guess is = known == PARLEY_FRAMING_WHOLE ? GUESS_ONE : GUESS_UNKNOWN;
+    for (size_t from = 0; is == GUESS_UNKNOWN;) {
+        PARLEY_TRY(read_head(input));
+        is = guess(input, &from);
+    }
+    if (input->codec == NULL) {
+        input->codec = find_framing(input->protocol,
+                                    is == GUESS_LINES ? PARLEY_FRAMING_LINES : PARLEY_FRAMING_JSON);
+    }
+    if (is == GUESS_ONE) {
+        input->state = INPUT_ONE;
+    } else {
+        begin_many(input, is == GUESS_LINES ? PARLEY_FRAMING_LINES : PARLEY_FRAMING_JSON);
+    }
+    return input->codec != NULL ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
+}
+
+/* ---- the messages ---- */
+
+/* All of it is one message; of one that is too large no more is read than shows it. */
+static enum parley_status next_one(struct check_input *input, enum parley_split *out_split,
+                                   struct parley_slice *out) {
+    while (!input->has_ended && input->head.length <= input->message_bytes_max) {
+        PARLEY_TRY(read_head(input));
+    }
+    input->state = INPUT_DONE;
+    *out = (struct parley_slice){
+        .bytes = parley_buffer_bytes(&input->head), .origin = {1, 1}, .number = 1};
+    *out_split =
+        input->head.length <= input->message_bytes_max ? PARLEY_SPLIT_MESSAGE : PARLEY_SPLIT_SIZE;
+    return PARLEY_OK;
+}
+
+static enum parley_status next_of_many(struct check_input *input, enum parley_split *out_split,
+                                       struct parley_slice *out) {
+    for (;;) {
+        *out_split = parley_splitter_next(&input->splitter, &input->left, out);
+        if (*out_split == PARLEY_SPLIT_MORE && input->has_ended) {
+            *out_split = parley_splitter_end(&input->splitter, out);
+        }
+        if (*out_split == PARLEY_SPLIT_MEMORY) {
+            return PARLEY_E_MEMORY;
+        }
+        if (*out_split != PARLEY_SPLIT_MORE) {
+            return PARLEY_OK;
+        }
+        PARLEY_TRY(read_piece(input));
+    }
+}
+
+enum parley_status check_input_next(struct check_input *input, enum parley_split *out_split,
+                                    struct parley_slice *out) {
+    if (input->state == INPUT_NEW) {
+        PARLEY_TRY(begin(input));
+    }
+    if (input->state == INPUT_MANY) {
+        return next_of_many(input, out_split, out);
+    }
+    if (input->state == INPUT_ONE) {
+        return next_one(input, out_split, out);
+    }
+    *out_split = PARLEY_SPLIT_END;
+    return PARLEY_OK;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A file, pipe or terminal as a row of messages. Memory: one message and one piece of input,
+ * whatever the length. */
+
+#include <parley/splitter.h>
+
+struct check_input {
+    int fd;
+    const struct parley_protocol *protocol;
+    const struct parley_codec *codec; /* NULL: to be told from the first bytes */
+    size_t message_bytes_max;
+    uint64_t read_bytes;
+
+    /* Private. */
+    enum { INPUT_NEW, INPUT_MANY, INPUT_ONE, INPUT_DONE } state;
+    bool has_ended;
+    struct parley_splitter splitter;
+    struct parley_buffer head; /* what was read to find out what it is; or the one message */
+    char *piece;
+    struct parley_bytes left;
+};
+
+/* Owns: fd stays the caller's. `codec` may be NULL. */
+void check_input_init(struct check_input *input, int fd, const struct parley_protocol *protocol,
+                      const struct parley_codec *codec);
+void check_input_finish(struct check_input *input);
+
+/* The next message, which is to be decoded by input->codec. `*out_split` is never
+ * PARLEY_SPLIT_MORE or PARLEY_SPLIT_MEMORY.
+ * Owns: what *out points to is borrowed until the next call.
+ * Returns: PARLEY_E_IO (errno says why), PARLEY_E_MEMORY. */
+enum parley_status check_input_next(struct check_input *input, enum parley_split *out_split,
+                                    struct parley_slice *out) PARLEY_MUST_CHECK;
+
+/* Nothing behind the present message can be trusted: the next call says PARLEY_SPLIT_END. */
+void check_input_abandon(struct check_input *input);
+
+/* The codec that a file of this name is in, by its extension, or NULL. */
+const struct parley_codec *check_input_codec_of_name(const struct parley_protocol *protocol,
+                                                     const char *name);

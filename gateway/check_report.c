@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The three formats of a report. A valid message is worth no words to people; a program wants a
+ * line for each. Each message is written at once and forgotten. */
+
+#include "check_report.h"
+
+#include <inttypes.h>
+
+#include "cli.h"
+#include "describe.h"
+
+void check_report_init(struct check_report *report, enum check_format format, FILE *out,
+                       bool has_colour) {
+    *report = (struct check_report){.format = format, .out = out, .has_colour = has_colour};
+    parley_buffer_init(&report->text);
+}
+
+void check_report_finish(struct check_report *report) {
+    parley_buffer_finish(&report->text);
+}
+
+bool check_report_is_silent(const struct check_report *report,
+                            const struct parley_message *message) {
+    return report->format != CHECK_NDJSON && message->findings.count == 0;
+}
+
+/* ---- for people ---- */
+
+static void paint(struct check_report *report, const char *colour) {
+    parley_buffer_text(&report->text, report->has_colour ? colour : "");
+}
+
+static void write_human(struct check_report *report, const char *file,
+                        const struct parley_finding *finding) {
+    struct parley_buffer *text = &report->text;
+    paint(report, "\033[1m");
+    cli_append_clean(text, file != NULL ? file : "<stdin>");
+    if (finding->at.line != 0) {
+        parley_buffer_format(text, ":%zu:%zu", finding->at.line, finding->at.column);
+    }
+    parley_buffer_text(text, ": ");
+    paint(report, finding->rule->severity == PARLEY_ERROR ? "\033[31m" : "\033[33m");
+    parley_buffer_text(text, describe_severity(finding->rule->severity));
+    paint(report, "\033[0m");
+    parley_buffer_format(text, " %s%s", finding->rule->id, finding->path[0] != '\0' ? " " : "");
+    cli_append_clean(text, finding->path);
+    parley_buffer_text(text, ": ");
+    cli_append_clean(text, finding->message);
+    parley_buffer_text(text, "\n    ");
+    paint(report, "\033[36m");
+    parley_buffer_text(text, "hint:");
+    paint(report, "\033[0m");
+    parley_buffer_char(text, ' ');
+    cli_append_clean(text, finding->hint);
+    parley_buffer_char(text, '\n');
+}
+
+/* ---- for GitHub ---- */
+
+/* Source: actions/toolkit, command.ts: escapeData and escapeProperty. */
+static void append_escaped(struct parley_buffer *out, const char *text, bool is_property) {
+    for (; *text != '\0'; text++) {
+        const bool is_special =
+            strchr("%\r\n", *text) != NULL || (is_property && (*text == ':' || *text == ','));
+        if (is_special) {
+            parley_buffer_format(out, "%%%02X", (unsigned char)*text);
+        } else {
+            parley_buffer_char(out, *text);
+        }
+    }
+}
+
+static void write_github(struct check_report *report, const char *file,
+                         const struct parley_finding *finding) {
+    struct parley_buffer *text = &report->text;
+    parley_buffer_format(text, "::%s ", describe_severity(finding->rule->severity));
+    if (file != NULL) {
+        parley_buffer_text(text, "file=");
+        append_escaped(text, file, true);
+        parley_buffer_char(text, ',');
+    }
+    if (finding->at.line != 0) {
+        parley_buffer_format(text, "line=%zu,col=%zu,", finding->at.line, finding->at.column);
+    }
+    parley_buffer_format(text, "title=%s::", finding->rule->id);
+    append_escaped(text, finding->message, false);
+    parley_buffer_text(text, "%0Ahint: ");
+    append_escaped(text, finding->hint, false);
+    parley_buffer_char(text, '\n');
+}
+
+/* ---- for programs ---- */
+
+static enum parley_status write_ndjson(struct check_report *report, const char *file, size_t number,
+                                       struct parley_message *message) {
+    struct parley_buffer *text = &report->text;
+    parley_buffer_char(text, '{');
+    if (file != NULL) {
+        parley_buffer_text(text, "\"file\":");
+        parley_buffer_json(text, parley_bytes_of(file));
+        parley_buffer_char(text, ',');
+    }
+    parley_buffer_format(text, "\"line\":%zu,", number);
+    PARLEY_TRY(parley_message_write_verdict(message, text));
+    parley_buffer_text(text, "}\n");
+    return PARLEY_OK;
+}
+
+/* ---- all of them ---- */
+
+static void write_findings(struct check_report *report, const char *file,
+                           const struct parley_findings *findings) {
+    for (size_t i = 0; i < findings->count; i++) {
+        if (report->format == CHECK_HUMAN) {
+            write_human(report, file, &findings->items[i]);
+        } else {
+            write_github(report, file, &findings->items[i]);
+        }
+    }
+    if (findings->omitted_count > 0 && report->format == CHECK_HUMAN) {
+        cli_append_clean(&report->text, file != NULL ? file : "<stdin>");
+        parley_buffer_format(&report->text, ": … and %zu more of this message\n",
+                             findings->omitted_count);
+    }
+}
+
+enum parley_status check_report_message(struct check_report *report, const char *file,
+                                        size_t number, struct parley_message *message) {
+    const struct parley_findings *findings = &message->findings;
+    report->received_count++;
+    report->invalid_count += !parley_message_is_valid(message);
+    for (size_t i = 0; i < findings->count; i++) {
+        report->warning_count += findings->items[i].rule->severity == PARLEY_WARNING;
+    }
+    parley_buffer_clear(&report->text);
+    if (report->format == CHECK_NDJSON) {
+        PARLEY_TRY(write_ndjson(report, file, number, message));
+    } else {
+        write_findings(report, file, findings);
+    }
+    PARLEY_TRY(parley_buffer_status(&report->text));
+    if (report->text.length > 0) {
+        fwrite(report->text.data, 1, report->text.length, report->out);
+    }
+    return PARLEY_OK;
+}
+
+void check_report_summary(struct check_report *report, FILE *people) {
+    const uint64_t received = report->received_count, invalid = report->invalid_count;
+    if (report->format == CHECK_NDJSON) {
+        fprintf(report->out,
+                "{\"summary\":{\"received\":%" PRIu64 ",\"valid\":%" PRIu64 ",\"invalid\":%" PRIu64
+                "}}\n",
+                received, received - invalid, invalid);
+    } else if (people != NULL) {
+        fflush(report->out); /* it is the last line, also where both streams are one */
+        fprintf(people, "%" PRIu64 " message%s, %" PRIu64 " invalid, %" PRIu64 " warning%s\n",
+                received, received == 1 ? "" : "s", invalid, report->warning_count,
+                report->warning_count == 1 ? "" : "s");
+    }
+}

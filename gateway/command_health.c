@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* `parley health`: one GET of /readyz over a plain socket, so that a container needs no HTTP
+ * client for its HEALTHCHECK. It speaks no TLS and follows nothing. */
+
+#include "commands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "cli.h"
+#include "listen_address.h"
+
+static const char help[] =
+    "Usage: parley health [URL]\n"
+    "\n"
+    "Asks a server whether it can accept messages (GET /readyz), and waits 2 s for the answer.\n"
+    "Without URL it asks the server of this machine: at the address in PARLEY_LISTEN, else at\n"
+    "http://127.0.0.1:8080.\n"
+    "\n"
+    "Options:\n"
+    "  -h, --help  this text\n"
+    "\n"
+    "Exit status: 0 it is ready, 1 it is not or cannot be reached, 2 usage.\n"
+    "\n"
+    "Example, for a Dockerfile:\n"
+    "  HEALTHCHECK CMD [\"parley\", \"health\"]\n";
+
+enum { HELP };
+static const struct cli_flag flags[] = {[HELP] = {"help", 'h', false}, {NULL, 0, false}};
+
+#define DEADLINE_MS 2000
+
+struct target {
+    char host[256];
+    char port[8];
+    const char *path;
+};
+
+static int64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- whom to ask ---- */
+
+/* http://HOST[:PORT][/PATH] or http://[ADDR6][:PORT][/PATH].  Returns: whether it is one. */
+static bool read_url(const char *url, struct target *out) {
+    static const char scheme[] = "http://";
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0) {
+        return false;
+    }
+    const char *host = url + sizeof scheme - 1;
+    const bool has_brackets = host[0] == '[';
+    host += has_brackets;
+    const size_t length = strcspn(host, has_brackets ? "]" : ":/");
+    if (length == 0 || length >= sizeof out->host || (has_brackets && host[length] != ']')) {
+        return false;
+    }
+    memcpy(out->host, host, length);
+    out->host[length] = '\0';
+    const char *rest = host + length + has_brackets;
+    memcpy(out->port, "80", sizeof "80");
+    if (rest[0] == ':') {
+        const size_t digits = strspn(rest + 1, "0123456789");
+        if (digits == 0 || digits > 5) {
+            return false;
+        }
+        memcpy(out->port, rest + 1, digits);
+        out->port[digits] = '\0';
+        rest += 1 + digits;
+    }
+    out->path = rest[0] == '\0' || strcmp(rest, "/") == 0 ? "/readyz" : rest;
+    return out->path[0] == '/' && strpbrk(out->path, " \r\n") == NULL;
+}
+
+/* Where the server of this machine listens, by the same variable that told it. */
+static bool find_local(struct target *out) {
+    const char *listen = getenv("PARLEY_LISTEN");
+    unsigned port;
+    char address[64];
+    if (listen == NULL || listen[0] == '\0') {
+        listen = ":8080";
+    }
+    const char *wrong = listen_address_read(listen, address, &port);
+    if (wrong != NULL || port == 0) {
+        cli_error("PARLEY_LISTEN is '%s': %s; name the URL to ask", listen,
+                  wrong != NULL ? wrong : "that port is chosen at start");
+        return false;
+    }
+    const bool is_any = listen_address_is_any(address);
+    snprintf(out->host, sizeof out->host, "%s",
+             !is_any                        ? address
+             : strchr(address, ':') != NULL ? "::1"
+                                            : "127.0.0.1");
+    snprintf(out->port, sizeof out->port, "%u", port);
+    out->path = "/readyz";
+    return true;
+}
+
+/* ---- asking ---- */
+
+/* Waits until the socket is ready for `events`.  Returns: 0, or an errno. */
+static int await(int fd, short events, int64_t deadline_ms) {
+    struct pollfd poll_fd = {.fd = fd, .events = events};
+    for (;;) {
+        const int64_t left_ms = deadline_ms - now_ms();
+        const int count = left_ms > 0 ? poll(&poll_fd, 1, (int)left_ms) : 0;
+        if (count > 0) {
+            return 0;
+        }
+        if (count == 0 || errno != EINTR) {
+            return count == 0 ? ETIMEDOUT : errno;
+        }
+    }
+}
+
+static int connect_one(const struct addrinfo *address, int64_t deadline_ms, int *out_fd) {
+    const int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return errno;
+    }
+    int error = connect(fd, address->ai_addr, address->ai_addrlen) == 0 ? 0 : errno;
+    if (error == EINPROGRESS) {
+        error = await(fd, POLLOUT, deadline_ms);
+        socklen_t size = sizeof error;
+        if (error == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+            error = errno;
+        }
+    }
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
+    *out_fd = fd;
+    return 0;
+}
+
+/* Returns: NULL, or why it failed. */
+static const char *connect_any(const struct target *target, int64_t deadline_ms, int *out_fd) {
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *addresses;
+    const int resolved = getaddrinfo(target->host, target->port, &hints, &addresses);
+    if (resolved != 0) {
+        return gai_strerror(resolved);
+    }
+    int error = ETIMEDOUT;
+    for (const struct addrinfo *at = addresses; at != NULL && now_ms() < deadline_ms;
+         at = at->ai_next) {
+        error = connect_one(at, deadline_ms, out_fd);
+        if (error == 0) {
+            break;
+        }
+    }
+    freeaddrinfo(addresses);
+    return error == 0 ? NULL : strerror(error);
+}
+
+/* Sends the request and reads the answer to its end, or as much as fits.  Returns: 0 or an errno;
+ * out is a string then. */
+static int exchange(int fd, const struct target *target, int64_t deadline_ms, char *out,
+                    size_t size) {
+    char request[2048];
+    const bool is_6 = strchr(target->host, ':') != NULL;
+    const int length = snprintf(
+        request, sizeof request, "GET %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\n\r\n",
+        target->path, is_6 ? "[" : "", target->host, is_6 ? "]" : "", target->port);
+    if (length < 0 || (size_t)length >= sizeof request) {
+        return ENAMETOOLONG;
+    }
+    /* A socket that was just connected takes so little at once. */
+    if (send(fd, request, (size_t)length, MSG_NOSIGNAL) != length) {
+        return EPIPE;
+    }
+    size_t used = 0;
+    while (used < size - 1) {
+        const int error = await(fd, POLLIN, deadline_ms);
+        if (error != 0) {
+            return error;
+        }
+        const ssize_t got = recv(fd, out + used, size - 1 - used, 0);
+        if (got < 0 && errno != EAGAIN && errno != EINTR) {
+            return errno;
+        }
+        if (got == 0) {
+            break;
+        }
+        used += got > 0 ? (size_t)got : 0;
+    }
+    out[used] = '\0';
+    return 0;
+}
+
+/* ---- what it said ---- */
+
+static void say_not_ready(const char *answer, const struct target *target) {
+    const char *body = strstr(answer, "\r\n\r\n");
+    json_t *problem = body != NULL ? json_loads(body + 4, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    const char *detail = json_string_value(json_object_get(problem, "detail"));
+    struct parley_buffer why;
+    parley_buffer_init(&why);
+    char status_line[128];
+    snprintf(status_line, sizeof status_line, "%.*s", (int)strcspn(answer, "\r\n"), answer);
+    cli_append_clean(&why, status_line);
+    if (detail != NULL) {
+        parley_buffer_text(&why, ": ");
+        cli_append_clean(&why, detail);
+    }
+    parley_buffer_char(&why, '\0');
+    cli_error("%s port %s is not ready: %s", target->host, target->port,
+              why.has_failed ? "" : why.data);
+    parley_buffer_finish(&why);
+    json_decref(problem);
+}
+
+static int ask(const struct target *target) {
+    const int64_t deadline_ms = now_ms() + DEADLINE_MS;
+    char answer[16384];
+    int fd = -1;
+    const char *wrong = connect_any(target, deadline_ms, &fd);
+    if (wrong == NULL) {
+        const int error = exchange(fd, target, deadline_ms, answer, sizeof answer);
+        wrong = error == 0 ? NULL : strerror(error);
+        close(fd);
+    }
+    if (wrong != NULL) {
+        cli_error("%s port %s gives no answer: %s", target->host, target->port, wrong);
+        return EXIT_FAILURE;
+    }
+    unsigned status = 0;
+    if (sscanf(answer, "HTTP/1.%*1[01] %3u", &status) != 1) {
+        cli_error("%s port %s does not speak HTTP", target->host, target->port);
+        return EXIT_FAILURE;
+    }
+    if (status != 200) {
+        say_not_ready(answer, target);
+        return EXIT_FAILURE;
+    }
+    puts("ready");
+    return EXIT_SUCCESS;
+}
+
+int command_health(int argc, char **argv) {
+    struct cli_arguments arguments = {
+        .command = "health", .flags = flags, .argc = argc, .argv = argv};
+    const char *url = NULL, *value;
+    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
+        if (argument == CLI_WRONG) {
+            return CLI_USAGE;
+        }
+        if (argument == HELP) {
+            fputs(help, stdout);
+            return EXIT_SUCCESS;
+        }
+        if (url != NULL) {
+            cli_error("health asks one URL at a time");
+            return CLI_USAGE;
+        }
+        url = value;
+    }
+    struct target target;
+    if (url != NULL && !read_url(url, &target)) {
+        cli_error("'%s' is no URL that health can ask: http://127.0.0.1:8080 is one", url);
+        return CLI_USAGE;
+    }
+    return url == NULL && !find_local(&target) ? CLI_USAGE : ask(&target);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* `parley protocols`: what can be spoken, from the plugin table. */
+
+#include "commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "describe.h"
+
+static const char help[] =
+    "Usage: parley protocols [--format human|json]\n"
+    "\n"
+    "Lists the protocols: the version that is checked, the JetStream stream and subjects that\n"
+    "messages go to, their types, and the media types in which they may come.\n"
+    "\n"
+    "Options:\n"
+    "  --format human  for people [default]\n"
+    "  --format json   an array of {name, title, version, stream, subjects, types, lanes,\n"
+    "                  media_types}\n"
+    "  -h, --help      this text\n";
+
+enum { FORMAT, HELP };
+static const struct cli_flag flags[] = {
+    [FORMAT] = {"format", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
+
+enum { LABEL_WIDTH = 11, INDENT = 2 + LABEL_WIDTH };
+
+static void append_listed(struct parley_buffer *out, const char *const texts[]) {
+    for (size_t i = 0; texts != NULL && texts[i] != NULL; i++) {
+        parley_buffer_text(out, out->length == 0 ? "" : ", ");
+        parley_buffer_text(out, texts[i]);
+    }
+}
+
+/* Prints what `line` holds behind its label, and empties it. */
+static void print_line(const char *label, struct parley_buffer *line) {
+    parley_buffer_char(line, '\0');
+    if (!line->has_failed && line->length > 1) {
+        printf("  %-*s", LABEL_WIDTH, label);
+        cli_wrap(stdout, line->data, INDENT, cli_width(stdout));
+    }
+    parley_buffer_clear(line);
+}
+
+static void print_protocol(const struct parley_protocol *protocol) {
+    const bool has_colour = cli_has_colour(stdout);
+    struct parley_buffer line;
+    parley_buffer_init(&line);
+    printf("%s%s%s: %s\n", has_colour ? "\033[1m" : "", protocol->name, has_colour ? "\033[0m" : "",
+           protocol->title);
+    parley_buffer_text(&line, protocol->spec_version);
+    print_line("version", &line);
+    parley_buffer_text(&line, protocol->stream);
+    print_line("stream", &line);
+    parley_buffer_text(&line, protocol->subjects);
+    print_line("subjects", &line);
+    append_listed(&line, protocol->types);
+    print_line("types", &line);
+    append_listed(&line, protocol->lanes);
+    print_line("lanes", &line);
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        append_listed(&line, (*codec)->media_types);
+    }
+    print_line("accepts", &line);
+    parley_buffer_finish(&line);
+}
+
+static void print_human(void) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        fputs(i == 0 ? "" : "\n", stdout);
+        print_protocol(parley_protocols[i]);
+    }
+}
+
+static int print_json(void) {
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        parley_buffer_text(&out, i == 0 ? "[" : ",\n");
+        describe_protocol(&out, parley_protocols[i]);
+    }
+    parley_buffer_text(&out, "]\n");
+    const enum parley_status status = parley_buffer_status(&out);
+    if (status == PARLEY_OK) {
+        fwrite(out.data, 1, out.length, stdout);
+    } else {
+        cli_error("%s", parley_status_text(status));
+    }
+    parley_buffer_finish(&out);
+    return status == PARLEY_OK ? EXIT_SUCCESS : CLI_USAGE;
+}
+
+int command_protocols(int argc, char **argv) {
+    struct cli_arguments arguments = {
+        .command = "protocols", .flags = flags, .argc = argc, .argv = argv};
+    const char *format = "human", *value;
+    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
+        if (argument == CLI_WRONG) {
+            return CLI_USAGE;
+        }
+        if (argument == CLI_OPERAND) {
+            cli_error("protocols takes no argument '%s'", value);
+            return CLI_USAGE;
+        }
+        if (argument == HELP) {
+            fputs(help, stdout);
+            return EXIT_SUCCESS;
+        }
+        format = value;
+    }
+    if (strcmp(format, "json") == 0) {
+        return print_json();
+    }
+    if (strcmp(format, "human") != 0) {
+        cli_error("--format wants human or json, not '%s'", format);
+        return CLI_USAGE;
+    }
+    print_human();
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* `parley rules`: what is checked, told by the very tables that check it. */
+
+#include "commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "describe.h"
+
+static const char help[] =
+    "Usage: parley rules [--format human|json|markdown] [PROTOCOL]\n"
+    "\n"
+    "Lists the rules that messages are held against: those of PROTOCOL and the GW rules, which\n"
+    "hold for every protocol. Without PROTOCOL: all of them.\n"
+    "\n"
+    "Options:\n"
+    "  --format human     id, severity and what must hold [default]\n"
+    "  --format json      an array of {id, severity, summary, source, paths, hint}\n"
+    "  --format markdown  the page that is docs/rules/PROTOCOL.md\n"
+    "  -h, --help         this text\n"
+    "\n"
+    "Examples:\n"
+    "  parley rules vlp\n"
+    "  parley rules vlp | grep -i confidence\n"
+    "  parley rules --format json vlp | jq -r '.[] | select(.severity == \"warning\") | .id'\n";
+
+enum { FORMAT, HELP };
+static const struct cli_flag flags[] = {
+    [FORMAT] = {"format", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
+
+static void print_rules(const char *title, const struct parley_rule *rules, size_t count) {
+    enum { ID_WIDTH = 10, SEVERITY_WIDTH = 9, INDENT = 2 + ID_WIDTH + SEVERITY_WIDTH };
+    const bool has_colour = cli_has_colour(stdout);
+    const size_t width = cli_width(stdout);
+    printf("%s%s%s\n", has_colour ? "\033[1m" : "", title, has_colour ? "\033[0m" : "");
+    for (size_t i = 0; i < count; i++) {
+        printf("  %-*s%-*s", ID_WIDTH, rules[i].id, SEVERITY_WIDTH,
+               describe_severity(rules[i].severity));
+        cli_wrap(stdout, rules[i].summary, INDENT, width);
+    }
+}
+
+static void print_human(const struct parley_protocol *protocol) {
+    print_rules(describe_gateway_title, parley_gateway_rules, PARLEY_GW_COUNT);
+    for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
+        if (protocol == NULL || protocol == *at) {
+            char title[256];
+            snprintf(title, sizeof title, "%s: %s (%s)", (*at)->name, (*at)->title,
+                     (*at)->spec_version);
+            putchar('\n');
+            print_rules(title, (*at)->rules, (*at)->rule_count);
+        }
+    }
+}
+
+static int print_text(void (*describe)(struct parley_buffer *, const struct parley_protocol *),
+                      const struct parley_protocol *protocol) {
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    describe(&out, protocol);
+    const enum parley_status status = parley_buffer_status(&out);
+    if (status == PARLEY_OK) {
+        fwrite(out.data, 1, out.length, stdout);
+    } else {
+        cli_error("%s", parley_status_text(status));
+    }
+    parley_buffer_finish(&out);
+    return status == PARLEY_OK ? EXIT_SUCCESS : CLI_USAGE;
+}
+
+static int print_as(const char *format, const struct parley_protocol *protocol) {
+    if (strcmp(format, "json") == 0) {
+        return print_text(describe_rules, protocol);
+    }
+    if (strcmp(format, "markdown") == 0) {
+        return print_text(describe_rules_page, protocol);
+    }
+    if (strcmp(format, "human") != 0) {
+        cli_error("--format wants human, json or markdown, not '%s'", format);
+        return CLI_USAGE;
+    }
+    print_human(protocol);
+    return EXIT_SUCCESS;
+}
+
+int command_rules(int argc, char **argv) {
+    struct cli_arguments arguments = {
+        .command = "rules", .flags = flags, .argc = argc, .argv = argv};
+    const struct parley_protocol *protocol = NULL;
+    const char *format = "human", *value;
+    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
+        switch (argument) {
+        case FORMAT:
+            format = value;
+            break;
+        case HELP:
+            fputs(help, stdout);
+            return EXIT_SUCCESS;
+        case CLI_OPERAND:
+            if (protocol != NULL) {
+                cli_error("rules takes one protocol at most, or none for all");
+                return CLI_USAGE;
+            }
+            protocol = cli_protocol(value);
+            if (protocol == NULL) {
+                return CLI_USAGE;
+            }
+            break;
+        default:
+            return CLI_USAGE;
+        }
+    }
+    return print_as(format, protocol);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The settings of the server, all from one table. The file is JSON because jansson is here
+ * anyway and everybody's editor knows it; it has no comments. Nothing is opened or created but
+ * that file: whether the data folder can be used is found out by who uses it. */
+
+#include "configuration.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <parley/arena.h>
+
+#include "cli.h"
+#include "listen_address.h"
+#include "option.h"
+
+_Static_assert(OPTIONS < CLI_FLAGS_MAX, "cli_next takes no more flags");
+
+enum { HELP = OPTIONS };
+
+/* What was given for each option, and by whom ("--listen", "PARLEY_LISTEN", "FILE: listen"). */
+struct given {
+    const char *text[OPTIONS]; /* NULL: nothing */
+    const char *by[OPTIONS];
+};
+
+/* A text that lives as long as the configuration, or NULL. */
+static const char *keep(struct configuration *configuration, struct parley_buffer *text) {
+    const char *copy = text->has_failed
+                           ? NULL
+                           : parley_arena_copy(configuration->storage, parley_buffer_bytes(text));
+    parley_buffer_finish(text);
+    return copy;
+}
+
+static const char *keep_joined(struct configuration *configuration, const char *a, const char *b) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_text(&text, a);
+    parley_buffer_text(&text, b);
+    return keep(configuration, &text);
+}
+
+/* ---- --help ---- */
+
+static void print_option(FILE *out, const struct option *option) {
+    char variable[64];
+    option_name_variable(option->flag, variable);
+    fprintf(out, "  --%s%s%s\n      ", option->flag, option->value_name != NULL ? " " : "",
+            option->value_name != NULL ? option->value_name : "");
+    cli_wrap(out, option->help, 6, 80);
+    const char *fallback = option->fallback_text != NULL ? option->fallback_text : option->fallback;
+    fprintf(out, "      [default: %s; %s]\n", fallback, variable);
+}
+
+static void print_help(void) {
+    fputs(
+        "Usage: parley serve [OPTION]…\n"
+        "\n"
+        "Serves the protocols over HTTP: checks each message that agents POST, publishes what is\n"
+        "valid to NATS JetStream, and streams it back out. When it is ready it prints the line\n"
+        "\"listening on http://127.0.0.1:8080\". SIGTERM (or Ctrl-C) ends it once what is under\n"
+        "way has been answered; a second one ends it at once.\n"
+        "\n"
+        "Examples:\n"
+        "  parley serve                                all by itself, for this machine only\n"
+        "  parley serve --listen :9000 --data ./state  on another port, its state kept here\n"
+        "  parley serve --nats nats://nats:4222        with a NATS server that runs already\n"
+        "  parley serve --check-config                 what would it do?\n"
+        "\n"
+        "Options:\n",
+        stdout);
+    for (size_t i = 0; i < OPTIONS; i++) {
+        print_option(stdout, &options[i]);
+    }
+    fputs("  -h, --help\n"
+          "      This text.\n"
+          "\n"
+          "SIZE is a number of bytes, or of k, m or g (powers of 1024): 512k. TIME is a number\n"
+          "with its unit, ms, s, m, h or d: 90s.\n"
+          "\n"
+          "Each option is also the environment variable in brackets (an empty one is as none; a\n"
+          "switch is true or 1, false or 0) and, but for config and check-config, a key of the\n"
+          "configuration file: one JSON object without comments, such as\n"
+          "  {\"listen\": \":9000\", \"message-max\": \"2m\", \"insecure\": false}\n"
+          "An option on the command line goes over the variable, that over the file, and the file\n"
+          "over the default.\n"
+          "\n"
+          "Exit status: 0 ended as asked, 1 failed, 2 an option is wrong.\n",
+          stdout);
+}
+
+/* ---- where values come from ---- */
+
+static int read_flags(struct given *given, int argc, char **argv) {
+    struct cli_flag flags[OPTIONS + 2] = {{0}};
+    for (size_t i = 0; i < OPTIONS; i++) {
+        flags[i] = (struct cli_flag){options[i].flag, 0, options[i].type != OPTION_SWITCH};
+    }
+    flags[HELP] = (struct cli_flag){"help", 'h', false};
+    struct cli_arguments arguments = {
+        .command = "serve", .flags = flags, .argc = argc, .argv = argv};
+    for (const char *value;;) {
+        const int flag = cli_next(&arguments, &value);
+        if (flag == CLI_END) {
+            return -1;
+        }
+        if (flag == CLI_OPERAND) {
+            cli_error("serve takes no argument '%s', only options (parley serve --help lists them)",
+                      value);
+            return CLI_USAGE;
+        }
+        if (flag == CLI_WRONG) {
+            return CLI_USAGE;
+        }
+        if (flag == HELP) {
+            print_help();
+            return EXIT_SUCCESS;
+        }
+        given->text[flag] = value;
+    }
+}
+
+static int read_variables(struct configuration *configuration, struct given *given) {
+    for (size_t i = 0; i < OPTIONS; i++) {
+        char variable[64];
+        option_name_variable(options[i].flag, variable);
+        const char *value = getenv(variable);
+        const bool is_flag = given->text[i] != NULL;
+        if (!is_flag && (value == NULL || value[0] == '\0')) {
+            continue;
+        }
+        given->text[i] = is_flag ? given->text[i] : value;
+        given->by[i] = is_flag ? keep_joined(configuration, "--", options[i].flag)
+                               : keep_joined(configuration, variable, "");
+        if (given->by[i] == NULL) {
+            cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+            return EXIT_FAILURE;
+        }
+    }
+    return -1;
+}
+
+/* ---- the file ---- */
+
+static int find_key(const char *path, const char *key) {
+    const char *names[OPTIONS + 1] = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (!options[i].is_not_in_file) {
+            if (strcmp(options[i].flag, key) == 0) {
+                return (int)i;
+            }
+            names[count++] = options[i].flag;
+        }
+    }
+    const char *nearest = cli_nearest(key, names);
+    if (nearest != NULL) {
+        cli_error("%s: '%s' is no key of a configuration; did you mean '%s'?", path, key, nearest);
+    } else {
+        cli_error("%s: '%s' is no key of a configuration (parley serve --help lists them)", path,
+                  key);
+    }
+    return -1;
+}
+
+static int take_key(struct configuration *configuration, struct given *given, const char *path,
+                    const char *key, const json_t *value) {
+    const int i = find_key(path, key);
+    if (i < 0) {
+        return CLI_USAGE;
+    }
+    if (json_is_null(value)) {
+        return -1; /* as if it were not there */
+    }
+    struct parley_buffer text, by;
+    parley_buffer_init(&text);
+    parley_buffer_init(&by);
+    const char *wants;
+    if (!option_read_json(&options[i], value, &text, &wants)) {
+        cli_error("%s: '%s' must be %s", path, key, wants);
+        parley_buffer_finish(&text);
+        return CLI_USAGE;
+    }
+    if (given->text[i] != NULL) { /* a flag or a variable goes over it */
+        parley_buffer_finish(&text);
+        return -1;
+    }
+    parley_buffer_format(&by, "%s: '%s'", path, key);
+    given->text[i] = keep(configuration, &text);
+    given->by[i] = keep(configuration, &by);
+    if (given->text[i] == NULL || given->by[i] == NULL) {
+        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        return EXIT_FAILURE;
+    }
+    return -1;
+}
+
+static int read_file(struct configuration *configuration, struct given *given, const char *path) {
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        cli_error("the configuration %s cannot be read: %s", path, strerror(errno));
+        return CLI_USAGE;
+    }
+    json_error_t error;
+    json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    fclose(file);
+    if (root == NULL) {
+        cli_error("%s:%d:%d: this is no JSON: %s (comments are none)", path, error.line,
+                  error.column, error.text);
+        return CLI_USAGE;
+    }
+    int status = -1;
+    if (!json_is_object(root)) {
+        cli_error("%s: a configuration is one JSON object, { … }", path);
+        status = CLI_USAGE;
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach(root, key, value) {
+        if (status < 0) {
+            status = take_key(configuration, given, path, key, value);
+        }
+    }
+    json_decref(root);
+    return status;
+}
+
+static int assign_all(struct configuration *configuration, const struct given *given) {
+    for (size_t i = 0; i < OPTIONS; i++) {
+        const struct option *option = &options[i];
+        if (option->fallback != NULL) {
+            const bool is_fallback_valid = option_assign(option, option->fallback, configuration);
+            assert(is_fallback_valid);
+            (void)is_fallback_valid;
+        }
+        if (given->text[i] != NULL && !option_assign(option, given->text[i], configuration)) {
+            option_say_invalid(option, given->by[i], given->text[i]);
+            return CLI_USAGE;
+        }
+    }
+    return -1;
+}
+
+/* ---- options that speak of each other ---- */
+
+static int find_listen(struct configuration *configuration) {
+    const char *wrong =
+        listen_address_read(configuration->listen, configuration->address, &configuration->port);
+    if (wrong != NULL) {
+        cli_error("'%s' is nowhere to listen: %s (127.0.0.1:8080, :8080 and [::1]:8080 are)",
+                  configuration->listen, wrong);
+        return CLI_USAGE;
+    }
+    if (!configuration->insecure && !listen_address_is_loopback(configuration->address)) {
+        cli_error("other machines can reach %s, and access tokens are not built yet: everybody "
+                  "could send and read. Use --insecure only in a trusted network, or listen on "
+                  "127.0.0.1 and put a proxy that asks who it is in front",
+                  configuration->listen);
+        return CLI_USAGE;
+    }
+    return -1;
+}
+
+static int find_data(struct configuration *configuration) {
+    if (configuration->data != NULL) {
+        return -1;
+    }
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    /* The XDG Base Directory Specification wants relative paths ignored. */
+    if (state != NULL && state[0] == '/') {
+        configuration->data = keep_joined(configuration, state, "/parley");
+    } else if (home != NULL && home[0] == '/') {
+        configuration->data = keep_joined(configuration, home, "/.local/state/parley");
+    } else {
+        cli_error("there is no home folder to keep the data in: say where, with --data DIR");
+        return CLI_USAGE;
+    }
+    if (configuration->data == NULL) {
+        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        return EXIT_FAILURE;
+    }
+    return -1;
+}
+
+static int find_replicas(const struct configuration *configuration) {
+    if (configuration->replicas > 1 && configuration->nats == NULL) {
+        cli_error("%" PRIu64 " replicas need a cluster of NATS servers: name it with --nats, or "
+                  "leave --replicas at 1",
+                  configuration->replicas);
+        return CLI_USAGE;
+    }
+    return -1;
+}
+
+/* ---- --check-config ---- */
+
+static int print_configuration(const struct configuration *configuration) {
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    parley_buffer_text(&out, "{");
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (!options[i].is_not_in_file) {
+            parley_buffer_format(&out, "%s\n  \"%s\": ", i == 0 ? "" : ",", options[i].flag);
+            option_write_json(&options[i], configuration, &out);
+        }
+    }
+    parley_buffer_text(&out, "\n}\n");
+    const enum parley_status status = parley_buffer_status(&out);
+    if (status == PARLEY_OK) {
+        fwrite(out.data, 1, out.length, stdout);
+    } else {
+        cli_error("%s", parley_status_text(status));
+    }
+    parley_buffer_finish(&out);
+    return status == PARLEY_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* ---- the whole ---- */
+
+static const char *find_config(const struct given *given) {
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (options[i].field == offsetof(struct configuration, config)) {
+            return given->text[i];
+        }
+    }
+    return NULL;
+}
+
+static int load(struct configuration *configuration, int argc, char **argv) {
+    struct given given = {.text = {NULL}};
+    int status = read_flags(&given, argc, argv);
+    status = status < 0 ? read_variables(configuration, &given) : status;
+    const char *file = find_config(&given);
+    if (status < 0 && file != NULL) {
+        status = read_file(configuration, &given, file);
+    }
+    status = status < 0 ? assign_all(configuration, &given) : status;
+    status = status < 0 ? find_listen(configuration) : status;
+    status = status < 0 ? find_data(configuration) : status;
+    status = status < 0 ? find_replicas(configuration) : status;
+    return status < 0 && configuration->check_config ? print_configuration(configuration) : status;
+}
+
+int configuration_load(struct configuration *configuration, int argc, char **argv) {
+    *configuration = (struct configuration){.storage = malloc(sizeof(struct parley_arena))};
+    if (configuration->storage == NULL) {
+        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        return EXIT_FAILURE;
+    }
+    parley_arena_init(configuration->storage, 0);
+    return load(configuration, argc, argv);
+}
+
+void configuration_finish(struct configuration *configuration) {
+    if (configuration->storage != NULL) {
+        parley_arena_finish(configuration->storage);
+        free(configuration->storage);
+        configuration->storage = NULL;
+    }
+}

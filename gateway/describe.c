@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* JSON and Markdown about protocols and rules. Summaries, sources and hints are Markdown in the
+ * tables already, so that here only what would break a table's cell is escaped. */
+
+#include "describe.h"
+
+const char describe_gateway_title[] = "GW: every protocol, while decoding";
+
+const char *describe_severity(enum parley_severity severity) {
+    return severity == PARLEY_ERROR ? "error" : "warning";
+}
+
+/* ---- what a rule's places say, each thing once ---- */
+
+static bool is_told(const char *text, const struct parley_rule *rule, size_t before, bool is_path) {
+    for (size_t i = 0; i < before; i++) {
+        const char *other = is_path ? rule->places[i].path : rule->places[i].hint;
+        if (other != NULL && strcmp(other, text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The place's path, or NULL when one before it has the same. */
+static const char *new_path(const struct parley_rule *rule, size_t place) {
+    const char *path = rule->places[place].path;
+    return is_told(path, rule, place, true) ? NULL : path;
+}
+
+static const char *new_hint(const struct parley_rule *rule, size_t place) {
+    const char *hint = rule->places[place].hint;
+    return hint == NULL || is_told(hint, rule, place, false) ? NULL : hint;
+}
+
+/* The rule's own hint, then those of its places, with `separator` between. */
+static void append_hints(struct parley_buffer *out, const struct parley_rule *rule,
+                         const char *separator) {
+    parley_buffer_text(out, rule->hint != NULL ? rule->hint : "");
+    bool is_first = rule->hint == NULL;
+    for (size_t i = 0; i < rule->place_count; i++) {
+        const char *hint = new_hint(rule, i);
+        if (hint != NULL) {
+            parley_buffer_text(out, is_first ? "" : separator);
+            parley_buffer_text(out, hint);
+            is_first = false;
+        }
+    }
+}
+
+/* ---- JSON ---- */
+
+static void append_member(struct parley_buffer *out, const char *name, const char *text) {
+    parley_buffer_format(out, "\"%s\":", name);
+    parley_buffer_json(out, parley_bytes_of(text));
+}
+
+static void append_list(struct parley_buffer *out, const char *name, const char *const texts[]) {
+    parley_buffer_format(out, ",\"%s\":", name);
+    if (texts == NULL) {
+        parley_buffer_text(out, "null");
+        return;
+    }
+    parley_buffer_char(out, '[');
+    for (size_t i = 0; texts[i] != NULL; i++) {
+        parley_buffer_text(out, i == 0 ? "" : ",");
+        parley_buffer_json(out, parley_bytes_of(texts[i]));
+    }
+    parley_buffer_char(out, ']');
+}
+
+void describe_protocol(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    parley_buffer_char(out, '{');
+    append_member(out, "name", protocol->name);
+    parley_buffer_char(out, ',');
+    append_member(out, "title", protocol->title);
+    parley_buffer_char(out, ',');
+    append_member(out, "version", protocol->spec_version);
+    parley_buffer_char(out, ',');
+    append_member(out, "stream", protocol->stream);
+    parley_buffer_char(out, ',');
+    append_member(out, "subjects", protocol->subjects);
+    append_list(out, "types", protocol->types);
+    append_list(out, "lanes", protocol->lanes);
+    parley_buffer_text(out, ",\"media_types\":[");
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        for (size_t i = 0; (*codec)->media_types[i] != NULL; i++) {
+            parley_buffer_text(out, codec == protocol->codecs && i == 0 ? "" : ",");
+            parley_buffer_json(out, parley_bytes_of((*codec)->media_types[i]));
+        }
+    }
+    parley_buffer_text(out, "]}");
+}
+
+static void append_rule(struct parley_buffer *out, const struct parley_rule *rule) {
+    struct parley_buffer hints;
+    parley_buffer_init(&hints);
+    append_hints(&hints, rule, " ");
+    parley_buffer_format(out, "{\"id\":\"%s\",\"severity\":\"%s\",", rule->id,
+                         describe_severity(rule->severity));
+    append_member(out, "summary", rule->summary);
+    parley_buffer_char(out, ',');
+    append_member(out, "source", rule->source);
+    parley_buffer_text(out, ",\"paths\":[");
+    for (size_t i = 0; i < rule->place_count; i++) {
+        const char *path = new_path(rule, i);
+        if (path != NULL) {
+            parley_buffer_text(out, i == 0 ? "" : ",");
+            parley_buffer_json(out, parley_bytes_of(path));
+        }
+    }
+    parley_buffer_text(out, "],\"hint\":");
+    parley_buffer_json(out, parley_buffer_bytes(&hints));
+    parley_buffer_char(out, '}');
+    out->has_failed |= hints.has_failed;
+    parley_buffer_finish(&hints);
+}
+
+static void append_rules(struct parley_buffer *out, const struct parley_rule *rules, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        parley_buffer_text(out, ",\n");
+        append_rule(out, &rules[i]);
+    }
+}
+
+void describe_rules(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    parley_buffer_char(out, '[');
+    append_rule(out, &parley_gateway_rules[0]);
+    append_rules(out, parley_gateway_rules + 1, PARLEY_GW_COUNT - 1);
+    for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
+        if (protocol == NULL || protocol == *at) {
+            append_rules(out, (*at)->rules, (*at)->rule_count);
+        }
+    }
+    parley_buffer_text(out, "]\n");
+}
+
+/* ---- Markdown ---- */
+
+/* A table's cell ends at a bar, even within a code span. */
+static void append_cell(struct parley_buffer *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        parley_buffer_text(out, *text == '|' ? "\\" : "");
+        parley_buffer_char(out, *text == '\n' ? ' ' : *text);
+    }
+    parley_buffer_text(out, " | ");
+}
+
+static void append_row(struct parley_buffer *out, const struct parley_rule *rule) {
+    parley_buffer_format(out, "| <a id=\"%s\"></a>%s | %s | ", rule->id, rule->id,
+                         describe_severity(rule->severity));
+    append_cell(out, rule->summary);
+    for (size_t i = 0; i < rule->place_count; i++) {
+        const char *path = new_path(rule, i);
+        if (path != NULL) {
+            parley_buffer_format(out, "%s`%s`", i == 0 ? "" : "<br>", path);
+        }
+    }
+    parley_buffer_text(out, rule->place_count == 0 ? "the whole message | " : " | ");
+    struct parley_buffer hints;
+    parley_buffer_init(&hints);
+    append_hints(&hints, rule, "<br>");
+    parley_buffer_char(&hints, '\0');
+    append_cell(out, hints.has_failed ? "" : hints.data);
+    out->has_failed |= hints.has_failed;
+    parley_buffer_finish(&hints);
+    parley_buffer_format(out, "%s |\n", rule->source);
+}
+
+static void append_table(struct parley_buffer *out, const struct parley_rule *rules, size_t count) {
+    parley_buffer_text(out, "| rule | severity | what must hold | where | what makes it right "
+                            "| source |\n|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < count; i++) {
+        append_row(out, &rules[i]);
+    }
+}
+
+void describe_rules_page(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    const char *of = protocol != NULL ? protocol->name : "every protocol";
+    parley_buffer_format(out, "# Rules: %s\n\n", protocol != NULL ? protocol->title : of);
+    parley_buffer_format(out,
+                         "<!-- Written by `parley rules%s%s --format markdown`: change the tables, "
+                         "not this page. -->\n\n",
+                         protocol != NULL ? " " : "", protocol != NULL ? protocol->name : "");
+    parley_buffer_text(
+        out, "What parley checks of each message, in the order in which it reports. A broken rule "
+             "of severity error makes the message invalid; a warning is reported and changes "
+             "nothing else. An id never changes its meaning, so that it is safe to filter and "
+             "count by it. *Where* is a JSON Pointer; `*` stands for every item or member.\n\n");
+    parley_buffer_format(out, "## %s\n\n", describe_gateway_title);
+    append_table(out, parley_gateway_rules, PARLEY_GW_COUNT);
+    parley_buffer_text(out, "\nA message that one of these stops is not asked the rules below.\n");
+    for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
+        if (protocol == NULL || protocol == *at) {
+            parley_buffer_format(out, "\n## %s: %s (%s)\n\n", (*at)->name, (*at)->title,
+                                 (*at)->spec_version);
+            append_table(out, (*at)->rules, (*at)->rule_count);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The nats-server that parley brings along: a child on loopback and a free port, with its store in
+ * the data folder. It is restarted when it dies, killed when it no longer acknowledges, and dies
+ * with parley, even when that is killed by SIGKILL. All calls on the thread of `reactor`, which
+ * must be the one that lives as long as the process (the kernel ends the child with that thread).
+ *
+ * The data folder holds: lock (held with flock by parley and by the child: a folder is free when
+ * both are gone), nats.conf and nats.url (mode 0600: they bear the token), nats.log, store/. */
+
+#include <stddef.h>
+
+#include <parley/status.h>
+
+#include "reactor.h"
+
+struct embedded;
+
+struct embedded_options {
+    const char *data;   /* an existing folder */
+    const char *binary; /* NULL: nats-server, found in PATH, /usr/sbin and /usr/local/bin */
+};
+
+struct embedded_events {
+    /* The child died, or could not be started. It is tried again all the same, less and less
+     * often: `error` is for the log. Not called for an end that embedded_replace asked for. */
+    void (*trouble)(void *context, const char *error);
+    void *context;
+};
+
+/* Locks the folder, writes the configuration and starts the child; returns when it answers, or
+ * after 10 s.  `error` gets a sentence that says what is wrong and what to do, when it fails.
+ * Returns: PARLEY_E_IO: the folder is held by another parley, nats-server is not installed, … */
+enum parley_status embedded_create(struct reactor *reactor, const struct embedded_options *options,
+                                   const struct embedded_events *events, char *error,
+                                   size_t error_size, struct embedded **out) PARLEY_MUST_CHECK;
+
+/* nats://127.0.0.1:PORT, the same for the child's every life.  Owns: borrowed. */
+const char *embedded_url(const struct embedded *embedded);
+const char *embedded_token(const struct embedded *embedded);
+
+/* It does not acknowledge any more: kill it (SIGKILL) and start another. Harmless while a start is
+ * under way. */
+void embedded_replace(struct embedded *embedded);
+
+/* SIGTERM, SIGKILL after five seconds; waits for its end, unlocks the folder. */
+void embedded_destroy(struct embedded *embedded);

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* libmicrohttpd, and nobody else knows it. Two of its daemons hang on one reactor: one for
+ * requests, one for open streams, because each resume of a connection walks through all the
+ * suspended ones of its daemon. Both are driven from outside (MHD_run without waiting);
+ * connections come from acceptor.c, and what a request waits for is http_request.c's.
+ *
+ * It deliberately knows no routes, no problems and no tokens, and logs nothing. */
+
+#include "http.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include <microhttpd.h>
+#include <sodium.h>
+
+#include "http_internal.h"
+
+enum {
+    POOL_INCREMENT = 1024,
+    BLOCK_1_0_BYTES = 4096, /* of a stream to an HTTP/1.0 client, which is not chunked */
+};
+
+void http_suspend(struct http_connection *connection) {
+    MHD_suspend_connection(connection->mhd);
+}
+
+void http_resume(struct http_connection *connection) {
+    MHD_resume_connection(connection->mhd);
+    connection->side->is_due = true;
+}
+
+/* ---- the answer ---- */
+
+static bool add_headers(struct http_request *request, const char *content_type) {
+    struct MHD_Response *response = request->response;
+    const struct parley_buffer *headers = &request->connection->headers;
+    bool is_ok = parley_buffer_status(headers) == PARLEY_OK;
+    for (size_t at = 0; is_ok && at < headers->length;) {
+        const char *name = headers->data + at;
+        const char *value = name + strlen(name) + 1;
+        at = (size_t)(value + strlen(value) + 1 - headers->data);
+        is_ok = MHD_add_response_header(response, name, value) == MHD_YES;
+    }
+    if (content_type != NULL) {
+        is_ok = is_ok && MHD_add_response_header(response, "Content-Type", content_type) == MHD_YES;
+    }
+    if (request->is_close_after || http_server_of(request)->is_draining) {
+        is_ok = is_ok && MHD_add_response_header(response, "Connection", "close") == MHD_YES;
+    }
+    return is_ok && MHD_add_response_header(response, "X-Request-Id", request->id) == MHD_YES;
+}
+
+/* Without memory there is no answer but to close the connection. */
+static void answer(struct http_request *request, unsigned status, const char *content_type,
+                   struct MHD_Response *response) {
+    request->is_answered = true;
+    request->response = response;
+    request->status = status;
+    if (response == NULL || !add_headers(request, content_type)) {
+        request->has_failed = true;
+    }
+    http_go_on(request);
+}
+
+void http_respond(struct http_request *request, unsigned status, const char *content_type,
+                  struct parley_bytes body) {
+    if (request->is_answered) {
+        return;
+    }
+    size_t length = content_type != NULL ? body.length : 0;
+    /* MUST_COPY does not write to it. */
+    answer(request, status, content_type,
+           MHD_create_response_from_buffer(length, (void *)(uintptr_t)body.data,
+                                           MHD_RESPMEM_MUST_COPY));
+}
+
+/* HTTP/1.0 knows no chunks and takes a closed connection for the end; a reset it does not. */
+static void reset_on_close(const struct http_request *request) {
+    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(request->connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
+/* libmicrohttpd 0.9.75 marks a connection that its source ended as closed, and then forgets to look
+ * at it again, until its idle timeout. One that is resumed is looked at. */
+static void look_again(const struct http_request *request) {
+    http_suspend(request->connection);
+    http_resume(request->connection);
+}
+
+static ssize_t read_source(void *context, uint64_t position, char *buffer, size_t size) {
+    (void)position;
+    struct http_request *request = context;
+    request->has_wake = false;
+    ssize_t length = request->read(request->state, buffer, size);
+    if (length > 0) {
+        return length;
+    }
+    if (length == HTTP_SOURCE_END) {
+        if (request->is_1_0) {
+            look_again(request); /* its end closes the connection */
+        }
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    }
+    if (length == 0 && !request->is_gone) {
+        http_wait(request, HTTP_WAIT_SOURCE);
+        if (request->has_wake) {
+            http_go_on(request);
+        }
+        return 0;
+    }
+    if (request->is_1_0) {
+        reset_on_close(request);
+    }
+    look_again(request);
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
+                         ssize_t (*read)(void *state, char *buffer, size_t size)) {
+    if (request->is_answered) {
+        return;
+    }
+    request->read = read;
+    /* A chunk is written straight into the connection's pool; the block serves HTTP/1.0 alone. */
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, request->is_1_0 ? BLOCK_1_0_BYTES : 1, read_source, request, NULL);
+    if (response != NULL && request->is_head) {
+        /* libmicrohttpd would end the body that it does not send with a last chunk. */
+        MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    }
+    answer(request, status, content_type, response);
+}
+
+/* Only from libmicrohttpd's callback. */
+static enum MHD_Result send_answer(struct http_request *request) {
+    if (request->has_failed) {
+        return MHD_NO;
+    }
+    enum MHD_Result result =
+        MHD_queue_response(request->connection->mhd, request->status, request->response);
+    MHD_destroy_response(request->response);
+    request->response = NULL;
+    request->is_queued = result == MHD_YES;
+    return result;
+}
+
+/* ---- the head ---- */
+
+static enum MHD_Result take_field(void *context, enum MHD_ValueKind kind, const char *name,
+                                  size_t name_length, const char *value, size_t value_length) {
+    (void)kind;
+    http_head_field(context, (struct parley_bytes){name, name_length},
+                    (struct parley_bytes){value, value_length});
+    return MHD_YES;
+}
+
+/* Returns: what is wrong with the head, or NULL. */
+static const char *read_head(struct http_request *request, const char *version) {
+    struct http_connection *connection = request->connection;
+    struct http_head head;
+    http_head_start(&head, request->method, connection->target, connection->target_end, version);
+    MHD_get_connection_values_n(connection->mhd, MHD_HEADER_KIND, take_field, &head);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    http_head_end(&head, info != NULL ? request->method + info->header_size : NULL);
+    request->is_1_0 = head.is_1_0;
+    request->is_head = strcmp(request->method, "HEAD") == 0;
+    request->expects_continue = head.expects_continue;
+    if (head.encoding_count > 0) {
+        request->content_length = -1;
+    } else if (head.content_length != NULL) {
+        request->content_length = strtoll(head.content_length, NULL, 10);
+    }
+    if (head.request_id != NULL) {
+        request->id = head.request_id;
+    }
+    return head.fault;
+}
+
+/* An absolute target is a proxy's (RFC 9112, section 3.2.2): its path is what counts. */
+static const char *path_of(const char *target) {
+    const char scheme[] = "http://";
+    if (strncmp(target, scheme, sizeof scheme - 1) != 0) {
+        return target;
+    }
+    const char *path = strchr(target + sizeof scheme - 1, '/');
+    return path != NULL ? path : "/";
+}
+
+static void refuse(struct http_request *request, const char *fault) {
+    const struct http_options *options = &http_server_of(request)->options;
+    http_close_after(request);
+    if (options->refuse != NULL) {
+        options->refuse(request, fault);
+    }
+    http_respond(request, MHD_HTTP_BAD_REQUEST, NULL, PARLEY_BYTES(""));
+}
+
+static enum MHD_Result begin_request(struct http_request *request, const char *target,
+                                     const char *version) {
+    struct http_server *server = http_server_of(request);
+    const char *fault = read_head(request, version);
+    request->path = path_of(target);
+    if (fault != NULL) {
+        refuse(request, fault);
+        return send_answer(request);
+    }
+    server->begin(server->context, request);
+    /* An answer here closes the connection behind it, so it is given here only to those whose
+     * body cannot or need not be read first. */
+    bool is_at_once =
+        request->content_length != 0 && (request->expects_continue || request->is_close_after);
+    return request->is_answered && is_at_once ? send_answer(request) : MHD_YES;
+}
+
+/* ---- libmicrohttpd's callbacks ---- */
+
+static struct http_connection *connection_of(struct MHD_Connection *mhd) {
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const char *target,
+                              const char *method, const char *version, const char *data,
+                              size_t *size, void **slot) {
+    (void)context;
+    struct http_request *request = *slot;
+    if (request == NULL) {
+        struct http_connection *connection = connection_of(mhd);
+        if (connection == NULL) {
+            return MHD_NO; /* there was no memory for it */
+        }
+        request = http_request_open(connection, method);
+        *slot = request;
+        return begin_request(request, target, version);
+    }
+    if (request->has_failed) {
+        return MHD_NO;
+    }
+    if (*size > 0) {
+        struct parley_bytes bytes = {data, *size};
+        *size = 0;
+        return http_take_body(request, bytes) == PARLEY_OK ? MHD_YES : MHD_NO;
+    }
+    if (http_take_end(request) != PARLEY_OK) {
+        return MHD_NO;
+    }
+    return request->is_answered ? send_answer(request) : MHD_YES;
+}
+
+static void complete(void *context, struct MHD_Connection *mhd, void **slot,
+                     enum MHD_RequestTerminationCode code) {
+    (void)context;
+    (void)mhd;
+    struct http_request *request = *slot;
+    if (request == NULL) {
+        return; /* it never had a whole head */
+    }
+    *slot = NULL;
+    if (request->response != NULL) {
+        MHD_destroy_response(request->response);
+    }
+    http_request_close(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK && request->is_queued);
+}
+
+/* Without memory `slot` stays NULL, and the connection is closed at its first request. */
+static void open_connection(struct http_side *side, struct MHD_Connection *mhd, void **slot) {
+    side->server->has_taken = true;
+    struct http_connection *connection = malloc(sizeof *connection);
+    *slot = connection;
+    if (connection != NULL) {
+        http_connection_init(
+            connection, side, mhd,
+            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    }
+}
+
+static void notify(void *context, struct MHD_Connection *mhd, void **slot,
+                   enum MHD_ConnectionNotificationCode code) {
+    struct http_side *side = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        open_connection(side, mhd, slot);
+        return;
+    }
+    acceptor_release(side->server->acceptor);
+    if (*slot != NULL) {
+        http_connection_finish(*slot);
+        free(*slot);
+        *slot = NULL;
+    }
+}
+
+/* The target as it came. What is returned would be the request's first `slot`. */
+static void *see_target(void *context, const char *target, struct MHD_Connection *mhd) {
+    (void)context;
+    struct http_connection *connection = connection_of(mhd);
+    if (connection != NULL) {
+        connection->target = target;
+        connection->target_end = target + strlen(target);
+    }
+    return NULL;
+}
+
+/* Decodes query options and leaves the path alone: an encoded slash is no slash, for a router. */
+static size_t decode(void *context, struct MHD_Connection *mhd, char *text) {
+    (void)context;
+    const struct http_connection *connection = connection_of(mhd);
+    if (connection == NULL || text == connection->target) {
+        return strlen(text);
+    }
+    size_t length = MHD_http_unescape(text);
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '\0') {
+            text[i] = '\1'; /* a NUL would hide what follows; no value of ours has a 0x01 either */
+        }
+    }
+    return length;
+}
+
+/* ---- headers and query options, for whoever serves the request ---- */
+
+const char *http_request_header(const struct http_request *request, const char *name) {
+    return MHD_lookup_connection_value(request->connection->mhd, MHD_HEADER_KIND, name);
+}
+
+const char *http_request_query(const struct http_request *request, const char *name) {
+    const char *value = NULL;
+    if (MHD_lookup_connection_value_n(request->connection->mhd, MHD_GET_ARGUMENT_KIND, name,
+                                      strlen(name), &value, NULL) != MHD_YES) {
+        return NULL;
+    }
+    return value != NULL ? value : "";
+}
+
+struct query_visit {
+    bool (*each)(void *context, const char *name, const char *value);
+    void *context;
+};
+
+static enum MHD_Result visit_query(void *context, enum MHD_ValueKind kind, const char *name,
+                                   const char *value) {
+    (void)kind;
+    const struct query_visit *visit = context;
+    return visit->each(visit->context, name, value != NULL ? value : "") ? MHD_YES : MHD_NO;
+}
+
+void http_request_each_query(const struct http_request *request,
+                             bool (*each)(void *context, const char *name, const char *value),
+                             void *context) {
+    struct query_visit visit = {each, context};
+    MHD_get_connection_values(request->connection->mhd, MHD_GET_ARGUMENT_KIND, visit_query, &visit);
+}
+
+/* ---- the server ---- */
+
+static void serve(void *context, const struct acceptor_connection *connection) {
+    struct http_server *server = context;
+    struct http_side *side = &server->sides[connection->is_stream ? HTTP_STREAMS : HTTP_REQUESTS];
+    server->has_taken = false;
+    side->is_due = true;
+    enum MHD_Result result = MHD_add_connection(side->daemon, connection->fd, &connection->peer.any,
+                                                connection->peer_length);
+    if (result != MHD_YES && !server->has_taken) {
+        acceptor_release(server->acceptor); /* it closed the socket and will not say so */
+    }
+}
+
+static void note_events(struct reactor_watch *watch, uint32_t events) {
+    (void)events;
+    struct http_side *side = (void *)((char *)watch - offsetof(struct http_side, watch));
+    side->is_due = true;
+}
+
+static void run_turn(struct reactor_turn *turn) {
+    struct http_server *server = (void *)((char *)turn - offsetof(struct http_server, turn));
+    http_go_on_with_bodies(server);
+    int64_t now_ms = reactor_now_ms(server->reactor);
+    for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
+        struct http_side *side = &server->sides[i];
+        if (side->is_due || (side->due_ms >= 0 && side->due_ms <= now_ms)) {
+            side->is_due = false;
+            MHD_run(side->daemon);
+        }
+    }
+}
+
+static int64_t turn_timeout_ms(struct reactor_turn *turn) {
+    struct http_server *server = (void *)((char *)turn - offsetof(struct http_server, turn));
+    int64_t timeout_ms = TAILQ_EMPTY(&server->woken) ? -1 : 0;
+    for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
+        struct http_side *side = &server->sides[i];
+        MHD_UNSIGNED_LONG_LONG wanted = 0;
+        side->due_ms = -1;
+        /* It does not report what was resumed. */
+        if (!side->is_due && MHD_get_timeout(side->daemon, &wanted) != MHD_YES) {
+            continue;
+        }
+        int64_t wanted_ms = wanted < INT32_MAX ? (int64_t)wanted : INT32_MAX;
+        side->due_ms = reactor_now_ms(server->reactor) + wanted_ms;
+        if (timeout_ms < 0 || wanted_ms < timeout_ms) {
+            timeout_ms = wanted_ms;
+        }
+    }
+    return timeout_ms;
+}
+
+static enum parley_status start_side(struct http_side *side, size_t memory_bytes) {
+    const struct http_options *options = &side->server->options;
+    /* The limit on connections is the acceptor's. Without MHD_USE_ERROR_LOG it is silent. */
+    side->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
+        NULL, NULL, handle, side, MHD_OPTION_CONNECTION_LIMIT, options->connections_max + 1,
+        MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        memory_bytes, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)POOL_INCREMENT,
+        MHD_OPTION_NOTIFY_COMPLETED, complete, side, MHD_OPTION_NOTIFY_CONNECTION, notify, side,
+        MHD_OPTION_URI_LOG_CALLBACK, see_target, side, MHD_OPTION_UNESCAPE_CALLBACK, decode, side,
+        MHD_OPTION_END);
+    if (side->daemon == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    side->watch = (struct reactor_watch){
+        .ready = note_events,
+        .fd = MHD_get_daemon_info(side->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+    };
+    return reactor_watch_add(side->server->reactor, &side->watch, EPOLLIN);
+}
+
+static enum parley_status start_server(struct http_server *server, int listen_fd) {
+    const struct http_options *options = &server->options;
+    PARLEY_TRY(start_side(&server->sides[HTTP_REQUESTS], options->request_memory_bytes));
+    PARLEY_TRY(start_side(&server->sides[HTTP_STREAMS], options->stream_memory_bytes));
+    return acceptor_create(server->reactor,
+                           &(struct acceptor_options){
+                               .listen_fd = listen_fd,
+                               .connections_max = options->connections_max,
+                               .idle_timeout_s = options->idle_timeout_s,
+                               .is_stream = options->is_stream,
+                               .serve = serve,
+                               .context = server,
+                           },
+                           &server->acceptor);
+}
+
+enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
+                                      const struct http_options *options, http_begin_fn *begin,
+                                      void *context, struct http_server **out) {
+    struct http_server *server = calloc(1, sizeof *server);
+    if (server == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    server->reactor = reactor;
+    server->options = *options;
+    server->begin = begin;
+    server->context = context;
+    server->turn = (struct reactor_turn){.run = run_turn, .timeout_ms = turn_timeout_ms};
+    TAILQ_INIT(&server->connections);
+    TAILQ_INIT(&server->woken);
+    for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
+        server->sides[i] = (struct http_side){.server = server, .due_ms = -1};
+    }
+    enum parley_status status = sodium_init() >= 0 ? start_server(server, listen_fd) : PARLEY_E_IO;
+    if (status != PARLEY_OK) {
+        http_server_destroy(server);
+        return status;
+    }
+    reactor_turn_add(reactor, &server->turn);
+    *out = server;
+    return PARLEY_OK;
+}
+
+void http_server_drain(struct http_server *server) {
+    server->is_draining = true;
+    acceptor_stop(server->acceptor);
+    struct http_connection *connection;
+    TAILQ_FOREACH(connection, &server->connections, links) {
+        if (!connection->is_active) {
+            shutdown(connection->watch.fd, SHUT_RD);
+        }
+    }
+}
+
+size_t http_server_active_count(const struct http_server *server) {
+    return server->active_count;
+}
+
+void http_server_destroy(struct http_server *server) {
+    if (server == NULL) {
+        return;
+    }
+    if (server->acceptor != NULL) {
+        acceptor_stop(server->acceptor);
+    }
+    /* A daemon that is stopped while a connection is suspended aborts the process. */
+    struct http_connection *connection;
+    TAILQ_FOREACH(connection, &server->connections, links) {
+        if (connection->is_active) {
+            http_go_on(&connection->request);
+        }
+    }
+    for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
+        struct http_side *side = &server->sides[i];
+        if (side->daemon != NULL) {
+            reactor_watch_remove(server->reactor, &side->watch);
+            MHD_stop_daemon(side->daemon);
+        }
+    }
+    acceptor_destroy(server->acceptor);
+    free(server);
+}

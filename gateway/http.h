@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* HTTP for the rest of the gateway. http.c is the only file that knows libmicrohttpd; whoever
+ * serves a request sees bytes come in and gives an answer, now or later, without a word about
+ * suspending and resuming:
+ *
+ *   - a handler that has not answered when its request has ended is waited for;
+ *   - a body callback that takes fewer bytes than it is given is not given more until http_wake;
+ *   - a source that has nothing to give is asked again after http_wake.
+ *
+ * All of it happens on the reactor's thread, without a lock. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+#include "reactor.h"
+
+struct http_server;
+struct http_request;
+
+/* What serves one request. Any callback but `closed` may answer; once there is an answer neither
+ * `body` nor `end` is called any more. */
+struct http_handler {
+    /* A piece of the body.  Returns: how many bytes were taken. NULL: the body is discarded.
+     * A client that goes away half-way is told of once all that it sent was taken. */
+    size_t (*body)(void *state, struct http_request *request, struct parley_bytes bytes);
+    /* The body is whole. Answer here, or later from anywhere on this thread. */
+    void (*end)(void *state, struct http_request *request);
+    /* The request is over, answered or not; `request` is gone after it. Free the state here.
+     * May be NULL. */
+    void (*closed)(void *state, bool is_complete);
+};
+
+/* Called once for each request, when its head has been read: route it, and either call
+ * http_request_serve or answer. */
+typedef void http_begin_fn(void *context, struct http_request *request);
+
+struct http_options {
+    unsigned connections_max;    /* of one server; beyond it a connection waits in the backlog */
+    unsigned idle_timeout_s;     /* a connection on which nothing moves is closed */
+    size_t request_memory_bytes; /* a connection's pool: bounds the size of a request's head */
+    size_t stream_memory_bytes;  /* the same, in the daemon that holds open streams */
+    /* Whether a request line opens a stream, told from its first bytes, so that its connection
+     * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  (A stream that is
+     * asked for on a connection that served requests before works too, where it is.) */
+    int (*is_stream)(struct parley_bytes start_of_request);
+    /* Answers 400 to a request whose head cannot be trusted (it may be read in two ways); the
+     * connection is closed behind it. NULL: a 400 without a body. */
+    void (*refuse)(struct http_request *request, const char *detail);
+};
+
+/* Binds and listens.  Returns: the socket, to be shared by the servers of all reactors, or -1 with
+ * *out_error a sentence (static) that says what to do.  `out_port`: the real one for port 0. */
+int http_listen(const char *address, unsigned port, unsigned *out_port, const char **out_error);
+
+/* Takes connections from `listen_fd` (borrowed; other servers may share it) once it is started. */
+enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
+                                      const struct http_options *options, http_begin_fn *begin,
+                                      void *context, struct http_server **out) PARLEY_MUST_CHECK;
+
+/* Takes no more connections, closes those that are idle, and has every answer from now on close
+ * its connection. */
+void http_server_drain(struct http_server *server);
+
+/* How many requests are being served (waiting, sending, streaming). */
+size_t http_server_active_count(const struct http_server *server);
+
+/* Ends every request at once and frees everything. When the reactor does not run any more: a
+ * reactor does not let go of a turn. */
+void http_server_destroy(struct http_server *server);
+
+/* ---- the request ---- */
+
+/* Borrowed until `closed`. The path is not decoded: a path of ours needs no percent sign. */
+const char *http_request_method(const struct http_request *request);
+const char *http_request_path(const struct http_request *request);
+/* Visible ASCII: the client's X-Request-Id if it sent a good one, else 32 hex digits. */
+const char *http_request_id(const struct http_request *request);
+/* NULL when absent; `name` in any case. Of several the first; they are comma-joined nowhere. */
+const char *http_request_header(const struct http_request *request, const char *name);
+/* Decoded, a `+` being a blank. NULL when absent; "" for `?follow`. */
+const char *http_request_query(const struct http_request *request, const char *name);
+/* Calls `each` for every query option, until it returns false. */
+void http_request_each_query(const struct http_request *request,
+                             bool (*each)(void *context, const char *name, const char *value),
+                             void *context);
+/* The body's announced length, or -1 when it is chunked. */
+int64_t http_request_content_length(const struct http_request *request);
+
+/* Hands the request to `handler` (static).  Owns: state is the handler's, freed in its closed. */
+void http_request_serve(struct http_request *request, const struct http_handler *handler,
+                        void *state);
+void *http_request_state(const struct http_request *request);
+
+/* Body, answer or stream: something that could not go on can. Harmless at any time before
+ * `closed`, any number of times. */
+void http_wake(struct http_request *request);
+
+/* ---- the answer ---- */
+
+/* Adds a header to the answer; before http_respond.  Copies both. */
+void http_header(struct http_request *request, const char *name, const char *value);
+
+/* Answers; of several answers the first counts. X-Request-Id is added; HEAD gets the headers alone;
+ * what is still coming of the body is read and thrown away first, so that the client sees the
+ * answer (unless it waits for a 100-continue: then it is answered at once).  Copies `body`.
+ * `content_type` NULL: no body. */
+void http_respond(struct http_request *request, unsigned status, const char *content_type,
+                  struct parley_bytes body);
+
+/* The connection will be closed behind the answer. Before http_respond. When both come from the
+ * begin callback, the answer does not wait for the body (and a client that goes on sending it may
+ * not see the answer). */
+void http_close_after(struct http_request *request);
+
+#define HTTP_SOURCE_END (-1) /* the answer is whole */
+#define HTTP_SOURCE_ABORT                                                                          \
+    (-2) /* it cannot be: break the chunking, so that no client takes it for                       \
+            whole */
+
+/* Answers with what `read` gives, chunked: it writes up to `size` bytes and returns their number,
+ * 0 for "nothing now, http_wake will tell", or one of the two above. It is not called after
+ * `closed`, and not at all for HEAD. `state` is the handler's. */
+void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
+                         ssize_t (*read)(void *state, char *buffer, size_t size));

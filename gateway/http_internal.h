@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the files of HTTP share among themselves: acceptor.c takes connections and tells streams
+ * from requests, http_head.c says whether a request's head can be trusted, http_request.c knows
+ * what a request waits for, and http.c speaks with libmicrohttpd. */
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+#include "http.h"
+#include "reactor.h"
+
+/* ---- acceptor.c ---- */
+
+struct acceptor;
+
+/* A connection that has begun to speak; nothing was read from it. */
+struct acceptor_connection {
+    int fd;
+    bool is_stream;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } peer;
+    socklen_t peer_length;
+};
+
+struct acceptor_options {
+    int listen_fd; /* borrowed */
+    unsigned connections_max;
+    unsigned idle_timeout_s;                                /* 0: none */
+    int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; NULL: none is */
+    /* Takes the descriptor over; acceptor_release tells its end, and may do so from within. */
+    void (*serve)(void *context, const struct acceptor_connection *connection);
+    void *context;
+};
+
+enum parley_status acceptor_create(struct reactor *reactor, const struct acceptor_options *options,
+                                   struct acceptor **out) PARLEY_MUST_CHECK;
+/* One of the connections that were handed to `serve` is closed. */
+void acceptor_release(struct acceptor *acceptor);
+/* Takes no more, and closes those that were not handed over. */
+void acceptor_stop(struct acceptor *acceptor);
+void acceptor_destroy(struct acceptor *acceptor);
+
+/* ---- http_head.c ---- */
+
+/* A request's head, as libmicrohttpd leaves it in its buffer: each CR, LF and colon that it took
+ * for a delimiter is a NUL now. Fill it with http_head_start, a http_head_field a header in their
+ * order, and http_head_end. */
+struct http_head {
+    const char *fault; /* NULL: none. The first one found stays */
+    const char *next;  /* where the next line has to begin */
+    bool is_1_0;
+    bool is_chunked;
+    bool expects_continue;
+    unsigned length_count, encoding_count, host_count;
+    const char *content_length, *request_id; /* NULL: absent */
+};
+
+/* The request line. `target_end`: where the target ended before it was decoded. */
+void http_head_start(struct http_head *head, const char *method, const char *target,
+                     const char *target_end, const char *version);
+void http_head_field(struct http_head *head, struct parley_bytes name, struct parley_bytes value);
+/* `end`: the first byte behind the empty line.  Returns: head->fault. */
+const char *http_head_end(struct http_head *head, const char *end);
+
+/* ---- the server, its connections and their requests ---- */
+
+struct MHD_Connection;
+struct MHD_Daemon;
+struct MHD_Response;
+
+enum {
+    HTTP_ID_BYTES = 16,
+    HTTP_IDS_AT_ONCE = 16, /* one system call (of 256 bytes) for so many request ids */
+};
+
+enum http_side_kind { HTTP_REQUESTS, HTTP_STREAMS, HTTP_SIDE_COUNT };
+
+/* Why a connection is suspended. */
+enum http_wait {
+    HTTP_WAIT_NONE,
+    HTTP_WAIT_BODY,   /* the body callback did not take all */
+    HTTP_WAIT_ANSWER, /* the request has ended and nobody has answered */
+    HTTP_WAIT_SOURCE, /* the source has nothing */
+};
+
+/* One of the daemons. */
+struct http_side {
+    struct http_server *server;
+    struct MHD_Daemon *daemon;
+    struct reactor_watch watch; /* its epoll set */
+    bool is_due;                /* MHD_run has something to do */
+    int64_t due_ms;             /* or will have at that time; -1: will not */
+};
+
+struct http_request {
+    struct http_connection *connection;
+    const struct http_handler *handler;
+    void *state;
+    const char *method, *path;
+    const char *id;
+    int64_t content_length; /* -1: chunked */
+    ssize_t (*read)(void *state, char *buffer, size_t size);
+    struct MHD_Response *response; /* until it is queued */
+    unsigned status;
+    enum http_wait wait;
+    bool is_1_0, is_head, expects_continue;
+    bool is_answered, is_queued, is_close_after;
+    bool has_ended;  /* the body is whole */
+    bool has_wake;   /* woken since the callback that would have to wait was called */
+    bool is_woken;   /* on the server's list of bodies that go on */
+    bool has_failed; /* no memory: close the connection */
+    bool is_gone;    /* the client is */
+    bool is_watched;
+    TAILQ_ENTRY(http_request) woken_links;
+    char own_id[2 * HTTP_ID_BYTES + 1];
+};
+
+/* A client's connection, from its first byte to its end. */
+struct http_connection {
+    struct http_side *side;
+    struct MHD_Connection *mhd;
+    struct reactor_watch watch;
+    const char *target, *target_end; /* of the request line, before it is decoded */
+    struct parley_buffer headers;    /* of the answer: name, NUL, value, NUL, … */
+    struct parley_buffer held;       /* what the body callback has not taken */
+    bool is_active;                  /* `request` is one */
+    TAILQ_ENTRY(http_connection) links;
+    struct http_request request;
+};
+
+struct http_server {
+    struct reactor *reactor;
+    struct acceptor *acceptor;
+    struct http_options options;
+    http_begin_fn *begin;
+    void *context;
+    struct reactor_turn turn;
+    struct http_side sides[HTTP_SIDE_COUNT];
+    TAILQ_HEAD(, http_connection) connections;
+    TAILQ_HEAD(http_woken, http_request) woken;
+    size_t active_count;
+    bool is_draining;
+    bool has_taken; /* the connection that is being added was counted by libmicrohttpd */
+    size_t ids_left;
+    unsigned char ids[HTTP_IDS_AT_ONCE][HTTP_ID_BYTES];
+};
+
+static inline struct http_server *http_server_of(const struct http_request *request) {
+    return request->connection->side->server;
+}
+
+/* ---- http.c, for http_request.c ---- */
+
+/* Of libmicrohttpd's, which is not asked twice. */
+void http_suspend(struct http_connection *connection);
+void http_resume(struct http_connection *connection);
+
+/* ---- http_request.c ---- */
+
+/* A new request on the connection, with an id of its own. */
+struct http_request *http_request_open(struct http_connection *connection, const char *method);
+/* Tells its handler. */
+void http_request_close(struct http_request *request, bool is_complete);
+
+void http_connection_init(struct http_connection *connection, struct http_side *side,
+                          struct MHD_Connection *mhd, int fd);
+void http_connection_finish(struct http_connection *connection);
+
+/* Suspends and resumes the connection. Going on is harmless when nothing waits. */
+void http_wait(struct http_request *request, enum http_wait wait);
+void http_go_on(struct http_request *request);
+
+/* A piece of the body came: the handler's callback gets it, now or later.
+ * Returns: PARLEY_E_MEMORY. */
+enum parley_status http_take_body(struct http_request *request,
+                                  struct parley_bytes bytes) PARLEY_MUST_CHECK;
+/* The body is whole, or its end is told again: has the handler answer, or waits for that.
+ * Returns: PARLEY_E_IO when nobody will ever answer. */
+enum parley_status http_take_end(struct http_request *request) PARLEY_MUST_CHECK;
+/* Those bodies whose handlers were woken go on. */
+void http_go_on_with_bodies(struct http_server *server);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A request from its head to its end: what it waits for, and what makes it go on.
+ *
+ * A connection is suspended for one of three reasons (enum http_wait) and resumed for that reason
+ * alone, which takes effect in the next MHD_run. libmicrohttpd reads before anything else when a
+ * connection is resumed, and if the client is gone by then it forgets what it had read before; so
+ * what a body callback leaves is kept here, and the connection is resumed only once all of it is
+ * taken: what was sent before a client died is served.
+ *
+ * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */
+
+#include "http_internal.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include <sodium.h>
+
+/* A request lives inside its connection, which goes on: this makes a use after `closed` show. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
+/* ---- waiting ---- */
+
+/* A suspended connection does not see its client go. Of those that wait for an answer only the
+ * streams' are watched: the others are answered within seconds, and are as many as messages. A
+ * body that waits is not: what the client sent before it went is served all the same. */
+static void watch_client(struct http_request *request) {
+    struct http_connection *connection = request->connection;
+    struct http_server *server = connection->side->server;
+    bool is_long =
+        request->wait == HTTP_WAIT_SOURCE ||
+        (request->wait == HTTP_WAIT_ANSWER && connection->side == &server->sides[HTTP_STREAMS]);
+    if (is_long && !request->is_watched) {
+        request->is_watched = reactor_watch_add(server->reactor, &connection->watch,
+                                                EPOLLRDHUP | EPOLLET) == PARLEY_OK;
+    }
+}
+
+static void client_left(struct reactor_watch *watch, uint32_t events) {
+    (void)events;
+    struct http_connection *connection =
+        (void *)((char *)watch - offsetof(struct http_connection, watch));
+    struct http_request *request = &connection->request;
+    request->is_gone = true;
+    if (request->wait == HTTP_WAIT_SOURCE || request->wait == HTTP_WAIT_ANSWER) {
+        http_go_on(request);
+    }
+}
+
+void http_wait(struct http_request *request, enum http_wait wait) {
+    request->wait = wait;
+    http_suspend(request->connection);
+    watch_client(request);
+}
+
+void http_go_on(struct http_request *request) {
+    if (request->wait == HTTP_WAIT_NONE) {
+        return;
+    }
+    request->wait = HTTP_WAIT_NONE;
+    parley_buffer_clear(&request->connection->held);
+    http_resume(request->connection);
+}
+
+/* Has the body go on in the next turn, not here: the caller may be in the middle of anything. */
+static void wake_body(struct http_request *request) {
+    if (!request->is_woken) {
+        request->is_woken = true;
+        TAILQ_INSERT_TAIL(&http_server_of(request)->woken, request, woken_links);
+    }
+}
+
+void http_wake(struct http_request *request) {
+    switch (request->wait) {
+    case HTTP_WAIT_NONE:
+        request->has_wake = true;
+        return;
+    case HTTP_WAIT_BODY:
+        wake_body(request);
+        return;
+    case HTTP_WAIT_ANSWER:
+        return; /* it goes on when it is answered */
+    case HTTP_WAIT_SOURCE:
+        http_go_on(request);
+    }
+}
+
+/* ---- the body ---- */
+
+static bool is_discarding(const struct http_request *request) {
+    return request->is_answered || request->handler == NULL || request->handler->body == NULL;
+}
+
+/* Returns: how many of the bytes are done with. */
+static size_t offer(struct http_request *request, struct parley_bytes bytes) {
+    request->has_wake = false;
+    if (is_discarding(request)) {
+        return bytes.length;
+    }
+    size_t taken = request->handler->body(request->state, request, bytes);
+    assert(taken <= bytes.length);
+    return is_discarding(request) ? bytes.length : taken;
+}
+
+enum parley_status http_take_body(struct http_request *request, struct parley_bytes bytes) {
+    struct parley_buffer *held = &request->connection->held;
+    /* It goes on to the end of what it has read, suspended or not. */
+    bool is_waiting = request->wait == HTTP_WAIT_BODY;
+    size_t taken = is_waiting ? 0 : offer(request, bytes);
+    if (taken == bytes.length) {
+        return PARLEY_OK;
+    }
+    parley_buffer_append(held, (struct parley_bytes){bytes.data + taken, bytes.length - taken});
+    if (parley_buffer_status(held) != PARLEY_OK) {
+        http_go_on(request);
+        request->has_failed = true;
+        return PARLEY_E_MEMORY;
+    }
+    if (!is_waiting) {
+        http_wait(request, HTTP_WAIT_BODY);
+        if (request->has_wake) {
+            wake_body(request);
+        }
+    }
+    return PARLEY_OK;
+}
+
+static void go_on_with_body(struct http_request *request) {
+    if (request->wait != HTTP_WAIT_BODY) {
+        return; /* answered meanwhile */
+    }
+    struct parley_buffer *held = &request->connection->held;
+    size_t taken = offer(request, parley_buffer_bytes(held));
+    if (request->wait != HTTP_WAIT_BODY || taken == held->length) {
+        http_go_on(request);
+        return;
+    }
+    held->length -= taken;
+    memmove(held->data, held->data + taken, held->length);
+    if (request->has_wake) {
+        wake_body(request);
+    }
+}
+
+/* Those that are woken meanwhile have their next turn. */
+void http_go_on_with_bodies(struct http_server *server) {
+    const struct http_request *last = TAILQ_LAST(&server->woken, http_woken);
+    struct http_request *request = NULL;
+    while (request != last) {
+        request = TAILQ_FIRST(&server->woken);
+        TAILQ_REMOVE(&server->woken, request, woken_links);
+        request->is_woken = false;
+        go_on_with_body(request);
+    }
+}
+
+enum parley_status http_take_end(struct http_request *request) {
+    if (!request->has_ended) {
+        request->has_ended = true;
+        if (!request->is_answered && request->handler != NULL) {
+            request->handler->end(request->state, request);
+        }
+    }
+    if (request->is_answered) {
+        return PARLEY_OK;
+    }
+    if (request->handler == NULL || request->is_gone) {
+        return PARLEY_E_IO;
+    }
+    http_wait(request, HTTP_WAIT_ANSWER);
+    return PARLEY_OK;
+}
+
+/* ---- life ---- */
+
+static void make_id(struct http_server *server, char id[2 * HTTP_ID_BYTES + 1]) {
+    if (server->ids_left == 0) {
+        randombytes_buf(server->ids, sizeof server->ids);
+        server->ids_left = HTTP_IDS_AT_ONCE;
+    }
+    server->ids_left--;
+    sodium_bin2hex(id, 2 * HTTP_ID_BYTES + 1, server->ids[server->ids_left], HTTP_ID_BYTES);
+}
+
+struct http_request *http_request_open(struct http_connection *connection, const char *method) {
+    struct http_request *request = &connection->request;
+    ASAN_UNPOISON_MEMORY_REGION(request, sizeof *request);
+    *request = (struct http_request){.connection = connection, .method = method};
+    make_id(connection->side->server, request->own_id);
+    request->id = request->own_id;
+    parley_buffer_clear(&connection->headers);
+    connection->is_active = true;
+    connection->side->server->active_count++;
+    return request;
+}
+
+void http_request_close(struct http_request *request, bool is_complete) {
+    struct http_connection *connection = request->connection;
+    struct http_server *server = connection->side->server;
+    if (request->is_woken) {
+        TAILQ_REMOVE(&server->woken, request, woken_links);
+    }
+    if (request->is_watched) {
+        reactor_watch_remove(server->reactor, &connection->watch);
+    }
+    if (request->handler != NULL && request->handler->closed != NULL) {
+        request->handler->closed(request->state, is_complete);
+    }
+    ASAN_POISON_MEMORY_REGION(request, sizeof *request);
+    connection->is_active = false;
+    server->active_count--;
+    if (server->is_draining) {
+        shutdown(connection->watch.fd, SHUT_RD); /* libmicrohttpd takes it for the client's end */
+    }
+}
+
+void http_connection_init(struct http_connection *connection, struct http_side *side,
+                          struct MHD_Connection *mhd, int fd) {
+    *connection = (struct http_connection){
+        .side = side,
+        .mhd = mhd,
+        .watch = {.ready = client_left, .fd = fd},
+    };
+    parley_buffer_init(&connection->headers);
+    parley_buffer_init(&connection->held);
+    ASAN_POISON_MEMORY_REGION(&connection->request, sizeof connection->request);
+    TAILQ_INSERT_TAIL(&side->server->connections, connection, links);
+}
+
+void http_connection_finish(struct http_connection *connection) {
+    TAILQ_REMOVE(&connection->side->server->connections, connection, links);
+    parley_buffer_finish(&connection->headers);
+    parley_buffer_finish(&connection->held);
+    ASAN_UNPOISON_MEMORY_REGION(&connection->request, sizeof connection->request);
+}
+
+/* ---- for whoever serves it ---- */
+
+const char *http_request_method(const struct http_request *request) {
+    return request->method;
+}
+
+const char *http_request_path(const struct http_request *request) {
+    return request->path;
+}
+
+const char *http_request_id(const struct http_request *request) {
+    return request->id;
+}
+
+int64_t http_request_content_length(const struct http_request *request) {
+    return request->content_length;
+}
+
+void http_request_serve(struct http_request *request, const struct http_handler *handler,
+                        void *state) {
+    request->handler = handler;
+    request->state = state;
+}
+
+void *http_request_state(const struct http_request *request) {
+    return request->state;
+}
+
+void http_header(struct http_request *request, const char *name, const char *value) {
+    struct parley_buffer *headers = &request->connection->headers;
+    parley_buffer_append(headers, (struct parley_bytes){name, strlen(name) + 1});
+    parley_buffer_append(headers, (struct parley_bytes){value, strlen(value) + 1});
+}
+
+void http_close_after(struct http_request *request) {
+    request->is_close_after = true;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Fresh ids and the present time. Nothing is kept between calls. */
+
+#include "identity.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include <sodium.h>
+
+void identity_uuid(char out[37]) {
+    static const char hex[] = "0123456789abcdef";
+    unsigned char bytes[16];
+    randombytes_buf(bytes, sizeof bytes);
+    bytes[6] = (unsigned char)((bytes[6] & 0x0F) | 0x40); /* version 4 (RFC 9562, section 5.4) */
+    bytes[8] = (unsigned char)((bytes[8] & 0x3F) | 0x80); /* and its variant */
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) {
+            *out++ = '-';
+        }
+        *out++ = hex[bytes[i] >> 4];
+        *out++ = hex[bytes[i] & 15];
+    }
+    *out = '\0';
+}
+
+void identity_now(char out[32]) {
+    struct timespec now;
+    struct tm parts;
+    char seconds[24];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    strftime(seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(out, 32, "%s.%03ldZ", seconds, now.tv_nsec / 1000000 % 1000);
+}

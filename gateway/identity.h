@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What libparley must be given because it is pure: who and when. */
+
+/* A new UUID of version 4, in lower case. sodium_init() has been called.  Threads: any. */
+void identity_uuid(char out[37]);
+
+/* The present time as RFC 3339 in UTC with milliseconds: 2025-12-14T10:30:00.123Z.
+ * Threads: any. */
+void identity_now(char out[32]);

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Acknowledged publishing in a bounded window, and the life of the whole. Each publication owns a
+ * mailbox, and its ack is read by hand, for there are as many acks as messages; only what does not
+ * have the usual shape goes to jansson. All deadlines are equally far off, so the publications are
+ * in the order of theirs and one timer serves them all. It never sends anything a second time:
+ * whether to do so is the client's to decide. */
+
+#include "jetstream_internal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROOM_POLL_MS = 50, /* while the bus itself is full, of which nobody tells us the end */
+    PROBE_TICK_MS = 500,
+    PROBE_AFTER_MS = 2000,
+    UNRESPONSIVE_AFTER_MS = 5000,
+    STREAM_NAME_MAX = 256,
+    NO_RESPONDERS = 503,
+};
+
+/* ---- the window ---- */
+
+static bool has_room(const struct jetstream *jetstream) {
+    const struct jetstream_window *window = &jetstream->window;
+    /* The bytes may be passed by one message: else a large one could starve among small ones. */
+    return window->count < jetstream->options.in_flight_count_max &&
+           window->bytes < jetstream->options.in_flight_bytes_max && bus_has_room(jetstream->bus);
+}
+
+static struct jetstream_publication *take_publication(struct jetstream_window *window) {
+    struct jetstream_publication *publication = window->free;
+    if (publication != NULL) {
+        window->free = publication->next;
+        return publication;
+    }
+    return &window->pool[window->pool_used++];
+}
+
+static void give_publication(struct jetstream_window *window,
+                             struct jetstream_publication *publication) {
+    publication->next = window->free;
+    window->free = publication;
+}
+
+static void note_room(struct jetstream *jetstream) {
+    struct jetstream_window *window = &jetstream->window;
+    if (window->waiter_count > 0 &&
+        (!window->room.is_armed || window->room.due_ms > reactor_now_ms(jetstream->reactor))) {
+        reactor_timer_set(jetstream->reactor, &window->room, 0);
+    }
+}
+
+static void complete(struct jetstream_publication *publication, const struct jetstream_ack *ack) {
+    struct jetstream *jetstream = publication->jetstream;
+    struct jetstream_window *window = &jetstream->window;
+    jetstream_ack_fn *done = publication->done;
+    void *context = publication->context;
+    publication->previous->next = publication->next;
+    publication->next->previous = publication->previous;
+    window->count--;
+    window->bytes -= publication->bytes;
+    bus_mailbox_close(jetstream->bus, publication->mailbox);
+    give_publication(window, publication);
+    note_room(jetstream);
+    done(context, ack);
+}
+
+static void lose_all(struct jetstream *jetstream) {
+    struct jetstream_publication *first = &jetstream->window.in_flight;
+    while (first->next != first) {
+        complete(first->next, &(struct jetstream_ack){.outcome = JETSTREAM_LOST});
+    }
+}
+
+static void on_deadline(struct reactor_timer *timer) {
+    struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, window.deadline);
+    struct jetstream_publication *first = &jetstream->window.in_flight;
+    int64_t now_ms = reactor_now_ms(jetstream->reactor);
+    while (first->next != first && first->next->deadline_ms <= now_ms) {
+        complete(first->next, &(struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT});
+    }
+    if (first->next != first) {
+        reactor_timer_set(jetstream->reactor, timer, first->next->deadline_ms - now_ms);
+    }
+}
+
+/* ---- acks ---- */
+
+static const char *skip_blanks(const char *at, const char *end) {
+    while (at < end && *at == ' ') {
+        at++;
+    }
+    return at;
+}
+
+/* `text` and the blanks around it; NULL if something else is there. */
+static const char *skip_text(const char *at, const char *end, const char *text) {
+    if (at == NULL) {
+        return NULL;
+    }
+    size_t length = strlen(text);
+    at = skip_blanks(at, end);
+    if ((size_t)(end - at) < length || memcmp(at, text, length) != 0) {
+        return NULL;
+    }
+    return skip_blanks(at + length, end);
+}
+
+static const char *skip_string(const char *at, const char *end, char *out, size_t out_size) {
+    if (at == NULL || at == end || *at != '"') {
+        return NULL;
+    }
+    at++;
+    size_t length = 0;
+    for (; at < end && *at != '"'; at++) {
+        if (*at == '\\' || length + 1 >= out_size) {
+            return NULL;
+        }
+        out[length++] = *at;
+    }
+    out[length] = '\0';
+    return at < end ? at + 1 : NULL;
+}
+
+static const char *skip_number(const char *at, const char *end, uint64_t *out) {
+    if (at == NULL || at == end || !isdigit((unsigned char)*at)) {
+        return NULL;
+    }
+    uint64_t number = 0;
+    for (; at < end && isdigit((unsigned char)*at); at++) {
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    *out = number;
+    return at;
+}
+
+/* {"stream":"VLP", "domain":"x", "seq":42,"duplicate": true}: the members in this order, which is
+ * how the server writes them; domain and duplicate need not be there. */
+static bool read_usual_ack(struct parley_bytes payload, char stream[STREAM_NAME_MAX],
+                           struct jetstream_ack *out) {
+    const char *end = payload.data + payload.length;
+    const char *at = skip_text(skip_text(payload.data, end, "{"), end, "\"stream\"");
+    at = skip_string(skip_text(at, end, ":"), end, stream, STREAM_NAME_MAX);
+    at = skip_text(at, end, ",");
+    const char *domain = skip_text(skip_text(at, end, "\"domain\""), end, ":");
+    if (domain != NULL) {
+        char ignored[STREAM_NAME_MAX];
+        at = skip_text(skip_string(domain, end, ignored, sizeof ignored), end, ",");
+    }
+    at = skip_number(skip_text(skip_text(at, end, "\"seq\""), end, ":"), end, &out->sequence);
+    if (at == NULL) {
+        return false;
+    }
+    const char *duplicate = skip_text(skip_text(at, end, ","), end, "\"duplicate\"");
+    if (duplicate != NULL) {
+        at = skip_text(skip_text(duplicate, end, ":"), end, "true");
+        out->is_duplicate = true;
+    }
+    out->outcome = JETSTREAM_STORED;
+    out->stream = stream;
+    return skip_text(at, end, "}") == end;
+}
+
+static bool is_want_of_storage(int code) {
+    return code == JETSTREAM_E_INSUFFICIENT_RESOURCES || code == JETSTREAM_E_STORAGE_RESOURCES ||
+           code == JETSTREAM_E_ACCOUNT_RESOURCES || code == JETSTREAM_E_STORE_FAILED;
+}
+
+static void complete_refused(struct jetstream_publication *publication, int code,
+                             const char *error) {
+    struct jetstream *jetstream = publication->jetstream;
+    if (code == NO_RESPONDERS) {
+        jetstream_setup_again(jetstream);
+    } else if (!is_want_of_storage(code)) {
+        jetstream_note_good(jetstream);
+    }
+    complete(publication, &(struct jetstream_ack){
+                              .outcome = JETSTREAM_REFUSED, .error_code = code, .error = error});
+}
+
+static void complete_unusual(struct jetstream_publication *publication,
+                             struct parley_bytes payload) {
+    json_t *answer = json_loadb(payload.data, payload.length, 0, NULL);
+    const char *stream = json_string_value(json_object_get(answer, "stream"));
+    int error = jetstream_answer_error(answer);
+    if (error == 0 && stream != NULL) {
+        jetstream_note_good(publication->jetstream);
+        complete(publication,
+                 &(struct jetstream_ack){
+                     .outcome = JETSTREAM_STORED,
+                     .stream = stream,
+                     .sequence = (uint64_t)json_integer_value(json_object_get(answer, "seq")),
+                     .is_duplicate = json_is_true(json_object_get(answer, "duplicate"))});
+    } else if (error != 0) {
+        complete_refused(publication, error, jetstream_answer_text(answer));
+    }
+    /* Else it is no ack: some subscriber answers whatever it hears. The real one may yet come. */
+    json_decref(answer);
+}
+
+static void on_ack(void *context, const struct bus_message *message) {
+    struct jetstream_publication *publication = context;
+    char stream[STREAM_NAME_MAX];
+    struct jetstream_ack ack = {0};
+    if (read_usual_ack(message->payload, stream, &ack)) {
+        jetstream_note_good(publication->jetstream);
+        complete(publication, &ack);
+    } else if (bus_message_status(message) == NO_RESPONDERS) {
+        complete_refused(publication, NO_RESPONDERS, "no stream listens on this subject");
+    } else {
+        complete_unusual(publication, message->payload);
+    }
+}
+
+static enum jetstream_publish publish(struct jetstream *jetstream, const char *subject,
+                                      const struct bus_header *headers, size_t header_count,
+                                      struct parley_bytes payload, jetstream_ack_fn *done,
+                                      void *context) {
+    struct jetstream_window *window = &jetstream->window;
+    struct jetstream_publication *publication = take_publication(window);
+    if (bus_mailbox_open(jetstream->bus, on_ack, publication, &publication->mailbox) != PARLEY_OK) {
+        give_publication(window, publication);
+        return JETSTREAM_FAILED;
+    }
+    char reply[BUS_SUBJECT_MAX];
+    bus_mailbox_address(jetstream->bus, publication->mailbox, reply);
+    enum bus_send sent =
+        bus_publish(jetstream->bus, subject, reply, headers, header_count, payload);
+    if (sent != BUS_SENT) {
+        bus_mailbox_close(jetstream->bus, publication->mailbox);
+        give_publication(window, publication);
+        static const enum jetstream_publish outcomes[] = {[BUS_AWAY] = JETSTREAM_AWAY,
+                                                          [BUS_FULL] = JETSTREAM_FULL,
+                                                          [BUS_TOO_LARGE] = JETSTREAM_TOO_LARGE,
+                                                          [BUS_FAILED] = JETSTREAM_FAILED};
+        return outcomes[sent];
+    }
+    publication->jetstream = jetstream;
+    publication->done = done;
+    publication->context = context;
+    publication->bytes = payload.length + bus_headers_bytes(headers, header_count);
+    publication->deadline_ms =
+        reactor_now_ms(jetstream->reactor) + jetstream->options.ack_timeout_ms;
+    publication->next = &window->in_flight;
+    publication->previous = window->in_flight.previous;
+    publication->previous->next = publication;
+    window->in_flight.previous = publication;
+    window->count++;
+    window->bytes += publication->bytes;
+    if (!window->deadline.is_armed) {
+        reactor_timer_set(jetstream->reactor, &window->deadline, jetstream->options.ack_timeout_ms);
+    }
+    return JETSTREAM_PUBLISHED;
+}
+
+enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char *subject,
+                                         const struct bus_header *headers, size_t header_count,
+                                         struct parley_bytes payload, jetstream_ack_fn *done,
+                                         void *context) {
+    if (!jetstream->is_ready) {
+        return JETSTREAM_AWAY;
+    }
+    if (!has_room(jetstream)) {
+        return JETSTREAM_FULL;
+    }
+    return publish(jetstream, subject, headers, header_count, payload, done, context);
+}
+
+size_t jetstream_in_flight_count(const struct jetstream *jetstream) {
+    return jetstream->window.count;
+}
+
+/* ---- who waits for room ---- */
+
+static void remove_waiter(struct jetstream_window *window, struct jetstream_waiter *waiter) {
+    waiter->previous->next = waiter->next;
+    waiter->next->previous = waiter->previous;
+    waiter->is_waiting = false;
+    window->waiter_count--;
+}
+
+void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waiter *waiter) {
+    struct jetstream_window *window = &jetstream->window;
+    if (waiter->is_waiting) {
+        return;
+    }
+    waiter->next = &window->waiters;
+    waiter->previous = window->waiters.previous;
+    waiter->previous->next = waiter;
+    window->waiters.previous = waiter;
+    waiter->is_waiting = true;
+    window->waiter_count++;
+    if (!jetstream->is_ready || has_room(jetstream)) {
+        note_room(jetstream);
+    } else if (!window->room.is_armed) {
+        reactor_timer_set(jetstream->reactor, &window->room, ROOM_POLL_MS);
+    }
+}
+
+void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter *waiter) {
+    if (waiter->is_waiting) {
+        remove_waiter(&jetstream->window, waiter);
+    }
+}
+
+/* Wakes as many as there is room for, the first to come first; those who wait again meanwhile have
+ * to wait for the next turn. */
+static void on_room(struct reactor_timer *timer) {
+    struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, window.room);
+    struct jetstream_window *window = &jetstream->window;
+    size_t left = window->waiter_count;
+    if (jetstream->is_ready) {
+        size_t free_count =
+            has_room(jetstream) ? jetstream->options.in_flight_count_max - window->count : 0;
+        left = left < free_count ? left : free_count;
+    }
+    for (; left > 0 && window->waiter_count > 0; left--) {
+        struct jetstream_waiter *waiter = window->waiters.next;
+        remove_waiter(window, waiter);
+        waiter->room(waiter);
+    }
+    if (window->waiter_count > 0) {
+        bool has_more = !jetstream->is_ready || has_room(jetstream);
+        reactor_timer_set(jetstream->reactor, timer, has_more ? 0 : ROOM_POLL_MS);
+    }
+}
+
+/* ---- probing ---- */
+
+void jetstream_note_good(struct jetstream *jetstream) {
+    jetstream->prober.good_ms = reactor_now_ms(jetstream->reactor);
+}
+
+static void on_probe_ack(void *context, const struct jetstream_ack *ack) {
+    (void)ack;
+    struct jetstream *jetstream = context;
+    jetstream->prober.is_waiting = false;
+}
+
+static void on_probe_tick(struct reactor_timer *timer) {
+    struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, prober.tick);
+    struct jetstream_prober *prober = &jetstream->prober;
+    int64_t now_ms = reactor_now_ms(jetstream->reactor);
+    reactor_timer_set(jetstream->reactor, timer, PROBE_TICK_MS);
+    if (jetstream->is_ready && !prober->is_waiting && now_ms - prober->good_ms >= PROBE_AFTER_MS) {
+        prober->is_waiting =
+            jetstream_publish(jetstream, JETSTREAM_PROBE_SUBJECT, NULL, 0, PARLEY_BYTES("probe"),
+                              on_probe_ack, jetstream) == JETSTREAM_PUBLISHED;
+    }
+    if (now_ms - prober->good_ms >= UNRESPONSIVE_AFTER_MS &&
+        now_ms - prober->complained_ms >= UNRESPONSIVE_AFTER_MS) {
+        prober->complained_ms = now_ms;
+        jetstream->events.unresponsive(jetstream->events.context);
+    }
+}
+
+/* ---- its life ---- */
+
+static void on_connected(void *context) {
+    struct jetstream *jetstream = context;
+    if (jetstream->options.is_probing) {
+        jetstream_note_good(jetstream);
+        reactor_timer_set(jetstream->reactor, &jetstream->prober.tick, PROBE_TICK_MS);
+    }
+    jetstream_setup_begin(jetstream);
+}
+
+void jetstream_become_ready(struct jetstream *jetstream) {
+    if (jetstream->is_ready) {
+        return;
+    }
+    jetstream->is_ready = true;
+    jetstream_feeds_start(jetstream);
+    jetstream->events.ready(jetstream->events.context);
+}
+
+static void on_disconnected(void *context) {
+    struct jetstream *jetstream = context;
+    bool was_ready = jetstream->is_ready;
+    jetstream->is_ready = false;
+    reactor_timer_clear(jetstream->reactor, &jetstream->prober.tick);
+    jetstream_setup_end(jetstream);
+    jetstream_feeds_stop(jetstream);
+    lose_all(jetstream);
+    jetstream_requests_end(jetstream, true);
+    note_room(jetstream);
+    if (was_ready) {
+        jetstream->events.away(jetstream->events.context);
+    }
+}
+
+enum parley_status jetstream_create(struct reactor *reactor,
+                                    const struct jetstream_options *options,
+                                    const struct jetstream_events *events, struct jetstream **out) {
+    struct jetstream *jetstream = calloc(1, sizeof *jetstream);
+    if (jetstream == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    struct jetstream_window *window = &jetstream->window;
+    jetstream->reactor = reactor;
+    jetstream->options = *options;
+    jetstream->events = *events;
+    window->in_flight.next = window->in_flight.previous = &window->in_flight;
+    window->waiters.next = window->waiters.previous = &window->waiters;
+    window->deadline.fire = on_deadline;
+    window->room.fire = on_room;
+    jetstream->prober.tick.fire = on_probe_tick;
+    window->pool = calloc(options->in_flight_count_max, sizeof *window->pool);
+    if (window->pool == NULL) {
+        jetstream_destroy(jetstream);
+        return PARLEY_E_MEMORY;
+    }
+    const struct bus_events bus_events = {
+        .connected = on_connected, .disconnected = on_disconnected, .context = jetstream};
+    enum parley_status status = bus_create(reactor, &options->bus, &bus_events, &jetstream->bus);
+    if (status != PARLEY_OK) {
+        jetstream_destroy(jetstream);
+        return status;
+    }
+    *out = jetstream;
+    return PARLEY_OK;
+}
+
+void jetstream_destroy(struct jetstream *jetstream) {
+    if (jetstream == NULL) {
+        return;
+    }
+    if (jetstream->bus != NULL) {
+        jetstream_setup_end(jetstream);
+        jetstream_feeds_stop(jetstream);
+        jetstream_requests_end(jetstream, false);
+    }
+    reactor_timer_clear(jetstream->reactor, &jetstream->window.deadline);
+    reactor_timer_clear(jetstream->reactor, &jetstream->window.room);
+    reactor_timer_clear(jetstream->reactor, &jetstream->prober.tick);
+    bus_destroy(jetstream->bus);
+    free(jetstream->window.pool);
+    free(jetstream);
+}
+
+bool jetstream_is_ready(const struct jetstream *jetstream) {
+    return jetstream->is_ready;
+}
+
+bool jetstream_is_connected(const struct jetstream *jetstream) {
+    return bus_is_connected(jetstream->bus);
+}
+
+size_t jetstream_max_payload_bytes(const struct jetstream *jetstream) {
+    return bus_max_payload_bytes(jetstream->bus);
+}

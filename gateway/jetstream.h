@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* JetStream on one reactor's bus: acknowledged publishing in a bounded window, the streams that
+ * must exist, and ordered reading. It speaks JetStream's JSON API over bus.h and never blocks. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bus.h"
+
+struct jetstream;
+
+/* A stream that must exist. */
+struct jetstream_stream {
+    const char *name;     /* VLP */
+    const char *subjects; /* vlp.> */
+};
+
+struct jetstream_options {
+    struct bus_options bus;
+    const struct jetstream_stream *streams; /* borrowed for the jetstream's life */
+    size_t stream_count;
+    unsigned replicas;          /* of streams that we create */
+    int64_t dedupe_window_ms;   /* 0: as good as off. nats-server takes 0 for its default of two
+                                   minutes and refuses less than 100 ms, so it becomes those */
+    int64_t ack_timeout_ms;     /* 10000 */
+    size_t in_flight_count_max; /* publications that await their ack */
+    size_t in_flight_bytes_max;
+    bool is_probing; /* ask for a real ack every two seconds, if none came of itself: an embedded
+                        server that does not acknowledge is wedged */
+};
+
+struct jetstream_events {
+    /* Connected, and every stream stands: messages can be accepted. Again after a reconnect. */
+    void (*ready)(void *context);
+    /* Not ready any more. What was in flight has been told so. */
+    void (*away)(void *context);
+    /* A stream that exists does not cover its subjects: nothing will ever be ready. `error` names
+     * the stream and what to do. */
+    void (*unusable)(void *context, const char *error);
+    /* Probing only: five seconds without an ack that should have come. */
+    void (*unresponsive)(void *context);
+    void *context;
+};
+
+enum parley_status jetstream_create(struct reactor *reactor,
+                                    const struct jetstream_options *options,
+                                    const struct jetstream_events *events,
+                                    struct jetstream **out) PARLEY_MUST_CHECK;
+/* Close its feeds first; `done` of what is in flight is not called. The reactor must not run
+ * afterwards. */
+void jetstream_destroy(struct jetstream *jetstream);
+
+bool jetstream_is_ready(const struct jetstream *jetstream);
+/* Connected to NATS at all, whether or not the streams stand. */
+bool jetstream_is_connected(const struct jetstream *jetstream);
+size_t jetstream_max_payload_bytes(const struct jetstream *jetstream);
+
+/* ---- publishing ---- */
+
+enum jetstream_outcome {
+    JETSTREAM_STORED,
+    JETSTREAM_REFUSED, /* JetStream said no (full, …): not stored */
+    JETSTREAM_TIMEOUT, /* no ack in time: may have been stored */
+    JETSTREAM_LOST,    /* the connection broke before the ack: may have been stored */
+};
+
+struct jetstream_ack {
+    enum jetstream_outcome outcome;
+    const char *stream; /* STORED.  Owns: the text is borrowed for the call */
+    uint64_t sequence;
+    bool is_duplicate;
+    int error_code; /* REFUSED: JetStream's err_code, 503 for "no stream listens" */
+    const char *error;
+};
+typedef void jetstream_ack_fn(void *context, const struct jetstream_ack *ack);
+
+enum jetstream_publish {
+    JETSTREAM_PUBLISHED, /* `done` will be called exactly once, in a later turn */
+    JETSTREAM_AWAY,      /* not ready: 503 bus-unavailable */
+    JETSTREAM_FULL,      /* the window is full: wait for room, or 503 overloaded */
+    JETSTREAM_TOO_LARGE, /* over the server's max_payload: 413 */
+    JETSTREAM_FAILED,    /* of ours: 500 */
+};
+
+/* `done` is called only for JETSTREAM_PUBLISHED. There is no cancelling: keep the context until
+ * then.  Copies everything else. */
+enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char *subject,
+                                         const struct bus_header *headers, size_t header_count,
+                                         struct parley_bytes payload, jetstream_ack_fn *done,
+                                         void *context);
+
+/* Calls `room` once, in a later turn, when the window has room again or the bus went away.
+ * The owner embeds the waiter, zeroed at first; waiting twice is waiting once. */
+struct jetstream_waiter {
+    void (*room)(struct jetstream_waiter *waiter);
+    struct jetstream_waiter *next, *previous;
+    bool is_waiting;
+};
+void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waiter *waiter);
+void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter *waiter);
+
+/* How many publications await their ack. */
+size_t jetstream_in_flight_count(const struct jetstream *jetstream);
+
+/* ---- reading ---- */
+
+struct jetstream_stream_info {
+    bool is_known;           /* false: no answer, or there is no such stream */
+    char created[40];        /* RFC 3339, as the server writes it */
+    uint64_t first_sequence; /* the next one to come, for a stream that is empty */
+    uint64_t last_sequence;  /* 0 for a stream that never held a message */
+    int64_t first_time_ns;   /* Unix time; 0 when it is empty */
+};
+typedef void jetstream_info_fn(void *context, const struct jetstream_stream_info *info);
+
+/* Asks the server; `done` is called exactly once, in a later turn, unless this returns false (not
+ * connected, no memory) or the jetstream is destroyed. */
+bool jetstream_stream_ask(struct jetstream *jetstream, const char *stream, jetstream_info_fn *done,
+                          void *context);
+
+/* A message as the stream holds it.  Owns: borrowed for the call. */
+struct jetstream_stored {
+    uint64_t sequence;
+    int64_t time_ns; /* of storage, Unix time */
+    const char *subject;
+    struct parley_bytes payload;
+};
+
+struct jetstream_start {
+    enum { JETSTREAM_FROM_NEW, JETSTREAM_FROM_SEQUENCE, JETSTREAM_FROM_TIME } from;
+    uint64_t sequence; /* inclusive */
+    int64_t time_ns;   /* inclusive, Unix time */
+};
+
+struct jetstream_feed;
+
+/* Called in order, each message of the stream once; what retention removed shows as a jump of the
+ * sequence. A feed heals itself: after a lost message, a lost connection or a lost consumer it
+ * goes on behind the last message that it delivered. */
+struct jetstream_feed_events {
+    /* It stands: whatever is stored from `next_sequence` on will come, and nothing before it.
+     * Called once. For JETSTREAM_FROM_SEQUENCE it is that sequence, be it past the end. */
+    void (*opened)(void *context, uint64_t next_sequence);
+    void (*stored)(void *context, const struct jetstream_stored *stored);
+    void *context;
+};
+
+enum jetstream_flow {
+    JETSTREAM_PUSH, /* everything, as fast as it comes */
+    JETSTREAM_PULL, /* at most what jetstream_feed_pull asked for */
+};
+
+/* Opens one, in the background, waiting for the connection if need be.
+ * Owns: events are copied; the feed is yours until jetstream_feed_close. */
+enum parley_status jetstream_feed_open(struct jetstream *jetstream, const char *stream,
+                                       struct jetstream_start start, enum jetstream_flow flow,
+                                       const struct jetstream_feed_events *events,
+                                       struct jetstream_feed **out) PARLEY_MUST_CHECK;
+/* Asks for `count` messages more, now or as they come.  PULL only. */
+void jetstream_feed_pull(struct jetstream_feed *feed, size_t count);
+/* May be called from its own callbacks. */
+void jetstream_feed_close(struct jetstream_feed *feed);

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Requests to JetStream's JSON API, each with a mailbox and a deadline of its own. There are few of
+ * them (setting up, opening a feed, asking about a stream), so they are made with jansson and take
+ * no care of speed; acks and messages do not come this way. It retries nothing: whoever asks knows
+ * whether it is worth it. */
+
+#include "jetstream_internal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct jetstream_request {
+    struct jetstream *jetstream;
+    struct bus_mailbox mailbox;
+    struct reactor_timer deadline;
+    jetstream_answer_fn *done;
+    jetstream_info_fn *info; /* instead, for jetstream_stream_ask */
+    void *context;
+    struct jetstream_request *next, **link; /* *link == this */
+};
+
+/* ---- answers ---- */
+
+int jetstream_answer_error(const json_t *answer) {
+    const json_t *error = json_object_get(answer, "error");
+    if (error == NULL) {
+        return 0;
+    }
+    json_int_t code = json_integer_value(json_object_get(error, "err_code"));
+    if (code == 0) {
+        code = json_integer_value(json_object_get(error, "code"));
+    }
+    return code > 0 && code < 100000 ? (int)code : -1;
+}
+
+const char *jetstream_answer_text(const json_t *answer) {
+    const json_t *error = json_object_get(answer, "error");
+    const char *text = json_string_value(json_object_get(error, "description"));
+    return text != NULL ? text : "JetStream gave no reason";
+}
+
+uint64_t jetstream_answer_number(const json_t *answer, const char *object, const char *name) {
+    json_int_t number = json_integer_value(json_object_get(json_object_get(answer, object), name));
+    return number > 0 ? (uint64_t)number : 0;
+}
+
+static const char *read_fraction(const char *at, int64_t *nanoseconds) {
+    *nanoseconds = 0;
+    int64_t unit = 100000000;
+    for (; isdigit((unsigned char)*at); at++, unit /= 10) {
+        *nanoseconds += (*at - '0') * unit;
+    }
+    return at;
+}
+
+int64_t jetstream_time_ns(const char *text) {
+    struct tm parts = {0};
+    int64_t nanoseconds = 0;
+    int hours = 0, minutes = 0;
+    const char *at = text != NULL ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
+    if (at == NULL || parts.tm_year < 70) {
+        return 0;
+    }
+    if (*at == '.') {
+        at = read_fraction(at + 1, &nanoseconds);
+    }
+    if (*at != 'Z' && sscanf(at, "%3d:%2d", &hours, &minutes) != 2) {
+        return 0;
+    }
+    int64_t offset = (int64_t)hours * 3600 + (*at == '-' ? -60 : 60) * (int64_t)minutes;
+    return ((int64_t)timegm(&parts) - offset) * 1000000000 + nanoseconds;
+}
+
+static void read_info(const json_t *answer, struct jetstream_stream_info *out) {
+    const json_t *state = json_object_get(answer, "state");
+    const char *created = json_string_value(json_object_get(answer, "created"));
+    if (state == NULL || created == NULL) {
+        return;
+    }
+    out->is_known = true;
+    snprintf(out->created, sizeof out->created, "%s", created);
+    out->last_sequence = jetstream_answer_number(answer, "state", "last_seq");
+    if (jetstream_answer_number(answer, "state", "messages") == 0) {
+        out->first_sequence = out->last_sequence + 1;
+        return;
+    }
+    out->first_sequence = jetstream_answer_number(answer, "state", "first_seq");
+    out->first_time_ns = jetstream_time_ns(json_string_value(json_object_get(state, "first_ts")));
+}
+
+/* ---- requests ---- */
+
+static void free_request(struct jetstream_request *request) {
+    *request->link = request->next;
+    if (request->next != NULL) {
+        request->next->link = request->link;
+    }
+    reactor_timer_clear(request->jetstream->reactor, &request->deadline);
+    bus_mailbox_close(request->jetstream->bus, request->mailbox);
+    free(request);
+}
+
+static void end_request(struct jetstream_request *request, json_t *answer) {
+    jetstream_answer_fn *done = request->done;
+    jetstream_info_fn *info = request->info;
+    void *context = request->context;
+    free_request(request);
+    if (info == NULL) {
+        done(context, answer);
+        return;
+    }
+    struct jetstream_stream_info read = {0};
+    if (answer != NULL && jetstream_answer_error(answer) == 0) {
+        read_info(answer, &read);
+    }
+    info(context, &read);
+}
+
+static void on_deadline(struct reactor_timer *timer) {
+    end_request(OWNER_OF(timer, struct jetstream_request, deadline), NULL);
+}
+
+static void on_answer(void *context, const struct bus_message *message) {
+    json_t *answer = json_loadb(message->payload.data, message->payload.length, 0, NULL);
+    end_request(context, json_is_object(answer) ? answer : NULL);
+    json_decref(answer);
+}
+
+static bool send_request(struct jetstream *jetstream, const char *what, const char *reply,
+                         const json_t *body) {
+    char subject[JETSTREAM_SUBJECT_MAX];
+    int length = snprintf(subject, sizeof subject, "$JS.API.%s", what);
+    if (length < 0 || (size_t)length >= sizeof subject) {
+        return false;
+    }
+    char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
+    if (body != NULL && text == NULL) {
+        return false;
+    }
+    enum bus_send sent =
+        bus_publish(jetstream->bus, subject, reply, NULL, 0, parley_bytes_of(text));
+    free(text);
+    return sent == BUS_SENT;
+}
+
+struct jetstream_request *jetstream_request_send(struct jetstream *jetstream, const char *what,
+                                                 json_t *body, jetstream_answer_fn *done,
+                                                 void *context) {
+    struct jetstream_request *request = calloc(1, sizeof *request);
+    if (request == NULL ||
+        bus_mailbox_open(jetstream->bus, on_answer, request, &request->mailbox) != PARLEY_OK) {
+        free(request);
+        json_decref(body);
+        return NULL;
+    }
+    request->jetstream = jetstream;
+    request->deadline.fire = on_deadline;
+    request->done = done;
+    request->context = context;
+    request->next = jetstream->requests;
+    request->link = &jetstream->requests;
+    if (request->next != NULL) {
+        request->next->link = &request->next;
+    }
+    jetstream->requests = request;
+    char reply[BUS_SUBJECT_MAX];
+    bus_mailbox_address(jetstream->bus, request->mailbox, reply);
+    bool is_sent = send_request(jetstream, what, reply, body);
+    json_decref(body);
+    if (!is_sent) {
+        free_request(request);
+        return NULL;
+    }
+    reactor_timer_set(jetstream->reactor, &request->deadline, JETSTREAM_API_TIMEOUT_MS);
+    return request;
+}
+
+void jetstream_request_cancel(struct jetstream_request *request) {
+    if (request != NULL) {
+        free_request(request);
+    }
+}
+
+void jetstream_requests_end(struct jetstream *jetstream, bool is_told) {
+    while (jetstream->requests != NULL) {
+        if (is_told) {
+            end_request(jetstream->requests, NULL);
+        } else {
+            free_request(jetstream->requests);
+        }
+    }
+}
+
+void jetstream_request_forget(struct jetstream *jetstream, const char *what) {
+    (void)send_request(jetstream, what, NULL, NULL);
+}
+
+bool jetstream_stream_ask(struct jetstream *jetstream, const char *stream, jetstream_info_fn *done,
+                          void *context) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    snprintf(what, sizeof what, "STREAM.INFO.%s", stream);
+    struct jetstream_request *request =
+        jetstream_request_send(jetstream, what, NULL, NULL, context);
+    if (request == NULL) {
+        return false;
+    }
+    request->info = done;
+    return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The numbered mailboxes behind the one inbox of a bus: which message is for whom. For bus.c. */
+
+#include "bus.h"
+
+enum { MAILBOX_TEXT_MAX = 18 }; /* slot-generation in hexadecimal, with its NUL */
+
+struct mailboxes {
+    struct mailbox_slot *slots;
+    size_t count;
+    int64_t free; /* the first of a list, or -1 */
+};
+
+void mailboxes_init(struct mailboxes *mailboxes);
+void mailboxes_finish(struct mailboxes *mailboxes);
+
+enum parley_status mailboxes_open(struct mailboxes *mailboxes, bus_receive_fn *receive,
+                                  void *context, struct bus_mailbox *out) PARLEY_MUST_CHECK;
+/* One that is closed already is left as it is. */
+void mailboxes_close(struct mailboxes *mailboxes, struct bus_mailbox mailbox);
+
+/* The last token of its address. */
+void mailbox_write(struct bus_mailbox mailbox, char text[MAILBOX_TEXT_MAX]);
+/* Gives the message to the mailbox of that token (ended by NUL or a dot), if it is open. */
+void mailboxes_deliver(const struct mailboxes *mailboxes, const char *text,
+                       const struct bus_message *message);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reads an Accept header and chooses among our media types. It is lenient where clients are: a
+ * range's parameters other than q are passed over (our types have none), a lone `*` is any type,
+ * and an element that cannot be read counts as not sent. */
+
+#include "negotiate.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include <parley/bytes.h>
+
+enum { QUALITY_ONE = 1000 };
+
+/* From the least specific to the most. */
+enum precision { PRECISION_NONE, PRECISION_ANY, PRECISION_TYPE, PRECISION_EXACT };
+
+/* How an offer is liked. */
+struct liking {
+    enum precision precision;
+    int quality; /* in thousandths */
+};
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+static struct parley_bytes trim(struct parley_bytes text) {
+    while (text.length > 0 && is_blank(text.data[0])) {
+        text.data++;
+        text.length--;
+    }
+    while (text.length > 0 && is_blank(text.data[text.length - 1])) {
+        text.length--;
+    }
+    return text;
+}
+
+/* Cuts what comes before the next `delimiter` off the front of `rest`, which a quoted string
+ * does not end. */
+static struct parley_bytes cut(struct parley_bytes *rest, char delimiter) {
+    bool is_quoted = false;
+    size_t i = 0;
+    for (; i < rest->length && (is_quoted || rest->data[i] != delimiter); i++) {
+        if (rest->data[i] == '"') {
+            is_quoted = !is_quoted;
+        } else if (is_quoted && rest->data[i] == '\\' && i + 1 < rest->length) {
+            i++;
+        }
+    }
+    struct parley_bytes piece = {rest->data, i};
+    size_t skipped = i < rest->length ? i + 1 : i;
+    rest->data += skipped;
+    rest->length -= skipped;
+    return trim(piece);
+}
+
+/* Returns: thousandths, or -1 when it is no qvalue. Digits past the third are passed over. */
+static int read_quality(struct parley_bytes text) {
+    int quality = 0;
+    int unit = QUALITY_ONE;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.data[i];
+        if (c == '.' && i <= 1) {
+            unit = unit > QUALITY_ONE / 10 ? QUALITY_ONE / 10 : unit;
+            continue;
+        }
+        bool is_whole = i == 0;
+        if (c < '0' || c > '9' || (i == 1 && text.data[0] != '.')) {
+            return -1;
+        }
+        quality += (c - '0') * unit;
+        unit = is_whole ? QUALITY_ONE / 10 : unit / 10;
+    }
+    return text.length > 0 && quality <= QUALITY_ONE ? quality : -1;
+}
+
+/* The q among a range's parameters; QUALITY_ONE without one. */
+static int quality_of(struct parley_bytes parameters) {
+    while (parameters.length > 0) {
+        struct parley_bytes parameter = cut(&parameters, ';');
+        struct parley_bytes value = parameter;
+        struct parley_bytes name = cut(&value, '=');
+        if (name.length == 1 && (name.data[0] == 'q' || name.data[0] == 'Q')) {
+            return read_quality(trim(value));
+        }
+    }
+    return QUALITY_ONE;
+}
+
+static enum precision match(struct parley_bytes range, struct parley_bytes offer) {
+    if (parley_bytes_equal(range, PARLEY_BYTES("*/*")) ||
+        parley_bytes_equal(range, PARLEY_BYTES("*"))) {
+        return PRECISION_ANY;
+    }
+    if (range.length == offer.length && strncasecmp(range.data, offer.data, range.length) == 0) {
+        return PRECISION_EXACT;
+    }
+    const char *slash = memchr(range.data, '/', range.length);
+    if (slash == NULL || (size_t)(slash - range.data) + 2 != range.length || slash[1] != '*') {
+        return PRECISION_NONE;
+    }
+    size_t type_length = (size_t)(slash - range.data) + 1; /* with the slash */
+    return offer.length > type_length && strncasecmp(range.data, offer.data, type_length) == 0
+               ? PRECISION_TYPE
+               : PRECISION_NONE;
+}
+
+/* The most specific range that fits decides, however little it likes the offer. */
+static struct liking like(struct parley_bytes accept, const char *offer) {
+    struct liking best = {PRECISION_NONE, 0};
+    while (accept.length > 0) {
+        struct parley_bytes parameters = cut(&accept, ',');
+        struct parley_bytes range = cut(&parameters, ';');
+        enum precision precision = match(range, parley_bytes_of(offer));
+        int quality = quality_of(parameters);
+        if (precision == PRECISION_NONE || quality < 0) {
+            continue;
+        }
+        if (precision > best.precision || (precision == best.precision && quality > best.quality)) {
+            best = (struct liking){precision, quality};
+        }
+    }
+    return best;
+}
+
+static bool is_empty(struct parley_bytes accept) {
+    for (size_t i = 0; i < accept.length; i++) {
+        if (!is_blank(accept.data[i]) && accept.data[i] != ',') {
+            return false;
+        }
+    }
+    return true;
+}
+
+int negotiate(const char *accept, const char *const offers[]) {
+    struct parley_bytes ranges = parley_bytes_of(accept);
+    if (is_empty(ranges)) {
+        return 0;
+    }
+    int chosen = -1;
+    struct liking best = {PRECISION_NONE, 0};
+    for (int i = 0; offers[i] != NULL; i++) {
+        struct liking liking = like(ranges, offers[i]);
+        if (liking.quality > best.quality ||
+            (liking.quality > 0 && liking.quality == best.quality &&
+             liking.precision > best.precision)) {
+            best = liking;
+            chosen = i;
+        }
+    }
+    return chosen;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Content negotiation (RFC 9110, section 12.5.1). */
+
+/* The index of the offer that `accept` likes best (quality first, then the more specific range,
+ * then the order of the offers), or -1 when it takes none. NULL or an empty `accept` takes
+ * anything: 0.  `offers`: media types without parameters, NULL-terminated. */
+int negotiate(const char *accept, const char *const offers[]);

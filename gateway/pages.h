@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The files of web/, which the build puts into the program. */
+
+#include <parley/bytes.h>
+
+struct parley_bytes page_index(void);

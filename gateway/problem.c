@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Errors as RFC 9457 problem details, all from the table in problem.h. */
+
+#include "problem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct {
+    const char *name;
+    unsigned status;
+    const char *title;
+    const char *advice;
+} table[PROBLEM_COUNT] = {
+#define X(id, name, status, title, advice) [id] = {name, status, title, advice},
+    PROBLEM_LIST(X)
+#undef X
+};
+
+unsigned problem_status(enum problem problem) {
+    return table[problem].status;
+}
+
+void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,
+                   const char *detail, const struct parley_findings *findings) {
+    parley_buffer_format(out, "{\"type\":\"/problems/%s\",\"title\":\"%s\",\"status\":%u",
+                         table[problem].name, table[problem].title, table[problem].status);
+    parley_buffer_text(out, ",\"detail\":");
+    parley_buffer_json(out, parley_bytes_of(detail));
+    if (instance != NULL) {
+        parley_buffer_text(out, ",\"instance\":");
+        parley_buffer_json(out, parley_bytes_of(instance));
+    }
+    if (findings != NULL) {
+        parley_buffer_text(out, ",\"violations\":");
+        parley_findings_write(findings, out);
+    }
+    parley_buffer_char(out, '}');
+}
+
+void problem_respond_findings(struct http_request *request, enum problem problem,
+                              const char *detail, const struct parley_findings *findings) {
+    struct parley_buffer body;
+    parley_buffer_init(&body);
+    problem_write(&body, problem, http_request_id(request), detail, findings);
+    if (table[problem].status == 503) {
+        http_header(request, "Retry-After", "1");
+    }
+    const struct parley_bytes text =
+        body.has_failed ? PARLEY_BYTES("{\"type\":\"/problems/internal\",\"status\":500}")
+                        : parley_buffer_bytes(&body);
+    http_respond(request, body.has_failed ? 500 : table[problem].status, "application/problem+json",
+                 text);
+    parley_buffer_finish(&body);
+}
+
+void problem_respond(struct http_request *request, enum problem problem, const char *detail) {
+    problem_respond_findings(request, problem, detail, NULL);
+}
+
+void problem_respond_format(struct http_request *request, enum problem problem, const char *format,
+                            ...) {
+    char detail[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(detail, sizeof detail, format, arguments);
+    va_end(arguments);
+    problem_respond(request, problem, detail);
+}
+
+void problem_page(struct http_request *request, const char *name) {
+    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            char page[2048];
+            const int length = snprintf(
+                page, sizeof page,
+                "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+                "<meta name=\"viewport\" content=\"width=device-width\">\n"
+                "<title>%s - parley</title>\n<h1>%u %s</h1>\n<p>%s.</p>\n<p>%s</p>\n</html>\n",
+                table[i].name, table[i].status, table[i].name, table[i].title, table[i].advice);
+            http_respond(request, 200, "text/html; charset=utf-8",
+                         (struct parley_bytes){page, (size_t)length});
+            return;
+        }
+    }
+    problem_respond(request, PROBLEM_NOT_FOUND, "There is no problem of that name.");
+}

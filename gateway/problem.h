@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The errors of api.md: one table gives each its name, status, title, and the page that explains
+ * it at /problems/NAME. */
+
+#include <parley/buffer.h>
+#include <parley/findings.h>
+
+#include "http.h"
+
+/* Identifier, name, status, title, and what to do about it. */
+#define PROBLEM_LIST(X)                                                                            \
+    X(PROBLEM_MALFORMED, "malformed", 400, "The body cannot be read",                              \
+      "The body is no JSON, or a GW rule stopped it: the violations name the place. "              \
+      "Mend it there and send it again.")                                                          \
+    X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 400,                                         \
+      "An option or header has no such value",                                                     \
+      "The detail names the query option or header and what it may be.")                           \
+    X(PROBLEM_NOT_FOUND, "not-found", 404, "There is nothing here",                                \
+      "Check the path: POST /v1/PROTOCOL/messages sends, GET /v1/PROTOCOL/stream "                 \
+      "reads.")                                                                                    \
+    X(PROBLEM_METHOD_NOT_ALLOWED, "method-not-allowed", 405, "This address takes other methods",   \
+      "The Allow header lists them.")                                                              \
+    X(PROBLEM_NOT_ACCEPTABLE, "not-acceptable", 406,                                               \
+      "None of the accepted media types is offered",                                               \
+      "Accept one of the media types that the detail names, or leave the Accept "                  \
+      "header out.")                                                                               \
+    X(PROBLEM_TOO_LARGE, "too-large", 413, "The message is too large",                             \
+      "The detail names the limit. Put bulk data elsewhere and refer to it; or let "               \
+      "the operator raise --message-max, or max_payload of NATS.")                                 \
+    X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", 415,                               \
+      "The body's media type is not read here",                                                    \
+      "Set Content-Type to one that the Accept-Post header lists, and send the body "              \
+      "without Content-Encoding.")                                                                 \
+    X(PROBLEM_INVALID_MESSAGE, "invalid-message", 422, "The message breaks rules of its protocol", \
+      "Each violation names the rule, the place and, as its hint, what would make "                \
+      "it right. Nothing was forwarded.")                                                          \
+    X(PROBLEM_INTERNAL, "internal", 500, "A defect of parley's own",                               \
+      "Please report it with the request id.")                                                     \
+    X(PROBLEM_BUS_UNAVAILABLE, "bus-unavailable", 503, "NATS cannot take the message now",         \
+      "Nothing was stored. Send it again after the time in Retry-After.")                          \
+    X(PROBLEM_OVERLOADED, "overloaded", 503, "Too many messages await their acknowledgement",      \
+      "Nothing was stored. Send it again after the time in Retry-After, or send "                  \
+      "less at once.")                                                                             \
+    X(PROBLEM_DRAINING, "draining", 503, "The server is shutting down",                            \
+      "Nothing was stored. Send it again after the time in Retry-After: to this "                  \
+      "server's successor, or to another one.")                                                    \
+    X(PROBLEM_BUS_TIMEOUT, "bus-timeout", 504, "JetStream did not acknowledge in time",            \
+      "The message may have been stored. Send it again with the same id: nothing is "              \
+      "stored twice within the dedupe window.")
+
+enum problem {
+#define X(id, name, status, title, advice) id,
+    PROBLEM_LIST(X)
+#undef X
+        PROBLEM_COUNT
+};
+
+unsigned problem_status(enum problem problem);
+
+/* GET /problems/NAME: answers with the page that explains it, or 404. */
+void problem_page(struct http_request *request, const char *name);
+
+/* Appends the RFC 9457 object. `instance` NULL: none.  `findings` NULL: no violations. */
+void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,
+                   const char *detail, const struct parley_findings *findings);
+
+/* Answers with it, as application/problem+json, with Retry-After where one should try again. */
+void problem_respond(struct http_request *request, enum problem problem, const char *detail);
+void problem_respond_format(struct http_request *request, enum problem problem, const char *format,
+                            ...) __attribute__((format(printf, 3, 4)));
+void problem_respond_findings(struct http_request *request, enum problem problem,
+                              const char *detail, const struct parley_findings *findings);

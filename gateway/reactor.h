@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* One thread's event loop: an epoll set, timers, and work posted from other threads. It knows
+ * neither HTTP nor NATS: they hang on it as watches and as turns. Everything here is called on
+ * the reactor's own thread, unless it says otherwise.
+ *
+ * A turn of the loop: wait; call the watches that are ready; fire the timers that are due; run
+ * what was posted; then call every turn in the order in which they were added (HTTP first, so that
+ * acknowledgements that came in are answered, then the bus, so that all that was published leaves
+ * in one write). */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <parley/status.h>
+
+struct reactor;
+
+/* A file descriptor to wait for. The owner embeds it, and keeps it until it is removed. */
+struct reactor_watch {
+    void (*ready)(struct reactor_watch *watch, uint32_t epoll_events);
+    int fd;
+};
+
+/* A deadline. The owner embeds it; zeroed is valid and idle. */
+struct reactor_timer {
+    void (*fire)(struct reactor_timer *timer);
+    int64_t due_ms; /* on reactor_now_ms's clock */
+    bool is_armed;
+    struct reactor_timer *next, *previous;
+};
+
+/* Something that wants to work once a turn. */
+struct reactor_turn {
+    void (*run)(struct reactor_turn *turn);
+    /* How long the loop may sleep as far as this one is concerned: 0 to come round again at
+     * once, -1 for as long as nothing happens.  NULL: -1. */
+    int64_t (*timeout_ms)(struct reactor_turn *turn);
+    struct reactor_turn *next;
+};
+
+enum parley_status reactor_create(struct reactor **out) PARLEY_MUST_CHECK;
+void reactor_destroy(struct reactor *reactor);
+
+/* Runs turns until reactor_stop. */
+void reactor_run(struct reactor *reactor);
+
+/* Ends reactor_run after the present turn.  Threads: any; safe in a signal handler. */
+void reactor_stop(struct reactor *reactor);
+
+/* Runs `work` on the reactor's thread, in a later turn.  Threads: any.
+ * Returns: PARLEY_E_MEMORY, and then nothing will run. */
+enum parley_status reactor_post(struct reactor *reactor, void (*work)(void *context),
+                                void *context) PARLEY_MUST_CHECK;
+
+/* Makes the loop come round.  Threads: any. */
+void reactor_wake(struct reactor *reactor);
+
+/* Milliseconds on the monotonic clock, read once a turn. */
+int64_t reactor_now_ms(const struct reactor *reactor);
+
+/* `events` are epoll's.  Returns: PARLEY_E_IO. */
+enum parley_status reactor_watch_add(struct reactor *reactor, struct reactor_watch *watch,
+                                     uint32_t events) PARLEY_MUST_CHECK;
+enum parley_status reactor_watch_change(struct reactor *reactor, struct reactor_watch *watch,
+                                        uint32_t events) PARLEY_MUST_CHECK;
+/* After it, watch->ready is not called again, not even for an event of this very turn. */
+void reactor_watch_remove(struct reactor *reactor, struct reactor_watch *watch);
+
+/* Arms it anew if it is armed already. */
+void reactor_timer_set(struct reactor *reactor, struct reactor_timer *timer, int64_t delay_ms);
+void reactor_timer_clear(struct reactor *reactor, struct reactor_timer *timer);
+
+void reactor_turn_add(struct reactor *reactor, struct reactor_turn *turn);

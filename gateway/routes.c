@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The addresses of api.md as a table. A path has at most one variable part, which is a protocol's
+ * name or any other name. */
+
+#include "gateway.h"
+
+#include <stdio.h>
+
+#include "pages.h"
+#include "problem.h"
+#include "sending.h"
+
+/* The variable part of a path. */
+struct variable {
+    const struct parley_protocol *protocol;
+    const char *name;
+};
+
+typedef void serve_fn(struct gateway *gateway, struct http_request *request,
+                      const struct variable *variable);
+
+static void serve_messages(struct gateway *gateway, struct http_request *request,
+                           const struct variable *variable) {
+    sending_serve(gateway, request, variable->protocol, false);
+}
+
+static void serve_validate(struct gateway *gateway, struct http_request *request,
+                           const struct variable *variable) {
+    sending_serve(gateway, request, variable->protocol, true);
+}
+
+static void serve_stream(struct gateway *gateway, struct http_request *request,
+                         const struct variable *variable) {
+    streams_serve(gateway->streams, request, variable->protocol);
+}
+
+static void serve_problem(struct gateway *gateway, struct http_request *request,
+                          const struct variable *variable) {
+    (void)gateway;
+    problem_page(request, variable->name);
+}
+
+static void serve_page(struct gateway *gateway, struct http_request *request,
+                       const struct variable *variable) {
+    (void)gateway;
+    (void)variable;
+    http_header(request, "Content-Security-Policy",
+                "default-src 'none'; style-src 'unsafe-inline'");
+    http_respond(request, 200, "text/html; charset=utf-8", page_index());
+}
+
+static void serve_livez(struct gateway *gateway, struct http_request *request,
+                        const struct variable *variable) {
+    (void)gateway;
+    (void)variable;
+    http_respond(request, 200, "text/plain", PARLEY_BYTES("alive\n"));
+}
+
+static void serve_readyz(struct gateway *gateway, struct http_request *request,
+                         const struct variable *variable) {
+    (void)variable;
+    if (gateway->is_draining) {
+        problem_respond(request, PROBLEM_DRAINING, "The server is shutting down.");
+    } else if (!jetstream_is_ready(gateway->jetstream)) {
+        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS is away.");
+    } else {
+        http_respond(request, 200, "text/plain", PARLEY_BYTES("ready\n"));
+    }
+}
+
+static const struct route {
+    const char *path; /* {protocol} and {name} stand for one segment */
+    serve_fn *get, *post;
+    bool while_draining;
+} routes[] = {
+    {.path = "/", .get = serve_page},
+    {.path = "/v1/{protocol}/messages", .post = serve_messages},
+    {.path = "/v1/{protocol}/validate", .post = serve_validate},
+    {.path = "/v1/{protocol}/stream", .get = serve_stream},
+    {.path = "/v1/stream", .get = serve_stream},
+    {.path = "/problems/{name}", .get = serve_problem, .while_draining = true},
+    {.path = "/livez", .get = serve_livez, .while_draining = true},
+    {.path = "/readyz", .get = serve_readyz, .while_draining = true},
+};
+
+/* Whether `path` is one of `pattern`; `variable` then tells the part in braces. */
+static bool matches(const char *pattern, const char *path, char *name, size_t name_size,
+                    struct variable *out) {
+    const size_t fixed = strcspn(pattern, "{");
+    *out = (struct variable){0};
+    if (strncmp(pattern, path, fixed) != 0) {
+        return false;
+    }
+    if (pattern[fixed] == '\0') {
+        return path[fixed] == '\0';
+    }
+    const char *segment = path + fixed;
+    const size_t length = strcspn(segment, "/");
+    const char *rest = strchr(pattern + fixed, '}') + 1;
+    if (length == 0 || strcmp(segment + length, rest) != 0) {
+        return false;
+    }
+    snprintf(name, name_size, "%.*s", (int)length, segment);
+    out->name = name;
+    out->protocol = parley_protocol_find((struct parley_bytes){segment, length});
+    return true;
+}
+
+static const char *allowed_methods(const struct route *route) {
+    return route->post == NULL  ? "GET, HEAD, OPTIONS"
+           : route->get == NULL ? "POST, OPTIONS"
+                                : "GET, HEAD, POST, OPTIONS";
+}
+
+static void serve(struct gateway *gateway, struct http_request *request, const struct route *route,
+                  const struct variable *variable) {
+    const char *method = http_request_method(request);
+    const bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    const bool is_post = strcmp(method, "POST") == 0;
+    serve_fn *function = is_get ? route->get : is_post ? route->post : NULL;
+    if (strcmp(method, "OPTIONS") == 0) {
+        http_header(request, "Allow", allowed_methods(route));
+        http_respond(request, 204, NULL, (struct parley_bytes){0});
+    } else if (function == NULL) {
+        http_header(request, "Allow", allowed_methods(route));
+        problem_respond_format(request, PROBLEM_METHOD_NOT_ALLOWED, "%s takes %s.",
+                               http_request_path(request), allowed_methods(route));
+    } else if (gateway->is_draining && !route->while_draining) {
+        problem_respond(request, PROBLEM_DRAINING, "The server is shutting down.");
+    } else {
+        function(gateway, request, variable);
+    }
+}
+
+static void refuse_protocol(struct http_request *request, const char *name) {
+    char known[256];
+    size_t length = 0;
+    for (size_t i = 0; parley_protocols[i] != NULL && length < sizeof known; i++) {
+        length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i > 0 ? ", " : "",
+                                   parley_protocols[i]->name);
+    }
+    problem_respond_format(request, PROBLEM_NOT_FOUND,
+                           "There is no protocol `%s`; the protocols are: %s.", name, known);
+}
+
+void gateway_begin(void *context, struct http_request *request) {
+    struct gateway *gateway = context;
+    const char *path = http_request_path(request);
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        char name[128];
+        struct variable variable;
+        if (!matches(routes[i].path, path, name, sizeof name, &variable)) {
+            continue;
+        }
+        if (variable.protocol == NULL && strstr(routes[i].path, "{protocol}") != NULL) {
+            refuse_protocol(request, name);
+        } else {
+            serve(gateway, request, &routes[i], &variable);
+        }
+        return;
+    }
+    problem_respond_format(request, PROBLEM_NOT_FOUND,
+                           "There is nothing at %.200s. Send to /v1/PROTOCOL/messages, read from "
+                           "/v1/PROTOCOL/stream.",
+                           path);
+}
+
+/* "GET /v1/stream" or "GET /v1/NAME/stream", up to the blank or the question mark behind it. */
+int gateway_is_stream(struct parley_bytes start) {
+    static const struct parley_bytes prefix = {"GET /v1/", 8};
+    const size_t common = start.length < prefix.length ? start.length : prefix.length;
+    if (memcmp(start.data, prefix.data, common) != 0) {
+        return 0;
+    }
+    if (start.length < prefix.length) {
+        return -1;
+    }
+    const char *path = start.data + prefix.length;
+    const char *end = start.data + start.length;
+    for (const char *at = path; at < end; at++) {
+        if (*at == ' ' || *at == '?' || *at == '\r' || *at == '\n') {
+            static const struct parley_bytes wanted = {"stream", 6};
+            const size_t length = (size_t)(at - path);
+            const bool is_last_segment =
+                length >= wanted.length &&
+                memcmp(at - wanted.length, wanted.data, wanted.length) == 0;
+            return is_last_segment &&
+                   (length == wanted.length || at[-(ptrdiff_t)wanted.length - 1] == '/');
+        }
+    }
+    return -1;
+}
+
+void gateway_refuse(struct http_request *request, const char *detail) {
+    problem_respond(request, PROBLEM_MALFORMED, detail);
+}
+
+struct parley_message *gateway_message(struct gateway *gateway,
+                                       const struct parley_protocol *protocol) {
+    size_t i = 0;
+    while (parley_protocols[i] != protocol) {
+        i++;
+    }
+    return &gateway->messages[i];
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* `parley serve`: starts NATS if it is to bring its own, a worker a core, and waits for signals.
+ * The main thread has a reactor too; it serves nobody: it watches the signals and the child. */
+
+#include "commands.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "configuration.h"
+#include "embedded.h"
+#include "worker.h"
+
+enum {
+    DRAIN_MS = 12000,          /* longer than an ack may take */
+    ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
+};
+
+struct server {
+    struct configuration configuration;
+    struct reactor *reactor;
+    struct reactor_watch signals;
+    struct reactor_timer announce_timer;
+    struct embedded *embedded; /* NULL with --nats */
+    struct parley_schema **schemas;
+    struct worker **workers;
+    unsigned worker_count, ready_count;
+    int listen_fd;
+    unsigned port;
+    bool is_announced, is_draining;
+    int exit_status;
+};
+
+static size_t protocol_count(void) {
+    size_t count = 0;
+    while (parley_protocols[count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
+/* Says what is wrong, and returns the exit status of a start that failed. */
+static int fail(const char *what, const char *why) {
+    fprintf(stderr, "parley: %s: %s\n", what, why);
+    return 1;
+}
+
+/* ---- what workers and the child tell; worker events are posted to the main thread ---- */
+
+static void announce(struct server *server) {
+    if (server->is_announced) {
+        return;
+    }
+    server->is_announced = true;
+    reactor_timer_clear(server->reactor, &server->announce_timer);
+    const bool is_v6 = strchr(server->configuration.address, ':') != NULL;
+    printf("listening on http://%s%s%s:%u\n", is_v6 ? "[" : "", server->configuration.address,
+           is_v6 ? "]" : "", server->port);
+    fflush(stdout);
+}
+
+static void announce_anyway(struct reactor_timer *timer) {
+    struct server *server =
+        (struct server *)((char *)timer - offsetof(struct server, announce_timer));
+    if (!server->is_announced) {
+        fprintf(stderr, "parley: NATS at %s does not answer yet: messages get 503 until it does\n",
+                server->configuration.nats != NULL ? server->configuration.nats : "loopback");
+    }
+    announce(server);
+}
+
+static void count_ready(void *context) {
+    struct server *server = context;
+    if (++server->ready_count == server->worker_count) {
+        announce(server);
+    }
+}
+
+static void worker_ready(void *context) {
+    struct server *server = context;
+    if (reactor_post(server->reactor, count_ready, server) != PARLEY_OK) {
+        fprintf(stderr, "parley: out of memory\n");
+    }
+}
+
+static void drain(void *context) {
+    struct server *server = context;
+    if (server->is_draining) {
+        return;
+    }
+    server->is_draining = true;
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        worker_drain(server->workers[i], DRAIN_MS);
+    }
+    reactor_stop(server->reactor);
+}
+
+/* Only a start is stopped by it: a stream that somebody changes later is a matter for the log. */
+static void stop_start(void *context) {
+    struct server *server = context;
+    if (!server->is_announced) {
+        server->exit_status = 1;
+        drain(server);
+    }
+}
+
+static void worker_unusable(void *context, const char *error) {
+    struct server *server = context;
+    fprintf(stderr, "parley: %s\n", error);
+    if (reactor_post(server->reactor, stop_start, server) != PARLEY_OK) {
+        fprintf(stderr, "parley: out of memory\n");
+    }
+}
+
+static void replace_child(void *context) {
+    struct server *server = context;
+    if (server->embedded != NULL && !server->is_draining) {
+        fprintf(stderr, "parley: nats-server does not acknowledge: it is restarted\n");
+        embedded_replace(server->embedded);
+    }
+}
+
+static void worker_unresponsive(void *context) {
+    struct server *server = context;
+    if (reactor_post(server->reactor, replace_child, server) != PARLEY_OK) {
+        fprintf(stderr, "parley: out of memory\n");
+    }
+}
+
+static void child_trouble(void *context, const char *error) {
+    (void)context;
+    fprintf(stderr, "parley: nats-server: %s\n", error);
+}
+
+/* ---- signals ---- */
+
+static void on_signal(struct reactor_watch *watch, uint32_t events) {
+    struct server *server = (struct server *)((char *)watch - offsetof(struct server, signals));
+    struct signalfd_siginfo info;
+    (void)events;
+    if (read(watch->fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        /* While workers drain, the main thread waits for them: a second signal must end it all. */
+        signal(SIGTERM, SIG_DFL);
+        signal(SIGINT, SIG_DFL);
+        sigset_t both;
+        sigemptyset(&both);
+        sigaddset(&both, SIGTERM);
+        sigaddset(&both, SIGINT);
+        pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+        drain(server);
+    }
+}
+
+/* Blocked in all threads, which inherit the mask, and read from a descriptor on the main one. */
+static int watch_signals(struct server *server) {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGTERM);
+    sigaddset(&both, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &both, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    server->signals.ready = on_signal;
+    server->signals.fd = signalfd(-1, &both, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (server->signals.fd < 0 ||
+        reactor_watch_add(server->reactor, &server->signals, EPOLLIN) != PARLEY_OK) {
+        return fail("cannot watch signals", strerror(errno));
+    }
+    return 0;
+}
+
+/* ---- starting ---- */
+
+/* mkdir -p, for its owner alone. */
+static bool make_folder(const char *folder) {
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    for (char *at = path + 1; *at != '\0'; at++) {
+        if (*at == '/') {
+            *at = '\0';
+            if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+                return false;
+            }
+            *at = '/';
+        }
+    }
+    return (mkdir(path, 0700) == 0 || errno == EEXIST) && access(path, W_OK | X_OK) == 0;
+}
+
+static void raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int create_schemas(struct server *server) {
+    server->schemas = calloc(protocol_count(), sizeof *server->schemas);
+    if (server->schemas == NULL) {
+        return fail("cannot start", "out of memory");
+    }
+    for (size_t i = 0; i < protocol_count(); i++) {
+        if (parley_schema_create(parley_protocols[i], &server->schemas[i]) != PARLEY_OK) {
+            return fail("cannot start", "out of memory");
+        }
+    }
+    return 0;
+}
+
+static int start_nats(struct server *server) {
+    const char *data = server->configuration.data;
+    if (!make_folder(data)) {
+        fprintf(stderr,
+                "parley: cannot write to the data folder %s: %s; give another one with --data\n",
+                data, strerror(errno));
+        return 1;
+    }
+    if (server->configuration.nats != NULL) {
+        return 0;
+    }
+    char error[512] = "";
+    const struct embedded_options options = {.data = data};
+    const struct embedded_events events = {.trouble = child_trouble, .context = server};
+    if (embedded_create(server->reactor, &options, &events, error, sizeof error,
+                        &server->embedded) != PARLEY_OK) {
+        return fail("cannot start nats-server", error);
+    }
+    return 0;
+}
+
+static int start_workers(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned count = configuration->reactors != 0 ? (unsigned)configuration->reactors
+                           : cores > 0                  ? (unsigned)cores
+                                                        : 1;
+    server->workers = calloc(count, sizeof *server->workers);
+    if (server->workers == NULL) {
+        return fail("cannot start", "out of memory");
+    }
+    const bool is_own = server->embedded != NULL;
+    struct worker_options options = {.configuration = configuration,
+                                     .schemas = server->schemas,
+                                     .nats_urls = is_own ? embedded_url(server->embedded)
+                                                         : configuration->nats,
+                                     .nats_token = is_own ? embedded_token(server->embedded) : NULL,
+                                     .listen_fd = server->listen_fd,
+                                     .worker_count = count};
+    const struct worker_events events = {.ready = worker_ready,
+                                         .unusable = worker_unusable,
+                                         .unresponsive = worker_unresponsive,
+                                         .context = server};
+    for (; server->worker_count < count; server->worker_count++) {
+        /* One of them is enough to notice that the own server is wedged. */
+        options.is_probing = is_own && server->worker_count == 0;
+        const enum parley_status status =
+            worker_create(&options, &events, &server->workers[server->worker_count]);
+        if (status != PARLEY_OK) {
+            return fail("cannot start a worker", parley_status_text(status));
+        }
+    }
+    return 0;
+}
+
+static int start(struct server *server) {
+    const char *why = "";
+    raise_file_limit();
+    if (reactor_create(&server->reactor) != PARLEY_OK) {
+        return fail("cannot start", strerror(errno));
+    }
+    /* The port first: whoever starts a second one by mistake should hear it at once. */
+    server->listen_fd =
+        http_listen(server->configuration.address, server->configuration.port, &server->port, &why);
+    if (server->listen_fd < 0) {
+        return fail(server->configuration.listen, why);
+    }
+    server->announce_timer.fire = announce_anyway;
+    const int status = watch_signals(server) != 0 || create_schemas(server) != 0 ||
+                       start_nats(server) != 0 || start_workers(server) != 0;
+    if (status == 0) {
+        reactor_timer_set(server->reactor, &server->announce_timer, ANNOUNCE_ANYWAY_MS);
+    }
+    return status;
+}
+
+static void finish(struct server *server) {
+    if (server->reactor != NULL) {
+        drain(server);
+    }
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        worker_destroy(server->workers[i]);
+    }
+    free(server->workers);
+    embedded_destroy(server->embedded);
+    for (size_t i = 0; server->schemas != NULL && i < protocol_count(); i++) {
+        parley_schema_destroy(server->schemas[i]);
+    }
+    free(server->schemas);
+    if (server->listen_fd >= 0) {
+        close(server->listen_fd);
+    }
+    if (server->signals.fd > 0) {
+        close(server->signals.fd);
+    }
+    reactor_destroy(server->reactor);
+    configuration_finish(&server->configuration);
+}
+
+int command_serve(int argc, char **argv) {
+    struct server server = {.listen_fd = -1};
+    const int loaded = configuration_load(&server.configuration, argc, argv);
+    if (loaded >= 0) {
+        return loaded;
+    }
+    server.exit_status = start(&server);
+    if (server.exit_status == 0) {
+        reactor_run(server.reactor);
+    }
+    finish(&server);
+    return server.exit_status;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One message in one request: gather it, reach a verdict, and either say what is wrong or publish
+ * it and answer when JetStream has it. What the answer will say of the message is written before
+ * publishing, since the message object belongs to the next request by the time of the ack. */
+
+#include "sending.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct single {
+    struct sending sending;
+    struct http_request *request; /* NULL once it is gone */
+    struct parley_buffer body;    /* up to a byte over the limit: enough to refuse it */
+    struct parley_buffer answer;  /* up to and including the subject */
+    struct parley_buffer warnings;
+    bool is_published; /* its ack is still to come */
+};
+
+struct single *single_create(const struct sending *sending, struct http_request *request) {
+    struct single *single = calloc(1, sizeof *single);
+    if (single != NULL) {
+        single->sending = *sending;
+        single->request = request;
+    }
+    return single;
+}
+
+static void destroy(struct single *single) {
+    parley_buffer_finish(&single->body);
+    parley_buffer_finish(&single->answer);
+    parley_buffer_finish(&single->warnings);
+    free(single);
+}
+
+struct parley_bytes single_text(const struct single *single) {
+    return parley_buffer_bytes(&single->body);
+}
+
+void single_body(struct single *single, struct parley_bytes bytes) {
+    const size_t room = sending_message_bytes_max(&single->sending) + 1 - single->body.length;
+    const size_t count = bytes.length < room ? bytes.length : room;
+    parley_buffer_append(&single->body, (struct parley_bytes){bytes.data, count});
+}
+
+void single_closed(struct single *single) {
+    single->request = NULL;
+    if (!single->is_published) {
+        destroy(single);
+    }
+}
+
+static void respond_internal(struct single *single, enum parley_status status) {
+    problem_respond_format(single->request, PROBLEM_INTERNAL, "No verdict was reached: %s.",
+                           parley_status_text(status));
+}
+
+static void respond_verdict(struct single *single, struct parley_message *message) {
+    struct parley_buffer *answer = &single->answer;
+    parley_buffer_char(answer, '{');
+    enum parley_status status = parley_message_write_verdict(message, answer);
+    parley_buffer_char(answer, '}');
+    status = status != PARLEY_OK ? status : parley_buffer_status(answer);
+    if (status != PARLEY_OK) {
+        respond_internal(single, status);
+        return;
+    }
+    http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
+}
+
+/* Broken rules: the problem names the first, the violations tell all. */
+static void respond_invalid(struct single *single, const struct parley_message *message) {
+    const struct parley_finding *first = &message->findings.items[0];
+    char detail[512];
+    char place[64] = "";
+    if (first->at.line != 0) {
+        snprintf(place, sizeof place, " at line %zu, column %zu", first->at.line, first->at.column);
+    }
+    snprintf(detail, sizeof detail, "%s%s: %s.%s", first->rule->id, place, first->message,
+             message->findings.count > 1 ? " There is more in `violations`." : "");
+    const enum problem problem = message->is_decoded ? PROBLEM_INVALID_MESSAGE
+                                 : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE]
+                                     ? PROBLEM_TOO_LARGE
+                                     : PROBLEM_MALFORMED;
+    problem_respond_findings(single->request, problem, detail, &message->findings);
+}
+
+static void respond_stored(struct single *single, const struct jetstream_ack *ack) {
+    struct parley_buffer *answer = &single->answer;
+    parley_buffer_text(answer, ",\"stream\":");
+    parley_buffer_json(answer, parley_bytes_of(ack->stream));
+    parley_buffer_format(answer, ",\"seq\":%llu,\"duplicate\":%s,\"warnings\":",
+                         (unsigned long long)ack->sequence, ack->is_duplicate ? "true" : "false");
+    parley_buffer_append(answer, parley_buffer_bytes(&single->warnings));
+    parley_buffer_char(answer, '}');
+    if (answer->has_failed) {
+        respond_internal(single, PARLEY_E_MEMORY);
+        return;
+    }
+    http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
+}
+
+static void on_ack(void *context, const struct jetstream_ack *ack) {
+    struct single *single = context;
+    single->is_published = false;
+    if (single->request == NULL) {
+        destroy(single);
+    } else if (ack->outcome == JETSTREAM_STORED) {
+        respond_stored(single, ack);
+    } else {
+        const struct sending_failure failure = sending_failed(ack);
+        problem_respond(single->request, failure.problem, failure.detail);
+    }
+}
+
+/* Everything of the answer that the message tells. */
+static enum parley_status write_head(struct single *single, const struct parley_message *message,
+                                     const struct parley_route *route) {
+    struct parley_buffer *answer = &single->answer;
+    parley_buffer_format(answer, "{\"protocol\":\"%s\",\"type\":", message->protocol->name);
+    parley_buffer_json(answer, parley_bytes_of(message->protocol->types[message->type]));
+    parley_buffer_text(answer, ",\"id\":");
+    if (route->id.data != NULL) {
+        parley_buffer_json(answer, route->id);
+    } else {
+        parley_buffer_text(answer, "null");
+    }
+    parley_buffer_text(answer, ",\"lane\":");
+    if (route->lane.data != NULL) {
+        parley_buffer_json(answer, route->lane);
+    } else {
+        parley_buffer_text(answer, "null");
+    }
+    parley_buffer_text(answer, ",\"subject\":");
+    parley_buffer_json(answer, route->subject);
+    parley_findings_write(&message->findings, &single->warnings);
+    PARLEY_TRY(parley_buffer_status(answer));
+    return parley_buffer_status(&single->warnings);
+}
+
+static void publish(struct single *single, struct parley_message *message) {
+    struct gateway *gateway = single->sending.gateway;
+    struct publication publication;
+    enum parley_status status = publication_prepare(message, &single->sending.publication, 1,
+                                                    &gateway->payload, &publication);
+    if (status == PARLEY_OK) {
+        status = write_head(single, message, &publication.route);
+    }
+    if (status != PARLEY_OK) {
+        respond_internal(single, status);
+        return;
+    }
+    const enum jetstream_publish published = jetstream_publish(
+        gateway->jetstream, publication.route.subject.data, publication.headers,
+        publication.header_count, parley_buffer_bytes(&gateway->payload), on_ack, single);
+    single->is_published = published == JETSTREAM_PUBLISHED;
+    if (!single->is_published) {
+        const struct sending_failure failure = sending_refused(&single->sending, published);
+        problem_respond(single->request, failure.problem, failure.detail);
+    }
+}
+
+void single_end(struct single *single) {
+    struct parley_message *message =
+        gateway_message(single->sending.gateway, single->sending.protocol);
+    const enum parley_status status =
+        single->body.has_failed
+            ? PARLEY_E_MEMORY
+            : sending_check(&single->sending, parley_buffer_bytes(&single->body),
+                            (struct parley_position){1, 1});
+    const bool is_oversize =
+        status == PARLEY_OK && message->findings.count > 0 &&
+        message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
+    if (status != PARLEY_OK) {
+        respond_internal(single, status);
+    } else if (single->sending.is_validating && !is_oversize) {
+        respond_verdict(single, message);
+    } else if (!parley_message_is_valid(message)) {
+        respond_invalid(single, message);
+    } else {
+        publish(single, message);
+    }
+}

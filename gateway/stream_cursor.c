@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The life of a cursor: it asks about the stream, so that it knows where "now" is and what is
+ * already gone; finds its first sequence (only a time in the middle needs a feed for that); joins
+ * the hub if it follows; and is ready. From then on it is pulled: peek says what is next.
+ *
+ * It deliberately has no filter in NATS: a jump of the sequence then always means that messages
+ * are gone, and the reader can be told. What its own feed brings is rendered ahead of the client
+ * by at most AHEAD_BYTES and one event more. */
+
+#include "stream_cursor.h"
+
+#include <stdio.h>
+
+enum {
+    AHEAD_COUNT = 64,
+    AHEAD_BYTES = 256 * 1024,
+    TYPICAL_BYTES_FIRST = 32 * 1024, /* so that a feed begins with a few */
+};
+
+/* ---- its own feed ---- */
+
+static void close_feed(struct stream_cursor *cursor) {
+    if (cursor->feed != NULL) {
+        jetstream_feed_close(cursor->feed);
+        cursor->feed = NULL;
+    }
+    cursor->pulled_count = 0;
+}
+
+static void pop_queue(struct stream_cursor *cursor) {
+    struct stream_event *event = cursor->queue;
+    cursor->queue = event->next;
+    if (cursor->queue == NULL) {
+        cursor->queue_end = &cursor->queue;
+    }
+    cursor->queue_count--;
+    cursor->queue_bytes -= event->size_bytes;
+    event->next = NULL;
+    stream_event_unref(event);
+}
+
+static void drop_queue(struct stream_cursor *cursor) {
+    while (cursor->queue != NULL) {
+        pop_queue(cursor);
+    }
+    cursor->queue_next = cursor->next;
+}
+
+static void push_queue(struct stream_cursor *cursor, struct stream_event *event) {
+    *cursor->queue_end = event;
+    cursor->queue_end = &event->next;
+    cursor->queue_count++;
+    cursor->queue_bytes += event->size_bytes;
+    cursor->queue_next = event->sequence + 1;
+}
+
+/* One large event counts at once, many small ones bit by bit. */
+static void learn_size(struct stream_cursor *cursor, size_t size) {
+    if (size >= cursor->typical_bytes) {
+        cursor->typical_bytes = size;
+    } else {
+        cursor->typical_bytes -= (cursor->typical_bytes - size) / 4;
+    }
+}
+
+/* Whether the ring has what is wanted behind the queue, or will have it. */
+static bool is_within_ring(const struct stream_cursor *cursor) {
+    return cursor->is_live && (stream_hub_is_opening(cursor->hub) ||
+                               stream_ring_covers(&cursor->hub->ring, cursor->queue_next));
+}
+
+static void tell_if_waiting(struct stream_cursor *cursor) {
+    struct stream_event *event;
+    if (cursor->is_waiting && stream_cursor_peek(cursor, &event) != STREAM_NOTHING) {
+        cursor->events->more(cursor);
+    }
+}
+
+static void become_ready(struct stream_cursor *cursor) {
+    bool is_live_now = !cursor->is_live || !stream_hub_is_opening(cursor->hub);
+    if (!cursor->is_ready && cursor->has_next && is_live_now) {
+        cursor->is_ready = true;
+        cursor->events->ready(cursor);
+    }
+}
+
+static void set_next(struct stream_cursor *cursor, uint64_t next) {
+    cursor->next = cursor->queue_next = next > 0 ? next : 1;
+    cursor->has_next = true;
+}
+
+static void feed_opened(void *context, uint64_t next_sequence) {
+    struct stream_cursor *cursor = context;
+    if (!cursor->has_next) { /* it was opened by time */
+        set_next(cursor, next_sequence);
+        become_ready(cursor);
+    }
+}
+
+static void feed_stored(void *context, const struct jetstream_stored *stored) {
+    struct stream_cursor *cursor = context;
+    cursor->pulled_count -= cursor->pulled_count > 0 ? 1 : 0;
+    cursor->is_quiet = false;
+    if (stored->sequence < cursor->queue_next) {
+        return;
+    }
+    struct stream_event *event =
+        stream_render(&cursor->hub->renderer, cursor->hub->created, stored);
+    if (event == NULL) {
+        cursor->has_failed = true;
+        close_feed(cursor);
+        tell_if_waiting(cursor);
+        return;
+    }
+    learn_size(cursor, event->size_bytes);
+    if (cursor->queue != NULL && cursor->queue_bytes + event->size_bytes > AHEAD_BYTES) {
+        /* More came than was reckoned with: it is fetched again when there is room. */
+        stream_event_unref(event);
+        close_feed(cursor);
+        return;
+    }
+    push_queue(cursor, event);
+    if (is_within_ring(cursor)) {
+        close_feed(cursor);
+    }
+    tell_if_waiting(cursor);
+}
+
+static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start) {
+    const struct jetstream_feed_events events = {
+        .opened = feed_opened, .stored = feed_stored, .context = cursor};
+    const char *stream = stream_hub_protocol(cursor->hub)->stream;
+    if (jetstream_feed_open(cursor->hub->jetstream, stream, start, JETSTREAM_PULL, &events,
+                            &cursor->feed) != PARLEY_OK) {
+        cursor->feed = NULL;
+        return false;
+    }
+    return true;
+}
+
+/* Keeps its own feed going while it is behind, and closes it when it is not. */
+static void refill(struct stream_cursor *cursor) {
+    if (cursor->queue_next > cursor->end || is_within_ring(cursor)) {
+        close_feed(cursor);
+        return;
+    }
+    size_t window = AHEAD_BYTES / cursor->typical_bytes;
+    window = window > AHEAD_COUNT ? AHEAD_COUNT : window < 1 ? 1 : window;
+    size_t taken = cursor->queue_count + cursor->pulled_count;
+    if (taken * 2 > window || cursor->queue_bytes * 2 > AHEAD_BYTES || cursor->has_failed) {
+        return;
+    }
+    const struct jetstream_start start = {.from = JETSTREAM_FROM_SEQUENCE,
+                                          .sequence = cursor->queue_next};
+    if (cursor->feed == NULL && !open_feed(cursor, start)) {
+        cursor->has_failed = true;
+        return;
+    }
+    cursor->pulled_count += window - taken;
+    jetstream_feed_pull(cursor->feed, window - taken);
+}
+
+/* ---- starting ---- */
+
+static void move(struct stream_cursor *cursor, struct stream_cursors *list) {
+    LIST_REMOVE(cursor, link);
+    LIST_INSERT_HEAD(list, cursor, link);
+}
+
+bool stream_cursor_start(struct stream_cursor *cursor, struct stream_hub *hub,
+                         const struct stream_query *query,
+                         const struct stream_cursor_events *events, void *reader) {
+    *cursor = (struct stream_cursor){.hub = hub,
+                                     .query = query,
+                                     .events = events,
+                                     .reader = reader,
+                                     .end = UINT64_MAX,
+                                     .typical_bytes = TYPICAL_BYTES_FIRST};
+    cursor->queue_end = &cursor->queue;
+    LIST_INSERT_HEAD(&hub->asking, cursor, link);
+    if (!stream_hub_ask(hub, cursor)) {
+        stream_cursor_stop(cursor);
+        return false;
+    }
+    return true;
+}
+
+void stream_cursor_stop(struct stream_cursor *cursor) {
+    if (cursor->hub == NULL) {
+        return;
+    }
+    close_feed(cursor);
+    drop_queue(cursor);
+    LIST_REMOVE(cursor, link);
+    if (cursor->is_live) {
+        stream_hub_leave(cursor->hub);
+    }
+    cursor->hub = NULL;
+}
+
+static void set_gap(struct stream_cursor *cursor, uint64_t first, uint64_t last) {
+    cursor->has_gap = true;
+    cursor->gap_first = first;
+    cursor->gap_last = last;
+}
+
+/* Goes on behind the messages before `sequence`, and has the reader told that they are gone. */
+static void jump_to(struct stream_cursor *cursor, uint64_t sequence) {
+    uint64_t first = cursor->next, last = sequence - 1;
+    if (first <= cursor->silent_until) {
+        first = cursor->silent_until + 1;
+    }
+    if (last > cursor->end) {
+        last = cursor->end;
+    }
+    if (first <= last) {
+        set_gap(cursor, first, last);
+    }
+    cursor->next = sequence;
+}
+
+static bool is_of_another_life(const struct stream_cursor *cursor,
+                               const struct jetstream_stream_info *info) {
+    struct stream_token token;
+    return cursor->query->since == STREAM_SINCE_TOKEN &&
+           stream_token_find(cursor->query->token, stream_hub_protocol(cursor->hub)->stream,
+                             &token) &&
+           !parley_bytes_equal(token.created, parley_bytes_of(info->created));
+}
+
+/* Where a cursor that knows its sequence begins.  Returns: false when it is not known. */
+static bool find_sequence(const struct stream_cursor *cursor,
+                          const struct jetstream_stream_info *info, uint64_t *out) {
+    const struct stream_query *query = cursor->query;
+    struct stream_token token;
+    switch (query->since) {
+    case STREAM_SINCE_ALL:
+        *out = info->first_sequence;
+        return true;
+    case STREAM_SINCE_SEQUENCE:
+        *out = query->sequence;
+        return true;
+    case STREAM_SINCE_TIME:
+        /* An empty stream has no time at all: what there will be is newer. */
+        *out = info->first_sequence;
+        return info->first_time_ns == 0 || info->first_time_ns >= query->time_ns;
+    case STREAM_SINCE_TOKEN:
+        if (stream_token_find(query->token, stream_hub_protocol(cursor->hub)->stream, &token)) {
+            /* Its message was there once: if it is past the end now, the stream has lost its end,
+             * and what comes next is new. */
+            bool is_lost =
+                token.sequence > info->last_sequence && !is_of_another_life(cursor, info);
+            *out = (is_lost ? info->last_sequence : token.sequence) + 1;
+            return true;
+        }
+        break; /* a token from a time without this stream says nothing of it */
+    case STREAM_SINCE_NOW:
+        break;
+    }
+    *out = info->last_sequence + 1;
+    return true;
+}
+
+/* Says what is gone already. It would show as a jump with the next message, but that may be long
+ * in coming. */
+static void find_first_gap(struct stream_cursor *cursor, const struct jetstream_stream_info *info) {
+    bool is_by_time = cursor->query->since == STREAM_SINCE_TIME;
+    if (is_of_another_life(cursor, info)) {
+        set_gap(cursor, cursor->next, 0);
+        set_next(cursor, info->first_sequence);
+    } else if (is_by_time && !cursor->query->is_future && info->first_sequence > 1) {
+        set_gap(cursor, 1, info->first_sequence - 1);
+    } else if (cursor->next < info->first_sequence) {
+        jump_to(cursor, info->first_sequence);
+        cursor->queue_next = cursor->next;
+    }
+}
+
+void stream_cursor_informed(struct stream_cursor *cursor,
+                            const struct jetstream_stream_info *info) {
+    struct stream_hub *hub = cursor->hub;
+    const struct stream_query *query = cursor->query;
+    move(cursor, &hub->busy);
+    cursor->is_live = info->is_known && !query->is_ending && stream_hub_join(hub) == PARLEY_OK;
+    if (!info->is_known || (!cursor->is_live && !query->is_ending)) {
+        cursor->events->failed(cursor);
+        return;
+    }
+    cursor->end = query->is_ending ? info->last_sequence : UINT64_MAX;
+    cursor->silent_until = query->since == STREAM_SINCE_ALL ? info->last_sequence : 0;
+    cursor->not_before_ns = query->since == STREAM_SINCE_TIME ? query->time_ns : 0;
+    uint64_t next;
+    if (find_sequence(cursor, info, &next)) {
+        set_next(cursor, next);
+        find_first_gap(cursor, info);
+        become_ready(cursor);
+        return;
+    }
+    const struct jetstream_start start = {.from = JETSTREAM_FROM_TIME, .time_ns = query->time_ns};
+    if (!open_feed(cursor, start)) {
+        cursor->events->failed(cursor);
+    }
+}
+
+/* ---- reading ---- */
+
+/* The first event that is there from `next` on. */
+static struct stream_event *upcoming(struct stream_cursor *cursor) {
+    const struct stream_ring *ring = &cursor->hub->ring;
+    if (cursor->is_live && stream_ring_covers(ring, cursor->next)) {
+        close_feed(cursor);
+        drop_queue(cursor);
+        return stream_ring_find(ring, cursor->next);
+    }
+    return cursor->queue;
+}
+
+static void pass(struct stream_cursor *cursor, const struct stream_event *event) {
+    cursor->next = event->sequence + 1;
+    if (cursor->queue == event) {
+        pop_queue(cursor);
+    }
+    if (cursor->queue == NULL && cursor->queue_next < cursor->next) {
+        cursor->queue_next = cursor->next;
+    }
+}
+
+enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_event **out) {
+    for (;;) {
+        if (cursor->has_gap) {
+            return STREAM_GAP;
+        }
+        if (cursor->next > cursor->end) {
+            close_feed(cursor);
+            drop_queue(cursor);
+            return STREAM_DONE;
+        }
+        struct stream_event *event = upcoming(cursor);
+        if (event == NULL) {
+            refill(cursor);
+            return cursor->has_failed ? STREAM_FAILED : STREAM_NOTHING;
+        }
+        if (event->sequence > cursor->next) {
+            jump_to(cursor, event->sequence);
+        } else if (event->time_ns >= cursor->not_before_ns &&
+                   stream_event_matches(event, cursor->query)) {
+            *out = event;
+            return STREAM_EVENT;
+        } else {
+            pass(cursor, event);
+        }
+    }
+}
+
+struct stream_event *stream_cursor_take(struct stream_cursor *cursor, struct stream_event *event) {
+    stream_event_ref(event);
+    pass(cursor, event);
+    if (cursor->feed != NULL) {
+        refill(cursor);
+    }
+    return event;
+}
+
+void stream_cursor_take_gap(struct stream_cursor *cursor, uint64_t *out_first, uint64_t *out_last) {
+    *out_first = cursor->gap_first;
+    *out_last = cursor->gap_last;
+    cursor->has_gap = false;
+}
+
+void stream_cursor_wait(struct stream_cursor *cursor) {
+    if (!cursor->is_waiting) {
+        cursor->is_waiting = true;
+        move(cursor, &cursor->hub->waiting);
+    }
+}
+
+void stream_cursor_unwait(struct stream_cursor *cursor) {
+    if (cursor->is_waiting) {
+        cursor->is_waiting = false;
+        move(cursor, &cursor->hub->busy);
+    }
+}
+
+size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM_TOKEN_MAX]) {
+    int length =
+        snprintf(token, STREAM_TOKEN_MAX, "%s:%s:%ju", stream_hub_protocol(cursor->hub)->stream,
+                 cursor->hub->created, (uintmax_t)(cursor->next - 1));
+    return length > 0 && length < STREAM_TOKEN_MAX ? (size_t)length : 0;
+}
+
+/* ---- from the hub ---- */
+
+void stream_cursor_hub_opened(struct stream_cursor *cursor) {
+    if (cursor->is_ready) {
+        tell_if_waiting(cursor);
+    } else {
+        become_ready(cursor);
+    }
+}
+
+void stream_cursor_hub_stored(struct stream_cursor *cursor) {
+    if (cursor->is_live) {
+        tell_if_waiting(cursor);
+    }
+}
+
+void stream_cursor_restart(struct stream_cursor *cursor, const struct jetstream_stream_info *info) {
+    close_feed(cursor);
+    if (cursor->has_next) {
+        set_gap(cursor, cursor->has_gap ? cursor->gap_first : cursor->next, 0);
+    }
+    set_next(cursor, info->first_sequence);
+    drop_queue(cursor);
+    cursor->not_before_ns = 0;
+    cursor->silent_until = 0;
+    if (cursor->query->is_ending) {
+        cursor->end = info->last_sequence;
+    }
+    if (cursor->is_ready) {
+        tell_if_waiting(cursor);
+    } else {
+        become_ready(cursor);
+    }
+}
+
+void stream_cursor_rewind(struct stream_cursor *cursor, uint64_t sequence, uint64_t newest) {
+    /* One that waits for a sequence to come goes on waiting for it. */
+    if (cursor->is_live && cursor->has_next && cursor->next > sequence &&
+        cursor->next <= newest + 1) {
+        close_feed(cursor);
+        cursor->next = sequence;
+        drop_queue(cursor);
+    }
+}
+
+/* A reader that wants the messages up to a certain one would wait for ever if the last of them
+ * were deleted meanwhile: nothing comes that could show the jump. When two checks, which lie
+ * seconds apart, were answered and no message came in between, they are gone. */
+void stream_cursor_checked(struct stream_cursor *cursor) {
+    bool has_something = cursor->has_gap || cursor->queue != NULL || cursor->next > cursor->end;
+    if (!cursor->query->is_ending || has_something) {
+        return;
+    }
+    if (!cursor->is_quiet) {
+        cursor->is_quiet = true;
+        return;
+    }
+    jump_to(cursor, cursor->end + 1);
+    tell_if_waiting(cursor);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writes events: one allocation each, which holds the text and what the filters ask for. Every
+ * message is checked again when it is read, since anybody may publish to NATS. It deliberately
+ * does not decide who gets an event, nor in which frame (lines, server-sent events). */
+
+#include "stream_event.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    SCRATCH_KEPT_BYTES = 256 * 1024, /* a giant message must not hold its memory for ever */
+    SEQUENCE_DIGITS_MAX = 20,
+    /* The limits were asked when a message was accepted, perhaps by a gateway that allows more
+     * than this one. NATS takes this at the very most. */
+    STORED_BYTES_MAX = 64 * 1024 * 1024,
+};
+
+struct stream_event *stream_event_ref(struct stream_event *event) {
+    event->reference_count++;
+    return event;
+}
+
+void stream_event_unref(struct stream_event *event) {
+    if (event != NULL && --event->reference_count == 0) {
+        free(event);
+    }
+}
+
+/* ---- filters ---- */
+
+static bool passes(const char *list, struct parley_bytes value) {
+    return list == NULL || (value.data != NULL && stream_list_has(list, value));
+}
+
+/* A type may be asked for with its protocol's name or without. */
+static bool passes_type(const char *list, struct parley_bytes type) {
+    if (passes(list, type)) {
+        return true;
+    }
+    const char *dot = type.data != NULL ? memchr(type.data, '.', type.length) : NULL;
+    if (dot == NULL) {
+        return false;
+    }
+    size_t skipped = (size_t)(dot - type.data) + 1;
+    return passes(list, (struct parley_bytes){dot + 1, type.length - skipped});
+}
+
+static bool passes_receiver(const char *list, const struct stream_event *event) {
+    for (size_t i = 0; i < event->receiver_count; i++) {
+        if (passes(list, event->receivers[i])) {
+            return true;
+        }
+    }
+    return list == NULL;
+}
+
+bool stream_event_matches(const struct stream_event *event, const struct stream_query *query) {
+    return passes_type(query->filters[STREAM_FILTER_TYPE], event->type) &&
+           passes(query->filters[STREAM_FILTER_LANE], event->lane) &&
+           passes(query->filters[STREAM_FILTER_SENDER], event->sender) &&
+           passes_receiver(query->filters[STREAM_FILTER_RECEIVER], event) &&
+           passes(query->filters[STREAM_FILTER_THREAD], event->thread);
+}
+
+/* ---- making one ---- */
+
+/* Where things lie in a text that is still growing. */
+struct layout {
+    size_t token_offset, token_length;
+    size_t bare_offset, bare_length; /* length 0: none */
+};
+
+static struct parley_bytes copy_fact(char **free_space, struct parley_bytes fact) {
+    if (fact.data == NULL) {
+        return fact;
+    }
+    struct parley_bytes copy = {*free_space, fact.length};
+    memcpy(*free_space, fact.data, fact.length);
+    *free_space += fact.length;
+    return copy;
+}
+
+/* `route` NULL: nothing for filters but the type. */
+static struct stream_event *make_event(const struct parley_buffer *text,
+                                       const struct layout *layout, struct parley_bytes type,
+                                       const struct parley_route *route) {
+    if (text->has_failed) {
+        return NULL;
+    }
+    static const struct parley_route nothing = {0};
+    const struct parley_route *facts = route != NULL ? route : &nothing;
+    size_t size = sizeof(struct stream_event) +
+                  facts->receiver_count * sizeof(struct parley_bytes) + text->length + type.length +
+                  facts->lane.length + facts->sender.length + facts->thread.length;
+    for (size_t i = 0; i < facts->receiver_count; i++) {
+        size += facts->receivers[i].length;
+    }
+    struct stream_event *event = malloc(size);
+    if (event == NULL) {
+        return NULL;
+    }
+    char *space = (char *)&event->receivers[facts->receiver_count];
+    *event = (struct stream_event){.reference_count = 1, .size_bytes = size};
+    event->text = copy_fact(&space, parley_buffer_bytes(text));
+    event->token =
+        (struct parley_bytes){event->text.data + layout->token_offset, layout->token_length};
+    if (layout->bare_length > 0) {
+        event->bare =
+            (struct parley_bytes){event->text.data + layout->bare_offset, layout->bare_length};
+    }
+    event->type = copy_fact(&space, type);
+    event->lane = copy_fact(&space, facts->lane);
+    event->sender = copy_fact(&space, facts->sender);
+    event->thread = copy_fact(&space, facts->thread);
+    event->receiver_count = facts->receiver_count;
+    for (size_t i = 0; i < facts->receiver_count; i++) {
+        event->receivers[i] = copy_fact(&space, facts->receivers[i]);
+    }
+    return event;
+}
+
+/* ---- writing one ---- */
+
+static void write_member(struct parley_buffer *out, const char *name, struct parley_bytes value) {
+    parley_buffer_text(out, name);
+    parley_buffer_json(out, value);
+}
+
+static void write_time(struct parley_buffer *out, int64_t time_ns) {
+    time_t seconds = (time_t)(time_ns / 1000000000);
+    struct tm utc;
+    char date[32];
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc) == 0) {
+        return;
+    }
+    parley_buffer_format(out, ",\"time\":\"%s.%09dZ\"", date, (int)(time_ns % 1000000000));
+}
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void write_token(struct parley_buffer *out, struct parley_bytes token,
+                        struct layout *layout) {
+    parley_buffer_text(out, ",\"resume\":\"");
+    layout->token_offset = out->length;
+    layout->token_length = token.length;
+    parley_buffer_append(out, token);
+    parley_buffer_char(out, '"');
+}
+
+/* The members that every event of a stream has, up to and including the token. */
+static void write_stored(struct stream_renderer *renderer, const char *created,
+                         const struct jetstream_stored *stored, const struct parley_route *route,
+                         struct layout *layout) {
+    struct parley_buffer *out = &renderer->text;
+    const struct parley_protocol *protocol = renderer->protocol;
+    parley_buffer_text(out, "{\"specversion\":\"1.0\",\"id\":");
+    if (route != NULL && route->id.data != NULL) {
+        parley_buffer_json(out, route->id);
+    } else {
+        parley_buffer_format(out, "\"%s:%ju\"", protocol->stream, (uintmax_t)stored->sequence);
+    }
+    if (route != NULL) {
+        write_member(out, ",\"source\":", route->source);
+        write_member(out, ",\"type\":", route->type);
+    } else {
+        parley_buffer_format(out, ",\"source\":\"/%s\",\"type\":\"parley.foreign\"",
+                             protocol->name);
+    }
+    write_member(out, ",\"subject\":", parley_bytes_of(stored->subject));
+    if (route != NULL && route->time.data != NULL) {
+        write_member(out, ",\"time\":", route->time);
+    } else {
+        write_time(out, stored->time_ns);
+    }
+    if (route != NULL) {
+        parley_buffer_text(out, ",\"datacontenttype\":\"application/json\"");
+    }
+    parley_buffer_format(out, ",\"sequence\":\"%ju\"", (uintmax_t)stored->sequence);
+    char token[STREAM_TOKEN_MAX];
+    int length = snprintf(token, sizeof token, "%s:%s:%ju", protocol->stream, created,
+                          (uintmax_t)stored->sequence);
+    size_t used = length > 0 && (size_t)length < sizeof token ? (size_t)length : 0;
+    write_token(out, (struct parley_bytes){token, used}, layout);
+}
+
+static void write_base64(struct parley_buffer *out, struct parley_bytes bytes) {
+    size_t size = sodium_base64_ENCODED_LEN(bytes.length, sodium_base64_VARIANT_ORIGINAL);
+    if (!parley_buffer_reserve(out, size)) {
+        return;
+    }
+    sodium_bin2base64(out->data + out->length, size, (const unsigned char *)bytes.data,
+                      bytes.length, sodium_base64_VARIANT_ORIGINAL);
+    out->length += size - 1; /* without its NUL */
+}
+
+/* ---- rendering ---- */
+
+void stream_renderer_init(struct stream_renderer *renderer, const struct parley_schema *schema) {
+    *renderer = (struct stream_renderer){.protocol = parley_schema_protocol(schema)};
+    parley_message_init(&renderer->message, schema);
+    parley_buffer_init(&renderer->data);
+    parley_buffer_init(&renderer->text);
+}
+
+void stream_renderer_finish(struct stream_renderer *renderer) {
+    parley_message_finish(&renderer->message);
+    parley_buffer_finish(&renderer->data);
+    parley_buffer_finish(&renderer->text);
+}
+
+/* Reads the payload, says where it would go, and writes it on one line.  `out_is_ours`: it is a
+ * valid message; so is nothing that is over a limit of the library. */
+static enum parley_status read_message(struct stream_renderer *renderer,
+                                       struct parley_bytes payload, struct parley_route *route,
+                                       bool *out_is_ours) {
+    static const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX};
+    struct parley_message *message = &renderer->message;
+    const struct parley_protocol *protocol = renderer->protocol;
+    *out_is_ours = false;
+    enum parley_status status = parley_message_check(message, payload, &parley_codec_json, &options,
+                                                     (struct parley_position){1, 1});
+    if (status == PARLEY_OK && parley_message_is_valid(message)) {
+        PARLEY_TRY(protocol->route(message, route));
+        PARLEY_TRY(protocol->encode(message, &renderer->data));
+        *out_is_ours = true;
+        return parley_buffer_status(&renderer->data);
+    }
+    return status == PARLEY_E_MEMORY ? status : PARLEY_OK;
+}
+
+static void clear_scratch(struct parley_buffer *scratch) {
+    if (scratch->capacity > SCRATCH_KEPT_BYTES) {
+        parley_buffer_finish(scratch);
+        parley_buffer_init(scratch);
+    }
+    parley_buffer_clear(scratch);
+}
+
+static struct stream_event *render_ours(struct stream_renderer *renderer, const char *created,
+                                        const struct jetstream_stored *stored,
+                                        const struct parley_route *route) {
+    struct parley_buffer *text = &renderer->text;
+    struct layout layout = {0};
+    write_stored(renderer, created, stored, route, &layout);
+    parley_buffer_text(text, ",\"data\":");
+    layout.bare_offset = text->length;
+    layout.bare_length = renderer->data.length;
+    parley_buffer_append(text, parley_buffer_bytes(&renderer->data));
+    parley_buffer_char(text, '}');
+    return make_event(text, &layout, route->type, route);
+}
+
+static struct stream_event *render_foreign(struct stream_renderer *renderer, const char *created,
+                                           const struct jetstream_stored *stored) {
+    struct parley_buffer *text = &renderer->text;
+    struct layout layout = {0};
+    write_stored(renderer, created, stored, NULL, &layout);
+    parley_buffer_text(text, ",\"data_base64\":\"");
+    write_base64(text, stored->payload);
+    parley_buffer_text(text, "\"}");
+    return make_event(text, &layout, PARLEY_BYTES("parley.foreign"), NULL);
+}
+
+struct stream_event *stream_render(struct stream_renderer *renderer, const char *created,
+                                   const struct jetstream_stored *stored) {
+    struct parley_route route = {0};
+    struct stream_event *event = NULL;
+    bool is_ours;
+    if (read_message(renderer, stored->payload, &route, &is_ours) == PARLEY_OK) {
+        event = is_ours ? render_ours(renderer, created, stored, &route)
+                        : render_foreign(renderer, created, stored);
+    }
+    parley_message_reset(&renderer->message);
+    clear_scratch(&renderer->data);
+    clear_scratch(&renderer->text);
+    if (event != NULL) {
+        event->sequence = stored->sequence;
+        event->time_ns = stored->time_ns;
+    }
+    return event;
+}
+
+struct stream_event *stream_render_gap(const struct parley_protocol *protocol, uint64_t first,
+                                       uint64_t last, struct parley_bytes token) {
+    struct parley_buffer text;
+    struct layout layout = {0};
+    char last_text[SEQUENCE_DIGITS_MAX + 1] = "";
+    if (last != 0) {
+        snprintf(last_text, sizeof last_text, "%ju", (uintmax_t)last);
+    }
+    parley_buffer_init(&text);
+    parley_buffer_format(&text,
+                         "{\"specversion\":\"1.0\",\"id\":\"%s:%ju-%s\",\"source\":\"/%s\","
+                         "\"type\":\"parley.gap\"",
+                         protocol->stream, (uintmax_t)first, last_text, protocol->name);
+    write_time(&text, now_ns());
+    parley_buffer_text(&text, ",\"datacontenttype\":\"application/json\"");
+    write_token(&text, token, &layout);
+    parley_buffer_format(&text, ",\"data\":{\"stream\":\"%s\",\"first\":%ju,\"last\":%s}}",
+                         protocol->stream, (uintmax_t)first, last != 0 ? last_text : "null");
+    struct stream_event *event = make_event(&text, &layout, PARLEY_BYTES("parley.gap"), NULL);
+    parley_buffer_finish(&text);
+    return event;
+}
+
+struct stream_event *stream_render_end(const char *id, const char *source,
+                                       struct parley_bytes token) {
+    struct parley_buffer text;
+    struct layout layout = {0};
+    parley_buffer_init(&text);
+    write_member(&text, "{\"specversion\":\"1.0\",\"id\":", parley_bytes_of(id));
+    write_member(&text, ",\"source\":", parley_bytes_of(source));
+    parley_buffer_text(&text, ",\"type\":\"parley.end\"");
+    write_time(&text, now_ns());
+    parley_buffer_text(&text, ",\"datacontenttype\":\"application/json\"");
+    write_token(&text, token, &layout);
+    parley_buffer_text(&text, ",\"data\":{\"reason\":\"draining\"}}");
+    struct stream_event *event = make_event(&text, &layout, PARLEY_BYTES("parley.end"), NULL);
+    parley_buffer_finish(&text);
+    return event;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A stored NATS message as an event, rendered once for any number of readers and for every form
+ * in which they want it. */
+
+#include <parley/message.h>
+
+#include "jetstream.h"
+#include "stream_query.h"
+
+/* A CloudEvents JSON object on one line. Its parts are kept apart, so that a reader of several
+ * streams can put its own token in, and a reader without envelope takes the message alone. */
+struct stream_event {
+    unsigned reference_count;
+    uint64_t sequence;         /* 0: an event of parley's own, which no stream holds */
+    int64_t time_ns;           /* of storage */
+    size_t size_bytes;         /* all that it occupies */
+    struct stream_event *next; /* for its owner's queue */
+
+    struct parley_bytes text;  /* the whole object; `resume` holds the token of this stream alone */
+    struct parley_bytes token; /* where that lies in text */
+    struct parley_bytes
+        bare; /* where the message lies in text; NULL: whole even without envelope */
+
+    /* What filters ask for; NULL: the message bears no such thing. */
+    struct parley_bytes type, lane, sender, thread;
+    size_t receiver_count;
+    struct parley_bytes receivers[];
+};
+
+struct stream_event *stream_event_ref(struct stream_event *event);
+/* NULL is fine. */
+void stream_event_unref(struct stream_event *event);
+
+bool stream_event_matches(const struct stream_event *event, const struct stream_query *query);
+
+/* Renders the messages of one protocol, one at a time. */
+struct stream_renderer {
+    const struct parley_protocol *protocol;
+    struct parley_message message;
+    struct parley_buffer data;
+    struct parley_buffer text;
+};
+
+/* Owns: the schema is borrowed. */
+void stream_renderer_init(struct stream_renderer *renderer, const struct parley_schema *schema);
+void stream_renderer_finish(struct stream_renderer *renderer);
+
+/* What others published is checked here: it becomes an event of its type when it is valid, else
+ * parley.foreign.  `created`: of the stream, for the token.
+ * Owns: the caller has the one reference.  Returns: NULL without memory. */
+struct stream_event *stream_render(struct stream_renderer *renderer, const char *created,
+                                   const struct jetstream_stored *stored);
+
+/* The messages from `first` to `last` are gone; `last` 0: all from `first` on, since the stream
+ * was made anew.  `token`: for this reader, behind the gap.  Returns: as above. */
+struct stream_event *stream_render_gap(const struct parley_protocol *protocol, uint64_t first,
+                                       uint64_t last, struct parley_bytes token);
+
+/* The server drains: nothing comes behind it.  `id`, `source`: of the event.  Returns: as above. */
+struct stream_event *stream_render_end(const char *id, const char *source,
+                                       struct parley_bytes token);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What all readers of one protocol share: one feed of what is new, and the ring of its events.
+ * The feed is opened with the first reader that follows and closed when the last one has gone. */
+
+#include <sys/queue.h>
+
+#include "stream_ring.h"
+
+struct stream_cursor;
+LIST_HEAD(stream_cursors, stream_cursor);
+
+struct stream_hub {
+    struct jetstream *jetstream;
+    struct stream_renderer renderer;
+    size_t ring_count_max, ring_bytes_max;
+
+    struct jetstream_feed *feed; /* NULL: nobody follows */
+    bool is_open;                /* the feed stands, and the ring says what it covers */
+    struct stream_ring ring;
+    uint64_t newest;  /* the last sequence that the feed passed */
+    char created[40]; /* of the stream, as last heard; "": never */
+
+    bool is_asking;     /* an answer about the stream is under way */
+    bool is_checking;   /* … and it was asked for by stream_hub_check */
+    uint64_t ask_count; /* how many were asked for */
+    int64_t checked_ms;
+
+    /* A cursor is in one of them. */
+    struct stream_cursors asking;  /* it waits for an answer about the stream */
+    struct stream_cursors waiting; /* its reader has nothing to send */
+    struct stream_cursors busy;
+    size_t live_count;
+};
+
+/* Owns: jetstream and schema are borrowed. */
+void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
+                     const struct parley_schema *schema, size_t ring_count_max,
+                     size_t ring_bytes_max);
+/* All cursors have gone, and no answer comes any more: jetstream must be destroyed, or the process
+ * ended, before the reactor's next turn. */
+void stream_hub_finish(struct stream_hub *hub);
+
+const struct parley_protocol *stream_hub_protocol(const struct stream_hub *hub);
+
+/* Asks about the stream for a cursor of the list `asking`: with a question that is sent from now
+ * on, never with one under way, whose answer may be older than the reader's request.
+ * Returns: false: it cannot be asked now. */
+bool stream_hub_ask(struct stream_hub *hub, struct stream_cursor *cursor);
+
+/* Asks whether the stream is still the one that is read, unless that was asked lately. */
+void stream_hub_check(struct stream_hub *hub, int64_t now_ms);
+
+/* Counts one more, one less cursor that follows. */
+enum parley_status stream_hub_join(struct stream_hub *hub) PARLEY_MUST_CHECK;
+void stream_hub_leave(struct stream_hub *hub);
+
+/* A feed is there, but it is not known yet from where on. */
+static inline bool stream_hub_is_opening(const struct stream_hub *hub) {
+    return hub->feed != NULL && !hub->is_open;
+}

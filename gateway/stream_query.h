@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a reader asks for: the query options of api.md, Reading, and resume tokens. Pure: it knows
+ * neither HTTP nor NATS, and the time of day is passed in. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <parley/bytes.h>
+
+enum stream_since {
+    STREAM_SINCE_NOW,
+    STREAM_SINCE_ALL,
+    STREAM_SINCE_SEQUENCE,
+    STREAM_SINCE_TIME, /* durations too */
+    STREAM_SINCE_TOKEN,
+};
+
+enum stream_filter {
+    STREAM_FILTER_TYPE,
+    STREAM_FILTER_LANE,
+    STREAM_FILTER_SENDER,
+    STREAM_FILTER_RECEIVER,
+    STREAM_FILTER_THREAD,
+    STREAM_FILTER_COUNT
+};
+
+struct stream_query {
+    enum stream_since since;
+    uint64_t sequence;                        /* STREAM_SINCE_SEQUENCE: inclusive */
+    int64_t time_ns;                          /* STREAM_SINCE_TIME: Unix time, inclusive */
+    bool is_future;                           /* STREAM_SINCE_TIME: it has yet to come */
+    const char *token;                        /* STREAM_SINCE_TOKEN: a valid one */
+    bool is_ending;                           /* follow=false */
+    bool is_bare;                             /* envelope=none */
+    uint64_t limit;                           /* UINT64_MAX: none */
+    const char *filters[STREAM_FILTER_COUNT]; /* comma-separated; NULL: anything */
+    unsigned seen;                            /* set of options */
+};
+
+enum stream_query_result {
+    STREAM_QUERY_SET,
+    STREAM_QUERY_IGNORED, /* it means something elsewhere */
+    STREAM_QUERY_UNKNOWN,
+    STREAM_QUERY_INVALID, /* it cannot have that value */
+    STREAM_QUERY_TWICE,
+};
+
+/* The names of all options, for an error text. */
+#define STREAM_QUERY_NAMES "since, follow, limit, type, lane, sender, receiver, thread and envelope"
+
+/* An empty query: everything from now on. */
+void stream_query_init(struct stream_query *query);
+
+/* Sets an option by its name.  Owns: the query borrows `value`.  `now_ns`: Unix time, for
+ * durations.  `out_wants`: what the option may be, for STREAM_QUERY_INVALID. */
+enum stream_query_result stream_query_set(struct stream_query *query, const char *name,
+                                          const char *value, int64_t now_ns,
+                                          const char **out_wants);
+
+/* What the Last-Event-ID header says, which wins over since.  Owns: as above. */
+enum stream_query_result stream_query_set_last_event(struct stream_query *query, const char *value,
+                                                     const char **out_wants);
+
+/* Whether `value` is an item of the comma-separated `list`, byte for byte. */
+bool stream_list_has(const char *list, struct parley_bytes value);
+
+/* Room for one stream's part of a resume token: a NATS name, a time, a number, and a NUL. */
+#define STREAM_TOKEN_MAX 352
+
+/* One stream's part of a resume token. */
+struct stream_token {
+    struct parley_bytes stream;
+    struct parley_bytes created; /* of the stream, RFC 3339 */
+    uint64_t sequence;           /* the last one that the reader has; 0: none yet */
+};
+
+/* Finds the part that speaks of `stream`.  Owns: out borrows from `text`.
+ * Returns: false when there is none. */
+bool stream_token_find(const char *text, const char *stream, struct stream_token *out);
+
+/* An RFC 3339 date-time as Unix time in nanoseconds, cut to what 64 bits hold from 1970 on. A
+ * blank before the offset counts as the `+` which somebody forgot to percent-encode. */
+bool stream_time_parse(struct parley_bytes text, int64_t *out_ns);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Turns events into a response's bytes. An event is never copied for a reader but into the
+ * buffer that is sent: what lies around and within it (frame, token, text) is a list of slices,
+ * made anew whenever it is needed and cut at the offset that was reached. */
+
+#include "stream_reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SLICES_MAX = 7 };
+
+/* ---- cursors ---- */
+
+static void cursor_ready(struct stream_cursor *cursor) {
+    struct stream_reader *reader = cursor->reader;
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        if (!reader->cursors[i].is_ready) {
+            return;
+        }
+    }
+    reader->events->ready(reader);
+}
+
+static void wake(struct stream_reader *reader) {
+    if (reader->is_waiting) {
+        reader->is_waiting = false;
+        for (size_t i = 0; i < reader->cursor_count; i++) {
+            stream_cursor_unwait(&reader->cursors[i]);
+        }
+        http_wake(reader->request);
+    }
+}
+
+static void cursor_more(struct stream_cursor *cursor) {
+    wake(cursor->reader);
+}
+
+static void cursor_failed(struct stream_cursor *cursor) {
+    struct stream_reader *reader = cursor->reader;
+    reader->events->failed(reader);
+}
+
+static const struct stream_cursor_events cursor_events = {
+    .ready = cursor_ready, .more = cursor_more, .failed = cursor_failed};
+
+/* ---- its life ---- */
+
+struct stream_reader *stream_reader_create(struct http_request *request,
+                                           const struct stream_query *query,
+                                           const struct stream_reader_events *events, void *keeper,
+                                           size_t count) {
+    size_t size = sizeof(struct stream_reader) + count * sizeof(struct stream_cursor);
+    size_t tokens_size = count > 1 ? count * STREAM_TOKEN_MAX : 0;
+    struct stream_reader *reader = calloc(1, size + tokens_size);
+    if (reader == NULL) {
+        return NULL;
+    }
+    reader->request = request;
+    reader->query = *query;
+    reader->events = events;
+    reader->keeper = keeper;
+    reader->cursor_count = count;
+    reader->tokens = tokens_size > 0 ? (char *)reader + size : NULL;
+    return reader;
+}
+
+void stream_reader_stop(struct stream_reader *reader) {
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        stream_cursor_stop(&reader->cursors[i]);
+    }
+}
+
+void stream_reader_destroy(struct stream_reader *reader) {
+    if (reader != NULL) {
+        stream_reader_stop(reader);
+        stream_event_unref(reader->current);
+        free(reader);
+    }
+}
+
+bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs) {
+    reader->notice = reader->is_sse ? "retry: 2000\n\n" : NULL;
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        if (!stream_cursor_start(&reader->cursors[i], &hubs[i], &reader->query, &cursor_events,
+                                 reader)) {
+            stream_reader_stop(reader);
+            return false;
+        }
+    }
+    return true;
+}
+
+void stream_reader_keep_alive(struct stream_reader *reader) {
+    if (reader->is_waiting) {
+        reader->notice = reader->is_sse ? ":\n\n" : "\n";
+        wake(reader);
+    }
+}
+
+void stream_reader_drain(struct stream_reader *reader) {
+    reader->is_draining = true;
+    wake(reader);
+}
+
+/* ---- what is next ---- */
+
+/* The token to come back with: the places in all streams.  Owns: `token` is used for one stream,
+ * the reader's memory for several. */
+static struct parley_bytes write_tokens(struct stream_reader *reader,
+                                        char token[STREAM_TOKEN_MAX]) {
+    if (reader->tokens == NULL) {
+        return (struct parley_bytes){token, stream_cursor_token(&reader->cursors[0], token)};
+    }
+    size_t length = 0;
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        length += stream_cursor_token(&reader->cursors[i], reader->tokens + length);
+        reader->tokens[length] = ','; /* in place of the NUL */
+        length++;
+    }
+    reader->tokens_length = length - 1;
+    return (struct parley_bytes){reader->tokens, reader->tokens_length};
+}
+
+static struct stream_event *render_gap(struct stream_reader *reader, struct stream_cursor *cursor) {
+    char token[STREAM_TOKEN_MAX];
+    uint64_t first, last;
+    stream_cursor_take_gap(cursor, &first, &last);
+    return stream_render_gap(stream_hub_protocol(cursor->hub), first, last,
+                             write_tokens(reader, token));
+}
+
+static struct stream_event *render_end(struct stream_reader *reader) {
+    char token[STREAM_TOKEN_MAX];
+    return stream_render_end(http_request_id(reader->request), http_request_path(reader->request),
+                             write_tokens(reader, token));
+}
+
+static void count_event(struct stream_reader *reader) {
+    if (reader->query.limit != UINT64_MAX && --reader->query.limit == 0) {
+        reader->is_ended = true;
+    }
+}
+
+/* Takes what one cursor has: after STREAM_EVENT and STREAM_GAP it is `current`. */
+static enum stream_item take(struct stream_reader *reader, struct stream_cursor *cursor) {
+    struct stream_event *event = NULL;
+    enum stream_item item = stream_cursor_peek(cursor, &event);
+    if (item == STREAM_EVENT) {
+        reader->current = stream_cursor_take(cursor, event);
+        count_event(reader);
+        if (reader->tokens != NULL) {
+            write_tokens(reader, NULL);
+        }
+    } else if (item == STREAM_GAP) {
+        reader->current = render_gap(reader, cursor);
+        item = reader->current != NULL ? STREAM_GAP : STREAM_FAILED;
+    }
+    return item;
+}
+
+/* Sets `current`, if there is something. The streams are asked in turn, so that a busy one does
+ * not keep the others waiting. */
+static enum stream_item find_event(struct stream_reader *reader) {
+    if (reader->is_draining) {
+        reader->is_ended = true;
+        reader->current = render_end(reader);
+        return reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
+    }
+    size_t done_count = 0;
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        size_t index = (reader->turn + i) % reader->cursor_count;
+        enum stream_item item = take(reader, &reader->cursors[index]);
+        if (item == STREAM_DONE) {
+            done_count++;
+        } else if (item != STREAM_NOTHING) {
+            reader->turn = index + 1;
+            return item;
+        }
+    }
+    reader->is_ended = done_count == reader->cursor_count;
+    return reader->is_ended ? STREAM_DONE : STREAM_NOTHING;
+}
+
+/* ---- bytes ---- */
+
+static void add(struct parley_bytes slices[SLICES_MAX], size_t *count, struct parley_bytes slice) {
+    slices[(*count)++] = slice;
+}
+
+static struct parley_bytes span(const char *from, const char *to) {
+    return (struct parley_bytes){from, (size_t)(to - from)};
+}
+
+static size_t slice_event(const struct stream_reader *reader,
+                          struct parley_bytes slices[SLICES_MAX]) {
+    const struct stream_event *event = reader->current;
+    /* Events of parley's own were written for this reader. */
+    bool is_spliced = reader->tokens != NULL && event->sequence != 0;
+    struct parley_bytes token =
+        is_spliced ? (struct parley_bytes){reader->tokens, reader->tokens_length} : event->token;
+    size_t count = 0;
+    if (reader->is_sse) {
+        add(slices, &count, PARLEY_BYTES("id: "));
+        add(slices, &count, token);
+        add(slices, &count, PARLEY_BYTES("\ndata: "));
+    }
+    if (reader->query.is_bare && event->bare.data != NULL) {
+        add(slices, &count, event->bare);
+    } else if (is_spliced) {
+        const char *behind = event->token.data + event->token.length;
+        add(slices, &count, span(event->text.data, event->token.data));
+        add(slices, &count, token);
+        add(slices, &count, span(behind, event->text.data + event->text.length));
+    } else {
+        add(slices, &count, event->text);
+    }
+    add(slices, &count, reader->is_sse ? PARLEY_BYTES("\n\n") : PARLEY_BYTES("\n"));
+    return count;
+}
+
+/* Copies slices from the reader's offset on.  Returns: how much; everything is through when the
+ * offset is back at 0. */
+static size_t copy_slices(struct stream_reader *reader, const struct parley_bytes *slices,
+                          size_t count, char *buffer, size_t size) {
+    size_t start = 0, used = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t end = start + slices[i].length;
+        if (reader->offset < end) {
+            size_t skipped = reader->offset - start;
+            size_t length = slices[i].length - skipped;
+            if (length > size - used) {
+                length = size - used;
+            }
+            memcpy(buffer + used, slices[i].data + skipped, length);
+            used += length;
+            reader->offset += length;
+            if (reader->offset < end) {
+                return used;
+            }
+        }
+        start = end;
+    }
+    reader->offset = 0;
+    return used;
+}
+
+static size_t copy_pending(struct stream_reader *reader, char *buffer, size_t size) {
+    struct parley_bytes slices[SLICES_MAX];
+    size_t used;
+    if (reader->notice != NULL) {
+        slices[0] = parley_bytes_of(reader->notice);
+        used = copy_slices(reader, slices, 1, buffer, size);
+        reader->notice = reader->offset == 0 ? NULL : reader->notice;
+        return used;
+    }
+    used = copy_slices(reader, slices, slice_event(reader, slices), buffer, size);
+    if (reader->offset == 0) {
+        stream_event_unref(reader->current);
+        reader->current = NULL;
+    }
+    return used;
+}
+
+static void wait(struct stream_reader *reader) {
+    reader->is_waiting = true;
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        stream_cursor_wait(&reader->cursors[i]);
+    }
+}
+
+ssize_t stream_reader_read(void *state, char *buffer, size_t size) {
+    struct stream_reader *reader = state;
+    size_t used = 0;
+    while (used < size) {
+        if (reader->notice != NULL || reader->current != NULL) {
+            used += copy_pending(reader, buffer + used, size - used);
+        } else if (reader->is_ended) {
+            break;
+        } else {
+            enum stream_item item = find_event(reader);
+            if (item == STREAM_FAILED) {
+                reader->is_ended = reader->has_failed = true;
+            }
+            if (reader->current == NULL) {
+                break;
+            }
+        }
+    }
+    if (used > 0) {
+        reader->events->moved(reader);
+        return (ssize_t)used;
+    }
+    if (reader->is_ended) {
+        return reader->has_failed ? HTTP_SOURCE_ABORT : HTTP_SOURCE_END;
+    }
+    wait(reader);
+    return 0;
+}

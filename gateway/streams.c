@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reading, from the request's side: it refuses what cannot be, starts readers, sends the headers
+ * when a reader's subscriptions stand, and keeps all readers in the order in which they last sent
+ * something, so that one timer serves every keepalive.
+ *
+ *   stream_query   what is asked for
+ *   stream_event   a message rendered once, for all
+ *   stream_ring    the newest events of one protocol
+ *   stream_hub     one feed a protocol fills its ring
+ *   stream_cursor  a reader's place in one protocol: in the ring, or behind it with its own feed
+ *   stream_reader  events to bytes
+ *
+ * It deliberately keeps nothing that would have to survive: where a reader was, its resume token
+ * says. */
+
+#include "streams.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "negotiate.h"
+#include "problem.h"
+#include "stream_reader.h"
+
+enum {
+    QUIET_MS = 15000, /* without a byte: a keepalive, or 503 for a reader that cannot start */
+    RING_COUNT_MAX = 4096,
+    RING_BYTES_MAX = 8 * 1024 * 1024,
+};
+
+TAILQ_HEAD(stream_readers, stream_reader);
+
+struct streams {
+    struct reactor *reactor;
+    struct jetstream *jetstream;
+    struct stream_readers readers; /* the quietest first */
+    struct reactor_timer timer;    /* armed while there are readers */
+    bool is_draining;
+    size_t hub_count;
+    struct stream_hub hubs[];
+};
+
+static const char *const offers[] = {"application/x-ndjson", "text/event-stream",
+                                     "application/ndjson", "application/jsonl", NULL};
+enum { OFFER_SSE = 1 };
+
+/* ---- keepalive ---- */
+
+static void touch(struct stream_reader *reader) {
+    struct streams *streams = reader->keeper;
+    reader->moved_ms = reactor_now_ms(streams->reactor);
+    TAILQ_REMOVE(&streams->readers, reader, link);
+    TAILQ_INSERT_TAIL(&streams->readers, reader, link);
+}
+
+static void refuse(struct stream_reader *reader, enum problem problem, const char *detail) {
+    reader->phase = STREAM_REFUSED;
+    stream_reader_stop(reader);
+    problem_respond(reader->request, problem, detail);
+}
+
+static void keep_alive(struct stream_reader *reader, int64_t now_ms) {
+    if (reader->phase == STREAM_STARTING) {
+        refuse(reader, PROBLEM_BUS_UNAVAILABLE, "NATS does not answer about the stream.");
+        return;
+    }
+    if (reader->phase != STREAM_FLOWING) {
+        return;
+    }
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        stream_hub_check(reader->cursors[i].hub, now_ms);
+    }
+    stream_reader_keep_alive(reader);
+}
+
+static void timer_fired(struct reactor_timer *timer) {
+    struct streams *streams = (void *)((char *)timer - offsetof(struct streams, timer));
+    int64_t now_ms = reactor_now_ms(streams->reactor);
+    struct stream_reader *reader = TAILQ_FIRST(&streams->readers);
+    while (reader != NULL && reader->moved_ms + QUIET_MS <= now_ms) {
+        touch(reader);
+        keep_alive(reader, now_ms);
+        reader = TAILQ_FIRST(&streams->readers);
+    }
+    if (reader != NULL) {
+        reactor_timer_set(streams->reactor, timer, reader->moved_ms + QUIET_MS - now_ms);
+    }
+}
+
+/* ---- readers ---- */
+
+static void add_headers(struct http_request *request) {
+    http_header(request, "Cache-Control", "no-cache, no-store");
+    http_header(request, "X-Accel-Buffering", "no"); /* nginx would hold events back */
+}
+
+static void reader_ready(struct stream_reader *reader) {
+    reader->phase = STREAM_FLOWING;
+    touch(reader);
+    add_headers(reader->request);
+    http_respond_stream(reader->request, 200, reader->media_type, stream_reader_read);
+}
+
+static void reader_failed(struct stream_reader *reader) {
+    refuse(reader, PROBLEM_BUS_UNAVAILABLE, "NATS does not have the stream at present.");
+}
+
+static const struct stream_reader_events reader_events = {
+    .ready = reader_ready, .failed = reader_failed, .moved = touch};
+
+static void request_ended(void *state, struct http_request *request) {
+    (void)request;
+    struct stream_reader *reader = state;
+    struct streams *streams = reader->keeper;
+    size_t index = 0;
+    if (streams->is_draining) {
+        refuse(reader, PROBLEM_DRAINING, "The server is shutting down.");
+        return;
+    }
+    while (reader->protocol != NULL && parley_protocols[index] != reader->protocol) {
+        index++;
+    }
+    reader->phase = STREAM_STARTING;
+    if (!stream_reader_start(reader, &streams->hubs[index])) {
+        refuse(reader, PROBLEM_BUS_UNAVAILABLE, "The connection to NATS is down.");
+    }
+}
+
+static void request_closed(void *state, bool is_complete) {
+    (void)is_complete;
+    struct stream_reader *reader = state;
+    struct streams *streams = reader->keeper;
+    TAILQ_REMOVE(&streams->readers, reader, link);
+    stream_reader_destroy(reader);
+    if (TAILQ_EMPTY(&streams->readers)) {
+        reactor_timer_clear(streams->reactor, &streams->timer);
+    }
+}
+
+static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
+
+static ssize_t read_nothing(void *state, char *buffer, size_t size) {
+    (void)state;
+    (void)buffer;
+    (void)size;
+    return HTTP_SOURCE_END;
+}
+
+/* ---- requests ---- */
+
+struct parsing {
+    struct http_request *request;
+    struct stream_query *query;
+    int64_t now_ns;
+    bool is_refused;
+};
+
+/* Answers with 400, if the option cannot be. */
+static bool accept_option(struct http_request *request, enum stream_query_result result,
+                          const char *name, const char *value, const char *wants) {
+    switch (result) {
+    case STREAM_QUERY_SET:
+    case STREAM_QUERY_IGNORED:
+        return true;
+    case STREAM_QUERY_UNKNOWN:
+        problem_respond_format(
+            request, PROBLEM_INVALID_PARAMETER,
+            "There is no option \"%.64s\" here: a stream takes " STREAM_QUERY_NAMES ".", name);
+        return false;
+    case STREAM_QUERY_TWICE:
+        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
+                               "The option \"%.64s\" is there twice: give it once.", name);
+        return false;
+    case STREAM_QUERY_INVALID:
+        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
+                               "\"%.64s\" cannot be \"%.128s\". It takes %s.", name, value, wants);
+        return false;
+    }
+    return false;
+}
+
+static bool parse_option(void *context, const char *name, const char *value) {
+    struct parsing *parsing = context;
+    const char *wants = "";
+    enum stream_query_result result =
+        stream_query_set(parsing->query, name, value, parsing->now_ns, &wants);
+    parsing->is_refused = !accept_option(parsing->request, result, name, value, wants);
+    return !parsing->is_refused;
+}
+
+static int64_t wall_clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* A sequence counts in one stream only, and a token must speak of a stream that is read. */
+static bool fits_streams(struct http_request *request, const struct stream_query *query,
+                         const struct parley_protocol *protocol) {
+    if (query->since == STREAM_SINCE_SEQUENCE && protocol == NULL) {
+        problem_respond(request, PROBLEM_INVALID_PARAMETER,
+                        "\"since\" cannot be a sequence number over several protocols, which "
+                        "each count for themselves: use a resume token, a time or a duration.");
+        return false;
+    }
+    if (query->since != STREAM_SINCE_TOKEN) {
+        return true;
+    }
+    struct stream_token token;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_protocol *each = parley_protocols[i];
+        if ((protocol == NULL || protocol == each) &&
+            stream_token_find(query->token, each->stream, &token)) {
+            return true;
+        }
+    }
+    problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
+                           "The resume token \"%.128s\" does not speak of the stream that is "
+                           "read here%s%s: use one that came from this address.",
+                           query->token, protocol != NULL ? ", " : "",
+                           protocol != NULL ? protocol->stream : "");
+    return false;
+}
+
+/* Returns: false when it has answered. */
+static bool parse_query(struct http_request *request, const struct parley_protocol *protocol,
+                        struct stream_query *query) {
+    struct parsing parsing = {.request = request, .query = query, .now_ns = wall_clock_ns()};
+    stream_query_init(query);
+    http_request_each_query(request, parse_option, &parsing);
+    if (parsing.is_refused) {
+        return false;
+    }
+    const char *last = http_request_header(request, "Last-Event-ID");
+    const char *wants = "";
+    if (last != NULL && !accept_option(request, stream_query_set_last_event(query, last, &wants),
+                                       "Last-Event-ID", last, wants)) {
+        return false;
+    }
+    return fits_streams(request, query, protocol);
+}
+
+static bool is_serving(struct streams *streams, struct http_request *request) {
+    if (streams->is_draining) {
+        problem_respond(request, PROBLEM_DRAINING, "The server is shutting down.");
+        return false;
+    }
+    if (!jetstream_is_ready(streams->jetstream)) {
+        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS is away, or starting.");
+        return false;
+    }
+    return true;
+}
+
+void streams_serve(struct streams *streams, struct http_request *request,
+                   const struct parley_protocol *protocol) {
+    struct stream_query query;
+    int content = negotiate(http_request_header(request, "Accept"), offers);
+    if (content < 0) {
+        problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
+                        "A stream is offered as application/x-ndjson and text/event-stream.");
+        return;
+    }
+    if (!parse_query(request, protocol, &query) || !is_serving(streams, request)) {
+        return;
+    }
+    if (strcmp(http_request_method(request), "HEAD") == 0) {
+        add_headers(request);
+        http_respond_stream(request, 200, offers[content], read_nothing);
+        return;
+    }
+    struct stream_reader *reader = stream_reader_create(request, &query, &reader_events, streams,
+                                                        protocol != NULL ? 1 : streams->hub_count);
+    if (reader == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    reader->media_type = offers[content];
+    reader->protocol = protocol;
+    reader->is_sse = content == OFFER_SSE;
+    reader->moved_ms = reactor_now_ms(streams->reactor);
+    TAILQ_INSERT_TAIL(&streams->readers, reader, link);
+    if (!streams->timer.is_armed) {
+        reactor_timer_set(streams->reactor, &streams->timer, QUIET_MS);
+    }
+    http_request_serve(request, &handler, reader);
+}
+
+/* ---- all of them ---- */
+
+enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
+                                  struct parley_schema *const *schemas, struct streams **out) {
+    size_t count = 0;
+    while (parley_protocols[count] != NULL) {
+        count++;
+    }
+    struct streams *streams = calloc(1, sizeof *streams + count * sizeof streams->hubs[0]);
+    if (streams == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    streams->reactor = reactor;
+    streams->jetstream = jetstream;
+    streams->timer.fire = timer_fired;
+    streams->hub_count = count;
+    TAILQ_INIT(&streams->readers);
+    for (size_t i = 0; i < count; i++) {
+        stream_hub_init(&streams->hubs[i], jetstream, schemas[i], RING_COUNT_MAX, RING_BYTES_MAX);
+    }
+    *out = streams;
+    return PARLEY_OK;
+}
+
+void streams_destroy(struct streams *streams) {
+    if (streams == NULL) {
+        return;
+    }
+    assert(TAILQ_EMPTY(&streams->readers));
+    reactor_timer_clear(streams->reactor, &streams->timer);
+    for (size_t i = 0; i < streams->hub_count; i++) {
+        stream_hub_finish(&streams->hubs[i]);
+    }
+    free(streams);
+}
+
+void streams_drain(struct streams *streams) {
+    streams->is_draining = true;
+    struct stream_reader *next;
+    for (struct stream_reader *reader = TAILQ_FIRST(&streams->readers); reader != NULL;
+         reader = next) {
+        next = TAILQ_NEXT(reader, link);
+        if (reader->phase == STREAM_FLOWING) {
+            stream_reader_drain(reader);
+        } else if (reader->phase == STREAM_STARTING) {
+            refuse(reader, PROBLEM_DRAINING, "The server is shutting down.");
+        }
+    }
+}

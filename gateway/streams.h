@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Reading: GET /v1/{protocol}/stream and GET /v1/stream (api.md, Reading), for one reactor. Live
+ * readers of a protocol share one feed and one serialisation of each event; a reader that is
+ * behind (it asked for the past, or it is slow) reads from JetStream at its own pace until it has
+ * caught up. */
+
+#include <parley/protocol.h>
+
+#include "http.h"
+#include "jetstream.h"
+
+struct streams;
+
+/* `schemas`: one for each of parley_protocols, in its order.  Owns: all borrowed. */
+enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
+                                  struct parley_schema *const *schemas,
+                                  struct streams **out) PARLEY_MUST_CHECK;
+/* After the HTTP servers, whose requests have all been closed, and before the jetstream, with no
+ * turn of the reactor in between. */
+void streams_destroy(struct streams *streams);
+
+/* Serves a GET (or HEAD) request from its begin callback: the stream of one protocol, or of all of
+ * them when `protocol` is NULL. */
+void streams_serve(struct streams *streams, struct http_request *request,
+                   const struct parley_protocol *protocol);
+
+/* Ends every open stream with an event parley.end; a new one is answered with 503 draining. */
+void streams_drain(struct streams *streams);

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Puts one reactor together: its connection to NATS, its HTTP server and its streams, in the
+ * order in which they lean on each other, and takes them apart in the other order. */
+
+#include "worker.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    DRAIN_POLL_MS = 20,
+    REQUEST_MEMORY_BYTES = 8192, /* a larger pool costs a third of the rate: it is cleared for
+                                    each request */
+    STREAM_MEMORY_BYTES = 4096,
+    IN_FLIGHT_BYTES_MAX = 64 << 20,
+};
+
+struct worker {
+    struct gateway gateway;
+    struct worker_options options;
+    struct worker_events events;
+    struct jetstream_stream *streams; /* what must exist in NATS */
+    pthread_t thread;
+    struct reactor_timer drain_timer;
+    int64_t drain_deadline_ms; /* how long, then when */
+};
+
+static size_t protocol_count(void) {
+    size_t count = 0;
+    while (parley_protocols[count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
+/* ---- what JetStream tells ---- */
+
+static void on_ready(void *context) {
+    struct worker *worker = context;
+    worker->events.ready(worker->events.context);
+}
+
+static void on_away(void *context) {
+    (void)context;
+}
+
+static void on_unusable(void *context, const char *error) {
+    struct worker *worker = context;
+    worker->events.unusable(worker->events.context, error);
+}
+
+static void on_unresponsive(void *context) {
+    struct worker *worker = context;
+    worker->events.unresponsive(worker->events.context);
+}
+
+/* ---- putting together ---- */
+
+static enum parley_status create_jetstream(struct worker *worker) {
+    const struct configuration *configuration = worker->options.configuration;
+    const size_t count = protocol_count();
+    worker->streams = calloc(count, sizeof *worker->streams);
+    if (worker->streams == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        worker->streams[i] =
+            (struct jetstream_stream){parley_protocols[i]->stream, parley_protocols[i]->subjects};
+    }
+    const struct jetstream_options options = {
+        .bus = {.urls = worker->options.nats_urls,
+                .token = worker->options.nats_token,
+                .name = "parley"},
+        .streams = worker->streams,
+        .stream_count = count,
+        .replicas = (unsigned)configuration->replicas,
+        .dedupe_window_ms = configuration->dedupe_window_ms,
+        .ack_timeout_ms = configuration->ack_timeout_ms,
+        .in_flight_count_max =
+            (size_t)configuration->in_flight_max / worker->options.worker_count + 1,
+        .in_flight_bytes_max = IN_FLIGHT_BYTES_MAX,
+        .is_probing = worker->options.is_probing};
+    const struct jetstream_events events = {.ready = on_ready,
+                                            .away = on_away,
+                                            .unusable = on_unusable,
+                                            .unresponsive = on_unresponsive,
+                                            .context = worker};
+    return jetstream_create(worker->gateway.reactor, &options, &events, &worker->gateway.jetstream);
+}
+
+static enum parley_status create_http(struct worker *worker) {
+    const struct configuration *configuration = worker->options.configuration;
+    const struct http_options options = {
+        .connections_max =
+            (unsigned)(configuration->connections_max / worker->options.worker_count) + 1,
+        .idle_timeout_s = (unsigned)((configuration->idle_timeout_ms + 999) / 1000),
+        .request_memory_bytes = REQUEST_MEMORY_BYTES,
+        .stream_memory_bytes = STREAM_MEMORY_BYTES,
+        .is_stream = gateway_is_stream,
+        .refuse = gateway_refuse};
+    return http_server_create(worker->gateway.reactor, worker->options.listen_fd, &options,
+                              gateway_begin, &worker->gateway, &worker->gateway.http);
+}
+
+static enum parley_status create_messages(struct worker *worker) {
+    const size_t count = protocol_count();
+    struct gateway *gateway = &worker->gateway;
+    gateway->messages = calloc(count, sizeof *gateway->messages);
+    if (gateway->messages == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        parley_message_init(&gateway->messages[i], gateway->schemas[i]);
+    }
+    return PARLEY_OK;
+}
+
+static enum parley_status build(struct worker *worker) {
+    struct gateway *gateway = &worker->gateway;
+    PARLEY_TRY(reactor_create(&gateway->reactor));
+    PARLEY_TRY(create_messages(worker));
+    /* Turns run in the order in which they are added, and HTTP's must come before the bus's: what
+     * a turn publishes then leaves in that turn's one write.  But the bus must be there first. */
+    PARLEY_TRY(create_jetstream(worker));
+    PARLEY_TRY(
+        streams_create(gateway->reactor, gateway->jetstream, gateway->schemas, &gateway->streams));
+    return create_http(worker);
+}
+
+static void take_apart(struct worker *worker) {
+    struct gateway *gateway = &worker->gateway;
+    if (gateway->reactor != NULL) {
+        reactor_timer_clear(gateway->reactor, &worker->drain_timer);
+    }
+    http_server_destroy(gateway->http);
+    streams_destroy(gateway->streams);
+    jetstream_destroy(gateway->jetstream);
+    for (size_t i = 0; gateway->messages != NULL && i < protocol_count(); i++) {
+        parley_message_finish(&gateway->messages[i]);
+    }
+    free(gateway->messages);
+    parley_buffer_finish(&gateway->payload);
+    reactor_destroy(gateway->reactor);
+    free(worker->streams);
+}
+
+/* ---- the thread ---- */
+
+static void *run(void *context) {
+    struct worker *worker = context;
+    reactor_run(worker->gateway.reactor);
+    take_apart(worker);
+    return NULL;
+}
+
+enum parley_status worker_create(const struct worker_options *options,
+                                 const struct worker_events *events, struct worker **out) {
+    struct worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    worker->options = *options;
+    worker->events = *events;
+    worker->gateway.configuration = options->configuration;
+    worker->gateway.schemas = options->schemas;
+    enum parley_status status = build(worker);
+    if (status == PARLEY_OK && pthread_create(&worker->thread, NULL, run, worker) != 0) {
+        status = PARLEY_E_IO;
+    }
+    if (status != PARLEY_OK) {
+        take_apart(worker);
+        free(worker);
+        return status;
+    }
+    *out = worker;
+    return PARLEY_OK;
+}
+
+/* ---- draining ---- */
+
+static void poll_drained(struct reactor_timer *timer) {
+    struct worker *worker = (struct worker *)((char *)timer - offsetof(struct worker, drain_timer));
+    struct gateway *gateway = &worker->gateway;
+    const bool is_idle = http_server_active_count(gateway->http) == 0 &&
+                         jetstream_in_flight_count(gateway->jetstream) == 0;
+    if (is_idle || reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms) {
+        reactor_stop(gateway->reactor);
+        return;
+    }
+    reactor_timer_set(gateway->reactor, timer, DRAIN_POLL_MS);
+}
+
+static void begin_drain(void *context) {
+    struct worker *worker = context;
+    struct gateway *gateway = &worker->gateway;
+    gateway->is_draining = true;
+    worker->drain_deadline_ms += reactor_now_ms(gateway->reactor);
+    http_server_drain(gateway->http);
+    streams_drain(gateway->streams);
+    worker->drain_timer.fire = poll_drained;
+    reactor_timer_set(gateway->reactor, &worker->drain_timer, 0);
+}
+
+void worker_drain(struct worker *worker, int64_t deadline_ms) {
+    worker->drain_deadline_ms = deadline_ms;
+    if (reactor_post(worker->gateway.reactor, begin_drain, worker) != PARLEY_OK) {
+        reactor_stop(worker->gateway.reactor); /* no memory to be polite with */
+    }
+}
+
+void worker_destroy(struct worker *worker) {
+    if (worker != NULL) {
+        pthread_join(worker->thread, NULL);
+        free(worker);
+    }
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* One reactor's thread with all that serves on it. The main thread makes workers, tells them to
+ * drain and to stop, and hears from them; nothing else passes between threads. */
+
+#include "gateway.h"
+
+/* What a worker has to say. Called on its thread. */
+struct worker_events {
+    void (*ready)(void *context);                       /* each time NATS can take messages */
+    void (*unusable)(void *context, const char *error); /* and never will be ready */
+    void (*unresponsive)(void *context);                /* NATS does not acknowledge */
+    void *context;
+};
+
+struct worker_options {
+    const struct configuration *configuration;
+    struct parley_schema *const *schemas;
+    const char *nats_urls;
+    const char *nats_token; /* NULL: none */
+    int listen_fd;          /* shared */
+    unsigned worker_count;
+    bool is_probing;
+};
+
+struct worker;
+
+/* Starts the thread.  Owns: options and events are copied; what they point to must outlive it. */
+enum parley_status worker_create(const struct worker_options *options,
+                                 const struct worker_events *events,
+                                 struct worker **out) PARLEY_MUST_CHECK;
+
+/* Finish what was begun, begin nothing new, then end. At the latest after `deadline_ms`.
+ * Threads: main's. */
+void worker_drain(struct worker *worker, int64_t deadline_ms);
+
+/* Waits for the thread's end and frees everything. It must have been told to drain. */
+void worker_destroy(struct worker *worker);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A jetstream on a loop of its own with a real nats-server, for tests, and nats.c beside it as the
+ * second client that looks at what is really there. */
+
+#include <nats/nats.h>
+
+#include "jetstream.h"
+#include "loop.h"
+#include "nats_server.h"
+
+struct js_world {
+    struct nats_server server;
+    struct loop loop;
+    struct jetstream *jetstream;
+    struct jetstream_options options;
+    unsigned ready, away, unusable, unresponsive;
+    char error[1024];
+    /* The second client. */
+    natsConnection *connection;
+    jsCtx *context;
+};
+
+/* The server is not yet started; options are a stream VLP with vlp.>, and may be changed. */
+void js_world_init(struct js_world *world);
+void js_world_finish(struct js_world *world);
+
+void js_world_open(struct js_world *world);
+void js_world_close(struct js_world *world);
+/* Starts the server, opens, and waits until it is ready. */
+void js_world_start(struct js_world *world);
+
+bool js_world_is_ready(void *world);
+bool js_world_is_away(void *world);
+bool js_world_is_unusable(void *world);
+bool js_world_is_unresponsive(void *world);
+bool js_world_is_idle(void *world); /* nothing in flight */
+
+/* Connects the second client. Again after the server was restarted. */
+void js_world_look(struct js_world *world);
+/* Creates a stream by the second client. */
+void js_world_add_stream(struct js_world *world, const char *name, const char *subject);
+/* Stores a message by the second client; returns its sequence. */
+uint64_t js_world_store(struct js_world *world, const char *subject, const char *text);
+uint64_t js_world_last_sequence(struct js_world *world);
+
+/* What the stream VLP holds: calls `seen` for each message, in order. */
+void js_world_read_all(struct js_world *world,
+                       void (*seen)(void *context, uint64_t sequence, const char *text, int length),
+                       void *context);
+
+long js_world_now_ms(void);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A reactor on a thread of its own, for tests: the test's thread asks it to do things and waits
+ * for what comes of them. */
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "reactor.h"
+
+struct loop {
+    struct reactor *reactor;
+    pthread_t thread;
+};
+
+/* Creates the reactor; what hangs on it is created between this and loop_start. */
+void loop_create(struct loop *loop);
+void loop_start(struct loop *loop);
+/* Ends the thread; what hangs on the reactor is destroyed between this and loop_destroy. */
+void loop_stop(struct loop *loop);
+void loop_destroy(struct loop *loop);
+
+/* Runs `work` on the reactor's thread and waits until it is done. */
+void loop_do(struct loop *loop, void (*work)(void *context), void *context);
+
+/* Waits until `holds`, called on the reactor's thread, says true.  Returns: false after
+ * `timeout_ms`. */
+bool loop_wait(struct loop *loop, bool (*holds)(void *context), void *context, int timeout_ms);
+
+/* Sleeps a little between two polls of something outside. */
+void loop_pause(void);

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See http_fixture.h. The client deliberately knows just enough HTTP to read the answers. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "http_fixture.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <parley/buffer.h>
+
+enum { WAIT_MS = 10000, LATE_MS = 20, BIT_BYTES = 700 };
+
+/* ---- the server's side ---- */
+
+/* One request. */
+struct exchange {
+    struct app *app;
+    struct http_request *request;
+    struct parley_buffer body;
+    struct reactor_timer timer;
+    size_t allowance, shown;
+    TAILQ_ENTRY(exchange) links;
+};
+
+static struct exchange *exchange_of(struct reactor_timer *timer) {
+    return (void *)((char *)timer - offsetof(struct exchange, timer));
+}
+
+static void closed(void *state, bool is_complete) {
+    struct exchange *exchange = state;
+    struct app *app = exchange->app;
+    *(is_complete ? &app->complete_count : &app->broken_count) += 1;
+    reactor_timer_clear(app->loop.reactor, &exchange->timer);
+    TAILQ_REMOVE(&app->exchanges, exchange, links);
+    parley_buffer_finish(&exchange->body);
+    free(exchange);
+}
+
+static void serve(struct app *app, struct http_request *request,
+                  const struct http_handler *handler) {
+    struct exchange *exchange = calloc(1, sizeof *exchange);
+    if (exchange == NULL) {
+        abort();
+    }
+    exchange->app = app;
+    exchange->request = request;
+    parley_buffer_init(&exchange->body);
+    TAILQ_INSERT_TAIL(&app->exchanges, exchange, links);
+    http_request_serve(request, handler, exchange);
+}
+
+static size_t take_all(void *state, struct http_request *request, struct parley_bytes bytes) {
+    (void)request;
+    struct exchange *exchange = state;
+    parley_buffer_append(&exchange->body, bytes);
+    exchange->app->body_bytes += bytes.length;
+    return bytes.length;
+}
+
+static void echo(void *state, struct http_request *request) {
+    struct exchange *exchange = state;
+    http_respond(request, 200, "application/octet-stream", parley_buffer_bytes(&exchange->body));
+}
+
+static void allow_a_bit(struct reactor_timer *timer) {
+    struct exchange *exchange = exchange_of(timer);
+    exchange->allowance = BIT_BYTES;
+    http_wake(exchange->request);
+    http_wake(exchange->request);
+}
+
+static size_t take_a_bit(void *state, struct http_request *request, struct parley_bytes bytes) {
+    struct exchange *exchange = state;
+    if (bytes.length > exchange->allowance) {
+        bytes.length = exchange->allowance;
+        exchange->timer.fire = allow_a_bit;
+        reactor_timer_set(exchange->app->loop.reactor, &exchange->timer, 0);
+    }
+    exchange->allowance -= bytes.length;
+    return take_all(state, request, bytes);
+}
+
+static size_t take_one(void *state, struct http_request *request, struct parley_bytes bytes) {
+    http_wake(request);
+    bytes.length = 1;
+    return take_all(state, request, bytes);
+}
+
+static void answer_late(struct reactor_timer *timer) {
+    http_respond(exchange_of(timer)->request, 200, "text/plain", PARLEY_BYTES("late"));
+}
+
+static void set_late(void *state, struct http_request *request) {
+    struct exchange *exchange = state;
+    http_wake(request); /* has to be harmless */
+    exchange->timer.fire = answer_late;
+    reactor_timer_set(exchange->app->loop.reactor, &exchange->timer, LATE_MS);
+}
+
+static size_t refuse_body(void *state, struct http_request *request, struct parley_bytes bytes) {
+    (void)state;
+    (void)bytes;
+    http_respond(request, 413, "text/plain", PARLEY_BYTES("too large"));
+    http_respond(request, 200, "text/plain", PARLEY_BYTES("not too large"));
+    return 0;
+}
+
+static ssize_t read_ticks(void *state, char *buffer, size_t size) {
+    struct exchange *exchange = state;
+    exchange->app->read_count++;
+    if (exchange->shown < exchange->app->published) {
+        exchange->shown++;
+        return snprintf(buffer, size, "tick %zu\n", exchange->shown);
+    }
+    return exchange->app->is_over ? HTTP_SOURCE_END : 0;
+}
+
+static ssize_t read_abort(void *state, char *buffer, size_t size) {
+    struct exchange *exchange = state;
+    exchange->app->read_count++;
+    return exchange->shown++ == 0 ? snprintf(buffer, size, "part\n") : HTTP_SOURCE_ABORT;
+}
+
+static ssize_t read_flood(void *state, char *buffer, size_t size) {
+    struct exchange *exchange = state;
+    size_t left = FLOOD_BYTES - exchange->shown;
+    size_t length = size < left ? size : left;
+    memset(buffer, 'x', length);
+    exchange->shown += length;
+    return length > 0 ? (ssize_t)length : HTTP_SOURCE_END;
+}
+
+static void do_nothing(void *state, struct http_request *request) {
+    (void)state;
+    (void)request;
+}
+
+static void open_ticks(void *state, struct http_request *request) {
+    (void)state;
+    http_header(request, "Cache-Control", "no-cache");
+    http_respond_stream(request, 200, "text/plain", read_ticks);
+}
+
+static void answer_late_ticks(struct reactor_timer *timer) {
+    open_ticks(NULL, exchange_of(timer)->request);
+}
+
+static void set_late_ticks(void *state, struct http_request *request) {
+    (void)request;
+    struct exchange *exchange = state;
+    exchange->timer.fire = answer_late_ticks;
+    reactor_timer_set(exchange->app->loop.reactor, &exchange->timer, LATE_MS);
+}
+
+static void open_abort(void *state, struct http_request *request) {
+    (void)state;
+    http_respond_stream(request, 200, "text/plain", read_abort);
+}
+
+static void open_flood(void *state, struct http_request *request) {
+    (void)state;
+    http_respond_stream(request, 200, "text/plain", read_flood);
+}
+
+static bool tell_option(void *context, const char *name, const char *value) {
+    parley_buffer_format(context, " [%s]=[%s]", name, value);
+    return strcmp(name, "stop") != 0;
+}
+
+static void tell(struct app *app, struct http_request *request) {
+    (void)app;
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    const char *probe = http_request_header(request, "x-PROBE");
+    const char *option = http_request_query(request, "a");
+    parley_buffer_format(&text, "%s %s %lld probe=%s a=%s", http_request_method(request),
+                         http_request_path(request),
+                         (long long)http_request_content_length(request),
+                         probe != NULL ? probe : "none", option != NULL ? option : "none");
+    http_request_each_query(request, tell_option, &text);
+    http_header(request, "Allow", "GET, HEAD");
+    http_respond(request, 200, "text/plain", parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+}
+
+static void respond_large(struct app *app, struct http_request *request) {
+    (void)app;
+    char *text = malloc(LARGE_BYTES);
+    if (text == NULL) {
+        abort();
+    }
+    memset(text, 'x', LARGE_BYTES);
+    http_respond(request, 200, "text/plain", (struct parley_bytes){text, LARGE_BYTES});
+    free(text);
+}
+
+static void respond_early(struct app *app, struct http_request *request) {
+    (void)app;
+    http_respond(request, 413, "text/plain", PARLEY_BYTES("too large"));
+}
+
+static void respond_early_and_close(struct app *app, struct http_request *request) {
+    http_close_after(request);
+    respond_early(app, request);
+}
+
+static void respond_hello(struct app *app, struct http_request *request) {
+    (void)app;
+    http_respond(request, 200, "text/plain", PARLEY_BYTES("hello"));
+}
+
+static const struct route {
+    const char *path;
+    void (*begin)(struct app *app, struct http_request *request); /* or: */
+    struct http_handler handler;
+} routes[] = {
+    {.path = "/hello", .begin = respond_hello},
+    {.path = "/info", .begin = tell},
+    {.path = "/large", .begin = respond_large},
+    {.path = "/early", .begin = respond_early},
+    {.path = "/early-close", .begin = respond_early_and_close},
+    {.path = "/echo", .handler = {.body = take_all, .end = echo, .closed = closed}},
+    {.path = "/slow", .handler = {.body = take_a_bit, .end = echo, .closed = closed}},
+    {.path = "/eager", .handler = {.body = take_one, .end = echo, .closed = closed}},
+    {.path = "/late", .handler = {.end = set_late, .closed = closed}},
+    {.path = "/never", .handler = {.end = do_nothing, .closed = closed}},
+    {.path = "/early-body", .handler = {.body = refuse_body, .end = echo, .closed = closed}},
+    {.path = "/ticks", .handler = {.end = open_ticks, .closed = closed}},
+    {.path = "/late-ticks", .handler = {.end = set_late_ticks, .closed = closed}},
+    {.path = "/abort", .handler = {.end = open_abort, .closed = closed}},
+    {.path = "/flood", .handler = {.end = open_flood, .closed = closed}},
+};
+
+static void begin(void *context, struct http_request *request) {
+    struct app *app = context;
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (strcmp(http_request_path(request), routes[i].path) != 0) {
+            continue;
+        }
+        if (routes[i].begin != NULL) {
+            routes[i].begin(app, request);
+        } else {
+            serve(app, request, &routes[i].handler);
+        }
+        return;
+    }
+    http_respond(request, 404, "text/plain", PARLEY_BYTES("nothing"));
+}
+
+static void refuse(struct http_request *request, const char *detail) {
+    http_respond(request, 400, "application/problem+json", parley_bytes_of(detail));
+}
+
+static int is_stream(struct parley_bytes start) {
+    const struct parley_bytes wanted = PARLEY_BYTES("GET /ticks");
+    size_t length = start.length < wanted.length ? start.length : wanted.length;
+    if (memcmp(start.data, wanted.data, length) != 0) {
+        return 0;
+    }
+    return length == wanted.length ? 1 : -1;
+}
+
+static void count_turn(struct reactor_turn *turn) {
+    struct app *app = (void *)((char *)turn - offsetof(struct app, turn));
+    app->turn_count++;
+}
+
+static void start_on(struct app *app, int listen_fd, void (*change)(struct http_options *)) {
+    struct http_options options = {
+        .connections_max = 10000,
+        .idle_timeout_s = 60,
+        .request_memory_bytes = 8192,
+        .stream_memory_bytes = 2048,
+        .is_stream = is_stream,
+        .refuse = refuse,
+    };
+    if (change != NULL) {
+        change(&options);
+    }
+    TAILQ_INIT(&app->exchanges);
+    loop_create(&app->loop);
+    assert_int_equal(
+        http_server_create(app->loop.reactor, listen_fd, &options, begin, app, &app->server),
+        PARLEY_OK);
+    app->turn.run = count_turn;
+    reactor_turn_add(app->loop.reactor, &app->turn);
+    loop_start(&app->loop);
+}
+
+void app_start(struct app *app, void (*change)(struct http_options *options)) {
+    *app = (struct app){.listen_fd = -1};
+    const char *error = NULL;
+    app->listen_fd = http_listen("127.0.0.1", 0, &app->port, &error);
+    assert_int_not_equal(app->listen_fd, -1);
+    start_on(app, app->listen_fd, change);
+}
+
+void app_join(struct app *app, const struct app *other) {
+    *app = (struct app){.listen_fd = -1, .port = other->port};
+    start_on(app, other->listen_fd, NULL);
+}
+
+void app_stop(struct app *app) {
+    loop_stop(&app->loop);
+    http_server_destroy(app->server);
+    assert_true(TAILQ_EMPTY(&app->exchanges));
+    loop_destroy(&app->loop);
+    if (app->listen_fd >= 0) {
+        close(app->listen_fd);
+    }
+}
+
+static void wake_all(struct app *app) {
+    struct exchange *exchange;
+    TAILQ_FOREACH(exchange, &app->exchanges, links) {
+        http_wake(exchange->request);
+    }
+}
+
+static void publish(void *context) {
+    struct app *app = context;
+    app->published++;
+    wake_all(app);
+}
+
+static void end_streams(void *context) {
+    struct app *app = context;
+    app->is_over = true;
+    wake_all(app);
+}
+
+static void drain(void *context) {
+    struct app *app = context;
+    http_server_drain(app->server);
+}
+
+void app_publish(struct app *app) {
+    loop_do(&app->loop, publish, app);
+}
+
+void app_end_streams(struct app *app) {
+    loop_do(&app->loop, end_streams, app);
+}
+
+void app_drain(struct app *app) {
+    loop_do(&app->loop, drain, app);
+}
+
+struct expectation {
+    struct app *app;
+    const size_t *counter; /* NULL: the server's own count */
+    size_t count;
+};
+
+static bool is_met(void *context) {
+    const struct expectation *expectation = context;
+    size_t count = expectation->counter != NULL
+                       ? *expectation->counter
+                       : http_server_active_count(expectation->app->server);
+    return count == expectation->count;
+}
+
+static bool has(struct app *app, const size_t *counter, size_t count) {
+    struct expectation expectation = {app, counter, count};
+    return loop_wait(&app->loop, is_met, &expectation, WAIT_MS);
+}
+
+bool app_has_active(struct app *app, size_t count) {
+    return has(app, NULL, count);
+}
+
+bool app_has_complete(struct app *app, size_t count) {
+    return has(app, &app->complete_count, count);
+}
+
+bool app_has_broken(struct app *app, size_t count) {
+    return has(app, &app->broken_count, count);
+}
+
+bool app_has_body_bytes(struct app *app, size_t count) {
+    return has(app, &app->body_bytes, count);
+}
+
+struct look {
+    const struct app *app;
+    size_t read_count, turn_count;
+};
+
+static void look_at(void *context) {
+    struct look *look = context;
+    look->read_count = look->app->read_count;
+    look->turn_count = look->app->turn_count;
+}
+
+size_t app_read_count(struct app *app) {
+    struct look look = {.app = app};
+    loop_do(&app->loop, look_at, &look);
+    return look.read_count;
+}
+
+bool app_is_asleep(struct app *app) {
+    enum { PAUSES = 25, TURNS_MAX = 50 };
+    struct look before = {.app = app}, after = {.app = app};
+    loop_do(&app->loop, look_at, &before);
+    for (int i = 0; i < PAUSES; i++) {
+        loop_pause();
+    }
+    loop_do(&app->loop, look_at, &after);
+    return after.turn_count - before.turn_count < TURNS_MAX;
+}
+
+/* A hold is a semaphore that the reactor's thread waits for; one at a time. */
+static sem_t held, released;
+
+static void hold(void *context) {
+    (void)context;
+    sem_post(&held);
+    while (sem_wait(&released) != 0) {
+    }
+}
+
+void app_hold(struct app *app) {
+    sem_init(&held, 0, 0);
+    sem_init(&released, 0, 0);
+    assert_int_equal(reactor_post(app->loop.reactor, hold, NULL), PARLEY_OK);
+    while (sem_wait(&held) != 0) {
+    }
+}
+
+void app_release(struct app *app) {
+    (void)app;
+    sem_post(&released);
+}
+
+/* ---- the client's side ---- */
+
+void client_open(struct client *client, const struct app *app) {
+    *client = (struct client){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    assert_int_not_equal(client->fd, -1);
+    const struct timeval patience = {.tv_sec = WAIT_MS / 1000};
+    setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    const struct sockaddr_in name = {
+        .sin_family = AF_INET,
+        .sin_port = htons((uint16_t)app->port),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    assert_int_equal(connect(client->fd, (const void *)&name, sizeof name), 0);
+    client->data = calloc(1, 1);
+}
+
+void client_close(struct client *client) {
+    close(client->fd);
+    free(client->data);
+    client->data = NULL;
+}
+
+bool client_try_send(struct client *client, const char *bytes, size_t length) {
+    while (length > 0) {
+        ssize_t sent = send(client->fd, bytes, length, MSG_NOSIGNAL);
+        if (sent <= 0) {
+            return false;
+        }
+        bytes += sent;
+        length -= (size_t)sent;
+    }
+    return true;
+}
+
+void client_send(struct client *client, const char *text) {
+    assert_true(client_try_send(client, text, strlen(text)));
+}
+
+/* Makes room for `length` bytes and a NUL, and more: big answers come in small pieces. */
+static void grow(char **data, size_t *capacity, size_t length) {
+    if (length < *capacity) {
+        return;
+    }
+    *capacity = 2 * length + 1;
+    *data = realloc(*data, *capacity);
+    assert_non_null(*data);
+}
+
+/* Returns: 1, 0 at the end, or -1 with errno. */
+static int receive_some(struct client *client) {
+    enum { PIECE = 65536 };
+    grow(&client->data, &client->capacity, client->length + PIECE);
+    ssize_t length = recv(client->fd, client->data + client->length, PIECE, 0);
+    client->length += length > 0 ? (size_t)length : 0;
+    client->data[client->length] = '\0';
+    return length > 0 ? 1 : (int)length;
+}
+
+static void drop(struct client *client, size_t length) {
+    client->length -= length;
+    memmove(client->data, client->data + length, client->length + 1);
+}
+
+bool client_expect(struct client *client, const char *text) {
+    const char *found;
+    while ((found = strstr(client->data, text)) == NULL) {
+        if (receive_some(client) <= 0) {
+            return false;
+        }
+    }
+    drop(client, (size_t)(found - client->data) + strlen(text));
+    return true;
+}
+
+int client_receive_all(struct client *client) {
+    int result;
+    while ((result = receive_some(client)) > 0) {
+    }
+    return result < 0 ? errno : 0;
+}
+
+const char *reply_header(const struct reply *reply, const char *name, char value[256]) {
+    for (const char *line = reply->head; (line = strstr(line, "\r\n")) != NULL;) {
+        line += 2;
+        if (strncasecmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':') {
+            line += strlen(name) + 2;
+            snprintf(value, 256, "%.*s", (int)strcspn(line, "\r"), line);
+            return value;
+        }
+    }
+    return NULL;
+}
+
+static bool need(struct client *client, size_t length) {
+    while (client->length < length) {
+        if (receive_some(client) <= 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool move_body(struct client *client, struct reply *reply, size_t length) {
+    if (!need(client, length)) {
+        return false;
+    }
+    grow(&reply->body, &reply->capacity, reply->length + length);
+    memcpy(reply->body + reply->length, client->data, length);
+    reply->length += length;
+    reply->body[reply->length] = '\0';
+    drop(client, length);
+    return true;
+}
+
+static bool receive_chunks(struct client *client, struct reply *reply) {
+    for (;;) {
+        const char *end;
+        while ((end = strstr(client->data, "\r\n")) == NULL) {
+            if (receive_some(client) <= 0) {
+                return false;
+            }
+        }
+        size_t length = strtoul(client->data, NULL, 16);
+        drop(client, (size_t)(end - client->data) + 2);
+        if (!move_body(client, reply, length) || !need(client, 2)) {
+            return false;
+        }
+        assert_memory_equal(client->data, "\r\n", 2);
+        drop(client, 2);
+        if (length == 0) {
+            return true;
+        }
+    }
+}
+
+void client_receive(struct client *client, struct reply *reply, bool is_head) {
+    *reply = (struct reply){.body = calloc(1, 1)};
+    const char *end;
+    while ((end = strstr(client->data, "\r\n\r\n")) == NULL) {
+        assert_int_equal(receive_some(client), 1);
+    }
+    size_t length = (size_t)(end - client->data) + 4;
+    assert_true(length < sizeof reply->head);
+    memcpy(reply->head, client->data, length);
+    drop(client, length);
+    reply->status = (unsigned)strtoul(reply->head + strlen("HTTP/1.1 "), NULL, 10);
+    char value[256];
+    if (is_head) {
+        reply->is_whole = true;
+    } else if (reply_header(reply, "Transfer-Encoding", value) != NULL) {
+        reply->is_whole = receive_chunks(client, reply);
+    } else if (reply_header(reply, "Content-Length", value) != NULL) {
+        reply->is_whole = move_body(client, reply, strtoul(value, NULL, 10));
+    } else {
+        reply->is_whole =
+            client_receive_all(client) == 0 && move_body(client, reply, client->length);
+    }
+}
+
+void reply_finish(struct reply *reply) {
+    free(reply->body);
+}
+
+void client_ask(struct client *client, const char *request, unsigned status, const char *body) {
+    struct reply reply;
+    client_send(client, request);
+    client_receive(client, &reply, strncmp(request, "HEAD", 4) == 0);
+    assert_int_equal(reply.status, status);
+    assert_true(reply.is_whole);
+    assert_string_equal(reply.body, body);
+    char value[256];
+    assert_non_null(reply_header(&reply, "X-Request-Id", value));
+    reply_finish(&reply);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The bus against a real nats-server: what it sends comes back through its mailboxes, and nothing
+ * that a server does (be away, die, freeze) makes a call block. */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "../lib/loop.h"
+#include "../lib/nats_server.h"
+#include "bus.h"
+
+struct world {
+    struct nats_server server;
+    struct loop loop;
+    struct bus *bus;
+    unsigned connected, disconnected;
+    struct bus_mailbox mailbox;
+    unsigned received;
+    char subject[256], header[64];
+    unsigned status;
+    char payload[64];
+    size_t payload_length;
+    enum bus_send sent;
+    size_t attempt_bytes;
+    long worst_ms;
+};
+
+static void on_connected(void *context) {
+    ((struct world *)context)->connected++;
+}
+static void on_disconnected(void *context) {
+    ((struct world *)context)->disconnected++;
+}
+
+static void on_message(void *context, const struct bus_message *message) {
+    struct world *world = context;
+    world->received++;
+    snprintf(world->subject, sizeof world->subject, "%s", message->subject);
+    const char *header = bus_message_header(message, "X-Test");
+    snprintf(world->header, sizeof world->header, "%s", header != NULL ? header : "");
+    world->status = bus_message_status(message);
+    world->payload_length = message->payload.length;
+    if (message->payload.length < sizeof world->payload) {
+        memcpy(world->payload, message->payload.data, message->payload.length);
+        world->payload[message->payload.length] = '\0';
+    }
+}
+
+static void create_bus(struct world *world, const char *token) {
+    loop_create(&world->loop);
+    const struct bus_options options = {.urls = world->server.url, .token = token, .name = "test"};
+    const struct bus_events events = {
+        .connected = on_connected, .disconnected = on_disconnected, .context = world};
+    assert_int_equal(bus_create(world->loop.reactor, &options, &events, &world->bus), PARLEY_OK);
+    loop_start(&world->loop);
+}
+
+static void destroy_bus(struct world *world) {
+    loop_stop(&world->loop);
+    bus_destroy(world->bus);
+    loop_destroy(&world->loop);
+}
+
+static bool is_connected(void *context) {
+    return bus_is_connected(((struct world *)context)->bus);
+}
+static bool is_away(void *context) {
+    return !is_connected(context);
+}
+static bool has_received(void *context) {
+    return ((struct world *)context)->received > 0;
+}
+static bool has_room(void *context) {
+    return bus_has_room(((struct world *)context)->bus);
+}
+
+static int set_up(void **state) {
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    nats_server_init(&world->server, false);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct world *world = *state;
+    nats_server_finish(&world->server);
+    free(world);
+    return 0;
+}
+
+static void start(struct world *world) {
+    nats_server_start(&world->server);
+    create_bus(world, NULL);
+    assert_true(loop_wait(&world->loop, is_connected, world, 5000));
+}
+
+static void open_mailbox(void *context) {
+    struct world *world = context;
+    assert_int_equal(bus_mailbox_open(world->bus, on_message, world, &world->mailbox), PARLEY_OK);
+}
+
+static void send_to_itself(void *context) {
+    struct world *world = context;
+    char address[BUS_SUBJECT_MAX];
+    bus_mailbox_address(world->bus, world->mailbox, address);
+    const struct bus_header headers[] = {{"X-Test", "a value"}, {"Nats-Msg-Id", "1"}};
+    world->sent = bus_publish(world->bus, address, NULL, headers, 2, PARLEY_BYTES("hello"));
+}
+
+static void a_message_comes_back_through_its_mailbox(void **state) {
+    struct world *world = *state;
+    start(world);
+    loop_do(&world->loop, open_mailbox, world);
+    loop_do(&world->loop, send_to_itself, world);
+    assert_int_equal(world->sent, BUS_SENT);
+    assert_true(loop_wait(&world->loop, has_received, world, 5000));
+    assert_string_equal(world->payload, "hello");
+    assert_string_equal(world->header, "a value");
+    assert_int_equal(world->status, 0);
+    destroy_bus(world);
+}
+
+static void ask_nobody(void *context) {
+    struct world *world = context;
+    char address[BUS_SUBJECT_MAX];
+    bus_mailbox_address(world->bus, world->mailbox, address);
+    world->sent = bus_publish(world->bus, "nobody.is.there", address, NULL, 0, PARLEY_BYTES("?"));
+}
+
+static void a_request_that_nobody_hears_is_answered_with_503(void **state) {
+    struct world *world = *state;
+    start(world);
+    loop_do(&world->loop, open_mailbox, world);
+    loop_do(&world->loop, ask_nobody, world);
+    assert_true(loop_wait(&world->loop, has_received, world, 5000));
+    assert_int_equal(world->status, 503);
+    destroy_bus(world);
+}
+
+static void close_and_send(void *context) {
+    struct world *world = context;
+    char old[BUS_SUBJECT_MAX];
+    bus_mailbox_address(world->bus, world->mailbox, old);
+    bus_mailbox_close(world->bus, world->mailbox);
+    open_mailbox(world); /* takes the same slot */
+    char new[BUS_SUBJECT_MAX];
+    bus_mailbox_address(world->bus, world->mailbox, new);
+    assert_string_not_equal(old, new);
+    bus_publish(world->bus, old, NULL, NULL, 0, PARLEY_BYTES("old"));
+    bus_publish(world->bus, new, NULL, NULL, 0, PARLEY_BYTES("new"));
+}
+
+static void what_comes_for_a_closed_mailbox_is_dropped(void **state) {
+    struct world *world = *state;
+    start(world);
+    loop_do(&world->loop, open_mailbox, world);
+    loop_do(&world->loop, close_and_send, world);
+    assert_true(loop_wait(&world->loop, has_received, world, 5000));
+    assert_int_equal(world->received, 1);
+    assert_string_equal(world->payload, "new");
+    destroy_bus(world);
+}
+
+static void open_close_many(void *context) {
+    struct world *world = context;
+    enum { MANY = 1000 };
+    struct bus_mailbox many[MANY];
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(bus_mailbox_open(world->bus, on_message, world, &many[i]), PARLEY_OK);
+    }
+    for (int i = 1; i < MANY; i++) {
+        bus_mailbox_close(world->bus, many[i]);
+        bus_mailbox_close(world->bus, many[i]); /* a second time is harmless */
+    }
+    world->mailbox = many[0];
+}
+
+static void mailboxes_grow_in_number(void **state) {
+    struct world *world = *state;
+    start(world);
+    loop_do(&world->loop, open_close_many, world);
+    loop_do(&world->loop, send_to_itself, world);
+    assert_true(loop_wait(&world->loop, has_received, world, 5000));
+    destroy_bus(world);
+}
+
+static void send_wrong_subjects(void *context) {
+    struct world *world = context;
+    const char *subjects[] = {"",     ".",   "a.",  ".a",     "a..b", "a b", "a\r\nPUB b 0",
+                              "a\tb", "a.*", "a.>", "a\177b", "a\nb"};
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        assert_int_equal(bus_publish(world->bus, subjects[i], NULL, NULL, 0, PARLEY_BYTES("x")),
+                         BUS_FAILED);
+    }
+    const struct bus_header wrong[] = {{"A", "x\r\nB: y"}, {"A:B", "x"}, {"", "x"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(bus_publish(world->bus, "a", NULL, &wrong[i], 1, PARLEY_BYTES("x")),
+                         BUS_FAILED);
+    }
+}
+
+static void a_subject_that_would_be_protocol_is_refused(void **state) {
+    struct world *world = *state;
+    start(world);
+    loop_do(&world->loop, send_wrong_subjects, world);
+    destroy_bus(world);
+}
+
+static void send_sized(void *context) {
+    struct world *world = context;
+    char address[BUS_SUBJECT_MAX];
+    bus_mailbox_address(world->bus, world->mailbox, address);
+    const struct bus_header headers[] = {{"X-Test", "12345"}, {"Another-One", "67"}};
+    size_t length = bus_max_payload_bytes(world->bus) - bus_headers_bytes(headers, 2);
+    char *payload = calloc(1, length + 1);
+    assert_int_equal(bus_publish(world->bus, address, NULL, headers, 2,
+                                 (struct parley_bytes){payload, length + 1}),
+                     BUS_TOO_LARGE);
+    world->sent =
+        bus_publish(world->bus, address, NULL, headers, 2, (struct parley_bytes){payload, length});
+    world->attempt_bytes = length;
+    free(payload);
+}
+
+/* The server closes the connection of one who sends a byte too much: so the largest message that
+ * we let pass must be the largest that it takes. */
+static void the_largest_message_counts_its_headers(void **state) {
+    struct world *world = *state;
+    start(world);
+    loop_do(&world->loop, open_mailbox, world);
+    loop_do(&world->loop, send_sized, world);
+    assert_int_equal(world->sent, BUS_SENT);
+    assert_true(loop_wait(&world->loop, has_received, world, 5000));
+    assert_int_equal(world->payload_length, world->attempt_bytes);
+    assert_int_equal(world->disconnected, 0);
+    destroy_bus(world);
+}
+
+static void a_server_away_at_the_start_is_found_when_it_comes(void **state) {
+    struct world *world = *state;
+    create_bus(world, NULL);
+    loop_do(&world->loop, open_mailbox, world);
+    loop_do(&world->loop, send_to_itself, world);
+    assert_int_equal(world->sent, BUS_AWAY);
+    nats_server_start(&world->server);
+    assert_true(loop_wait(&world->loop, is_connected, world, 5000));
+    loop_do(&world->loop, send_to_itself, world);
+    assert_true(loop_wait(&world->loop, has_received, world, 5000));
+    destroy_bus(world);
+}
+
+static void a_server_that_restarts_is_found_again(void **state) {
+    struct world *world = *state;
+    start(world);
+    for (unsigned life = 1; life <= 3; life++) {
+        nats_server_end(&world->server, SIGKILL);
+        assert_true(loop_wait(&world->loop, is_away, world, 5000));
+        nats_server_start(&world->server);
+        assert_true(loop_wait(&world->loop, is_connected, world, 5000));
+        assert_int_equal(world->disconnected, life);
+        assert_int_equal(world->connected, life + 1);
+        world->received = 0;
+        loop_do(&world->loop, open_mailbox, world);
+        loop_do(&world->loop, send_to_itself, world);
+        assert_true(loop_wait(&world->loop, has_received, world, 5000));
+    }
+    destroy_bus(world);
+}
+
+static void a_wrong_token_is_tried_until_it_is_right(void **state) {
+    struct world *world = *state;
+    static const char *const other[] = {"--auth", "other", NULL};
+    static const char *const right[] = {"--auth", "right", NULL};
+    world->server.extra = other;
+    nats_server_start(&world->server);
+    create_bus(world, "right");
+    assert_false(loop_wait(&world->loop, is_connected, world, 1500));
+    nats_server_end(&world->server, SIGKILL);
+    world->server.extra = right;
+    nats_server_start(&world->server);
+    assert_true(loop_wait(&world->loop, is_connected, world, 8000));
+    destroy_bus(world);
+}
+
+static long now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void send_much(void *context) {
+    struct world *world = context;
+    static char payload[1000 * 1000];
+    for (int i = 0; i < 4 && world->sent == BUS_SENT; i++) {
+        long before = now_ms();
+        world->sent = bus_publish(world->bus, "much", NULL, NULL, 0,
+                                  (struct parley_bytes){payload, sizeof payload});
+        long taken = now_ms() - before;
+        world->worst_ms = taken > world->worst_ms ? taken : world->worst_ms;
+        world->attempt_bytes += world->sent == BUS_SENT ? sizeof payload : 0;
+    }
+}
+
+static bool is_full(void *context) {
+    struct world *world = context;
+    send_much(world);
+    return world->sent != BUS_SENT;
+}
+
+static void a_frozen_server_fills_the_bus_and_blocks_nothing(void **state) {
+    struct world *world = *state;
+    start(world);
+    nats_server_stop(&world->server);
+    assert_true(loop_wait(&world->loop, is_full, world, 10000));
+    assert_int_equal(world->sent, BUS_FULL);
+    assert_true(world->attempt_bytes < 64 * 1000 * 1000);
+    assert_true(world->worst_ms < 1000);
+    nats_server_continue(&world->server);
+    assert_true(loop_wait(&world->loop, has_room, world, 10000));
+    loop_do(&world->loop, open_mailbox, world);
+    loop_do(&world->loop, send_to_itself, world);
+    assert_true(loop_wait(&world->loop, has_received, world, 5000));
+    assert_int_equal(world->disconnected, 0);
+    destroy_bus(world);
+}
+
+/* The listening socket of a frozen server still takes connections: the first attempt would wait
+ * for its INFO. */
+static void a_server_frozen_at_the_start_blocks_nothing(void **state) {
+    struct world *world = *state;
+    nats_server_start(&world->server);
+    nats_server_stop(&world->server);
+    long before = now_ms();
+    create_bus(world, NULL);
+    loop_do(&world->loop, open_mailbox, world);
+    loop_do(&world->loop, send_to_itself, world);
+    assert_true(now_ms() - before < 1000);
+    assert_int_equal(world->sent, BUS_AWAY);
+    nats_server_continue(&world->server);
+    assert_true(loop_wait(&world->loop, is_connected, world, 8000));
+    destroy_bus(world);
+}
+
+static void a_bus_can_be_destroyed_at_any_moment(void **state) {
+    struct world *world = *state;
+    for (int i = 0; i < 6; i++) { /* nobody there: while it tries */
+        create_bus(world, NULL);
+        destroy_bus(world);
+    }
+    nats_server_start(&world->server);
+    for (int i = 0; i < 20; i++) { /* while it connects */
+        create_bus(world, NULL);
+        destroy_bus(world);
+    }
+    create_bus(world, NULL);
+    assert_true(loop_wait(&world->loop, is_connected, world, 5000));
+    nats_server_end(&world->server, SIGKILL); /* while it reconnects */
+    assert_true(loop_wait(&world->loop, is_away, world, 5000));
+    destroy_bus(world);
+}
+
+static void an_unreadable_address_comes_to_nothing(void **state) {
+    struct world *world = *state;
+    snprintf(world->server.url, sizeof world->server.url, "nats://127.0.0.1:notaport");
+    create_bus(world, NULL);
+    assert_false(loop_wait(&world->loop, is_connected, world, 1500));
+    destroy_bus(world);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_message_comes_back_through_its_mailbox),
+        TEST(a_request_that_nobody_hears_is_answered_with_503),
+        TEST(what_comes_for_a_closed_mailbox_is_dropped),
+        TEST(mailboxes_grow_in_number),
+        TEST(a_subject_that_would_be_protocol_is_refused),
+        TEST(the_largest_message_counts_its_headers),
+        TEST(a_server_away_at_the_start_is_found_when_it_comes),
+        TEST(a_server_that_restarts_is_found_again),
+        TEST(a_wrong_token_is_tried_until_it_is_right),
+        TEST(a_frozen_server_fills_the_bus_and_blocks_nothing),
+        TEST(a_server_frozen_at_the_start_blocks_nothing),
+        TEST(a_bus_can_be_destroyed_at_any_moment),
+        TEST(an_unreadable_address_comes_to_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

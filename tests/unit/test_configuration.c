@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The configuration of the server: where values come from, which are refused, and what is said. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "configuration.h"
+
+/* What a load said, and what it returned. */
+struct loaded {
+    struct configuration configuration;
+    int status;
+    char out[8192], error[2048];
+};
+
+static void redirect(FILE *stream, int *out_saved, int *out_file) {
+    fflush(stream);
+    *out_saved = dup(fileno(stream));
+    *out_file = memfd_create("captured", 0);
+    assert_true(*out_saved >= 0 && *out_file >= 0);
+    assert_true(dup2(*out_file, fileno(stream)) >= 0);
+}
+
+static void restore(FILE *stream, int saved, int file, char *out, size_t size) {
+    fflush(stream);
+    assert_true(dup2(saved, fileno(stream)) >= 0);
+    const ssize_t got = pread(file, out, size - 1, 0);
+    assert_true(got >= 0);
+    out[got] = '\0';
+    close(saved);
+    close(file);
+}
+
+static void load_arguments(struct loaded *loaded, const char *const argv[]) {
+    int argc = 0, saved[2], files[2];
+    while (argv[argc] != NULL) {
+        argc++;
+    }
+    redirect(stdout, &saved[0], &files[0]);
+    redirect(stderr, &saved[1], &files[1]);
+    loaded->status = configuration_load(&loaded->configuration, argc, (char **)argv);
+    restore(stdout, saved[0], files[0], loaded->out, sizeof loaded->out);
+    restore(stderr, saved[1], files[1], loaded->error, sizeof loaded->error);
+}
+
+#define LOAD(loaded, ...) load_arguments(loaded, (const char *const[]){__VA_ARGS__})
+
+static void finish(struct loaded *loaded) {
+    configuration_finish(&loaded->configuration);
+}
+
+static void assert_says(const char *text, const char *part) {
+    if (strstr(text, part) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", text, part);
+    }
+}
+
+/* That these arguments are refused with exit status 2, in words with this part. */
+#define ASSERT_REFUSED(part, ...)                                                                  \
+    do {                                                                                           \
+        struct loaded refused;                                                                     \
+        LOAD(&refused, __VA_ARGS__);                                                               \
+        assert_int_equal(refused.status, 2);                                                       \
+        assert_string_equal(refused.out, "");                                                      \
+        assert_int_equal(strncmp(refused.error, "parley: ", 8), 0);                                \
+        assert_says(refused.error, part);                                                          \
+        finish(&refused);                                                                          \
+    } while (0)
+
+static const char *const variables[] = {
+    "PARLEY_LISTEN",      "PARLEY_DATA",         "PARLEY_NATS",         "PARLEY_CONFIG",
+    "PARLEY_INSECURE",    "PARLEY_CHECK_CONFIG", "PARLEY_REACTORS",     "PARLEY_REPLICAS",
+    "PARLEY_MESSAGE_MAX", "PARLEY_SPOOL_MAX",    "PARLEY_CONNECTIONS",  "PARLEY_IN_FLIGHT",
+    "PARLEY_ACK_TIMEOUT", "PARLEY_IDLE_TIMEOUT", "PARLEY_DEDUPE_WINDOW"};
+
+#define VARIABLE_COUNT (sizeof variables / sizeof variables[0])
+
+static int clean_environment(void **state) {
+    (void)state;
+    for (size_t i = 0; i < VARIABLE_COUNT; i++) {
+        unsetenv(variables[i]);
+    }
+    unsetenv("XDG_STATE_HOME");
+    return setenv("HOME", "/home/somebody", 1);
+}
+
+/* A configuration file with this text.  Owns: the caller unlinks it. */
+static void write_file(char path[32], const char *text) {
+    memcpy(path, "/tmp/parley-conf-XXXXXX", sizeof "/tmp/parley-conf-XXXXXX");
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void assert_file_refused(const char *text, const char *part) {
+    char path[32];
+    write_file(path, text);
+    ASSERT_REFUSED(part, "--config", path, NULL);
+    ASSERT_REFUSED(path, "--config", path, NULL);
+    unlink(path);
+}
+
+/* ---- values ---- */
+
+static void test_the_defaults_are_those_of_the_contract(void **state) {
+    (void)state;
+    struct loaded loaded;
+    LOAD(&loaded, NULL);
+    const struct configuration *configuration = &loaded.configuration;
+    assert_int_equal(loaded.status, -1);
+    assert_string_equal(loaded.error, "");
+    assert_string_equal(configuration->listen, "127.0.0.1:8080");
+    assert_string_equal(configuration->address, "127.0.0.1");
+    assert_int_equal(configuration->port, 8080);
+    assert_string_equal(configuration->data, "/home/somebody/.local/state/parley");
+    assert_null(configuration->nats);
+    assert_null(configuration->config);
+    assert_false(configuration->insecure);
+    assert_int_equal(configuration->reactors, 0);
+    assert_int_equal(configuration->replicas, 1);
+    assert_int_equal(configuration->message_max_bytes, 0);
+    assert_true(configuration->spool_max_bytes == UINT64_C(4) << 30);
+    assert_int_equal(configuration->connections_max, 20000);
+    assert_int_equal(configuration->in_flight_max, 16384);
+    assert_int_equal(configuration->dedupe_window_ms, 120000);
+    assert_int_equal(configuration->ack_timeout_ms, 10000);
+    assert_int_equal(configuration->idle_timeout_ms, 30000);
+    finish(&loaded);
+}
+
+static void test_a_flag_takes_its_value_in_both_forms(void **state) {
+    (void)state;
+    struct loaded loaded;
+    LOAD(&loaded, "--listen", ":9000", "--data=./state", "--nats=nats://a:1,nats://b:2",
+         "--replicas", "3", "--message-max=512k", "--ack-timeout", "250ms", "--dedupe-window=0",
+         NULL);
+    const struct configuration *configuration = &loaded.configuration;
+    assert_int_equal(loaded.status, -1);
+    assert_string_equal(configuration->address, "127.0.0.1");
+    assert_int_equal(configuration->port, 9000);
+    assert_string_equal(configuration->data, "./state");
+    assert_string_equal(configuration->nats, "nats://a:1,nats://b:2");
+    assert_int_equal(configuration->replicas, 3);
+    assert_int_equal(configuration->message_max_bytes, 512 * 1024);
+    assert_int_equal(configuration->ack_timeout_ms, 250);
+    assert_int_equal(configuration->dedupe_window_ms, 0);
+    finish(&loaded);
+}
+
+static void test_flag_goes_over_variable_over_file_over_default(void **state) {
+    (void)state;
+    char path[32];
+    struct loaded loaded;
+    write_file(path, "{\"reactors\": 2, \"replicas\": 2, \"in-flight\": 2, \"nats\": \"n\"}");
+    setenv("PARLEY_CONFIG", path, 1);
+    setenv("PARLEY_REPLICAS", "3", 1);
+    setenv("PARLEY_IN_FLIGHT", "3", 1);
+    LOAD(&loaded, "--in-flight=4", NULL);
+    assert_int_equal(loaded.status, -1);
+    assert_int_equal(loaded.configuration.connections_max, 20000);
+    assert_int_equal(loaded.configuration.reactors, 2);
+    assert_int_equal(loaded.configuration.replicas, 3);
+    assert_int_equal(loaded.configuration.in_flight_max, 4);
+    assert_string_equal(loaded.configuration.config, path);
+    finish(&loaded);
+    unlink(path);
+}
+
+static void test_the_last_of_equal_flags_counts(void **state) {
+    (void)state;
+    struct loaded loaded;
+    LOAD(&loaded, "--reactors=1", "--reactors=2", NULL);
+    assert_int_equal(loaded.configuration.reactors, 2);
+    finish(&loaded);
+}
+
+static void test_an_empty_variable_is_as_none(void **state) {
+    (void)state;
+    struct loaded loaded;
+    setenv("PARLEY_NATS", "", 1);
+    setenv("PARLEY_REACTORS", "", 1);
+    LOAD(&loaded, NULL);
+    assert_int_equal(loaded.status, -1);
+    assert_null(loaded.configuration.nats);
+    finish(&loaded);
+}
+
+static void test_a_file_may_hold_every_type(void **state) {
+    (void)state;
+    char path[32];
+    struct loaded loaded;
+    write_file(path, "{\"listen\": \"0.0.0.0:80\", \"insecure\": true, \"spool-max\": 4096,"
+                     " \"message-max\": \"2m\", \"idle-timeout\": \"1m\", \"dedupe-window\": 0,"
+                     " \"nats\": null}");
+    LOAD(&loaded, "--config", path, NULL);
+    assert_string_equal(loaded.error, "");
+    assert_int_equal(loaded.status, -1);
+    assert_string_equal(loaded.configuration.address, "0.0.0.0");
+    assert_true(loaded.configuration.insecure);
+    assert_int_equal(loaded.configuration.spool_max_bytes, 4096);
+    assert_int_equal(loaded.configuration.message_max_bytes, 2 << 20);
+    assert_int_equal(loaded.configuration.idle_timeout_ms, 60000);
+    assert_int_equal(loaded.configuration.dedupe_window_ms, 0);
+    assert_null(loaded.configuration.nats);
+    finish(&loaded);
+    unlink(path);
+}
+
+/* ---- what is refused ---- */
+
+static void test_a_value_out_of_form_or_range_is_refused_by_its_name(void **state) {
+    (void)state;
+    ASSERT_REFUSED("--reactors wants a whole number from 0 to 1024, not 'two'", "--reactors", "two",
+                   NULL);
+    ASSERT_REFUSED("--replicas wants", "--replicas=6", "--nats=x", NULL);
+    ASSERT_REFUSED("from 1 to 5", "--replicas=0", NULL);
+    ASSERT_REFUSED("--message-max wants a number of bytes", "--message-max=1t", NULL);
+    ASSERT_REFUSED("from 1s to 1d", "--idle-timeout=10", NULL);
+    ASSERT_REFUSED("--insecure wants true or false", "--insecure=maybe", NULL);
+    ASSERT_REFUSED("--data wants a value", "--data=", NULL);
+    setenv("PARLEY_ACK_TIMEOUT", "soon", 1);
+    ASSERT_REFUSED("PARLEY_ACK_TIMEOUT wants", NULL);
+}
+
+static void test_an_unknown_flag_suggests_the_nearest(void **state) {
+    (void)state;
+    ASSERT_REFUSED("did you mean '--listen'?", "--lisen", ":1", NULL);
+    ASSERT_REFUSED("did you mean '--spool-max'?", "--spoolmax=1", NULL);
+    ASSERT_REFUSED("(parley serve --help lists them)", "--verbose", NULL);
+    ASSERT_REFUSED("--listen wants a value", "--listen", NULL);
+    ASSERT_REFUSED("serve takes no argument 'now'", "now", NULL);
+}
+
+static void test_an_open_address_is_refused_unless_it_is_wanted(void **state) {
+    (void)state;
+    ASSERT_REFUSED("tokens are not built yet", "--listen=0.0.0.0:80", NULL);
+    ASSERT_REFUSED("--insecure only in a trusted network", "--listen", "[::]:80", NULL);
+    ASSERT_REFUSED("proxy", "--listen", "192.0.2.1:80", "--insecure=false", NULL);
+    struct loaded loaded;
+    LOAD(&loaded, "--listen=0.0.0.0:80", "--insecure", NULL);
+    assert_int_equal(loaded.status, -1);
+    finish(&loaded);
+    setenv("PARLEY_INSECURE", "1", 1);
+    LOAD(&loaded, "--listen=0.0.0.0:80", NULL);
+    assert_int_equal(loaded.status, -1);
+    finish(&loaded);
+    setenv("PARLEY_INSECURE", "true", 1);
+    ASSERT_REFUSED("tokens are not built yet", "--listen=0.0.0.0:80", "--insecure=false", NULL);
+}
+
+static void test_what_is_no_address_is_refused_with_examples(void **state) {
+    (void)state;
+    ASSERT_REFUSED(":8080", "--listen", "8080", NULL);
+    ASSERT_REFUSED("neither IPv4 nor IPv6", "--listen", "example.org:80", NULL);
+}
+
+static void test_replicas_need_a_cluster(void **state) {
+    (void)state;
+    ASSERT_REFUSED("--nats", "--replicas=3", NULL);
+}
+
+static void test_the_data_folder_follows_the_xdg_specification(void **state) {
+    (void)state;
+    struct loaded loaded;
+    setenv("XDG_STATE_HOME", "/var/state", 1);
+    LOAD(&loaded, NULL);
+    assert_string_equal(loaded.configuration.data, "/var/state/parley");
+    finish(&loaded);
+    setenv("XDG_STATE_HOME", "relative", 1);
+    LOAD(&loaded, NULL);
+    assert_string_equal(loaded.configuration.data, "/home/somebody/.local/state/parley");
+    finish(&loaded);
+    unsetenv("HOME");
+    ASSERT_REFUSED("--data", NULL);
+    LOAD(&loaded, "--data=/data", NULL);
+    assert_int_equal(loaded.status, -1);
+    assert_string_equal(loaded.configuration.data, "/data");
+    finish(&loaded);
+}
+
+static void test_a_file_is_refused_by_its_name_and_the_key(void **state) {
+    (void)state;
+    assert_file_refused("{\"lisen\": \":1\"}", "did you mean 'listen'?");
+    assert_file_refused("{\"config\": \"x\"}", "'config' is no key");
+    assert_file_refused("{\"check-config\": true}", "'check-config' is no key");
+    assert_file_refused("{\"listen\": 8080}", "'listen' must be a string");
+    assert_file_refused("{\"insecure\": \"true\"}", "'insecure' must be true or false");
+    assert_file_refused("{\"reactors\": \"2\"}", "'reactors' must be a whole number");
+    assert_file_refused("{\"reactors\": -1}", "'reactors' must be a whole number");
+    assert_file_refused("{\"reactors\": 2.5}", "'reactors' must be a whole number");
+    assert_file_refused("{\"ack-timeout\": 10}", "'ack-timeout' must be a string with a unit");
+    assert_file_refused("{\"reactors\": 2000}", "'reactors' wants a whole number from 0 to 1024");
+    assert_file_refused("[]", "one JSON object");
+    assert_file_refused("{\n  // no\n}", ":2:");
+    assert_file_refused("{\"data\": \"a\", \"data\": \"b\"}", "duplicate");
+    ASSERT_REFUSED("/nowhere/at/all", "--config=/nowhere/at/all", NULL);
+}
+
+static void test_a_type_is_wrong_even_where_a_flag_goes_over_it(void **state) {
+    (void)state;
+    char path[32];
+    write_file(path, "{\"listen\": 8080}");
+    ASSERT_REFUSED("'listen' must be a string", "--config", path, "--listen=:1", NULL);
+    unlink(path);
+}
+
+/* ---- what is told ---- */
+
+static void test_help_names_every_option_and_its_variable(void **state) {
+    (void)state;
+    struct loaded loaded;
+    LOAD(&loaded, "--help", NULL);
+    assert_int_equal(loaded.status, 0);
+    assert_string_equal(loaded.error, "");
+    for (size_t i = 0; i < VARIABLE_COUNT; i++) {
+        char flag[64] = "--";
+        for (const char *c = variables[i] + strlen("PARLEY_"); *c != '\0'; c++) {
+            const char letter = *c == '_' ? '-' : (char)(*c | 32);
+            flag[strlen(flag)] = letter;
+        }
+        assert_says(loaded.out, variables[i]);
+        assert_says(loaded.out, flag);
+    }
+    assert_says(loaded.out, "127.0.0.1:8080");
+    assert_says(loaded.out, "4g");
+    finish(&loaded);
+}
+
+static void test_check_config_prints_a_file_that_says_the_same(void **state) {
+    (void)state;
+    char path[32];
+    struct loaded first, second;
+    LOAD(&first, "--check-config", "--listen=:0", "--insecure", "--message-max=3000",
+         "--ack-timeout=1500ms", "--dedupe-window=0", NULL);
+    assert_int_equal(first.status, 0);
+    assert_says(first.out, "\"spool-max\": \"4g\"");
+    assert_says(first.out, "\"ack-timeout\": \"1500ms\"");
+    assert_says(first.out, "\"nats\": null");
+    write_file(path, first.out);
+    LOAD(&second, "--check-config", "--config", path, NULL);
+    assert_int_equal(second.status, 0);
+    assert_string_equal(second.error, "");
+    assert_string_equal(second.out, first.out);
+    finish(&first);
+    finish(&second);
+    unlink(path);
+}
+
+static void test_check_config_still_refuses_what_is_wrong(void **state) {
+    (void)state;
+    ASSERT_REFUSED("tokens", "--check-config", "--listen=0.0.0.0:1", NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_the_defaults_are_those_of_the_contract, clean_environment),
+        cmocka_unit_test_setup(test_a_flag_takes_its_value_in_both_forms, clean_environment),
+        cmocka_unit_test_setup(test_flag_goes_over_variable_over_file_over_default,
+                               clean_environment),
+        cmocka_unit_test_setup(test_the_last_of_equal_flags_counts, clean_environment),
+        cmocka_unit_test_setup(test_an_empty_variable_is_as_none, clean_environment),
+        cmocka_unit_test_setup(test_a_file_may_hold_every_type, clean_environment),
+        cmocka_unit_test_setup(test_a_value_out_of_form_or_range_is_refused_by_its_name,
+                               clean_environment),
+        cmocka_unit_test_setup(test_an_unknown_flag_suggests_the_nearest, clean_environment),
+        cmocka_unit_test_setup(test_an_open_address_is_refused_unless_it_is_wanted,
+                               clean_environment),
+        cmocka_unit_test_setup(test_what_is_no_address_is_refused_with_examples, clean_environment),
+        cmocka_unit_test_setup(test_replicas_need_a_cluster, clean_environment),
+        cmocka_unit_test_setup(test_the_data_folder_follows_the_xdg_specification,
+                               clean_environment),
+        cmocka_unit_test_setup(test_a_file_is_refused_by_its_name_and_the_key, clean_environment),
+        cmocka_unit_test_setup(test_a_type_is_wrong_even_where_a_flag_goes_over_it,
+                               clean_environment),
+        cmocka_unit_test_setup(test_help_names_every_option_and_its_variable, clean_environment),
+        cmocka_unit_test_setup(test_check_config_prints_a_file_that_says_the_same,
+                               clean_environment),
+        cmocka_unit_test_setup(test_check_config_still_refuses_what_is_wrong, clean_environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

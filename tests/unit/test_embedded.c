@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The embedded nats-server: a real one in a folder of the test's own, killed, frozen and left
+ * behind in every way that can be thought of. */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../lib/jetstream_world.h"
+#include "embedded.h"
+
+struct den {
+    char folder[64];
+    struct loop loop;
+    struct embedded *embedded;
+    struct jetstream *jetstream;
+    unsigned troubles;
+    char trouble[512], error[512];
+    int port;
+    bool is_running;
+    struct jetstream_ack ack;
+    unsigned acks;
+    enum jetstream_publish published;
+};
+
+static void on_trouble(void *context, const char *error) {
+    struct den *den = context;
+    den->troubles++;
+    snprintf(den->trouble, sizeof den->trouble, "%s", error);
+}
+
+static int set_up(void **state) {
+    struct den *den = calloc(1, sizeof *den);
+    assert_non_null(den);
+    snprintf(den->folder, sizeof den->folder, "/tmp/parley \"test\\XXXXXX");
+    assert_non_null(mkdtemp(den->folder));
+    *state = den;
+    return 0;
+}
+
+static enum parley_status create(struct den *den, const char *binary) {
+    const struct embedded_options options = {.data = den->folder, .binary = binary};
+    const struct embedded_events events = {.trouble = on_trouble, .context = den};
+    loop_create(&den->loop);
+    enum parley_status status = embedded_create(den->loop.reactor, &options, &events, den->error,
+                                                sizeof den->error, &den->embedded);
+    if (status != PARLEY_OK) {
+        loop_destroy(&den->loop);
+        return status;
+    }
+    den->port = atoi(strrchr(embedded_url(den->embedded), ':') + 1);
+    return status;
+}
+
+static void ignore(void *context) {
+    (void)context;
+}
+static void ignore_error(void *context, const char *error) {
+    (void)context;
+    (void)error;
+}
+
+static const struct jetstream_stream STREAM = {.name = "VLP", .subjects = "vlp.>"};
+
+static void replace(void *context) {
+    struct den *den = context;
+    embedded_replace(den->embedded);
+}
+
+static void start(struct den *den, bool is_probing) {
+    if (create(den, NULL) != PARLEY_OK) {
+        fail_msg("%s", den->error);
+    }
+    const struct jetstream_options options = {
+        .bus = {.urls = embedded_url(den->embedded), .token = embedded_token(den->embedded)},
+        .streams = &STREAM,
+        .stream_count = 1,
+        .replicas = 1,
+        .dedupe_window_ms = 120000,
+        .ack_timeout_ms = 10000,
+        .in_flight_count_max = 100,
+        .in_flight_bytes_max = 1000000,
+        .is_probing = is_probing,
+    };
+    const struct jetstream_events events = {.ready = ignore,
+                                            .away = ignore,
+                                            .unusable = ignore_error,
+                                            .unresponsive = replace,
+                                            .context = den};
+    assert_int_equal(jetstream_create(den->loop.reactor, &options, &events, &den->jetstream),
+                     PARLEY_OK);
+    loop_start(&den->loop);
+    den->is_running = true;
+}
+
+static void stop(struct den *den) {
+    loop_stop(&den->loop);
+    jetstream_destroy(den->jetstream);
+    embedded_destroy(den->embedded);
+    loop_destroy(&den->loop);
+    den->is_running = false;
+}
+
+static int tear_down(void **state) {
+    struct den *den = *state;
+    if (den->is_running) {
+        stop(den);
+    }
+    remove_folder(den->folder);
+    free(den);
+    return 0;
+}
+
+/* The process ids of the children of `parent` that are called nats-server; returns the newest. */
+static pid_t child_of(pid_t parent) {
+    DIR *proc = opendir("/proc");
+    pid_t found = 0;
+    for (struct dirent *entry; (entry = readdir(proc)) != NULL;) {
+        char path[300], name[64];
+        int ppid = 0;
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file == NULL) {
+            continue;
+        }
+        if (fscanf(file, "%*d (%63[^)]) %*c %d", name, &ppid) == 2 && ppid == parent &&
+            strcmp(name, "nats-server") == 0) {
+            pid_t pid = (pid_t)atoi(entry->d_name);
+            found = pid > found ? pid : found;
+        }
+        fclose(file);
+    }
+    closedir(proc);
+    return found;
+}
+
+static bool is_ready(void *context) {
+    return jetstream_is_ready(((struct den *)context)->jetstream);
+}
+static bool is_away(void *context) {
+    return !is_ready(context);
+}
+static bool has_ack(void *context) {
+    return ((struct den *)context)->acks > 0;
+}
+
+static void on_ack(void *context, const struct jetstream_ack *ack) {
+    struct den *den = context;
+    den->acks++;
+    den->ack = *ack;
+}
+
+static void publish(void *context) {
+    struct den *den = context;
+    den->acks = 0;
+    den->published = jetstream_publish(den->jetstream, "vlp.safe.claim", NULL, 0,
+                                       PARLEY_BYTES("{}"), on_ack, den);
+}
+
+static uint64_t store(struct den *den) {
+    loop_do(&den->loop, publish, den);
+    assert_int_equal(den->published, JETSTREAM_PUBLISHED);
+    assert_true(loop_wait(&den->loop, has_ack, den, 10000));
+    assert_int_equal(den->ack.outcome, JETSTREAM_STORED);
+    return den->ack.sequence;
+}
+
+static void wait_ready(struct den *den) {
+    if (!loop_wait(&den->loop, is_ready, den, 15000)) {
+        fail_msg("never ready: %s", den->trouble);
+    }
+}
+
+static void it_starts_and_stores(void **state) {
+    struct den *den = *state;
+    start(den, false);
+    wait_ready(den);
+    assert_int_equal(store(den), 1);
+    assert_int_equal(den->troubles, 0);
+}
+
+static void it_takes_eight_megabytes(void **state) {
+    struct den *den = *state;
+    start(den, false);
+    wait_ready(den);
+    assert_int_equal(jetstream_max_payload_bytes(den->jetstream), 8 * 1024 * 1024);
+}
+
+static void its_secrets_are_for_its_owner_only(void **state) {
+    struct den *den = *state;
+    start(den, false);
+    const char *files[] = {"nats.conf", "nats.url"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[128];
+        struct stat status;
+        snprintf(path, sizeof path, "%s/%s", den->folder, files[i]);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_mode & 0777, 0600);
+    }
+    char path[128], url[256] = "", expected[256];
+    snprintf(path, sizeof path, "%s/nats.url", den->folder);
+    FILE *file = fopen(path, "r");
+    assert_non_null(fgets(url, sizeof url, file));
+    fclose(file);
+    snprintf(expected, sizeof expected, "nats://%s@127.0.0.1:%d\n", embedded_token(den->embedded),
+             den->port);
+    assert_string_equal(url, expected);
+    /* And it is the key: nobody comes in without it. */
+    natsConnection *connection = NULL;
+    assert_int_not_equal(natsConnection_ConnectTo(&connection, embedded_url(den->embedded)),
+                         NATS_OK);
+    url[strcspn(url, "\n")] = '\0';
+    assert_int_equal(natsConnection_ConnectTo(&connection, url), NATS_OK);
+    natsConnection_Destroy(connection);
+}
+
+static void the_store_survives_a_restart_of_both(void **state) {
+    struct den *den = *state;
+    start(den, false);
+    wait_ready(den);
+    assert_int_equal(store(den), 1);
+    stop(den);
+    assert_int_equal(child_of(getpid()), 0);
+    start(den, false);
+    wait_ready(den);
+    assert_int_equal(store(den), 2);
+}
+
+static void a_killed_child_is_restarted_on_its_port_with_its_store(void **state) {
+    struct den *den = *state;
+    start(den, false);
+    wait_ready(den);
+    for (uint64_t sequence = 1; sequence <= 3; sequence++) {
+        assert_int_equal(store(den), sequence);
+        pid_t child = child_of(getpid());
+        assert_true(child > 0);
+        kill(child, SIGKILL);
+        assert_true(loop_wait(&den->loop, is_away, den, 5000));
+        wait_ready(den);
+        assert_int_not_equal(child_of(getpid()), child);
+        assert_int_equal(den->troubles, sequence);
+        assert_non_null(strstr(den->trouble, "signal 9"));
+    }
+    assert_true(nats_server_answers(den->port));
+    assert_int_equal(store(den), 4);
+}
+
+static void a_second_one_in_the_same_folder_is_refused(void **state) {
+    struct den *den = *state;
+    start(den, false);
+    struct den second = {0};
+    memcpy(second.folder, den->folder, sizeof second.folder);
+    long before = js_world_now_ms();
+    assert_int_equal(create(&second, NULL), PARLEY_E_IO);
+    assert_true(js_world_now_ms() - before < 6000);
+    assert_non_null(strstr(second.error, den->folder));
+    assert_non_null(strstr(second.error, "another parley"));
+    wait_ready(den);
+    assert_int_equal(store(den), 1);
+}
+
+/* A parley of its own: says its port through the pipe and waits to be killed. */
+static void be_parley(struct den *den, int pipe_fd) {
+    if (create(den, NULL) != PARLEY_OK ||
+        write(pipe_fd, &den->port, sizeof den->port) != sizeof den->port) {
+        _exit(1);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+static pid_t fork_parley(struct den *den) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t parley = fork();
+    if (parley == 0) {
+        be_parley(den, ends[1]);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &den->port, sizeof den->port), sizeof den->port);
+    close(ends[0]);
+    return parley;
+}
+
+static void a_killed_parley_takes_its_child_along(void **state) {
+    struct den *den = *state;
+    pid_t parley = fork_parley(den);
+    pid_t child = child_of(parley);
+    assert_true(child > 0);
+    assert_true(nats_server_answers(den->port));
+    kill(parley, SIGKILL);
+    waitpid(parley, NULL, 0);
+    for (int tries = 0; kill(child, 0) == 0 && tries < 1000; tries++) {
+        loop_pause();
+    }
+    assert_int_equal(kill(child, 0), -1);
+    assert_int_equal(errno, ESRCH);
+    /* And the folder is free for the next, at once. */
+    start(den, false);
+    wait_ready(den);
+    assert_int_equal(store(den), 1);
+}
+
+static int open_files_of(pid_t pid, const char *ending) {
+    char path[64];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        char link[400], target[512];
+        snprintf(link, sizeof link, "%s/%s", path, entry->d_name);
+        ssize_t length = readlink(link, target, sizeof target - 1);
+        if (length > 0) {
+            target[length] = '\0';
+            const char *at = strstr(target, ending);
+            count += at != NULL && strcmp(at, ending) == 0;
+        }
+    }
+    closedir(folder);
+    return count;
+}
+
+static void the_child_inherits_no_files_but_the_lock(void **state) {
+    struct den *den = *state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/leak", den->folder);
+    int leak = open(path, O_WRONLY | O_CREAT, 0600); /* not O_CLOEXEC */
+    start(den, false);
+    pid_t child = child_of(getpid());
+    assert_int_equal(open_files_of(child, "/leak"), 0);
+    assert_int_equal(open_files_of(child, "/lock"), 1);
+    assert_int_equal(getsid(child), child);
+    close(leak);
+}
+
+/* This very program as the child: writes its signal mask beside the configuration, and ends. (A
+ * nats-server or a shell would change it first.) */
+static int be_child(const char *configuration) {
+    char path[256];
+    sigset_t mask;
+    snprintf(path, sizeof path, "%.*s/mask", (int)(strrchr(configuration, '/') - configuration),
+             configuration);
+    FILE *file = fopen(path, "w");
+    if (file == NULL || sigprocmask(SIG_BLOCK, NULL, &mask) != 0) {
+        return 1;
+    }
+    fprintf(file, "%d %d", sigismember(&mask, SIGTERM), sigismember(&mask, SIGINT));
+    fclose(file);
+    return 0;
+}
+
+static void the_child_inherits_no_signal_mask(void **state) {
+    struct den *den = *state;
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    assert_int_equal(create(den, "/proc/self/exe"), PARLEY_E_IO);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    char path[128], line[64] = "";
+    snprintf(path, sizeof path, "%s/mask", den->folder);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    fclose(file);
+    assert_string_equal(line, "0 0");
+}
+
+static void a_frozen_child_is_replaced(void **state) {
+    struct den *den = *state;
+    start(den, true);
+    wait_ready(den);
+    assert_int_equal(store(den), 1);
+    pid_t child = child_of(getpid());
+    kill(child, SIGSTOP);
+    assert_true(loop_wait(&den->loop, is_away, den, 12000));
+    wait_ready(den);
+    assert_int_not_equal(child_of(getpid()), child);
+    assert_int_equal(store(den), 2);
+    assert_int_equal(den->troubles, 0); /* it was meant */
+}
+
+static void a_frozen_child_does_not_outlive_its_parley(void **state) {
+    struct den *den = *state;
+    start(den, false);
+    pid_t child = child_of(getpid());
+    kill(child, SIGSTOP);
+    stop(den);
+    assert_int_equal(kill(child, 0), -1);
+}
+
+static void a_missing_binary_is_told(void **state) {
+    struct den *den = *state;
+    assert_int_equal(create(den, "/nonexistent/nats-server"), PARLEY_E_IO);
+    assert_non_null(strstr(den->error, "not installed"));
+    assert_non_null(strstr(den->error, "/nonexistent/nats-server"));
+}
+
+static void a_binary_that_dies_is_told_and_frees_the_folder(void **state) {
+    struct den *den = *state;
+    assert_int_equal(create(den, "/bin/false"), PARLEY_E_IO);
+    assert_non_null(strstr(den->error, "does not start"));
+    start(den, false);
+    wait_ready(den);
+}
+
+static void a_folder_that_is_not_there_is_told(void **state) {
+    struct den *den = *state;
+    rmdir(den->folder);
+    assert_int_equal(create(den, NULL), PARLEY_E_IO);
+    assert_non_null(strstr(den->error, den->folder));
+}
+
+static bool is_refused(void *context) {
+    struct den *den = context;
+    if (den->acks > 0 && den->ack.outcome != JETSTREAM_STORED) {
+        return true;
+    }
+    if (den->acks > 0 || den->published != JETSTREAM_PUBLISHED) {
+        publish(den);
+    }
+    return false;
+}
+
+/* On a file system of 16 MB, in a mount namespace of this process. */
+static void a_full_disk_is_survived(void **state) {
+    struct den *den = *state;
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", den->folder, "tmpfs", 0, "size=16m") != 0) {
+        skip(); /* takes a privilege */
+    }
+    start(den, true);
+    wait_ready(den);
+    assert_int_equal(store(den), 1);
+    char path[128];
+    snprintf(path, sizeof path, "%s/filler", den->folder);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    static const char zeros[65536];
+    while (write(fd, zeros, sizeof zeros) > 0) {
+    }
+    close(fd);
+    loop_do(&den->loop, publish, den);
+    assert_true(loop_wait(&den->loop, is_refused, den, 20000));
+    assert_true(loop_wait(&den->loop, is_away, den, 20000)); /* found out, and replaced */
+    unlink(path);
+    wait_ready(den);
+    den->published = JETSTREAM_AWAY;
+    uint64_t sequence = store(den);
+    assert_true(sequence >= 2);
+    stop(den);
+    assert_int_equal(umount(den->folder), 0);
+}
+
+static bool has_troubles(void *context) {
+    return ((struct den *)context)->troubles >= 4;
+}
+
+/* Its configuration spoilt, the child dies at each start: it must be tried less and less often. */
+static void a_child_that_keeps_dying_is_started_less_and_less_often(void **state) {
+    struct den *den = *state;
+    start(den, false);
+    char path[128];
+    snprintf(path, sizeof path, "%s/nats.conf", den->folder);
+    FILE *file = fopen(path, "w");
+    fputs("port: wrong\n", file);
+    fclose(file);
+    long before = js_world_now_ms();
+    kill(child_of(getpid()), SIGKILL);
+    assert_true(loop_wait(&den->loop, has_troubles, den, 10000));
+    assert_true(js_world_now_ms() - before >= 100 + 200 + 400);
+    assert_non_null(strstr(den->trouble, "status 1"));
+    assert_non_null(strstr(den->trouble, "nats.log"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char *argv[]) {
+    if (argc == 3 && strcmp(argv[1], "-c") == 0) {
+        return be_child(argv[2]);
+    }
+    const struct CMUnitTest tests[] = {
+        TEST(it_starts_and_stores),
+        TEST(it_takes_eight_megabytes),
+        TEST(its_secrets_are_for_its_owner_only),
+        TEST(the_store_survives_a_restart_of_both),
+        TEST(a_killed_child_is_restarted_on_its_port_with_its_store),
+        TEST(a_second_one_in_the_same_folder_is_refused),
+        TEST(a_killed_parley_takes_its_child_along),
+        TEST(the_child_inherits_no_files_but_the_lock),
+        TEST(the_child_inherits_no_signal_mask),
+        TEST(a_frozen_child_is_replaced),
+        TEST(a_frozen_child_does_not_outlive_its_parley),
+        TEST(a_missing_binary_is_told),
+        TEST(a_binary_that_dies_is_told_and_frees_the_folder),
+        TEST(a_folder_that_is_not_there_is_told),
+        TEST(a_child_that_keeps_dying_is_started_less_and_less_often),
+        TEST(a_full_disk_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

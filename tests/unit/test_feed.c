@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reading from a real JetStream: each message once and in order, whatever happens to the server or
+ * to the consumer on it. */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "../lib/jetstream_world.h"
+
+struct reader {
+    struct js_world *world;
+    struct jetstream_start start;
+    enum jetstream_flow flow;
+    struct jetstream_feed *feed;
+    unsigned opened;
+    uint64_t next_sequence;
+    unsigned count;
+    uint64_t first, last;
+    uint64_t goal; /* a last sequence to wait for */
+    unsigned disorders;
+    int64_t last_time_ns;
+    char subject[64], text[64];
+    size_t pull_at_first; /* and one for each that comes, if pulls_again */
+    bool pulls_again;
+    unsigned close_after; /* in the callback, after so many; 0: never */
+    bool closes_when_opened;
+    size_t more;
+};
+
+static void on_opened(void *context, uint64_t next_sequence) {
+    struct reader *reader = context;
+    reader->opened++;
+    reader->next_sequence = next_sequence;
+    if (reader->closes_when_opened) {
+        jetstream_feed_close(reader->feed);
+        reader->feed = NULL;
+    }
+}
+
+static void on_stored(void *context, const struct jetstream_stored *stored) {
+    struct reader *reader = context;
+    reader->disorders += reader->opened != 1 || stored->sequence <= reader->last;
+    reader->first = reader->count == 0 ? stored->sequence : reader->first;
+    reader->last = stored->sequence;
+    reader->count++;
+    reader->last_time_ns = stored->time_ns;
+    snprintf(reader->subject, sizeof reader->subject, "%s", stored->subject);
+    snprintf(reader->text, sizeof reader->text, "%.*s", (int)stored->payload.length,
+             stored->payload.data);
+    if (reader->pulls_again) {
+        jetstream_feed_pull(reader->feed, 1);
+    }
+    if (reader->close_after == reader->count) {
+        jetstream_feed_close(reader->feed);
+        reader->feed = NULL;
+    }
+}
+
+static void open_now(void *context) {
+    struct reader *reader = context;
+    const struct jetstream_feed_events events = {
+        .opened = on_opened, .stored = on_stored, .context = reader};
+    assert_int_equal(jetstream_feed_open(reader->world->jetstream, "VLP", reader->start,
+                                         reader->flow, &events, &reader->feed),
+                     PARLEY_OK);
+    if (reader->pull_at_first > 0) {
+        jetstream_feed_pull(reader->feed, reader->pull_at_first);
+    }
+}
+
+static void close_now(void *context) {
+    struct reader *reader = context;
+    jetstream_feed_close(reader->feed);
+    reader->feed = NULL;
+}
+
+static void open_and_close(void *context) {
+    open_now(context);
+    close_now(context);
+}
+
+static void pull_more(void *context) {
+    struct reader *reader = context;
+    jetstream_feed_pull(reader->feed, reader->more);
+}
+
+static bool is_opened(void *context) {
+    return ((struct reader *)context)->opened > 0;
+}
+static bool has_reached(void *context) {
+    return ((struct reader *)context)->last >= ((struct reader *)context)->goal;
+}
+static bool is_closed(void *context) {
+    return ((struct reader *)context)->feed == NULL;
+}
+
+static void open_reader(struct reader *reader) {
+    loop_do(&reader->world->loop, open_now, reader);
+}
+
+static void close_reader(struct reader *reader) {
+    loop_do(&reader->world->loop, close_now, reader);
+}
+
+static void wait_for(struct reader *reader, uint64_t sequence, int timeout_ms) {
+    reader->goal = sequence;
+    if (!loop_wait(&reader->world->loop, has_reached, reader, timeout_ms)) {
+        fail_msg("reached %lu of %lu", (unsigned long)reader->last, (unsigned long)sequence);
+    }
+}
+
+static int set_up(void **state) {
+    struct js_world *world = malloc(sizeof *world);
+    assert_non_null(world);
+    js_world_init(world);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    js_world_finish(*state);
+    free(*state);
+    return 0;
+}
+
+static void start(struct js_world *world) {
+    js_world_start(world);
+    js_world_look(world);
+}
+
+static void store_many(struct js_world *world, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        js_world_store(world, "vlp.safe.claim", "text");
+    }
+}
+
+static void store_burst(struct js_world *world, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(js_PublishAsync(world->context, "vlp.safe.claim", "text", 4, NULL),
+                         NATS_OK);
+    }
+    assert_int_equal(js_PublishAsyncComplete(world->context, NULL), NATS_OK);
+}
+
+static const enum jetstream_flow FLOWS[] = {JETSTREAM_PUSH, JETSTREAM_PULL};
+
+static struct reader reader_of(struct js_world *world, enum jetstream_flow flow) {
+    return (struct reader){.world = world,
+                           .flow = flow,
+                           .pull_at_first = flow == JETSTREAM_PULL ? 16 : 0,
+                           .pulls_again = flow == JETSTREAM_PULL};
+}
+
+static void a_message_comes_as_it_was_stored(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
+        open_reader(&reader);
+        assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+        int64_t before = nats_NowInNanoSeconds();
+        uint64_t sequence = js_world_store(world, "vlp.review.query", "{\"a\": 1}");
+        assert_int_equal(reader.next_sequence, sequence);
+        wait_for(&reader, sequence, 5000);
+        assert_string_equal(reader.subject, "vlp.review.query");
+        assert_string_equal(reader.text, "{\"a\": 1}");
+        assert_int_equal(reader.count, 1);
+        assert_in_range(reader.last_time_ns / 1000000, before / 1000000 - 10,
+                        nats_NowInNanoSeconds() / 1000000 + 10);
+        close_reader(&reader);
+    }
+}
+
+/* What is stored while the feed opens comes from next_sequence on, without a hole. */
+static void a_new_feed_misses_nothing_from_where_it_says(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    for (int round = 0; round < 10; round++) {
+        struct reader reader = reader_of(world, FLOWS[round % 2]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
+        for (int i = 0; i < 20; i++) {
+            assert_int_equal(js_PublishAsync(world->context, "vlp.safe.claim", "x", 1, NULL),
+                             NATS_OK);
+        }
+        open_reader(&reader);
+        store_burst(world, 300);
+        uint64_t last = js_world_last_sequence(world);
+        js_world_store(world, "vlp.safe.claim", "x");
+        wait_for(&reader, last + 1, 5000);
+        assert_int_equal(reader.opened, 1);
+        assert_int_equal(reader.first, reader.next_sequence);
+        assert_int_equal(reader.count, reader.last - reader.first + 1);
+        assert_int_equal(reader.disorders, 0);
+        close_reader(&reader);
+    }
+}
+
+static void a_feed_begins_at_a_sequence(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    store_burst(world, 1000);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 501};
+        open_reader(&reader);
+        wait_for(&reader, 1000, 5000);
+        assert_int_equal(reader.next_sequence, 501);
+        assert_int_equal(reader.first, 501);
+        assert_int_equal(reader.count, 500);
+        assert_int_equal(reader.disorders, 0);
+        close_reader(&reader);
+    }
+}
+
+static void a_feed_begins_past_the_end(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    for (size_t i = 0; i < 2; i++) {
+        store_many(world, 5);
+        uint64_t last = js_world_last_sequence(world);
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.pull_at_first = FLOWS[i] == JETSTREAM_PULL ? 1 : 0;
+        reader.start =
+            (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = last + 4};
+        open_reader(&reader);
+        assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+        store_many(world, 6);
+        wait_for(&reader, last + 6, 5000);
+        assert_int_equal(reader.first, last + 4);
+        assert_int_equal(reader.count, 3);
+        close_reader(&reader);
+    }
+}
+
+static void a_feed_begins_at_a_time(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    store_many(world, 5);
+    struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    nanosleep(&pause, NULL);
+    int64_t time_ns = nats_NowInNanoSeconds();
+    nanosleep(&pause, NULL);
+    store_many(world, 5);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_TIME, .time_ns = time_ns};
+        open_reader(&reader);
+        wait_for(&reader, 10, 5000);
+        assert_int_equal(reader.next_sequence, 6);
+        assert_int_equal(reader.first, 6);
+        assert_int_equal(reader.count, 5);
+        close_reader(&reader);
+    }
+}
+
+static void what_retention_removed_is_a_jump(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    store_many(world, 10);
+    jsOptions options;
+    jsOptions_Init(&options);
+    options.Stream.Purge.Sequence = 6;
+    assert_int_equal(js_PurgeStream(world->context, "VLP", &options, NULL), NATS_OK);
+    assert_int_equal(js_DeleteMsg(world->context, "VLP", 8, NULL, NULL), NATS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
+        open_reader(&reader);
+        wait_for(&reader, 10, 5000);
+        assert_int_equal(reader.first, 6);
+        assert_int_equal(reader.count, 4);
+        assert_int_equal(reader.disorders, 0);
+        close_reader(&reader);
+    }
+}
+
+static void a_pull_feed_gives_no_more_than_was_asked_for(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    store_burst(world, 100);
+    struct reader reader = {.world = world,
+                            .flow = JETSTREAM_PULL,
+                            .pull_at_first = 7,
+                            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
+    open_reader(&reader);
+    wait_for(&reader, 7, 5000);
+    reader.goal = 8;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
+    for (uint64_t goal = 8; goal <= 28; goal += 5) {
+        reader.more = 5;
+        loop_do(&world->loop, pull_more, &reader);
+        wait_for(&reader, goal + 4, 5000);
+    }
+    reader.goal = 33;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
+    assert_int_equal(reader.count, 32);
+    close_reader(&reader);
+}
+
+/* More requests of one message each than the server lets wait (512). */
+static void many_small_pulls_come_through(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    struct reader reader = {.world = world,
+                            .flow = JETSTREAM_PULL,
+                            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
+    open_reader(&reader);
+    assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+    reader.more = 1;
+    for (int i = 0; i < 2000; i++) {
+        loop_do(&world->loop, pull_more, &reader);
+    }
+    store_burst(world, 2100);
+    wait_for(&reader, 2000, 10000);
+    reader.goal = 2001;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 200));
+    assert_int_equal(reader.count, 2000);
+    assert_int_equal(reader.disorders, 0);
+    close_reader(&reader);
+}
+
+static void a_feed_reads_on_over_restarts(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    store_burst(world, 30000);
+    struct reader readers[2];
+    for (size_t i = 0; i < 2; i++) {
+        readers[i] = reader_of(world, FLOWS[i]);
+        readers[i].pull_at_first = FLOWS[i] == JETSTREAM_PULL ? 500 : 0;
+        readers[i].start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
+        open_reader(&readers[i]);
+    }
+    for (uint64_t life = 0; life < 3; life++) {
+        wait_for(&readers[1], 100 + life * 30000, 10000);
+        nats_server_end(&world->server, SIGKILL);
+        assert_true(loop_wait(&world->loop, js_world_is_away, world, 5000));
+        nats_server_start(&world->server);
+        js_world_look(world);
+        store_burst(world, 30000);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        wait_for(&readers[i], 120000, 30000);
+        assert_int_equal(readers[i].opened, 1);
+        assert_int_equal(readers[i].first, 1);
+        assert_int_equal(readers[i].count, 120000);
+        assert_int_equal(readers[i].disorders, 0);
+        close_reader(&readers[i]);
+    }
+}
+
+static void delete_consumers(struct js_world *world) {
+    /* nats.c 3.4 cannot list them: by the API. */
+    natsMsg *answer = NULL;
+    assert_int_equal(natsConnection_RequestString(&answer, world->connection,
+                                                  "$JS.API.CONSUMER.NAMES.VLP", "", 2000),
+                     NATS_OK);
+    const char *at = strstr(natsMsg_GetData(answer), "\"consumers\":");
+    assert_non_null(at);
+    while ((at = strstr(at, "\"parley-")) != NULL) {
+        char name[128];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 1, "\""), at + 1);
+        assert_int_equal(js_DeleteConsumer(world->context, "VLP", name, NULL, NULL), NATS_OK);
+        at++;
+    }
+    natsMsg_Destroy(answer);
+}
+
+static int consumer_count(struct js_world *world) {
+    jsStreamInfo *info = NULL;
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "VLP", NULL, NULL), NATS_OK);
+    int count = (int)info->State.Consumers;
+    jsStreamInfo_Destroy(info);
+    return count;
+}
+
+static void a_feed_whose_consumer_is_deleted_goes_on(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    store_many(world, 10);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
+        open_reader(&reader);
+        wait_for(&reader, js_world_last_sequence(world), 5000);
+        delete_consumers(world);
+        store_many(world, 10);
+        uint64_t last = js_world_last_sequence(world);
+        wait_for(&reader, last, 15000);
+        assert_int_equal(reader.count, last);
+        assert_int_equal(reader.disorders, 0);
+        assert_int_equal(reader.opened, 1);
+        close_reader(&reader);
+    }
+}
+
+static bool has_no_consumers(struct js_world *world) {
+    for (int tries = 0; tries < 500 && consumer_count(world) > 0; tries++) {
+        loop_pause();
+    }
+    return consumer_count(world) == 0;
+}
+
+/* Someone else pulls one message from our consumer: nothing may be missing for that. */
+static void a_hole_in_what_comes_is_healed(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    for (size_t i = 0; i < 2; i++) {
+        store_many(world, 1);
+        uint64_t before = js_world_last_sequence(world);
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
+        open_reader(&reader);
+        wait_for(&reader, before, 5000);
+        natsMsg *answer = NULL;
+        assert_int_equal(natsConnection_RequestString(&answer, world->connection,
+                                                      "$JS.API.CONSUMER.NAMES.VLP", "", 2000),
+                         NATS_OK);
+        char name[128], subject[256];
+        const char *at = strstr(natsMsg_GetData(answer), "parley-");
+        assert_non_null(at);
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "\""), at);
+        natsMsg_Destroy(answer);
+        natsSubscription *thief = NULL;
+        natsMsg *stolen = NULL;
+        snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.VLP.%s", name);
+        assert_int_equal(natsConnection_SubscribeSync(&thief, world->connection, "thief"), NATS_OK);
+        assert_int_equal(
+            natsConnection_PublishRequestString(world->connection, subject, "thief", "1"), NATS_OK);
+        store_many(world, 5);
+        assert_int_equal(natsSubscription_NextMsg(&stolen, thief, 5000), NATS_OK);
+        natsMsg_Destroy(stolen);
+        natsSubscription_Destroy(thief);
+        wait_for(&reader, before + 5, 5000);
+        assert_int_equal(reader.last, before + 5);
+        assert_int_equal(reader.count, before + 5);
+        assert_int_equal(reader.disorders, 0);
+        close_reader(&reader);
+    }
+}
+
+static void a_closed_feed_leaves_no_consumer_behind(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
+        open_reader(&reader);
+        assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+        assert_int_equal(consumer_count(world), 1); /* nor the one that settled where to begin */
+        close_reader(&reader);
+        assert_true(has_no_consumers(world));
+    }
+}
+
+static void a_feed_can_be_closed_at_any_moment(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    store_burst(world, 200);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
+        loop_do(&world->loop, open_and_close, &reader); /* before it is open */
+        assert_int_equal(reader.opened, 0);
+        reader.closes_when_opened = true;
+        open_reader(&reader);
+        assert_true(loop_wait(&world->loop, is_closed, &reader, 5000));
+        assert_int_equal(reader.count, 0);
+        reader.closes_when_opened = false;
+        reader.opened = 0;
+        reader.close_after = 50;
+        open_reader(&reader);
+        assert_true(loop_wait(&world->loop, is_closed, &reader, 5000));
+        assert_false(loop_wait(&world->loop, is_opened, &(struct reader){.world = world}, 100));
+        assert_int_equal(reader.count, 50);
+    }
+    assert_true(has_no_consumers(world));
+}
+
+static void a_feed_waits_for_the_connection(void **state) {
+    struct js_world *world = *state;
+    js_world_open(world);
+    struct reader reader = reader_of(world, JETSTREAM_PUSH);
+    reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
+    open_reader(&reader);
+    assert_false(loop_wait(&world->loop, is_opened, &reader, 200));
+    nats_server_start(&world->server);
+    assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+    js_world_look(world);
+    store_many(world, 1);
+    wait_for(&reader, 1, 5000);
+    close_reader(&reader);
+}
+
+/* Past what one request may carry in bytes; and a message that alone is past it. */
+static void large_messages_come_through(void **state) {
+    struct js_world *world = *state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/conf", world->server.folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("max_payload: 8MB\n", file);
+    fclose(file);
+    const char *const extra[] = {"-c", path, NULL};
+    world->server.extra = extra;
+    start(world);
+    enum { MEDIUM = 100 * 1000, LARGE = 7 * 1000 * 1000, COUNT = 120 };
+    char *payload = calloc(1, LARGE);
+    for (int i = 1; i <= COUNT; i++) {
+        assert_int_equal(js_Publish(NULL, world->context, "vlp.safe.claim", payload,
+                                    i % 50 == 0 ? LARGE : MEDIUM, NULL, NULL),
+                         NATS_OK);
+    }
+    free(payload);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.pull_at_first = FLOWS[i] == JETSTREAM_PULL ? 100 : 0;
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
+        open_reader(&reader);
+        wait_for(&reader, COUNT, 20000);
+        assert_int_equal(reader.count, COUNT);
+        assert_int_equal(reader.disorders, 0);
+        close_reader(&reader);
+    }
+    assert_int_equal(world->away, 0);
+}
+
+/* Someone else's message may look like a status of the server, but for its reply subject. */
+static void a_message_with_a_status_header_is_a_message(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
+        open_reader(&reader);
+        assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+        natsMsg *message = NULL;
+        assert_int_equal(natsMsg_Create(&message, "vlp.safe.claim", NULL, NULL, 0), NATS_OK);
+        assert_int_equal(natsMsgHeader_Set(message, "Status", "409"), NATS_OK);
+        assert_int_equal(natsConnection_PublishMsg(world->connection, message), NATS_OK);
+        natsMsg_Destroy(message);
+        wait_for(&reader, i + 1, 3000);
+        assert_int_equal(reader.count, 1);
+        close_reader(&reader);
+    }
+}
+
+static void a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    struct reader readers[2];
+    for (size_t i = 0; i < 2; i++) {
+        readers[i] = reader_of(world, FLOWS[i]);
+        readers[i].start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
+        open_reader(&readers[i]);
+        assert_true(loop_wait(&world->loop, is_opened, &readers[i], 5000));
+    }
+    nats_server_stop(&world->server);
+    struct reader nothing = {.world = world};
+    assert_false(loop_wait(&world->loop, is_opened, &nothing, 5500)); /* it restarts in there */
+    nats_server_continue(&world->server);
+    store_many(world, 10);
+    for (size_t i = 0; i < 2; i++) {
+        wait_for(&readers[i], 10, 15000);
+        assert_int_equal(readers[i].count, 10);
+        assert_int_equal(readers[i].disorders, 0);
+        close_reader(&readers[i]);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_message_comes_as_it_was_stored),
+        TEST(a_new_feed_misses_nothing_from_where_it_says),
+        TEST(a_feed_begins_at_a_sequence),
+        TEST(a_feed_begins_past_the_end),
+        TEST(a_feed_begins_at_a_time),
+        TEST(what_retention_removed_is_a_jump),
+        TEST(a_pull_feed_gives_no_more_than_was_asked_for),
+        TEST(many_small_pulls_come_through),
+        TEST(a_feed_reads_on_over_restarts),
+        TEST(a_feed_whose_consumer_is_deleted_goes_on),
+        TEST(a_hole_in_what_comes_is_healed),
+        TEST(a_closed_feed_leaves_no_consumer_behind),
+        TEST(a_feed_can_be_closed_at_any_moment),
+        TEST(a_feed_waits_for_the_connection),
+        TEST(large_messages_come_through),
+        TEST(a_message_with_a_status_header_is_a_message),
+        TEST(a_frozen_server_interrupts_a_feed_and_no_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

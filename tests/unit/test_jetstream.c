@@ -1,0 +1,756 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Publishing to a real JetStream, looked at by a second client: what is said to be stored is in the
+ * stream exactly once, whatever happens to the server; and nothing ever blocks. */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/jetstream_world.h"
+
+#define NS_A_S INT64_C(1000000000)
+
+/* ---- one publication ---- */
+
+struct shot {
+    struct js_world *world;
+    const char *subject;
+    const char *id;
+    struct parley_bytes payload;
+    enum jetstream_publish result;
+    unsigned done;
+    struct jetstream_ack ack;
+    char stream[64], error[256];
+};
+
+static void on_done(void *context, const struct jetstream_ack *ack) {
+    struct shot *shot = context;
+    shot->done++;
+    shot->ack = *ack;
+    snprintf(shot->stream, sizeof shot->stream, "%s", ack->stream != NULL ? ack->stream : "");
+    snprintf(shot->error, sizeof shot->error, "%s", ack->error != NULL ? ack->error : "");
+}
+
+static void shoot(void *context) {
+    struct shot *shot = context;
+    const struct bus_header header = {"Nats-Msg-Id", shot->id};
+    shot->done = 0;
+    shot->result = jetstream_publish(shot->world->jetstream, shot->subject, &header,
+                                     shot->id != NULL ? 1 : 0, shot->payload, on_done, shot);
+    assert_int_equal(shot->done, 0); /* never within the call */
+}
+
+static bool is_done(void *context) {
+    return ((struct shot *)context)->done > 0;
+}
+
+static struct shot fire(struct js_world *world, const char *subject, const char *id) {
+    struct shot shot = {
+        .world = world, .subject = subject, .id = id, .payload = PARLEY_BYTES("{}")};
+    loop_do(&world->loop, shoot, &shot);
+    assert_int_equal(shot.result, JETSTREAM_PUBLISHED);
+    assert_true(loop_wait(&world->loop, is_done, &shot, 15000));
+    assert_int_equal(shot.done, 1);
+    return shot;
+}
+
+static int set_up(void **state) {
+    struct js_world *world = malloc(sizeof *world);
+    assert_non_null(world);
+    js_world_init(world);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    js_world_finish(*state);
+    free(*state);
+    return 0;
+}
+
+static void a_publication_is_acknowledged_with_its_sequence(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    for (uint64_t sequence = 1; sequence <= 3; sequence++) {
+        struct shot shot = fire(world, "vlp.safe.claim", NULL);
+        assert_int_equal(shot.ack.outcome, JETSTREAM_STORED);
+        assert_string_equal(shot.stream, "VLP");
+        assert_int_equal(shot.ack.sequence, sequence);
+        assert_false(shot.ack.is_duplicate);
+    }
+    js_world_look(world);
+    assert_int_equal(js_world_last_sequence(world), 3);
+}
+
+static void the_same_id_again_is_a_duplicate(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    struct shot first = fire(world, "vlp.safe.claim", "one");
+    fire(world, "vlp.safe.claim", "two");
+    struct shot again = fire(world, "vlp.safe.claim", "one");
+    assert_int_equal(again.ack.outcome, JETSTREAM_STORED);
+    assert_true(again.ack.is_duplicate);
+    assert_int_equal(again.ack.sequence, first.ack.sequence);
+    assert_string_equal(again.stream, "VLP");
+}
+
+/* ---- streams ---- */
+
+static void a_missing_stream_is_created_as_promised(void **state) {
+    struct js_world *world = *state;
+    world->options.dedupe_window_ms = 0;
+    world->options.is_probing = true;
+    js_world_start(world);
+    js_world_look(world);
+    jsStreamInfo *info = NULL;
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "VLP", NULL, NULL), NATS_OK);
+    assert_int_equal(info->Config->SubjectsLen, 1);
+    assert_string_equal(info->Config->Subjects[0], "vlp.>");
+    assert_int_equal(info->Config->Storage, js_FileStorage);
+    assert_int_equal(info->Config->Retention, js_LimitsPolicy);
+    assert_int_equal(info->Config->MaxAge, 7 * 24 * 3600 * NS_A_S);
+    assert_int_equal(info->Config->Duplicates, NS_A_S / 10);
+    assert_int_equal(info->Config->Replicas, 1);
+    jsStreamInfo_Destroy(info);
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "PARLEY_PROBE", NULL, NULL), NATS_OK);
+    assert_int_equal(info->Config->Storage, js_FileStorage);
+    assert_int_equal(info->Config->MaxMsgs, 1);
+    jsStreamInfo_Destroy(info);
+}
+
+static void a_stream_that_exists_is_used_as_it_is(void **state) {
+    struct js_world *world = *state;
+    const struct jetstream_stream narrow = {.name = "VLP", .subjects = "vlp.safe.claim.>"};
+    const char *covering[] = {"vlp.safe.claim.>", "vlp.safe.>", "vlp.>", "vlp.*.claim.>",
+                              "vlp.*.>"};
+    world->options.streams = &narrow;
+    nats_server_start(&world->server);
+    js_world_look(world);
+    for (size_t i = 0; i < sizeof covering / sizeof covering[0]; i++) {
+        js_world_add_stream(world, "VLP", covering[i]);
+        js_world_open(world);
+        assert_true(loop_wait(&world->loop, js_world_is_ready, world, 5000));
+        assert_int_equal(fire(world, "vlp.safe.claim.x", NULL).ack.outcome, JETSTREAM_STORED);
+        jsStreamInfo *info = NULL;
+        assert_int_equal(js_GetStreamInfo(&info, world->context, "VLP", NULL, NULL), NATS_OK);
+        assert_string_equal(info->Config->Subjects[0], covering[i]);
+        assert_int_equal(info->Config->MaxAge, 0);
+        jsStreamInfo_Destroy(info);
+        js_world_close(world);
+        assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
+    }
+}
+
+static void a_stream_with_wrong_subjects_is_unusable(void **state) {
+    struct js_world *world = *state;
+    const char *wrong[] = {"other.>", "vlp.*", "vlp.safe.>", "vlp.*.*", "vlpx.>", "vlp.*.>"};
+    nats_server_start(&world->server);
+    js_world_look(world);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        js_world_add_stream(world, "VLP", wrong[i]);
+        world->unusable = 0;
+        js_world_open(world);
+        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 5000));
+        assert_non_null(strstr(world->error, "VLP"));
+        assert_non_null(strstr(world->error, "vlp.>"));
+        js_world_close(world);
+        assert_int_equal(world->ready, 0);
+        js_DeleteStream(world->context, "VLP", NULL, NULL);
+    }
+}
+
+static void subjects_that_another_stream_has_are_unusable(void **state) {
+    struct js_world *world = *state;
+    nats_server_start(&world->server);
+    js_world_look(world);
+    js_world_add_stream(world, "OTHER", "vlp.safe.>");
+    js_world_open(world);
+    assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 5000));
+    assert_non_null(strstr(world->error, "VLP"));
+}
+
+static void replicas_without_a_cluster_are_unusable(void **state) {
+    struct js_world *world = *state;
+    world->options.replicas = 3;
+    nats_server_start(&world->server);
+    js_world_open(world);
+    assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 5000));
+    assert_non_null(strstr(world->error, "--replicas"));
+}
+
+static void a_deleted_stream_refuses_and_is_made_anew(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    js_world_look(world);
+    assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
+    struct shot shot = fire(world, "vlp.safe.claim", NULL);
+    assert_int_equal(shot.ack.outcome, JETSTREAM_REFUSED);
+    assert_int_equal(shot.ack.error_code, 503);
+    for (int tries = 0; shot.ack.outcome == JETSTREAM_REFUSED && tries < 500; tries++) {
+        loop_pause();
+        shot = fire(world, "vlp.safe.claim", NULL);
+    }
+    assert_int_equal(shot.ack.outcome, JETSTREAM_STORED);
+    assert_int_equal(world->away, 0);
+}
+
+static void what_the_stream_refuses_is_refused_with_its_code(void **state) {
+    struct js_world *world = *state;
+    nats_server_start(&world->server);
+    js_world_look(world);
+    jsStreamConfig config;
+    jsStreamConfig_Init(&config);
+    const char *subject = "vlp.>";
+    config.Name = "VLP";
+    config.Subjects = &subject;
+    config.SubjectsLen = 1;
+    config.MaxMsgSize = 1;
+    assert_int_equal(js_AddStream(NULL, world->context, &config, NULL, NULL), NATS_OK);
+    js_world_open(world);
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 5000));
+    struct shot shot = fire(world, "vlp.safe.claim", NULL);
+    assert_int_equal(shot.ack.outcome, JETSTREAM_REFUSED);
+    assert_int_equal(shot.ack.error_code, 10054);
+    assert_true(strlen(shot.error) > 0);
+}
+
+static void a_server_away_at_the_start_is_used_when_it_comes(void **state) {
+    struct js_world *world = *state;
+    js_world_open(world);
+    struct shot shot = {.world = world, .subject = "vlp.safe.claim"};
+    loop_do(&world->loop, shoot, &shot);
+    assert_int_equal(shot.result, JETSTREAM_AWAY);
+    nats_server_start(&world->server);
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 5000));
+    assert_int_equal(fire(world, "vlp.safe.claim", NULL).ack.outcome, JETSTREAM_STORED);
+}
+
+static bool is_connected(void *context) {
+    return jetstream_is_connected(((struct js_world *)context)->jetstream);
+}
+
+static void a_server_without_jetstream_is_asked_until_it_has_it(void **state) {
+    struct js_world *world = *state;
+    world->server.has_jetstream = false;
+    nats_server_start(&world->server);
+    js_world_open(world);
+    assert_true(loop_wait(&world->loop, is_connected, world, 5000));
+    assert_false(loop_wait(&world->loop, js_world_is_ready, world, 700));
+    nats_server_end(&world->server, SIGKILL);
+    world->server.has_jetstream = true;
+    nats_server_start(&world->server);
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 5000));
+    assert_int_equal(world->unusable, 0);
+}
+
+/* ---- limits ---- */
+
+static void one_byte_too_much_is_refused_before_it_is_sent(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    size_t length = 1024 * 1024 + 1; /* the server's default and one */
+    char *payload = calloc(1, length);
+    struct shot shot = {.world = world, .subject = "vlp.safe.claim", .payload = {payload, length}};
+    loop_do(&world->loop, shoot, &shot);
+    assert_int_equal(shot.result, JETSTREAM_TOO_LARGE);
+    shot.payload.length--;
+    loop_do(&world->loop, shoot, &shot);
+    assert_int_equal(shot.result, JETSTREAM_PUBLISHED);
+    assert_true(loop_wait(&world->loop, is_done, &shot, 5000));
+    assert_int_equal(shot.ack.outcome, JETSTREAM_STORED);
+    free(payload);
+}
+
+struct queue {
+    struct js_world *world;
+    struct shot *shots;
+    struct waiting {
+        struct jetstream_waiter waiter;
+        struct queue *queue;
+        unsigned number;
+        struct shot shot;
+    } waiting[8];
+    unsigned order[8];
+    unsigned woken;
+    unsigned woken_at_once_max, woken_this_turn;
+    bool publishes;
+};
+
+static void on_room(struct jetstream_waiter *waiter) {
+    struct waiting *waiting = (struct waiting *)waiter; /* its first member */
+    struct queue *queue = waiting->queue;
+    queue->order[queue->woken++] = waiting->number;
+    if (queue->publishes) {
+        shoot(&waiting->shot);
+        assert_int_equal(waiting->shot.result, JETSTREAM_PUBLISHED);
+    }
+}
+
+static void fill_and_wait(void *context) {
+    struct queue *queue = context;
+    for (int i = 0; i < 2; i++) {
+        shoot(&queue->shots[i]);
+        assert_int_equal(queue->shots[i].result, JETSTREAM_PUBLISHED);
+    }
+    shoot(&queue->shots[2]);
+    assert_int_equal(queue->shots[2].result, JETSTREAM_FULL);
+    for (unsigned i = 0; i < 8; i++) {
+        struct waiting *waiting = &queue->waiting[i];
+        waiting->waiter.room = on_room;
+        waiting->queue = queue;
+        waiting->number = i;
+        waiting->shot = queue->shots[0];
+        jetstream_wait_for_room(queue->world->jetstream, &waiting->waiter);
+        jetstream_wait_for_room(queue->world->jetstream, &waiting->waiter);
+    }
+    jetstream_wait_cancel(queue->world->jetstream, &queue->waiting[3].waiter);
+    jetstream_wait_cancel(queue->world->jetstream, &queue->waiting[3].waiter);
+    assert_int_equal(queue->woken, 0);
+}
+
+static bool seven_woken(void *context) {
+    return ((struct queue *)context)->woken >= 7;
+}
+
+static void a_full_window_wakes_its_waiters_in_turn(void **state) {
+    struct js_world *world = *state;
+    world->options.in_flight_count_max = 2;
+    js_world_start(world);
+    struct shot shots[3];
+    for (int i = 0; i < 3; i++) {
+        shots[i] = (struct shot){
+            .world = world, .subject = "vlp.safe.claim", .payload = PARLEY_BYTES("{}")};
+    }
+    struct queue queue = {.world = world, .shots = shots, .publishes = true};
+    loop_do(&world->loop, fill_and_wait, &queue);
+    assert_true(loop_wait(&world->loop, seven_woken, &queue, 5000));
+    const unsigned expected[] = {0, 1, 2, 4, 5, 6, 7};
+    assert_memory_equal(queue.order, expected, sizeof expected);
+    assert_true(loop_wait(&world->loop, js_world_is_idle, world, 5000));
+    js_world_look(world);
+    assert_int_equal(js_world_last_sequence(world), 9);
+}
+
+static void waiters_are_woken_when_the_bus_goes_away(void **state) {
+    struct js_world *world = *state;
+    world->options.in_flight_count_max = 2;
+    js_world_start(world);
+    nats_server_stop(&world->server);
+    struct shot shots[3];
+    for (int i = 0; i < 3; i++) {
+        shots[i] = (struct shot){
+            .world = world, .subject = "vlp.safe.claim", .payload = PARLEY_BYTES("{}")};
+    }
+    struct queue queue = {.world = world, .shots = shots};
+    loop_do(&world->loop, fill_and_wait, &queue);
+    nats_server_end(&world->server, SIGKILL);
+    assert_true(loop_wait(&world->loop, seven_woken, &queue, 5000));
+    assert_int_equal(shots[0].ack.outcome, JETSTREAM_LOST);
+    assert_int_equal(shots[0].done, 1);
+    assert_int_equal(shots[1].ack.outcome, JETSTREAM_LOST);
+}
+
+/* ---- a server that fails ---- */
+
+enum { LOAD_MAX = 400000, UNTRIED = 0 };
+
+/* Publishes numbered messages as fast as there is room. */
+struct load {
+    struct js_world *world;
+    struct jetstream_waiter waiter;
+    struct reactor_timer pause;
+    struct numbered {
+        struct load *load;
+        unsigned number;
+        unsigned done;
+        enum jetstream_outcome outcome;
+        uint64_t sequence;
+        unsigned found;
+    } * messages;
+    unsigned sent, stored, lost, timed_out, refused, full, away;
+    bool is_stopped;
+    long longest_ms;
+};
+
+static void go_on(struct load *load);
+
+static void on_load_ack(void *context, const struct jetstream_ack *ack) {
+    struct numbered *message = context;
+    struct load *load = message->load;
+    message->done++;
+    message->outcome = ack->outcome;
+    message->sequence = ack->sequence;
+    load->stored += ack->outcome == JETSTREAM_STORED;
+    load->lost += ack->outcome == JETSTREAM_LOST;
+    load->timed_out += ack->outcome == JETSTREAM_TIMEOUT;
+    load->refused += ack->outcome == JETSTREAM_REFUSED;
+}
+
+static void on_load_room(struct jetstream_waiter *waiter) {
+    go_on((struct load *)(void *)((char *)waiter - offsetof(struct load, waiter)));
+}
+
+static void on_load_pause(struct reactor_timer *timer) {
+    go_on((struct load *)(void *)((char *)timer - offsetof(struct load, pause)));
+}
+
+static void go_on(struct load *load) {
+    for (int i = 0; i < 500 && !load->is_stopped && load->sent < LOAD_MAX; i++) {
+        struct numbered *message = &load->messages[load->sent];
+        *message = (struct numbered){.load = load, .number = load->sent};
+        char text[16], id[16];
+        int length = snprintf(text, sizeof text, "%u", load->sent);
+        snprintf(id, sizeof id, "id-%u", load->sent);
+        const struct bus_header header = {"Nats-Msg-Id", id};
+        long before = js_world_now_ms();
+        enum jetstream_publish result =
+            jetstream_publish(load->world->jetstream, "vlp.safe.claim", &header, 1,
+                              (struct parley_bytes){text, (size_t)length}, on_load_ack, message);
+        long taken = js_world_now_ms() - before;
+        load->longest_ms = taken > load->longest_ms ? taken : load->longest_ms;
+        if (result == JETSTREAM_FULL) {
+            load->full++;
+            jetstream_wait_for_room(load->world->jetstream, &load->waiter);
+            return;
+        }
+        if (result != JETSTREAM_PUBLISHED) {
+            load->away++;
+            reactor_timer_set(load->world->loop.reactor, &load->pause, 10);
+            return;
+        }
+        load->sent++;
+    }
+    if (!load->is_stopped) {
+        reactor_timer_set(load->world->loop.reactor, &load->pause, 1);
+    }
+}
+
+static void start_load(void *context) {
+    go_on(context);
+}
+static void stop_load(void *context) {
+    struct load *load = context;
+    load->is_stopped = true;
+    reactor_timer_clear(load->world->loop.reactor, &load->pause);
+    jetstream_wait_cancel(load->world->jetstream, &load->waiter);
+}
+
+static unsigned stored_goal;
+static bool has_stored_more(void *context) {
+    return ((struct load *)context)->stored >= stored_goal;
+}
+
+static void wait_for_more(struct load *load, unsigned more) {
+    stored_goal = load->stored + more;
+    assert_true(loop_wait(&load->world->loop, has_stored_more, load, 20000));
+}
+
+static void see(void *context, uint64_t sequence, const char *text, int length) {
+    struct load *load = context;
+    char number[16] = "";
+    assert_true(length < 16);
+    memcpy(number, text, (size_t)length);
+    struct numbered *message = &load->messages[atoi(number)];
+    message->found++;
+    if (message->outcome == JETSTREAM_STORED) {
+        assert_int_equal(message->sequence, sequence);
+    }
+}
+
+static void check_load(struct load *load) {
+    loop_do(&load->world->loop, stop_load, load);
+    assert_true(loop_wait(&load->world->loop, js_world_is_idle, load->world, 20000));
+    js_world_look(load->world);
+    js_world_read_all(load->world, see, load);
+    for (unsigned i = 0; i < load->sent; i++) {
+        const struct numbered *message = &load->messages[i];
+        assert_int_equal(message->done, 1);
+        if (message->outcome == JETSTREAM_STORED) {
+            assert_int_equal(message->found, 1);
+        } else {
+            assert_true(message->found <= 1);
+        }
+    }
+}
+
+static struct load *create_load(struct js_world *world) {
+    struct load *load = calloc(1, sizeof *load);
+    load->world = world;
+    load->waiter.room = on_load_room;
+    load->pause.fire = on_load_pause;
+    load->messages = calloc(LOAD_MAX, sizeof *load->messages);
+    return load;
+}
+
+static void destroy_load(struct load *load) {
+    free(load->messages);
+    free(load);
+}
+
+static void a_server_killed_under_load_loses_nothing_that_was_acknowledged(void **state) {
+    struct js_world *world = *state;
+    world->options.in_flight_count_max = 512;
+    js_world_start(world);
+    struct load *load = create_load(world);
+    loop_do(&world->loop, start_load, load);
+    for (int life = 0; life < 3; life++) {
+        wait_for_more(load, 1000);
+        nats_server_end(&world->server, SIGKILL);
+        assert_true(loop_wait(&world->loop, js_world_is_away, world, 5000));
+        nats_server_start(&world->server);
+        assert_true(loop_wait(&world->loop, js_world_is_ready, world, 10000));
+    }
+    wait_for_more(load, 1000);
+    check_load(load);
+    assert_true(load->lost > 0);
+    assert_int_equal(load->timed_out, 0); /* they are told at once */
+    assert_int_equal(world->away, 3);
+    assert_int_equal(world->ready, 4);
+    assert_true(load->longest_ms < 1000);
+    destroy_load(load);
+}
+
+static bool has_timed_out(void *context) {
+    return ((struct load *)context)->timed_out > 1000;
+}
+static bool is_full(void *context) {
+    return ((struct load *)context)->full > 0;
+}
+
+static void a_frozen_server_brings_timeouts_and_blocks_nothing(void **state) {
+    struct js_world *world = *state;
+    world->options.ack_timeout_ms = 500;
+    world->options.in_flight_count_max = 512;
+    js_world_start(world);
+    struct load *load = create_load(world);
+    loop_do(&world->loop, start_load, load);
+    wait_for_more(load, 500);
+    nats_server_stop(&world->server);
+    assert_true(loop_wait(&world->loop, is_full, load, 5000));
+    assert_true(loop_wait(&world->loop, has_timed_out, load, 10000));
+    nats_server_continue(&world->server);
+    wait_for_more(load, 500);
+    check_load(load);
+    assert_true(load->longest_ms < 1000);
+    assert_int_equal(world->away, 0);
+    destroy_load(load);
+}
+
+struct large_load {
+    struct js_world *world;
+    struct jetstream_waiter waiter;
+    char *payload;
+    struct shot shots[64];
+    unsigned sent, woken, woken_before;
+    enum jetstream_publish result;
+};
+
+static void send_large(void *context);
+
+static void on_large_room(struct jetstream_waiter *waiter) {
+    struct large_load *load =
+        (struct large_load *)(void *)((char *)waiter - offsetof(struct large_load, waiter));
+    load->woken++;
+    send_large(load);
+}
+
+static void send_large(void *context) {
+    struct large_load *load = context;
+    load->result = JETSTREAM_PUBLISHED;
+    while (load->result == JETSTREAM_PUBLISHED && load->sent < 64) {
+        struct shot *shot = &load->shots[load->sent];
+        *shot = (struct shot){.world = load->world,
+                              .subject = "vlp.safe.claim",
+                              .payload = {load->payload, 1000 * 1000}};
+        shoot(shot);
+        load->result = shot->result;
+        load->sent += load->result == JETSTREAM_PUBLISHED;
+    }
+    if (load->result == JETSTREAM_FULL) {
+        jetstream_wait_for_room(load->world->jetstream, &load->waiter);
+    }
+}
+
+static bool is_woken(void *context) {
+    const struct large_load *load = context;
+    return load->woken > load->woken_before;
+}
+
+/* After the timeouts nothing is in flight, but the bus is still full of what was not read: then no
+ * ack will come to wake anyone. */
+static void a_full_bus_wakes_its_waiters_when_it_drains(void **state) {
+    struct js_world *world = *state;
+    world->options.ack_timeout_ms = 300;
+    js_world_start(world);
+    nats_server_stop(&world->server);
+    struct large_load *load = calloc(1, sizeof *load);
+    load->world = world;
+    load->waiter.room = on_large_room;
+    load->payload = calloc(1, 1000 * 1000);
+    loop_do(&world->loop, send_large, load);
+    assert_int_equal(load->result, JETSTREAM_FULL);
+    assert_true(loop_wait(&world->loop, js_world_is_idle, world, 5000));
+    assert_true(load->sent < 64);
+    load->woken_before = load->woken;
+    assert_false(loop_wait(&world->loop, is_woken, load, 300));
+    nats_server_continue(&world->server);
+    assert_true(loop_wait(&world->loop, is_woken, load, 5000));
+    assert_true(loop_wait(&world->loop, js_world_is_idle, world, 5000));
+    for (unsigned i = 0; i < load->sent; i++) {
+        assert_int_equal(load->shots[i].done, 1);
+    }
+    assert_int_equal(load->shots[0].ack.outcome, JETSTREAM_TIMEOUT);
+    free(load->payload);
+    free(load);
+}
+
+/* ---- probing ---- */
+
+static void a_frozen_server_is_said_to_be_unresponsive(void **state) {
+    struct js_world *world = *state;
+    world->options.is_probing = true;
+    js_world_start(world);
+    long before = js_world_now_ms();
+    nats_server_stop(&world->server);
+    assert_true(loop_wait(&world->loop, js_world_is_unresponsive, world, 10000));
+    assert_true(js_world_now_ms() - before >= 4000);
+    nats_server_continue(&world->server);
+}
+
+static void a_healthy_server_is_probed_and_left_in_peace(void **state) {
+    struct js_world *world = *state;
+    world->options.is_probing = true;
+    js_world_start(world);
+    js_world_look(world);
+    assert_false(loop_wait(&world->loop, js_world_is_unresponsive, world, 7000));
+    jsStreamInfo *info = NULL;
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "PARLEY_PROBE", NULL, NULL), NATS_OK);
+    assert_in_range(info->State.LastSeq, 2, 4);
+    assert_int_equal(info->State.Msgs, 1);
+    jsStreamInfo_Destroy(info);
+}
+
+/* ---- asking ---- */
+
+struct asking {
+    struct js_world *world;
+    const char *stream;
+    bool is_asked;
+    unsigned answers;
+    struct jetstream_stream_info info;
+};
+
+static void on_info(void *context, const struct jetstream_stream_info *info) {
+    struct asking *asking = context;
+    asking->answers++;
+    asking->info = *info;
+}
+
+static void ask(void *context) {
+    struct asking *asking = context;
+    asking->is_asked =
+        jetstream_stream_ask(asking->world->jetstream, asking->stream, on_info, asking);
+}
+
+static bool is_answered(void *context) {
+    return ((struct asking *)context)->answers > 0;
+}
+
+static struct jetstream_stream_info ask_about(struct js_world *world, const char *stream) {
+    struct asking asking = {.world = world, .stream = stream};
+    loop_do(&world->loop, ask, &asking);
+    assert_true(asking.is_asked);
+    assert_true(loop_wait(&world->loop, is_answered, &asking, 6000));
+    return asking.info;
+}
+
+static void a_stream_tells_its_bounds(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    struct jetstream_stream_info info = ask_about(world, "VLP");
+    assert_true(info.is_known);
+    assert_true(strlen(info.created) >= 20);
+    assert_int_equal(info.first_sequence, 1);
+    assert_int_equal(info.last_sequence, 0);
+    assert_int_equal(info.first_time_ns, 0);
+    assert_false(ask_about(world, "NONE").is_known);
+    js_world_look(world);
+    int64_t before = nats_NowInNanoSeconds();
+    for (int i = 0; i < 3; i++) {
+        js_world_store(world, "vlp.safe.claim", "x");
+    }
+    info = ask_about(world, "VLP");
+    assert_int_equal(info.first_sequence, 1);
+    assert_int_equal(info.last_sequence, 3);
+    assert_true(info.first_time_ns >= before && info.first_time_ns <= nats_NowInNanoSeconds());
+    assert_int_equal(js_PurgeStream(world->context, "VLP", NULL, NULL), NATS_OK);
+    info = ask_about(world, "VLP");
+    assert_int_equal(info.first_sequence, 4);
+    assert_int_equal(info.last_sequence, 3);
+}
+
+static void a_question_is_answered_when_the_connection_breaks(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    nats_server_stop(&world->server);
+    struct asking asking = {.world = world, .stream = "VLP"};
+    loop_do(&world->loop, ask, &asking);
+    assert_true(asking.is_asked);
+    nats_server_end(&world->server, SIGKILL);
+    assert_true(loop_wait(&world->loop, is_answered, &asking, 3000));
+    assert_false(asking.info.is_known);
+    loop_do(&world->loop, ask, &asking);
+    assert_false(asking.is_asked);
+}
+
+static void it_can_be_destroyed_with_everything_under_way(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    nats_server_stop(&world->server);
+    struct shot shot = {.world = world, .subject = "vlp.safe.claim"};
+    struct asking asking = {.world = world, .stream = "VLP"};
+    loop_do(&world->loop, shoot, &shot);
+    loop_do(&world->loop, ask, &asking);
+    js_world_close(world);
+    assert_int_equal(shot.done, 0);
+    assert_int_equal(asking.answers, 0);
+    nats_server_continue(&world->server);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_publication_is_acknowledged_with_its_sequence),
+        TEST(the_same_id_again_is_a_duplicate),
+        TEST(a_missing_stream_is_created_as_promised),
+        TEST(a_stream_that_exists_is_used_as_it_is),
+        TEST(a_stream_with_wrong_subjects_is_unusable),
+        TEST(subjects_that_another_stream_has_are_unusable),
+        TEST(replicas_without_a_cluster_are_unusable),
+        TEST(a_deleted_stream_refuses_and_is_made_anew),
+        TEST(what_the_stream_refuses_is_refused_with_its_code),
+        TEST(a_server_away_at_the_start_is_used_when_it_comes),
+        TEST(a_server_without_jetstream_is_asked_until_it_has_it),
+        TEST(one_byte_too_much_is_refused_before_it_is_sent),
+        TEST(a_full_window_wakes_its_waiters_in_turn),
+        TEST(waiters_are_woken_when_the_bus_goes_away),
+        TEST(a_server_killed_under_load_loses_nothing_that_was_acknowledged),
+        TEST(a_frozen_server_brings_timeouts_and_blocks_nothing),
+        TEST(a_full_bus_wakes_its_waiters_when_it_drains),
+        TEST(a_frozen_server_is_said_to_be_unresponsive),
+        TEST(a_healthy_server_is_probed_and_left_in_peace),
+        TEST(a_stream_tells_its_bounds),
+        TEST(a_question_is_answered_when_the_connection_breaks),
+        TEST(it_can_be_destroyed_with_everything_under_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,808 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Cursors and hub against a model of JetStream in this file: a stream whose messages appear and
+ * vanish, and a server that answers when a dice says so. Thousands of orders of events, which a
+ * real server shows once in a year, come by in a second; each must keep the one promise: every
+ * message once and in order, or a gap that says it is gone. (What the real server does is
+ * test_streams.c's.) */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream_cursor.h"
+
+enum { MESSAGES_MAX = 4096, READERS_MAX = 12, FEEDS_MAX = 64, ASKS_MAX = 8 };
+
+/* ---- the model ---- */
+
+struct jetstream_feed {
+    struct jetstream *server;
+    struct jetstream_feed_events events;
+    enum jetstream_flow flow;
+    bool is_used, is_open;
+    uint64_t next;
+    size_t pulled;
+};
+
+struct ask {
+    jetstream_info_fn *done;
+    void *context;
+};
+
+struct jetstream {
+    unsigned seed;
+    char created[40];
+    bool is_there[MESSAGES_MAX]; /* by sequence; a message is stored at its sequence, in ns */
+    uint64_t first, last;
+    size_t payload_size;
+    struct jetstream_feed feeds[FEEDS_MAX];
+    struct ask asks[ASKS_MAX];
+    size_t ask_count;
+    char payload[32768];
+};
+
+static unsigned dice(struct jetstream *server, unsigned sides) {
+    server->seed = server->seed * 1664525u + 1013904223u;
+    return (server->seed >> 8) % sides;
+}
+
+bool jetstream_stream_ask(struct jetstream *server, const char *stream, jetstream_info_fn *done,
+                          void *context) {
+    assert_string_equal(stream, "VLP");
+    assert_true(server->ask_count < ASKS_MAX);
+    server->asks[server->ask_count++] = (struct ask){done, context};
+    return true;
+}
+
+enum parley_status jetstream_feed_open(struct jetstream *server, const char *stream,
+                                       struct jetstream_start start, enum jetstream_flow flow,
+                                       const struct jetstream_feed_events *events,
+                                       struct jetstream_feed **out) {
+    assert_string_equal(stream, "VLP");
+    struct jetstream_feed *feed = server->feeds;
+    while (feed->is_used) {
+        feed++;
+        assert_true(feed < server->feeds + FEEDS_MAX);
+    }
+    *feed =
+        (struct jetstream_feed){.server = server, .events = *events, .flow = flow, .is_used = true};
+    /* 0: the server has yet to say where "new" is */
+    feed->next = start.from == JETSTREAM_FROM_SEQUENCE ? start.sequence
+                 : start.from == JETSTREAM_FROM_TIME   ? (uint64_t)start.time_ns
+                                                       : 0;
+    *out = feed;
+    return PARLEY_OK;
+}
+
+void jetstream_feed_pull(struct jetstream_feed *feed, size_t count) {
+    assert_true(feed->is_used && feed->flow == JETSTREAM_PULL && count > 0);
+    feed->pulled += count;
+}
+
+void jetstream_feed_close(struct jetstream_feed *feed) {
+    assert_true(feed->is_used);
+    feed->is_used = false;
+}
+
+static void publish(struct jetstream *server, size_t count) {
+    for (size_t i = 0; i < count && server->last + 1 < MESSAGES_MAX; i++) {
+        server->is_there[++server->last] = true;
+    }
+}
+
+static void remove_message(struct jetstream *server, uint64_t sequence) {
+    server->is_there[sequence] = false;
+    while (server->first <= server->last && !server->is_there[server->first]) {
+        server->first++;
+    }
+}
+
+static void answer_ask(struct jetstream *server) {
+    struct ask ask = server->asks[0];
+    server->ask_count--;
+    memmove(server->asks, server->asks + 1, server->ask_count * sizeof server->asks[0]);
+    struct jetstream_stream_info info = {
+        .is_known = true, .first_sequence = server->first, .last_sequence = server->last};
+    info.first_time_ns = server->first <= server->last ? (int64_t)server->first : 0;
+    strcpy(info.created, server->created);
+    ask.done(ask.context, &info);
+}
+
+/* One thing that the server does for a feed.  Returns: whether there was anything. */
+static bool serve_feed(struct jetstream_feed *feed) {
+    struct jetstream *server = feed->server;
+    if (!feed->is_open) {
+        feed->is_open = true;
+        feed->next = feed->next == 0 ? server->last + 1 : feed->next;
+        feed->events.opened(feed->events.context, feed->next);
+        return true;
+    }
+    if (feed->flow == JETSTREAM_PULL && feed->pulled == 0) {
+        return false;
+    }
+    while (feed->next <= server->last && !server->is_there[feed->next]) {
+        feed->next++;
+    }
+    if (feed->next > server->last) {
+        return false;
+    }
+    size_t size = server->payload_size;
+    if (size > 1 && dice(server, 8) == 0) {
+        size = 1 + dice(server, (unsigned)(sizeof server->payload - 1));
+    }
+    const struct jetstream_stored stored = {.sequence = feed->next,
+                                            .time_ns = (int64_t)feed->next,
+                                            .subject = "vlp.safe.claim",
+                                            .payload = {server->payload, size}};
+    feed->next++;
+    feed->pulled -= feed->flow == JETSTREAM_PULL ? 1 : 0;
+    feed->events.stored(feed->events.context, &stored);
+    return true;
+}
+
+static size_t used_feeds(const struct jetstream *server) {
+    size_t count = 0;
+    for (size_t i = 0; i < FEEDS_MAX; i++) {
+        count += server->feeds[i].is_used ? 1 : 0;
+    }
+    return count;
+}
+
+/* ---- readers ---- */
+
+struct reader {
+    struct jetstream *server;
+    struct stream_query query;
+    struct stream_cursor cursor;
+    bool is_used, is_ready, is_done;
+    bool is_woken;         /* it has been told, or has not asked yet */
+    uint64_t at;           /* what it has to get next; 0: not known yet */
+    uint64_t silent_until; /* what may be missing without a word */
+    uint64_t end;
+    size_t event_count, gap_count, restart_count;
+    char token[STREAM_TOKEN_MAX];
+};
+
+static void on_ready(struct stream_cursor *cursor) {
+    struct reader *reader = cursor->reader;
+    assert_false(reader->is_ready);
+    reader->is_ready = reader->is_woken = true;
+    if (reader->at == 0) {
+        reader->at = cursor->has_gap ? cursor->gap_first : cursor->next;
+    }
+    reader->silent_until = cursor->silent_until;
+    reader->end = cursor->end;
+}
+
+static void on_more(struct stream_cursor *cursor) {
+    struct reader *reader = cursor->reader;
+    assert_false(reader->is_woken);
+    reader->is_woken = true;
+    stream_cursor_unwait(cursor);
+}
+
+static void on_failed(struct stream_cursor *cursor) {
+    (void)cursor;
+    fail();
+}
+
+static const struct stream_cursor_events events = {on_ready, on_more, on_failed};
+
+static void open_reader(struct reader *reader, struct jetstream *server, struct stream_hub *hub) {
+    reader->server = server;
+    reader->is_used = true;
+    assert_true(stream_cursor_start(&reader->cursor, hub, &reader->query, &events, reader));
+}
+
+static void close_reader(struct reader *reader) {
+    stream_cursor_stop(&reader->cursor);
+    *reader = (struct reader){.is_used = false};
+}
+
+static void assert_gone(const struct reader *reader, uint64_t first, uint64_t last) {
+    for (uint64_t sequence = first; sequence <= last; sequence++) {
+        assert_false(reader->server->is_there[sequence]);
+    }
+}
+
+static void get_event(struct reader *reader, struct stream_event *event) {
+    if (event->sequence > reader->at) {
+        /* Only since=all may pass over something without a word. */
+        assert_true(event->sequence - 1 <= reader->silent_until);
+        assert_gone(reader, reader->at, event->sequence - 1);
+        reader->at = event->sequence;
+    }
+    assert_int_equal(event->sequence, reader->at);
+    reader->at++;
+    reader->event_count++;
+}
+
+static void get_gap(struct reader *reader) {
+    uint64_t first, last;
+    stream_cursor_take_gap(&reader->cursor, &first, &last);
+    if (first > reader->at) {
+        assert_int_equal(first, reader->silent_until + 1);
+        assert_gone(reader, reader->at, first - 1);
+    } else {
+        assert_int_equal(first, reader->at);
+    }
+    reader->gap_count++;
+    if (last == 0) {
+        reader->restart_count++;
+        reader->at = 1;
+        reader->silent_until = 0;
+        return;
+    }
+    assert_true(last >= first);
+    assert_gone(reader, first, last);
+    reader->at = last + 1;
+}
+
+/* Reads one item.  Returns: whether there was one. */
+static bool read_item(struct reader *reader) {
+    struct stream_event *event;
+    enum stream_item item = stream_cursor_peek(&reader->cursor, &event);
+    assert_true(reader->cursor.queue_bytes <= 256 * 1024 + 64 * 1024);
+    if (item == STREAM_EVENT) {
+        event = stream_cursor_take(&reader->cursor, event);
+        get_event(reader, event);
+        stream_event_unref(event);
+    } else if (item == STREAM_GAP) {
+        get_gap(reader);
+    } else {
+        assert_int_not_equal(item, STREAM_FAILED);
+        reader->is_done = item == STREAM_DONE;
+        reader->is_woken = false;
+        stream_cursor_wait(&reader->cursor);
+        return false;
+    }
+    return true;
+}
+
+static void read_some(struct reader *reader, size_t count) {
+    while (reader->is_ready && reader->is_woken && count-- > 0 && read_item(reader)) {
+    }
+}
+
+/* ---- the world ---- */
+
+struct world {
+    struct jetstream server;
+    struct parley_schema *schema;
+    struct stream_hub hub;
+    struct reader readers[READERS_MAX];
+};
+
+static struct world *make_world(unsigned seed, size_t ring_count, size_t payload_size) {
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    world->server.seed = seed;
+    world->server.first = 1;
+    world->server.payload_size = payload_size;
+    strcpy(world->server.created, "2025-01-01T00:00:00Z");
+    assert_int_equal(
+        parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &world->schema), PARLEY_OK);
+    stream_hub_init(&world->hub, &world->server, world->schema, ring_count, 64 * 1024);
+    return world;
+}
+
+static void free_world(struct world *world) {
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        if (world->readers[i].is_used) {
+            close_reader(&world->readers[i]);
+        }
+    }
+    assert_int_equal(used_feeds(&world->server), 0);
+    stream_hub_finish(&world->hub);
+    parley_schema_destroy(world->schema);
+    free(world);
+}
+
+/* Until nothing happens any more, everybody reading all there is. */
+static void settle(struct world *world) {
+    bool is_moving = true;
+    while (is_moving) {
+        is_moving = false;
+        while (world->server.ask_count > 0) {
+            answer_ask(&world->server);
+            is_moving = true;
+        }
+        for (size_t i = 0; i < FEEDS_MAX; i++) {
+            struct jetstream_feed *feed = &world->server.feeds[i];
+            is_moving |= feed->is_used && serve_feed(feed);
+        }
+        for (size_t i = 0; i < READERS_MAX; i++) {
+            struct reader *reader = &world->readers[i];
+            if (reader->is_used && reader->is_ready && reader->is_woken) {
+                read_some(reader, SIZE_MAX);
+                is_moving = true;
+            }
+        }
+    }
+}
+
+static struct reader *add_reader(struct world *world, const char *since) {
+    struct reader *reader = world->readers;
+    const char *wants;
+    while (reader->is_used) {
+        reader++;
+    }
+    stream_query_init(&reader->query);
+    assert_int_equal(stream_query_set(&reader->query, "since", since, 1, &wants), STREAM_QUERY_SET);
+    open_reader(reader, &world->server, &world->hub);
+    return reader;
+}
+
+/* ---- what happens by chance ---- */
+
+static void open_some_reader(struct world *world) {
+    struct jetstream *server = &world->server;
+    struct reader *reader = &world->readers[dice(server, READERS_MAX)];
+    const char *wants;
+    char sequence[32];
+    if (reader->is_used) {
+        return;
+    }
+    stream_query_init(&reader->query);
+    switch (dice(server, 4)) {
+    case 0:
+        break;
+    case 1:
+        reader->query.since = STREAM_SINCE_ALL;
+        reader->at = 1;
+        reader->silent_until = UINT64_MAX;
+        break;
+    case 2:
+        reader->at = 1 + dice(server, (unsigned)server->last + 10);
+        snprintf(sequence, sizeof sequence, "%ju", (uintmax_t)reader->at);
+        stream_query_set(&reader->query, "since", sequence, 1, &wants);
+        break;
+    default:
+        reader->at = 1 + dice(server, (unsigned)server->last + 1);
+        snprintf(reader->token, sizeof reader->token, "VLP:%s:%ju", server->created,
+                 (uintmax_t)(reader->at - 1));
+        stream_query_set(&reader->query, "since", reader->token, 1, &wants);
+    }
+    reader->query.is_ending = dice(server, 3) == 0;
+    open_reader(reader, server, &world->hub);
+}
+
+static void remove_something(struct jetstream *server) {
+    if (server->first > server->last) {
+        return;
+    }
+    unsigned span = (unsigned)(server->last - server->first + 1);
+    if (dice(server, 4) == 0) {
+        unsigned count = 1 + dice(server, span);
+        while (count-- > 0 && server->first <= server->last) {
+            remove_message(server, server->first);
+        }
+    } else {
+        remove_message(server, server->first + dice(server, span));
+    }
+}
+
+static void step(struct world *world) {
+    struct jetstream *server = &world->server;
+    struct jetstream_feed *feed = &server->feeds[dice(server, 16)];
+    struct reader *reader = &world->readers[dice(server, READERS_MAX)];
+    switch (dice(server, 16)) {
+    case 0:
+        publish(server, 1 + dice(server, 6));
+        break;
+    case 1:
+        if (dice(server, 4) == 0) {
+            remove_something(server);
+        }
+        break;
+    case 2:
+        open_some_reader(world);
+        break;
+    case 3:
+        if (reader->is_used && dice(server, 10) == 0) {
+            close_reader(reader);
+        }
+        break;
+    case 4:
+        if (server->ask_count > 0) {
+            answer_ask(server);
+        }
+        break;
+    case 5:
+    case 6:
+    case 7:
+        read_some(reader, 1 + dice(server, 20));
+        break;
+    default:
+        if (feed->is_used) {
+            serve_feed(feed);
+        }
+    }
+}
+
+static void check_reader(const struct world *world, const struct reader *reader) {
+    const struct jetstream *server = &world->server;
+    assert_true(reader->is_ready);
+    assert_null(reader->cursor.queue);
+    if (!reader->query.is_ending) {
+        assert_null(reader->cursor.feed);
+        assert_gone(reader, reader->at, server->last);
+        return;
+    }
+    if (!reader->is_done) { /* its last messages vanished, and nothing has come since */
+        assert_gone(reader, reader->at, reader->end);
+    }
+    assert_true(reader->at <= reader->end + 1 || reader->event_count + reader->gap_count == 0);
+}
+
+static void live_through(unsigned seed, size_t ring_count, size_t payload_size) {
+    struct world *world = make_world(seed, ring_count, payload_size);
+    for (size_t i = 0; i < 6000; i++) {
+        step(world);
+    }
+    settle(world);
+    /* One that waits for messages which have vanished sees by the next one that they have. */
+    publish(&world->server, 1);
+    settle(world);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        if (world->readers[i].is_used) {
+            check_reader(world, &world->readers[i]);
+        }
+    }
+    free_world(world);
+}
+
+static void test_nobody_ever_loses_or_doubles_a_message(void **state) {
+    (void)state;
+    for (unsigned seed = 1; seed <= 60; seed++) {
+        live_through(seed, 1 + seed % 9, 1);
+        live_through(seed, 200, 1);
+        live_through(seed, 6, 9000);
+    }
+}
+
+/* ---- what must happen ---- */
+
+static void test_one_feed_serves_all_live_readers(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        add_reader(world, "now");
+    }
+    settle(world);
+    publish(&world->server, 50);
+    settle(world);
+    assert_int_equal(used_feeds(&world->server), 1);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        assert_int_equal(world->readers[i].event_count, 50);
+        assert_int_equal(world->readers[i].gap_count, 0);
+        close_reader(&world->readers[i]);
+        assert_int_equal(used_feeds(&world->server), i + 1 < READERS_MAX ? 1 : 0);
+    }
+    free_world(world);
+}
+
+static void test_many_readers_ask_in_two_batches(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        add_reader(world, "now");
+    }
+    assert_int_equal(world->server.ask_count, 1);
+    answer_ask(&world->server);
+    assert_int_equal(world->server.ask_count, 1);
+    answer_ask(&world->server);
+    assert_int_equal(world->server.ask_count, 0);
+    settle(world);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        assert_true(world->readers[i].is_ready);
+    }
+    free_world(world);
+}
+
+static void test_a_reader_asks_after_it_has_come(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    add_reader(world, "now");
+    struct jetstream before = world->server; /* how things were when the first one asked */
+    publish(&world->server, 3);
+    struct reader *second = add_reader(world, "now");
+    uint64_t last = world->server.last;
+    world->server.last = before.last;
+    answer_ask(&world->server);
+    world->server.last = last;
+    settle(world);
+    assert_int_equal(second->event_count, 0); /* they were there before it came */
+    assert_int_equal(second->at, 4);
+    free_world(world);
+}
+
+static void test_a_slow_reader_reads_by_itself_and_comes_back(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 4, 1);
+    struct reader *slow = add_reader(world, "now");
+    settle(world);
+    slow->is_ready = false; /* its client does not read */
+    publish(&world->server, 500);
+    settle(world);
+    assert_int_equal(used_feeds(&world->server), 1);
+    slow->is_ready = true;
+    read_some(slow, 1);
+    assert_int_equal(used_feeds(&world->server), 2);
+    settle(world);
+    assert_int_equal(slow->event_count, 500);
+    assert_int_equal(slow->gap_count, 0);
+    assert_int_equal(used_feeds(&world->server), 1);
+    free_world(world);
+}
+
+static void test_a_reader_renders_little_ahead_of_its_client(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 4, 1);
+    publish(&world->server, 400);
+    struct reader *reader = add_reader(world, "all");
+    answer_ask(&world->server);
+    while (reader->event_count < 400) {
+        if (reader->event_count == 100) { /* sixty-four small ones were asked for */
+            assert_true(reader->cursor.pulled_count + reader->cursor.queue_count > 32);
+            world->server.payload_size = sizeof world->server.payload;
+        }
+        for (size_t i = 0; i < FEEDS_MAX; i++) {
+            while (world->server.feeds[i].is_used && serve_feed(&world->server.feeds[i])) {
+            }
+        }
+        assert_true(reader->cursor.queue_bytes <= 256 * 1024);
+        read_some(reader, 1);
+    }
+    assert_int_equal(reader->gap_count, 0);
+    free_world(world);
+}
+
+static void test_what_is_gone_is_said_before_anything_new_comes(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 10);
+    while (world->server.first <= world->server.last) {
+        remove_message(&world->server, world->server.first);
+    }
+    struct reader *reader = add_reader(world, "3");
+    settle(world);
+    assert_int_equal(reader->gap_count, 1);
+    assert_int_equal(reader->at, 11);
+    free_world(world);
+}
+
+static void test_since_all_says_nothing_of_what_was_gone_before(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 10);
+    remove_message(&world->server, 1);
+    remove_message(&world->server, 5);
+    struct reader *reader = add_reader(world, "all");
+    settle(world);
+    assert_int_equal(reader->event_count, 8);
+    assert_int_equal(reader->gap_count, 0);
+    free_world(world);
+}
+
+static void test_since_all_says_what_is_lost_later(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 2, 1);
+    publish(&world->server, 3);
+    struct reader *reader = add_reader(world, "all");
+    settle(world);
+    reader->is_ready = false;
+    publish(&world->server, 10);
+    settle(world);
+    for (uint64_t sequence = 1; sequence <= 8; sequence++) {
+        remove_message(&world->server, sequence);
+    }
+    reader->is_ready = true;
+    settle(world);
+    assert_int_equal(reader->gap_count, 1);
+    assert_int_equal(reader->event_count, 3 + 5);
+    free_world(world);
+}
+
+static void test_a_time_starts_where_the_server_says(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 10); /* stored at 1 ns, 2 ns, … */
+    struct reader *reader = add_reader(world, "1970-01-01T00:00:00.000000007Z");
+    settle(world);
+    assert_int_equal(reader->event_count, 4);
+    assert_int_equal(reader->gap_count, 0);
+    assert_int_equal(used_feeds(&world->server), 1);
+    free_world(world);
+}
+
+static void test_a_time_before_the_first_message_is_a_gap_if_there_were_others(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 10);
+    add_reader(world, "1970-01-01T00:00:00.000000001Z");
+    settle(world);
+    assert_int_equal(world->readers[0].gap_count, 0);
+    remove_message(&world->server, 1);
+    remove_message(&world->server, 2);
+    world->readers[1].at = 1;
+    struct reader *reader = add_reader(world, "1970-01-01T00:00:00.000000001Z");
+    settle(world);
+    assert_int_equal(reader->gap_count, 1);
+    assert_int_equal(reader->event_count, 8);
+    free_world(world);
+}
+
+static void test_a_sequence_to_come_waits(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 2);
+    struct reader *reader = add_reader(world, "6");
+    settle(world);
+    publish(&world->server, 5);
+    settle(world);
+    assert_int_equal(reader->event_count, 2);
+    assert_int_equal(reader->gap_count, 0);
+    free_world(world);
+}
+
+static void make_anew(struct jetstream *server, size_t count) {
+    memset(server->is_there, 0, sizeof server->is_there);
+    strcpy(server->created, "2026-02-02T00:00:00Z");
+    server->first = 1;
+    server->last = 0;
+    publish(server, count);
+}
+
+static void test_a_token_of_a_former_stream_is_a_gap_and_then_everything(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    make_anew(&world->server, 3);
+    world->readers[0].at = 43;
+    struct reader *reader = add_reader(world, "VLP:2025-01-01T00:00:00Z:42");
+    settle(world);
+    assert_int_equal(reader->restart_count, 1);
+    assert_int_equal(reader->event_count, 3);
+    free_world(world);
+}
+
+static void test_a_stream_made_anew_is_noticed_while_it_is_read(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    struct reader *live = add_reader(world, "now");
+    settle(world);
+    publish(&world->server, 20);
+    settle(world);
+    make_anew(&world->server, 5);
+    settle(world);
+    assert_int_equal(live->event_count, 20); /* it cannot know yet */
+    stream_hub_check(&world->hub, 1000000);
+    answer_ask(&world->server);
+    read_some(live, SIZE_MAX); /* the gap, and then it waits for the new feed */
+    assert_int_equal(live->restart_count, 1);
+    assert_int_equal(used_feeds(&world->server), 1);
+    settle(world);
+    assert_int_equal(live->event_count, 25);
+    publish(&world->server, 5);
+    settle(world);
+    assert_int_equal(live->event_count, 30);
+    assert_int_equal(live->gap_count, 1);
+    assert_int_equal(used_feeds(&world->server), 1);
+    free_world(world);
+}
+
+/* As after a power cut: the last messages are gone, and their numbers are given again. */
+static void lose_end(struct jetstream *server, uint64_t last) {
+    while (server->last > last) {
+        server->is_there[server->last--] = false;
+    }
+    for (size_t i = 0; i < FEEDS_MAX; i++) {
+        if (server->feeds[i].next > last + 1) {
+            server->feeds[i].next = last + 1; /* what a feed does that finds its consumer gone */
+        }
+    }
+}
+
+static void test_a_stream_that_lost_its_end_is_read_on(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    struct reader *live = add_reader(world, "now");
+    struct reader *patient = add_reader(world, "30");
+    settle(world);
+    publish(&world->server, 10);
+    settle(world);
+    lose_end(&world->server, 6);
+    publish(&world->server, 2);
+    live->at = 7;
+    settle(world);
+    assert_int_equal(live->event_count, 12);
+    assert_int_equal(live->gap_count, 0);
+    assert_int_equal(patient->cursor.next, 30);
+    struct reader *back = add_reader(world, "VLP:2025-01-01T00:00:00Z:10");
+    settle(world);
+    publish(&world->server, 1);
+    settle(world);
+    assert_int_equal(back->event_count, 1);
+    free_world(world);
+}
+
+static void test_an_end_that_vanished_is_given_up_after_two_checks(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 5);
+    struct reader *reader = &world->readers[0];
+    stream_query_init(&reader->query);
+    reader->query.since = STREAM_SINCE_ALL;
+    reader->query.is_ending = true;
+    open_reader(reader, &world->server, &world->hub);
+    answer_ask(&world->server);
+    remove_message(&world->server, 4);
+    remove_message(&world->server, 5);
+    settle(world);
+    assert_int_equal(reader->event_count, 3);
+    assert_false(reader->is_done);
+    stream_hub_check(&world->hub, 1000000);
+    settle(world);
+    assert_false(reader->is_done);
+    stream_hub_check(&world->hub, 1000001); /* too soon: it asks nothing */
+    settle(world);
+    assert_false(reader->is_done);
+    stream_hub_check(&world->hub, 1015000);
+    settle(world);
+    assert_true(reader->is_done);
+    free_world(world);
+}
+
+static void test_filters_hide_messages_and_no_gaps(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 4, 1);
+    struct reader *reader = &world->readers[0];
+    stream_query_init(&reader->query);
+    reader->query.filters[STREAM_FILTER_TYPE] = "claim"; /* all that comes is foreign */
+    open_reader(reader, &world->server, &world->hub);
+    settle(world);
+    publish(&world->server, 40);
+    settle(world);
+    assert_false(reader->is_woken);
+    assert_int_equal(reader->event_count + reader->gap_count, 0);
+    assert_int_equal(reader->cursor.next, 41);
+    char token[STREAM_TOKEN_MAX];
+    stream_cursor_token(&reader->cursor, token);
+    assert_string_equal(token, "VLP:2025-01-01T00:00:00Z:40");
+    reader->at = 41;
+    publish(&world->server, 2);
+    remove_message(&world->server, 41);
+    settle(world);
+    assert_int_equal(reader->gap_count, 1);
+    free_world(world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nobody_ever_loses_or_doubles_a_message),
+        cmocka_unit_test(test_one_feed_serves_all_live_readers),
+        cmocka_unit_test(test_many_readers_ask_in_two_batches),
+        cmocka_unit_test(test_a_reader_asks_after_it_has_come),
+        cmocka_unit_test(test_a_slow_reader_reads_by_itself_and_comes_back),
+        cmocka_unit_test(test_a_reader_renders_little_ahead_of_its_client),
+        cmocka_unit_test(test_what_is_gone_is_said_before_anything_new_comes),
+        cmocka_unit_test(test_since_all_says_nothing_of_what_was_gone_before),
+        cmocka_unit_test(test_since_all_says_what_is_lost_later),
+        cmocka_unit_test(test_a_time_starts_where_the_server_says),
+        cmocka_unit_test(test_a_time_before_the_first_message_is_a_gap_if_there_were_others),
+        cmocka_unit_test(test_a_sequence_to_come_waits),
+        cmocka_unit_test(test_a_token_of_a_former_stream_is_a_gap_and_then_everything),
+        cmocka_unit_test(test_a_stream_made_anew_is_noticed_while_it_is_read),
+        cmocka_unit_test(test_a_stream_that_lost_its_end_is_read_on),
+        cmocka_unit_test(test_an_end_that_vanished_is_given_up_after_two_checks),
+        cmocka_unit_test(test_filters_hide_messages_and_no_gaps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
