@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See bare_nats.h. It deliberately does not survive a lost connection, and waits for an ack for
+ * ever. */
+
+#include "bare_nats.h"
+
+#include <err.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include <nats/nats.h>
+
+enum {
+    INBOX_MAX = 64,
+    ID_OFFSET = sizeof "{\"id\":\"" - 1,
+    ID_LENGTH = sizeof "MSG-00000000000" - 1,
+    READ_BYTES = 128 * 1024,
+    TRASH_MAX = 256,
+};
+
+#define NS_A_SECOND INT64_C(1000000000)
+
+struct bare_nats {
+    natsConnection *connection;
+    natsSubscription *acks;
+    bare_ack_fn *acked;
+    void *context;
+    char inbox[INBOX_MAX]; /* "_INBOX.xyz.", to which a slot is appended */
+    size_t inbox_length;
+    uint64_t message_id;       /* counts; with `life`, what no other message has */
+    uint64_t life;             /* of this process */
+    natsMsg *trash[TRASH_MAX]; /* to destroy each at once would wake the library's collector */
+    size_t trash_count;
+    int epoll_fd, fd;
+    atomic_bool wants_write; /* the library may ask from a thread of its own */
+    bool is_write_armed;
+};
+
+static void check(natsStatus status, const char *what) {
+    if (status != NATS_OK) {
+        errx(1, "%s: %s", what, natsStatus_GetText(status));
+    }
+}
+
+/* ---- the library's hooks into the loop ---- */
+
+static void watch(struct bare_nats *nats, int operation, bool is_write_wanted) {
+    struct epoll_event event = {.events = EPOLLIN | (is_write_wanted ? EPOLLOUT : 0U),
+                                .data.ptr = nats};
+    if (epoll_ctl(nats->epoll_fd, operation, nats->fd, &event) != 0) {
+        err(1, "epoll_ctl");
+    }
+}
+
+static natsStatus attach(void **state, void *loop, natsConnection *connection, natsSock fd) {
+    (void)connection;
+    struct bare_nats *nats = loop;
+    *state = nats;
+    nats->fd = (int)fd;
+    watch(nats, EPOLL_CTL_ADD, false);
+    return NATS_OK;
+}
+
+static natsStatus want_read(void *state, bool is_wanted) {
+    (void)state;
+    (void)is_wanted;
+    return NATS_OK;
+}
+
+static natsStatus want_write(void *state, bool is_wanted) {
+    struct bare_nats *nats = state;
+    atomic_store_explicit(&nats->wants_write, is_wanted, memory_order_relaxed);
+    return NATS_OK;
+}
+
+static natsStatus detach(void *state) {
+    (void)state;
+    errx(1, "the connection to NATS is lost");
+}
+
+/* ---- opening ---- */
+
+/* As parley creates it: file storage, seven days, two minutes of looking for duplicates. */
+static void create_stream(const char *url) {
+    natsConnection *connection = NULL;
+    jsCtx *jetstream = NULL;
+    jsStreamConfig config;
+    jsErrCode code = 0;
+    const char *subjects[] = {"vlp.>"};
+    check(natsConnection_ConnectTo(&connection, url), "connecting");
+    check(natsConnection_JetStream(&jetstream, connection, NULL), "JetStream");
+    check(jsStreamConfig_Init(&config), "JetStream");
+    config.Name = "VLP";
+    config.Subjects = subjects;
+    config.SubjectsLen = 1;
+    config.Storage = js_FileStorage;
+    config.MaxAge = 7 * 24 * 3600 * NS_A_SECOND;
+    config.Duplicates = 120 * NS_A_SECOND;
+    check(js_AddStream(NULL, jetstream, &config, NULL, &code), "creating the stream");
+    jsCtx_Destroy(jetstream);
+    natsConnection_Destroy(connection);
+}
+
+static void open_inbox(struct bare_nats *nats) {
+    natsInbox *inbox = NULL;
+    char subject[INBOX_MAX + 1];
+    check(natsInbox_Create(&inbox), "inbox");
+    int length = snprintf(nats->inbox, sizeof nats->inbox, "%s.", inbox);
+    natsInbox_Destroy(inbox);
+    nats->inbox_length = (size_t)length;
+    snprintf(subject, sizeof subject, "%s*", nats->inbox);
+    check(natsConnection_SubscribeSync(&nats->acks, nats->connection, subject), "inbox");
+    check(natsSubscription_SetPendingLimits(nats->acks, -1, -1), "inbox");
+}
+
+struct bare_nats *bare_nats_open(const char *url, int epoll_fd, bare_ack_fn *acked, void *context) {
+    struct bare_nats *nats = calloc(1, sizeof *nats);
+    natsOptions *options = NULL;
+    struct timespec now;
+    if (nats == NULL) {
+        err(1, "calloc");
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    nats->life = (uint64_t)now.tv_sec * (uint64_t)NS_A_SECOND + (uint64_t)now.tv_nsec;
+    nats->epoll_fd = epoll_fd;
+    nats->acked = acked;
+    nats->context = context;
+    create_stream(url);
+    check(natsOptions_Create(&options), "options");
+    check(natsOptions_SetURL(options, url), "options");
+    check(natsOptions_SetSendAsap(options, true), "options"); /* or a flusher thread waits 1 ms */
+    check(natsOptions_SetIOBufSize(options, READ_BYTES), "options");
+    check(natsOptions_SetEventLoop(options, nats, attach, want_read, want_write, detach),
+          "options");
+    check(natsConnection_Connect(&nats->connection, options), "connecting");
+    natsOptions_Destroy(options);
+    open_inbox(nats);
+    bare_nats_write(nats);
+    return nats;
+}
+
+/* ---- messages ---- */
+
+static void empty_trash(struct bare_nats *nats) {
+    for (size_t i = 0; i < nats->trash_count; i++) {
+        natsMsg_Destroy(nats->trash[i]);
+    }
+    nats->trash_count = 0;
+}
+
+static void throw_away(struct bare_nats *nats, natsMsg *message) {
+    if (nats->trash_count == TRASH_MAX) {
+        empty_trash(nats);
+    }
+    nats->trash[nats->trash_count++] = message;
+}
+
+static natsStatus set_headers(struct bare_nats *nats, natsMsg *message, const char *claim) {
+    char message_id[33], id[ID_LENGTH + 1];
+    /* parley's is a digest, of this length; a count is the cheapest that is never a duplicate. */
+    snprintf(message_id, sizeof message_id, "%016" PRIx64 "%016" PRIx64, nats->life,
+             nats->message_id++);
+    memcpy(id, claim + ID_OFFSET, ID_LENGTH);
+    id[ID_LENGTH] = '\0';
+    const char *const headers[][2] = {
+        {"Nats-Msg-Id", message_id},
+        {"ce-specversion", "1.0"},
+        {"ce-id", id},
+        {"ce-source", "/vlp/The%20Observer"},
+        {"ce-type", "vlp.claim"},
+        {"ce-time", "2025-12-14T10:30:00Z"},
+    };
+    natsStatus status = NATS_OK;
+    for (size_t i = 0; status == NATS_OK && i < sizeof headers / sizeof *headers; i++) {
+        status = natsMsgHeader_Set(message, headers[i][0], headers[i][1]);
+    }
+    return status;
+}
+
+void bare_nats_publish(struct bare_nats *nats, uint32_t slot, const char *claim, size_t length) {
+    natsMsg *message = NULL;
+    char reply[INBOX_MAX + 9];
+    if (length < ID_OFFSET + ID_LENGTH) {
+        errx(1, "that is not the claim of bench/data");
+    }
+    memcpy(reply, nats->inbox, nats->inbox_length);
+    snprintf(reply + nats->inbox_length, 9, "%" PRIx32, slot);
+    check(natsMsg_Create(&message, "vlp.safe.claim", reply, claim, (int)length), "publishing");
+    check(set_headers(nats, message, claim), "publishing");
+    check(natsConnection_PublishMsg(nats->connection, message), "publishing");
+    throw_away(nats, message);
+}
+
+static void take_ack(struct bare_nats *nats, natsMsg *message) {
+    static const char stored[] = "{\"stream\":";
+    const char *subject = natsMsg_GetSubject(message);
+    bool is_stored = natsMsg_GetDataLength(message) > (int)sizeof stored &&
+                     memcmp(natsMsg_GetData(message), stored, sizeof stored - 1) == 0;
+    uint32_t slot = (uint32_t)strtoul(subject + nats->inbox_length, NULL, 16);
+    throw_away(nats, message);
+    nats->acked(nats->context, slot, is_stored);
+}
+
+void bare_nats_read(struct bare_nats *nats, uint32_t events) {
+    natsMsg *message = NULL;
+    if ((events & ~(uint32_t)EPOLLOUT) != 0) {
+        natsConnection_ProcessReadEvent(nats->connection);
+    }
+    while (natsSubscription_NextMsg(&message, nats->acks, 0) == NATS_OK) {
+        take_ack(nats, message);
+    }
+}
+
+void bare_nats_write(struct bare_nats *nats) {
+    if (atomic_load_explicit(&nats->wants_write, memory_order_relaxed)) {
+        natsConnection_ProcessWriteEvent(nats->connection);
+    }
+    bool is_unfinished = atomic_load_explicit(&nats->wants_write, memory_order_relaxed);
+    if (is_unfinished != nats->is_write_armed) {
+        nats->is_write_armed = is_unfinished;
+        watch(nats, EPOLL_CTL_MOD, is_unfinished);
+    }
+}

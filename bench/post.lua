@@ -1,0 +1,36 @@
+-- SPDX-License-Identifier: Apache-2.0
+
+-- For wrk: posts the claim again and again, each time with another id of the same length, since
+-- JetStream would take the same message twice for a duplicate. With --, what to send and the first
+-- number: wrk … -s post.lua URL -- FILE FIRST. At the end it prints one line of JSON.
+--
+-- For speed a request is put together from two strings and a number, not by wrk.format.
+
+local before, after, number
+
+-- Runs in the thread that sends. There is one (-t1): a second would send the same ids.
+function init(arguments)
+   local file = assert(io.open(arguments[1], "rb"))
+   local claim = file:read("*a")
+   file:close()
+   local head, tail = claim:match('^({"id":"MSG%-)%d%d%d%d%d%d%d%d%d%d%d(".*)$')
+   assert(head, "the file does not begin with an id that can be changed")
+   before = "POST " .. wrk.path .. " HTTP/1.1\r\nHost: " .. wrk.host ..
+      "\r\nContent-Type: application/json\r\nContent-Length: " .. #claim .. "\r\n\r\n" .. head
+   after = tail
+   number = tonumber(arguments[2])
+end
+
+function request()
+   number = number + 1
+   return before .. string.format("%011d", number) .. after
+end
+
+function done(summary, latency)
+   local errors = summary.errors
+   print(string.format(
+      '{"requests":%d,"seconds":%.6f,"p50_ms":%.3f,"p99_ms":%.3f,"refused":%d,"broken":%d}',
+      summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3,
+      latency:percentile(99) / 1e3, errors.status,
+      errors.connect + errors.read + errors.write + errors.timeout))
+end
