@@ -1,0 +1,175 @@
+# shellcheck shell=bash
+# What the scripts share: words to the person, packages, quiet builds. It is sourced, after
+# `set -euo pipefail`, and works on Debian and its children; elsewhere it only names what is
+# missing.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck disable=SC2034 # here and below: used by those who source this
+jobs=$(nproc 2>/dev/null || echo 2)
+
+bold='' red='' green='' plain=''
+# shellcheck disable=SC2034
+if [[ -t 1 && -z ${NO_COLOR-} && ${TERM-dumb} != dumb ]]; then
+    bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'
+fi
+
+say() { printf '%s\n' "${bold}==>${plain} $*"; }
+warn() { printf '%s\n' "${red}==>${plain} $*" >&2; }
+die() {
+    warn "$@"
+    exit 1
+}
+
+as_root() {
+    if ((EUID == 0)); then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# --- packages ---
+
+# shellcheck disable=SC2034
+build_packages=(gcc libc6-dev make cmake pkg-config
+    libmicrohttpd-dev libjansson-dev libnats-dev libsodium-dev)
+# shellcheck disable=SC2034
+run_packages=(nats-server)
+
+is_debian() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
+
+is_installed() { # PACKAGE (once a foreign architecture has it too, the state is printed twice)
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) =~ ^(installed)+$ ]]
+}
+
+# Whether what a Debian package would bring is here already, on a system of another family.
+is_provided() { # PACKAGE
+    case $1 in
+    libmicrohttpd-dev) pkg-config --exists libmicrohttpd ;;
+    libjansson-dev) pkg-config --exists jansson ;;
+    libnats-dev) pkg-config --exists libnats ;;
+    libsodium-dev) pkg-config --exists libsodium ;;
+    libcmocka-dev) pkg-config --exists cmocka ;;
+    gcc | libc6-dev) command -v cc ;;
+    nodejs) command -v node ;;
+    libclang-rt-dev | llvm) command -v clang ;;
+    docker.io) command -v dockerd ;;
+    iproute2) command -v ip ;;
+    nats-server) PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nats-server ;;
+    *) command -v "$1" ;;
+    esac >/dev/null 2>&1
+}
+
+# Services that these packages would start and enable, of which we want the programs only.
+units_of() { # PACKAGE…
+    local package
+    for package; do
+        case $package in
+        nats-server) echo nats-server.service ;;
+        docker.io) printf '%s\n' docker.service docker.socket containerd.service ;;
+        esac
+    done
+}
+
+# Installs those that are missing, and says so first.
+need_packages() { # PACKAGE…
+    local package missing=()
+    for package; do
+        if is_debian; then
+            is_installed "$package" || missing+=("$package")
+        else
+            is_provided "$package" || missing+=("$package")
+        fi
+    done
+    ((${#missing[@]} == 0)) && return
+    if ! is_debian; then
+        die "This system has no apt-get, so install these yourself (Debian's names): ${missing[*]}" \
+            $'\n    Libraries are looked up with pkg-config. Or use the image: docker/README.md.'
+    fi
+    if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+        die "Some packages are missing, and there is no sudo. As root, run:" \
+            $'\n    apt-get install --no-install-recommends' "${missing[*]}"
+    fi
+    say "Installing with apt-get: ${missing[*]}"
+    install_packages "${missing[@]}"
+}
+
+install_packages() { # PACKAGE…, all of them missing
+    local log units
+    log=$(mktemp -t parley-apt.XXXXXX)
+    mapfile -t units < <(units_of "$@")
+    # A runtime mask keeps the package from starting its service, and is gone after a reboot
+    # whatever happens to us. Without systemd nothing would be started.
+    if ((${#units[@]})) && [[ -d /run/systemd/system ]]; then
+        as_root systemctl mask --runtime --quiet "${units[@]}" >/dev/null 2>&1 || true
+    fi
+    # Lists may be stale or absent; a failure may be of a repository that has nothing to do with us.
+    as_root apt-get -q -o DPkg::Lock::Timeout=300 update >"$log" 2>&1 ||
+        warn "apt-get update failed (see $log); going on with the lists that are there."
+    local status=0
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy -o DPkg::Lock::Timeout=300 \
+        install --no-install-recommends "$@" </dev/null >>"$log" 2>&1 || status=$?
+    if ((${#units[@]})); then
+        leave_disabled "${units[@]}"
+    fi
+    if ((status)); then
+        tail -n 20 "$log" >&2
+        die "apt-get could not install them all (whole log: $log). Try by hand:" \
+            $'\n    apt-get update && apt-get install --no-install-recommends' "$*"
+    fi
+    rm -f "$log"
+}
+
+leave_disabled() { # UNIT…
+    command -v systemctl >/dev/null || return 0
+    as_root systemctl --quiet --now disable "$@" >/dev/null 2>&1 || true
+    [[ -d /run/systemd/system ]] || return 0
+    as_root systemctl unmask --runtime --quiet "$@" >/dev/null 2>&1 || true
+    say "Their services are left stopped and disabled: $*"
+}
+
+# What a commit of all that lies here would hold: what git tracks, and what is new and not ignored.
+# The owner of the checkout may be another than who runs this (sudo, containers).
+source_files() { # [PATTERN…]: names from the root, each ended by NUL
+    local file
+    git -C "$root" -c safe.directory='*' ls-files -z --cached --others --exclude-standard -- "$@" |
+        while IFS= read -r -d '' file; do
+            [[ ! -e $root/$file ]] || printf '%s\0' "$file"
+        done
+}
+
+# --- builds ---
+
+# Configures and builds; the compiler's words go to build/PRESET.log, and to the screen on failure.
+build() { # PRESET [TARGET…]
+    local preset=$1 log=$root/build/$1.log
+    shift
+    mkdir -p "$root/build"
+    [[ -w $root/build ]] || die "$root/build belongs to another user: sudo rm -r '$root/build'"
+    if ! (cd "$root" && cmake --preset "$preset") >"$log" 2>&1; then
+        cat "$log" >&2
+        warn "Configuring build/$preset failed (build/$preset.log)."
+        return 1
+    fi
+    if ! (cd "$root" && cmake --build --preset "$preset" -j "$jobs" ${1+--target "$@"}) 2>&1 |
+        tee -a "$log" | show_progress "Building build/$preset"; then
+        cat "$log" >&2
+        warn "Building build/$preset failed (build/$preset.log)."
+        return 1
+    fi
+}
+
+# One line that counts up on a terminal; elsewhere just the line.
+show_progress() { # TEXT; make's output on standard input
+    local line
+    if [[ ! -t 1 ]]; then
+        say "$1"
+        cat >/dev/null
+        return
+    fi
+    printf '%s' "${bold}==>${plain} $1"
+    while IFS= read -r line; do
+        [[ $line =~ ^\[\ *([0-9]+%)\] ]] && printf '\r%s' "${bold}==>${plain} $1 ${BASH_REMATCH[1]} "
+    done
+    printf '\n'
+}
