@@ -57,7 +57,8 @@ struct jetstream_window {
 struct jetstream_setup {
     struct jetstream_request *request;
     struct reactor_timer retry;
-    size_t standing_count; /* streams found to stand, in this round */
+    size_t standing_count;  /* streams found to stand, in this round */
+    unsigned overlap_count; /* so often the present one was refused for its subjects */
 };
 
 struct jetstream_prober {

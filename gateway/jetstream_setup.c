@@ -14,6 +14,7 @@
 
 enum {
     DAYS_KEPT = 7,
+    OVERLAPS_MAX = 3,           /* it may overlap with itself, while another reactor creates it */
     DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
 };
 
@@ -53,6 +54,7 @@ static void give_up(struct jetstream *jetstream, const char *error) {
 static void stands(struct jetstream *jetstream) {
     jetstream_note_good(jetstream);
     jetstream->setup.standing_count++;
+    jetstream->setup.overlap_count = 0;
     check_next(jetstream);
 }
 
@@ -100,7 +102,9 @@ static void on_created(void *context, json_t *answer) {
     int error = answer != NULL ? jetstream_answer_error(answer) : -1;
     if (error == 0) {
         stands(jetstream);
-    } else if (error == JETSTREAM_E_SUBJECT_OVERLAP || error == JETSTREAM_E_NO_REPLICAS) {
+    } else if (error == JETSTREAM_E_NO_REPLICAS ||
+               (error == JETSTREAM_E_SUBJECT_OVERLAP &&
+                ++jetstream->setup.overlap_count == OVERLAPS_MAX)) {
         refuse_creation(jetstream, error, jetstream_answer_text(answer));
     } else {
         retry_later(jetstream); /* another reactor was faster, or JetStream is not up to it yet */
