@@ -512,7 +512,7 @@ void bulk_end(struct bulk *bulk) {
 }
 
 static void room_again(struct jetstream_waiter *waiter) {
-    struct bulk *bulk = (struct bulk *)((char *)waiter - offsetof(struct bulk, waiter));
+    struct bulk *bulk = (struct bulk *)(void *)((char *)waiter - offsetof(struct bulk, waiter));
     struct result *result = bulk->held_result;
     bulk->held_result = NULL;
     if (result != NULL) {

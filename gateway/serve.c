@@ -69,7 +69,7 @@ static void announce(struct server *server) {
 
 static void announce_anyway(struct reactor_timer *timer) {
     struct server *server =
-        (struct server *)((char *)timer - offsetof(struct server, announce_timer));
+        (struct server *)(void *)((char *)timer - offsetof(struct server, announce_timer));
     if (!server->is_announced) {
         fprintf(stderr, "parley: NATS at %s does not answer yet: messages get 503 until it does\n",
                 server->configuration.nats != NULL ? server->configuration.nats : "loopback");
@@ -143,7 +143,8 @@ static void child_trouble(void *context, const char *error) {
 /* ---- signals ---- */
 
 static void on_signal(struct reactor_watch *watch, uint32_t events) {
-    struct server *server = (struct server *)((char *)watch - offsetof(struct server, signals));
+    struct server *server =
+        (struct server *)(void *)((char *)watch - offsetof(struct server, signals));
     struct signalfd_siginfo info;
     (void)events;
     if (read(watch->fd, &info, sizeof info) == (ssize_t)sizeof info) {
@@ -321,6 +322,7 @@ int command_serve(int argc, char **argv) {
     struct server server = {.listen_fd = -1};
     const int loaded = configuration_load(&server.configuration, argc, argv);
     if (loaded >= 0) {
+        configuration_finish(&server.configuration);
         return loaded;
     }
     server.exit_status = start(&server);

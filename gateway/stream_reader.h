@@ -59,8 +59,8 @@ bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs);
 /* Ends all cursors: nothing more comes from them. */
 void stream_reader_stop(struct stream_reader *reader);
 
-/* The source for http_respond_stream. */
-ssize_t stream_reader_read(void *reader, char *buffer, size_t size);
+/* The source for http_respond_stream; `state` is the reader. */
+ssize_t stream_reader_read(void *state, char *buffer, size_t size);
 
 /* Sends a byte or three, unless events are waiting to be sent anyway. */
 void stream_reader_keep_alive(struct stream_reader *reader);

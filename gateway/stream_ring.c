@@ -15,6 +15,7 @@ enum parley_status stream_ring_init(struct stream_ring *ring, size_t count_max, 
 }
 
 static struct stream_event **slot(const struct stream_ring *ring, size_t index) {
+    assert(ring->count_max > 0);
     return &ring->slots[(ring->first + index) % ring->count_max];
 }
 

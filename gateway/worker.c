@@ -181,7 +181,8 @@ enum parley_status worker_create(const struct worker_options *options,
 /* ---- draining ---- */
 
 static void poll_drained(struct reactor_timer *timer) {
-    struct worker *worker = (struct worker *)((char *)timer - offsetof(struct worker, drain_timer));
+    struct worker *worker =
+        (struct worker *)(void *)((char *)timer - offsetof(struct worker, drain_timer));
     struct gateway *gateway = &worker->gateway;
     const bool is_idle = http_server_active_count(gateway->http) == 0 &&
                          jetstream_in_flight_count(gateway->jetstream) == 0;
