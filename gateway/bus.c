@@ -3,17 +3,18 @@
 /* The one file that knows nats.c. It hangs a nats.c connection, in that library's event-loop mode,
  * on the reactor: what arrives is read when the socket is readable, and what was published leaves
  * in one write at the end of the turn. It deliberately knows nothing of JetStream, and it uses
- * neither the library's request/reply nor its message threads.
+ * neither the library's request/reply nor its message threads nor its reconnecting.
  *
- * The trap that shapes this file: while the library connects or reconnects, on a thread of its own,
- * it holds the connection's lock, for as long as the server takes to answer. So no natsConnection
- * function may be called on the reactor's thread unless the connection stands. It stops standing
- * only inside natsConnection_ProcessReadEvent and _ProcessWriteEvent, which only this thread calls
- * (the library's ping timer, which could cut it too, is off: `pulse` does that work), and the read
- * hook says so before they return. The first attempt would block as well, so a thread makes it.
+ * The last for two reasons. In event-loop mode the library keeps its parser over a reconnect: if
+ * the old connection ended within a message, the new one begins with a protocol error, and the next
+ * as well, for ever. And a reconnect holds the connection's lock for as long as a server takes to
+ * answer, so that every call on the reactor's thread would wait for it. So each connection is a new
+ * one, made on a thread of its own (the opener), and handed over when it stands. From then on only
+ * the reactor's thread touches it: the library's ping timer is off, and `pulse` does that work.
+ * (What is left: it leaks the buffer of the message that was cut, one a broken connection at most.)
  *
- * The second trap: natsSubscription_NextMsg swallows the server's "no responders" (503) and does
- * not say which request it was for. So messages are taken at the library's filter, which sees them
+ * Another trap: natsSubscription_NextMsg swallows the server's "no responders" (503) and does not
+ * say which request it was for. So messages are taken at the library's filter, which sees them
  * before any subscription does; besides, it costs no lock. */
 
 #include "bus.h"
@@ -22,7 +23,6 @@
 
 #include <nats/nats.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,9 +41,7 @@ void natsConn_setFilterWithClosure(natsConnection *connection, nats_filter_fn *f
 
 enum {
     CONNECT_TIMEOUT_MS = 2000,
-    RECONNECT_WAIT_MS = 150,
-    RECONNECT_JITTER_MS = 50,
-    REOPEN_MS = 1000, /* after the server threw us out for good (-ERR) */
+    REOPEN_MS = 150,
     READ_BYTES = 128 * 1024,
     BACKLOG_BYTES_MAX = 16 * 1024 * 1024,
     PULSE_MS = 5000,
@@ -72,15 +70,14 @@ struct bus {
     struct reactor_timer reopen;
     struct reactor_timer pulse;
 
-    natsConnection *connection; /* set by the opener; ours once that is joined */
+    natsConnection *connection; /* NULL: there is none */
     natsSubscription *inbox;
     char prefix[BUS_SUBJECT_MAX]; /* of the addresses, with its dot */
     size_t prefix_length;
     const char *id; /* the random token in it, then a dot */
     size_t id_length;
     bool is_connected;
-    bool is_announced; /* `connected` was called, `disconnected` not yet */
-    bool can_write;    /* the socket took everything last time, or epoll said it takes more */
+    bool can_write; /* the socket took everything last time, or epoll said it takes more */
     bool is_watching_write;
     size_t max_payload_bytes;
     size_t backlog_bytes;
@@ -92,81 +89,60 @@ struct bus {
     struct messages incoming; /* read, not yet delivered */
     struct messages trash;    /* to be destroyed */
 
+    /* The opener writes `connection`, and what the hooks write, until has_opened is set. */
     pthread_t opener;
     bool has_opener;
-
-    /* Written by the library's threads and the opener, each followed by a wake-up. */
-    atomic_bool has_opened;  /* the opener is done */
-    _Atomic(pthread_t) home; /* the reactor's thread; written by itself */
-    atomic_int socket;       /* of the newest connection */
-    atomic_uint connects;    /* so often the connection was made */
-    atomic_uint breaks;      /* so often it broke */
-    atomic_bool wants_write;
-    atomic_bool has_closed; /* the library gave up for good */
-    sem_t closed;           /* posted as the last thing that the library does with us */
-    unsigned seen_connects, seen_breaks;
+    atomic_bool has_opened;
+    int socket;
+    bool is_broken;
+    bool wants_write;
 };
 
-/* ---- hooks: on any thread ---- */
+/* ---- hooks: on the opener's thread while it connects, then on the reactor's ---- */
 
 static natsStatus attach(void **data, void *loop, natsConnection *connection, natsSock socket) {
     (void)connection;
     struct bus *bus = loop;
     *data = bus;
-    atomic_store(&bus->socket, socket);
+    bus->socket = socket;
     return NATS_OK;
 }
 
 static natsStatus want_read(void *data, bool is_wanted) {
     struct bus *bus = data;
-    if (!is_wanted) {
-        atomic_fetch_add(&bus->breaks, 1);
-        reactor_wake(bus->reactor);
-    }
+    bus->is_broken = !is_wanted;
     return NATS_OK;
 }
 
 static natsStatus want_write(void *data, bool is_wanted) {
     struct bus *bus = data;
-    bool was_wanted = atomic_exchange(&bus->wants_write, is_wanted);
-    /* The reactor's own thread looks at it before it sleeps. */
-    if (is_wanted && !was_wanted && !pthread_equal(atomic_load(&bus->home), pthread_self())) {
-        reactor_wake(bus->reactor);
-    }
+    bus->wants_write = is_wanted;
     return NATS_OK;
 }
 
 static natsStatus detach(void *data) {
-    (void)data;
+    struct bus *bus = data;
+    bus->is_broken = true;
     return NATS_OK;
 }
 
-static void on_connected(natsConnection *connection, void *context) {
+/* On a thread of the library. Without a handler it prints. */
+static void ignore_error(natsConnection *connection, natsSubscription *subscription,
+                         natsStatus status, void *context) {
     (void)connection;
-    struct bus *bus = context;
-    atomic_fetch_add(&bus->connects, 1);
-    reactor_wake(bus->reactor);
-}
-
-static void on_closed(natsConnection *connection, void *context) {
-    (void)connection;
-    struct bus *bus = context;
-    atomic_store(&bus->has_closed, true);
-    reactor_wake(bus->reactor);
-    sem_post(&bus->closed);
+    (void)subscription;
+    (void)status;
+    (void)context;
 }
 
 static void *open_connection(void *context) {
     struct bus *bus = context;
-    natsStatus status = natsConnection_Connect(&bus->connection, bus->options);
-    if (status == NATS_OK) {
-        atomic_fetch_add(&bus->connects, 1);
-    } else if (status != NATS_NOT_YET_CONNECTED) {
+    if (natsConnection_Connect(&bus->connection, bus->options) != NATS_OK) {
         bus->connection = NULL;
     }
+    nats_ReleaseThreadMemory();
     atomic_store(&bus->has_opened, true);
     reactor_wake(bus->reactor);
-    nats_ReleaseThreadMemory();
     return NULL;
 }
 
@@ -293,12 +269,17 @@ unsigned bus_message_status(const struct bus_message *message) {
 
 /* ---- the connection's life ---- */
 
+static void open_later(struct bus *bus) {
+    reactor_timer_set(bus->reactor, &bus->reopen, REOPEN_MS);
+}
+
 static void begin_to_open(struct bus *bus) {
+    bus->is_broken = false;
+    bus->wants_write = false;
     atomic_store(&bus->has_opened, false);
-    atomic_store(&bus->has_closed, false);
     bus->has_opener = pthread_create(&bus->opener, NULL, open_connection, bus) == 0;
     if (!bus->has_opener) {
-        reactor_timer_set(bus->reactor, &bus->reopen, REOPEN_MS);
+        open_later(bus);
     }
 }
 
@@ -308,8 +289,6 @@ static void reopen_now(struct reactor_timer *timer) {
 
 /* A new inbox for each connection: the server forgets whom it knew by the old one. */
 static bool open_inbox(struct bus *bus) {
-    natsSubscription_Destroy(bus->inbox);
-    bus->inbox = NULL;
     natsInbox *name = NULL;
     if (natsInbox_Create(&name) != NATS_OK) {
         return false;
@@ -336,11 +315,19 @@ static void cut(struct bus *bus) {
     shutdown(bus->watch.fd, SHUT_RDWR);
 }
 
+static void forget_connection(struct bus *bus) {
+    natsSubscription_Destroy(bus->inbox);
+    natsConnection_Destroy(bus->connection);
+    bus->inbox = NULL;
+    bus->connection = NULL;
+}
+
 static void adopt(struct bus *bus) {
-    bus->seen_connects = atomic_load(&bus->connects);
-    bus->watch.fd = atomic_load(&bus->socket);
-    if (reactor_watch_add(bus->reactor, &bus->watch, EPOLLIN) != PARLEY_OK) {
-        bus->seen_connects--; /* the kernel had no memory: the next turn tries again */
+    bus->watch.fd = bus->socket;
+    if (bus->is_broken || !open_inbox(bus) ||
+        reactor_watch_add(bus->reactor, &bus->watch, EPOLLIN) != PARLEY_OK) {
+        forget_connection(bus);
+        open_later(bus);
         return;
     }
     bus->is_connected = true;
@@ -350,12 +337,7 @@ static void adopt(struct bus *bus) {
     bus->silent_pulses = 0;
     int64_t max_payload = natsConnection_GetMaxPayload(bus->connection);
     bus->max_payload_bytes = max_payload > 0 ? (size_t)max_payload : 0;
-    if (!open_inbox(bus)) {
-        cut(bus);
-        return;
-    }
     reactor_timer_set(bus->reactor, &bus->pulse, PULSE_MS);
-    bus->is_announced = true;
     bus->events.connected(bus->events.context);
 }
 
@@ -365,50 +347,26 @@ static void go_away(struct bus *bus) {
     bus->is_connected = false;
     bus->max_payload_bytes = 0;
     bus->backlog_bytes = 0;
-    if (bus->is_announced) {
-        bus->is_announced = false;
-        bus->events.disconnected(bus->events.context);
-    }
+    forget_connection(bus);
+    open_later(bus);
+    bus->events.disconnected(bus->events.context);
 }
 
-static void forget_connection(struct bus *bus) {
-    natsSubscription_Destroy(bus->inbox);
-    bus->inbox = NULL;
-    if (bus->connection != NULL) {
-        natsConnection_Destroy(bus->connection);
-        bus->connection = NULL;
-        while (sem_wait(&bus->closed) != 0) {
-        }
-    }
-}
-
-/* Brings our view of the connection up to date with what the library's threads have said. */
+/* Brings our view of the connection up to date with what the hooks and the opener have said. Not
+ * to be called from within the library. */
 static void settle(struct bus *bus) {
-    unsigned breaks = atomic_load(&bus->breaks);
-    if (breaks != bus->seen_breaks) {
-        bus->seen_breaks = breaks;
-        if (bus->is_connected) {
-            go_away(bus);
-        }
+    if (bus->is_connected && bus->is_broken) {
+        go_away(bus);
     }
-    if (bus->has_opener) {
-        if (!atomic_load(&bus->has_opened)) {
-            return;
-        }
-        pthread_join(bus->opener, NULL);
-        bus->has_opener = false;
-        if (bus->connection == NULL) {
-            reactor_timer_set(bus->reactor, &bus->reopen, REOPEN_MS);
-        }
+    if (!bus->has_opener || !atomic_load(&bus->has_opened)) {
+        return;
     }
-    if (bus->connection != NULL && atomic_load(&bus->has_closed)) {
-        forget_connection(bus);
-        bus->seen_connects = atomic_load(&bus->connects);
-        reactor_timer_set(bus->reactor, &bus->reopen, REOPEN_MS);
-    }
-    if (bus->connection != NULL && !bus->is_connected &&
-        atomic_load(&bus->connects) != bus->seen_connects) {
+    pthread_join(bus->opener, NULL);
+    bus->has_opener = false;
+    if (bus->connection != NULL) {
         adopt(bus);
+    } else {
+        open_later(bus);
     }
 }
 
@@ -436,7 +394,7 @@ static void write_out(struct bus *bus) {
     }
     int left = natsConnection_Buffered(bus->connection);
     bus->backlog_bytes = left > 0 ? (size_t)left : 0;
-    bool is_blocked = atomic_load(&bus->wants_write);
+    bool is_blocked = bus->wants_write;
     bus->can_write = !is_blocked;
     if (is_blocked != bus->is_watching_write &&
         reactor_watch_change(bus->reactor, &bus->watch,
@@ -447,9 +405,8 @@ static void write_out(struct bus *bus) {
 
 static void run_turn(struct reactor_turn *turn) {
     struct bus *bus = OWNER_OF(turn, struct bus, turn);
-    atomic_store(&bus->home, pthread_self());
     settle(bus);
-    if (bus->is_connected && bus->can_write && atomic_load(&bus->wants_write)) {
+    if (bus->is_connected && bus->can_write && bus->wants_write) {
         write_out(bus);
     }
     messages_destroy_all(&bus->trash);
@@ -458,7 +415,7 @@ static void run_turn(struct reactor_turn *turn) {
 /* Not to sleep on what was published by a turn that comes after ours. */
 static int64_t sleep_ms(struct reactor_turn *turn) {
     struct bus *bus = OWNER_OF(turn, struct bus, turn);
-    return bus->is_connected && bus->can_write && atomic_load(&bus->wants_write) ? 0 : -1;
+    return bus->is_connected && bus->can_write && bus->wants_write ? 0 : -1;
 }
 
 static void hear_echo(void *context, const struct bus_message *message) {
@@ -518,12 +475,8 @@ static natsStatus set_options(struct bus *bus, const struct bus_options *wanted)
         natsOptions_SetPingInterval(options, 0),
         natsOptions_SetIOBufSize(options, READ_BYTES),
         natsOptions_SetTimeout(options, CONNECT_TIMEOUT_MS),
-        natsOptions_SetMaxReconnect(options, -1),
-        natsOptions_SetReconnectWait(options, RECONNECT_WAIT_MS),
-        natsOptions_SetReconnectJitter(options, RECONNECT_JITTER_MS, RECONNECT_JITTER_MS),
-        natsOptions_SetRetryOnFailedConnect(options, true, on_connected, bus),
-        natsOptions_SetReconnectedCB(options, on_connected, bus),
-        natsOptions_SetClosedCB(options, on_closed, bus),
+        natsOptions_SetAllowReconnect(options, false),
+        natsOptions_SetErrorHandler(options, ignore_error, NULL),
     };
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         if (settings[i] != NATS_OK) {
@@ -547,7 +500,6 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
     bus->turn.timeout_ms = sleep_ms;
     bus->reopen.fire = reopen_now;
     bus->pulse.fire = pulse;
-    sem_init(&bus->closed, 0, 0);
     if (bus_mailbox_open(bus, hear_echo, bus, &bus->echo) != PARLEY_OK ||
         natsOptions_Create(&bus->options) != NATS_OK || set_options(bus, options) != NATS_OK) {
         bus_destroy(bus);
@@ -578,7 +530,6 @@ void bus_destroy(struct bus *bus) {
     free(bus->incoming.items);
     free(bus->trash.items);
     natsOptions_Destroy(bus->options);
-    sem_destroy(&bus->closed);
     mailboxes_finish(&bus->mailboxes);
     free(bus);
 }
@@ -651,7 +602,7 @@ static natsStatus send_with_headers(struct bus *bus, const char *subject, const 
 enum bus_send bus_publish(struct bus *bus, const char *subject, const char *reply,
                           const struct bus_header *headers, size_t header_count,
                           struct parley_bytes payload) {
-    if (!bus->is_connected || atomic_load(&bus->breaks) != bus->seen_breaks) {
+    if (!bus->is_connected || bus->is_broken) {
         return BUS_AWAY;
     }
     size_t bytes = bus_headers_bytes(headers, header_count) + payload.length;

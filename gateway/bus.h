@@ -51,8 +51,8 @@ struct bus_events {
  * server is there.  Owns: options and events are copied, the texts too. */
 enum parley_status bus_create(struct reactor *reactor, const struct bus_options *options,
                               const struct bus_events *events, struct bus **out) PARLEY_MUST_CHECK;
-/* Sends what still waits to be sent, closes, and waits for the library's threads: at worst for the
- * two seconds of a connection attempt that is under way. The reactor must not run afterwards. */
+/* Sends what still waits to be sent, closes, and waits for a connection attempt that is under way:
+ * at worst two seconds a server. The reactor must not run afterwards. */
 void bus_destroy(struct bus *bus);
 
 bool bus_is_connected(const struct bus *bus);

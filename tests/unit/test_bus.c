@@ -278,6 +278,41 @@ static void a_server_that_restarts_is_found_again(void **state) {
     destroy_bus(world);
 }
 
+static void send_itself_much(void *context) {
+    struct world *world = context;
+    static char payload[900 * 1000];
+    char address[BUS_SUBJECT_MAX];
+    bus_mailbox_address(world->bus, world->mailbox, address);
+    for (int i = 0; i < 16; i++) {
+        assert_int_equal(bus_publish(world->bus, address, NULL, NULL, 0,
+                                     (struct parley_bytes){payload, sizeof payload}),
+                         BUS_SENT);
+    }
+}
+
+/* nats.c's own reconnecting would go on parsing where the old connection was cut. */
+static void a_connection_cut_within_a_message_spoils_nothing(void **state) {
+    struct world *world = *state;
+    start(world);
+    for (int life = 0; life < 5; life++) {
+        world->received = 0;
+        loop_do(&world->loop, open_mailbox, world);
+        loop_do(&world->loop, send_itself_much, world);
+        assert_true(loop_wait(&world->loop, has_received, world, 5000));
+        nats_server_end(&world->server, SIGKILL);
+        assert_true(loop_wait(&world->loop, is_away, world, 5000));
+        nats_server_start(&world->server);
+        assert_true(loop_wait(&world->loop, is_connected, world, 5000));
+        world->received = 0;
+        loop_do(&world->loop, open_mailbox, world);
+        loop_do(&world->loop, send_to_itself, world);
+        assert_true(loop_wait(&world->loop, has_received, world, 5000));
+        assert_string_equal(world->payload, "hello");
+        assert_int_equal(world->disconnected, life + 1);
+    }
+    destroy_bus(world);
+}
+
 static void a_wrong_token_is_tried_until_it_is_right(void **state) {
     struct world *world = *state;
     static const char *const other[] = {"--auth", "other", NULL};
@@ -390,6 +425,7 @@ int main(void) {
         TEST(the_largest_message_counts_its_headers),
         TEST(a_server_away_at_the_start_is_found_when_it_comes),
         TEST(a_server_that_restarts_is_found_again),
+        TEST(a_connection_cut_within_a_message_spoils_nothing),
         TEST(a_wrong_token_is_tried_until_it_is_right),
         TEST(a_frozen_server_fills_the_bus_and_blocks_nothing),
         TEST(a_server_frozen_at_the_start_blocks_nothing),
