@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of the server process: where it listens, what it refuses to start with, how it ends.
+
+import assert from 'node:assert/strict';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { get, openStream, rawFor, rawPost, readEvents, send } from './lib/http.mjs';
+import { embeddedUrl, natsClient, startNats } from './lib/nats.mjs';
+import { BINARY, parley, parleyFor, serveArguments } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { Program, isRunning, temporaryFolder } from './lib/program.mjs';
+import { assertAccepted, claim } from './lib/vlp.mjs';
+
+// `parley serve` that must not start: how it ended.
+const refusedToServe = (options) => parley(serveArguments({ data: temporaryFolder(), ...options }));
+
+function assertRefused(result, ...words) {
+  assert.equal(result.signal, null);
+  assert.notEqual(result.code, 0, 'it refuses to start');
+  assert.ok(!/listening on/.test(result.stdout), 'it never listened');
+  for (const word of words) {
+    assert.ok(result.stderr.includes(word), `the error names ${word}: ${result.stderr}`);
+  }
+}
+
+describe('starting', () => {
+  it('prints the address it listens on, which answers', async (t) => {
+    const server = await parleyFor(t);
+    assert.equal(server.host, '127.0.0.1');
+    assert.equal((await get(server, '/livez')).status, 200);
+    assert.equal((await get(server, '/readyz')).status, 200);
+  });
+
+  it('picks another free port for each server', async (t) => {
+    const one = await parleyFor(t);
+    const two = await parleyFor(t);
+    assert.notEqual(one.port, two.port);
+  });
+
+  it('takes an address without a host as 127.0.0.1', async (t) => {
+    const server = await parleyFor(t, { listen: ':0' });
+    assert.equal(server.host, '127.0.0.1');
+  });
+
+  it('takes an option from its environment variable', async (t) => {
+    const env = { PARLEY_DATA: temporaryFolder(), PARLEY_LISTEN: '127.0.0.1:0' };
+    const program = new Program(BINARY, ['serve'], { env });
+    atEnd(t, () => program.exit || program.killFamily());
+    await program.prints(/^listening on http:\/\/127\.0\.0\.1:\d+$/m);
+    assert.ok(existsSync(join(env.PARLEY_DATA, 'nats.url')));
+    program.signal('SIGTERM');
+    assert.deepEqual(await program.hasExited(), { code: 0, signal: null });
+  });
+
+  it('prefers the option on the command line to the environment variable', async (t) => {
+    const server = await parleyFor(t, { env: { PARLEY_LISTEN: 'nonsense' } });
+    assert.equal((await get(server, '/livez')).status, 200);
+  });
+
+  it('makes its data folder, and keeps the way to its nats-server to itself', async (t) => {
+    const data = join(temporaryFolder(), 'not', 'there');
+    const server = await parleyFor(t, { data });
+    assert.equal(statSync(join(data, 'nats.url')).mode & 0o777, 0o600);
+    const client = await natsClient(t, embeddedUrl(server));
+    assert.equal((await (await client.jetstreamManager()).streams.info('VLP')).config.name, 'VLP');
+  });
+
+  it('takes an address that is not loopback with --insecure', async (t) => {
+    const server = await parleyFor(t, { listen: '0.0.0.0:0', args: ['--insecure'] });
+    assert.equal(server.host, '0.0.0.0');
+    assert.equal((await get(server, '/livez')).status, 200);
+  });
+});
+
+describe('refusing to start', () => {
+  it('refuses an address that is not loopback without tokens or --insecure', async () => {
+    assertRefused(await refusedToServe({ listen: '0.0.0.0:0' }), '0.0.0.0', '--insecure');
+  });
+
+  it('refuses the IPv6 address of every interface likewise', async () => {
+    assertRefused(await refusedToServe({ listen: '[::]:0' }), '::', '--insecure');
+  });
+
+  it('refuses an address that is no address', async () => {
+    assertRefused(await refusedToServe({ listen: 'nonsense' }), 'nonsense');
+  });
+
+  it('refuses a port that is taken', async (t) => {
+    const server = await parleyFor(t);
+    const result = await refusedToServe({ listen: `127.0.0.1:${server.port}` });
+    assertRefused(result, String(server.port));
+  });
+
+  it('refuses a data folder that another parley holds', async (t) => {
+    const server = await parleyFor(t);
+    assertRefused(await refusedToServe({ data: server.data }), server.data);
+    assertAccepted(await send(server, claim()));
+  });
+
+  it('refuses an option that it does not know', async () => {
+    assertRefused(await refusedToServe({ args: ['--no-such-option'] }), '--no-such-option');
+  });
+
+  it('refuses a stream that exists and does not cover its subjects', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const manager = await (await natsClient(t, nats.url)).jetstreamManager();
+    await manager.streams.add({ name: 'VLP', subjects: ['other.>'] });
+    assertRefused(await refusedToServe({ nats: nats.url }), 'VLP');
+  });
+});
+
+describe('ending', () => {
+  it('exits with 0 on SIGTERM, and its nats-server is gone', async (t) => {
+    const server = await parleyFor(t);
+    const natsPid = server.natsPid();
+    assert.ok(natsPid, 'it has a child');
+    await server.stop();
+    assert.equal(isRunning(natsPid), false);
+  });
+
+  for (const [accept, read] of [
+    ['application/x-ndjson', (stream) => stream.event()],
+    ['text/event-stream', async (stream) => JSON.parse((await stream.sseData())?.data ?? 'null')],
+  ]) {
+    it(`tells an open ${accept} stream parley.end, and ends the response in order`, async (t) => {
+      const server = await parleyFor(t);
+      const stream = await openStream(server, '/v1/vlp/stream', { headers: { Accept: accept } });
+      server.signal('SIGTERM');
+      const event = await read(stream);
+      assert.equal(event?.type, 'parley.end');
+      assert.equal(event.specversion, '1.0');
+      while ((await stream.line()) !== null);
+      assert.equal(stream.ended, true, 'the last chunk came');
+      assert.deepEqual(await server.program.hasExited(), { code: 0, signal: null });
+    });
+  }
+
+  it('exits with 0 on SIGTERM beside an idle connection', async (t) => {
+    const server = await parleyFor(t);
+    const connection = await rawFor(t, server, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    assert.equal((await connection.answer()).status, 200);
+    await server.stop();
+    await connection.end();
+  });
+
+  it('exits at once on a second SIGTERM, whatever is still under way', async (t) => {
+    const server = await parleyFor(t);
+    const stream = await openStream(server, '/v1/vlp/stream');
+    const half = rawPost('/v1/vlp/messages', JSON.stringify(claim())).subarray(0, -20);
+    await rawFor(t, server, half);
+    server.signal('SIGTERM');
+    assert.equal((await stream.event())?.type, 'parley.end', 'it has begun to end');
+    server.signal('SIGTERM');
+    await server.program.hasExited('the second SIGTERM ends it', 5_000);
+  });
+
+  it('takes its nats-server along when it is killed', async (t) => {
+    const server = await parleyFor(t);
+    const natsPid = server.natsPid();
+    await server.kill();
+    await until('nats-server is gone too', () => !isRunning(natsPid));
+  });
+
+  it('has after a restart all that it had before, even when it was killed', async (t) => {
+    const first = await parleyFor(t);
+    const message = claim();
+    const { seq } = assertAccepted(await send(first, message));
+    const natsPid = first.natsPid();
+    await first.kill();
+    await until('nats-server is gone too', () => !isRunning(natsPid));
+    const second = await parleyFor(t, { data: first.data });
+    const events = await readEvents(second);
+    assert.deepEqual(
+      events.map((event) => [event.sequence, event.data]),
+      [[String(seq), message]],
+    );
+  });
+});

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// strict, stamp, and options that cannot be.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { get, send, sendLines, validate } from './lib/http.mjs';
+import { storedMessage } from './lib/nats.mjs';
+import { useParley } from './lib/parley.mjs';
+import { assertAccepted, assertProblem, claim, lines, ruleIds } from './lib/vlp.mjs';
+
+const unearned = (type, more) => claim({ type, confidence: 0.95, ...more });
+
+describe('query options', () => {
+  const its = useParley();
+
+  it('strict=true asks of every type that confidence be earned', async () => {
+    const message = unearned('notice');
+    assertAccepted(await send(its.parley, message, { query: '?strict=false' }));
+    const answer = await send(its.parley, message, { query: '?strict=true' });
+    assert.deepEqual(ruleIds(assertProblem(answer, 422, 'invalid-message').violations), [
+      'VLP-012',
+    ]);
+  });
+
+  it('without strict an assertive message that did not earn it is only warned', async () => {
+    const result = assertAccepted(
+      await send(its.parley, unearned('response', { refers_to: 'M1' })),
+    );
+    assert.deepEqual(ruleIds(result.warnings), ['VLP-103']);
+  });
+
+  it('stamp=true fills in what is absent after the opening brace, and no more', async () => {
+    const rest = '"type":"claim" ,"sender":"é","content":"x","confidence":0.850}';
+    const result = assertAccepted(await send(its.parley, `{${rest}`, { query: '?stamp=true' }));
+    const text = (await storedMessage(its.nats, result.seq)).payload.toString();
+    assert.ok(text.endsWith(rest), text);
+    const message = JSON.parse(text);
+    assert.deepEqual(Object.keys(message).slice(0, 3), ['id', 'protocol', 'timestamp']);
+    assert.equal(Object.keys(message).length, 7, 'VLP has no version');
+    assert.equal(message.protocol, 'VLP/1.1');
+    assert.equal(message.id, result.id);
+    assert.ok(message.id.length >= 3);
+    assert.ok(Math.abs(Date.now() - Date.parse(message.timestamp)) < 60_000, message.timestamp);
+    assert.deepEqual(result.warnings, []);
+  });
+
+  it('stamp=true leaves alone what is there', async () => {
+    const message = claim();
+    const { seq } = assertAccepted(await send(its.parley, message, { query: '?stamp=true' }));
+    assert.equal((await storedMessage(its.nats, seq)).payload.toString(), JSON.stringify(message));
+  });
+
+  it('stamp=true does not fill in what is null', async () => {
+    const answer = await send(its.parley, claim({ id: null }), { query: '?stamp=true' });
+    const { violations } = assertProblem(answer, 422, 'invalid-message');
+    assert.deepEqual(ruleIds(violations), ['VLP-001']);
+  });
+
+  it('stamp=true gives every message an id of its own', async () => {
+    const message = claim({ id: undefined });
+    const one = assertAccepted(await send(its.parley, message, { query: '?stamp=true' }));
+    const two = assertAccepted(await send(its.parley, message, { query: '?stamp=true' }));
+    assert.notEqual(one.id, two.id);
+    assert.equal(two.duplicate, false);
+  });
+
+  it('stamp=true stamps every line of a batch', async () => {
+    const batch = lines([claim({ id: undefined }), claim({ timestamp: undefined })]);
+    const answer = await sendLines(its.parley, batch, { query: '?stamp=true' });
+    assert.equal(answer.lines.at(-1).summary.accepted, 2);
+  });
+
+  it('a violation of a stamped message is placed in what was sent', async () => {
+    const text = '{"type":"claim","sender":"s","content":"x","confidence":7}';
+    const answer = await send(its.parley, text, { query: '?stamp=true' });
+    const { violations } = assertProblem(answer, 422, 'invalid-message');
+    assert.deepEqual(violations[0].at, { line: 1, column: text.indexOf('7') + 1 });
+  });
+
+  it('an object with nothing in it can be stamped', async () => {
+    const answer = await validate(its.parley, '{}', { query: '?stamp=true' });
+    assert.deepEqual(ruleIds(answer.json.violations), ['VLP-003', 'VLP-005', 'VLP-006', 'VLP-007']);
+  });
+
+  it('an option of another protocol is ignored', async () => {
+    assertAccepted(await send(its.parley, claim(), { query: '?from=gerbil&domain=research' }));
+  });
+
+  for (const query of ['?frobnicate=1', '?strict=banana', '?stamp=perhaps', '?results=some']) {
+    for (const endpoint of ['messages', 'validate']) {
+      it(`/${endpoint}${query} is 400`, async () => {
+        const poster = endpoint === 'messages' ? send : validate;
+        const answer = await poster(its.parley, claim(), { query });
+        const problem = assertProblem(answer, 400, 'invalid-parameter');
+        const [, name] = /\?(\w+)=/.exec(query);
+        assert.ok(problem.detail.includes(name), `the detail names ${name}: ${problem.detail}`);
+      });
+    }
+  }
+
+  it('/validate?emit=feathers is 400', async () => {
+    const answer = await validate(its.parley, claim(), { query: '?emit=feathers' });
+    assertProblem(answer, 400, 'invalid-parameter');
+  });
+
+  for (const query of [
+    'frobnicate=1',
+    'since=yesterday',
+    'since=-1',
+    'since=5y',
+    'since=2025-13-01T00:00:00Z',
+    'since=VLP:nonsense',
+    'follow=perhaps',
+    'limit=many',
+    'limit=-1',
+    'envelope=some',
+  ]) {
+    it(`/stream?${query} is 400`, async () => {
+      const answer = await get(its.parley, `/v1/vlp/stream?${query}`);
+      const problem = assertProblem(answer, 400, 'invalid-parameter');
+      const [name] = query.split('=');
+      assert.ok(problem.detail.includes(name), `the detail names ${name}: ${problem.detail}`);
+    });
+  }
+
+  it('a Last-Event-ID that is no token is 400', async () => {
+    const answer = await get(its.parley, '/v1/vlp/stream', { headers: { 'Last-Event-ID': '?!' } });
+    assertProblem(answer, 400, 'invalid-parameter');
+  });
+
+  it('a sequence number over all protocols is 400: it would mean nothing', async () => {
+    assertProblem(await get(its.parley, '/v1/stream?since=1'), 400, 'invalid-parameter');
+  });
+});

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// /v1/vlp/validate: a verdict on anything that can be read as a request, and nothing stored.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { validate } from './lib/http.mjs';
+import { lastSequence } from './lib/nats.mjs';
+import { useParley } from './lib/parley.mjs';
+import { assertProblem, assertViolation, brokenClaim, claim, ruleIds } from './lib/vlp.mjs';
+
+const MEMBERS = ['valid', 'protocol', 'type', 'id', 'lane', 'subject', 'violations'].sort();
+
+describe('a verdict', () => {
+  const its = useParley();
+
+  it('on a valid message says where it would go', async () => {
+    const message = claim({ safety: { level: 'review' } });
+    const answer = await validate(its.parley, message);
+    assert.equal(answer.status, 200, answer.text);
+    assert.match(answer.headers['content-type'], /^application\/json\b/);
+    assert.deepEqual(answer.json, {
+      valid: true,
+      protocol: 'vlp',
+      type: 'claim',
+      id: message.id,
+      lane: 'review',
+      subject: 'vlp.review.claim',
+      violations: [],
+    });
+  });
+
+  it('stores nothing', async () => {
+    const before = await lastSequence(its.nats);
+    await validate(its.parley, claim());
+    assert.equal(await lastSequence(its.nats), before);
+  });
+
+  it('on a valid message lists its warnings', async () => {
+    const verdict = (await validate(its.parley, claim({ id: 'M1' }))).json;
+    assert.equal(verdict.valid, true);
+    assert.deepEqual(ruleIds(verdict.violations), ['VLP-101']);
+    verdict.violations.forEach(assertViolation);
+  });
+
+  it('on an invalid message has no subject, and what could be read', async () => {
+    const message = brokenClaim({ safety: { level: 'block' } });
+    const answer = await validate(its.parley, message);
+    assert.equal(answer.status, 200);
+    const { violations, ...rest } = answer.json;
+    assert.deepEqual(ruleIds(violations), ['VLP-005']);
+    violations.forEach(assertViolation);
+    assert.deepEqual(rest, {
+      valid: false,
+      protocol: 'vlp',
+      type: 'claim',
+      id: message.id,
+      lane: 'block',
+      subject: null,
+    });
+  });
+
+  it('has null for an id and a type that cannot be read', async () => {
+    const verdict = (await validate(its.parley, claim({ id: 7, type: undefined }))).json;
+    assert.deepEqual([verdict.id, verdict.type], [null, null]);
+    assert.deepEqual(ruleIds(verdict.violations), ['VLP-001', 'VLP-003']);
+  });
+
+  for (const [rule, body] of [
+    ['GW-001', '{"id":'],
+    ['GW-001', ''],
+    ['GW-003', '{"a":1,"a":1}'],
+    ['GW-005', Buffer.from([0x22, 0xff, 0x22])],
+    ['GW-006', '"text"'],
+  ]) {
+    it(`on a body that breaks ${rule} has every member, and null for the rest`, async () => {
+      const answer = await validate(its.parley, body);
+      assert.equal(answer.status, 200, answer.text);
+      const { violations, ...rest } = answer.json;
+      assert.deepEqual(ruleIds(violations), [rule]);
+      violations.forEach(assertViolation);
+      assert.deepEqual(rest, {
+        valid: false,
+        protocol: 'vlp',
+        type: null,
+        id: null,
+        lane: null,
+        subject: null,
+      });
+    });
+  }
+
+  it('has every member whatever the message', async () => {
+    for (const message of [
+      claim(),
+      brokenClaim(),
+      {},
+      claim({ safety: 7 }),
+      claim({ type: 'x' }),
+    ]) {
+      const verdict = (await validate(its.parley, message)).json;
+      assert.deepEqual(Object.keys(verdict).sort(), MEMBERS);
+    }
+  });
+
+  it('is not given on a body over the size limit: that is 413', async () => {
+    const answer = await validate(its.parley, claim({ content: 'x'.repeat(1024 * 1024) }));
+    assertProblem(answer, 413, 'too-large');
+  });
+
+  it('is not given on a body of another type: that is 415', async () => {
+    const answer = await validate(its.parley, claim(), { type: 'text/plain' });
+    assertProblem(answer, 415, 'unsupported-media-type');
+  });
+});

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader is told when the stream is not as parley alone would have left it: messages that
+// are gone, a stream made anew, and what others have published straight to NATS.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { get, readEvents, send, sendLines, streamFor } from './lib/http.mjs';
+import { embeddedUrl, natsClient } from './lib/nats.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { assertAccepted, claim, claims, lines } from './lib/vlp.mjs';
+
+const typesOf = (events) => events.map((event) => event.type);
+const idsOf = (events) => events.map((event) => event.id);
+
+// A server of the test's own with `count` messages in it, and a client beside it.
+async function filled(t, count) {
+  const parley = await parleyFor(t);
+  const client = await natsClient(t, embeddedUrl(parley));
+  const streams = (await client.jetstreamManager()).streams;
+  const messages = claims(count);
+  if (count > 0) await sendLines(parley, lines(messages));
+  return { parley, streams, messages };
+}
+
+function assertGap(event, first, last) {
+  assert.equal(event.specversion, '1.0');
+  assert.equal(event.type, 'parley.gap');
+  assert.deepEqual(event.data, { stream: 'VLP', first, last });
+}
+
+describe('a gap', () => {
+  it('is said before what is still there', async (t) => {
+    const { parley, streams, messages } = await filled(t, 5);
+    await streams.purge('VLP', { seq: 4 });
+    const [gap, ...rest] = await readEvents(parley, 'since=1');
+    assertGap(gap, 1, 3);
+    assert.deepEqual(idsOf(rest), idsOf(messages.slice(3)));
+  });
+
+  it('begins where the reader asked to', async (t) => {
+    const { parley, streams } = await filled(t, 5);
+    await streams.purge('VLP', { seq: 4 });
+    assertGap((await readEvents(parley, 'since=3'))[0], 3, 3);
+    assert.deepEqual(typesOf(await readEvents(parley, 'since=4')), ['vlp.claim', 'vlp.claim']);
+  });
+
+  it('is said after a resume token', async (t) => {
+    const { parley, streams, messages } = await filled(t, 5);
+    const [, second] = await readEvents(parley);
+    await streams.purge('VLP', { seq: 5 });
+    const since = `since=${encodeURIComponent(second.resume)}`;
+    const [gap, ...rest] = await readEvents(parley, since);
+    assertGap(gap, 3, 4);
+    assert.deepEqual(idsOf(rest), [messages[4].id]);
+  });
+
+  it('is said when nothing at all is left', async (t) => {
+    const { parley, streams } = await filled(t, 3);
+    await streams.purge('VLP');
+    const events = await readEvents(parley, 'since=1');
+    assert.equal(events.length, 1);
+    assertGap(events[0], 1, 3);
+  });
+
+  it('is not said for since=all', async (t) => {
+    const { parley, streams } = await filled(t, 5);
+    await streams.purge('VLP', { seq: 4 });
+    assert.deepEqual(typesOf(await readEvents(parley, 'since=all')), ['vlp.claim', 'vlp.claim']);
+  });
+
+  it('is not counted by limit', async (t) => {
+    const { parley, streams } = await filled(t, 5);
+    await streams.purge('VLP', { seq: 4 });
+    const answer = await get(parley, '/v1/vlp/stream?since=1&limit=1');
+    assert.deepEqual(typesOf(answer.lines), ['parley.gap', 'vlp.claim']);
+  });
+
+  it('is whole even under envelope=none', async (t) => {
+    const { parley, streams, messages } = await filled(t, 5);
+    await streams.purge('VLP', { seq: 5 });
+    const [gap, message] = await readEvents(parley, 'since=1&envelope=none');
+    assertGap(gap, 1, 4);
+    assert.deepEqual(message, messages[4]);
+  });
+
+  it('is said as a server-sent event too', async (t) => {
+    const { parley, streams } = await filled(t, 5);
+    await streams.purge('VLP', { seq: 5 });
+    const headers = { Accept: 'text/event-stream' };
+    const stream = await streamFor(t, parley, '/v1/vlp/stream?since=1', { headers });
+    const event = await stream.sseData();
+    assert.ok(!('event' in event));
+    assertGap(JSON.parse(event.data), 1, 4);
+  });
+
+  it('is what a stream that was made anew is to a resume token of the old one', async (t) => {
+    const { parley, streams } = await filled(t, 3);
+    const since = `since=${encodeURIComponent((await readEvents(parley)).at(-1).resume)}`;
+    const { config } = await streams.info('VLP');
+    await streams.delete('VLP');
+    await streams.add(config);
+    const message = claim();
+    await until(
+      'messages are taken again',
+      async () => (await send(parley, message)).status === 200,
+    );
+    const [gap, ...rest] = await readEvents(parley, since);
+    assert.equal(gap.type, 'parley.gap');
+    assert.equal(gap.data.stream, 'VLP');
+    assert.deepEqual(idsOf(rest), [message.id]);
+  });
+});
+
+describe('what others publish straight to NATS', () => {
+  const its = useParley();
+  const publish = async (subject, payload) =>
+    (await its.nats.jetstream().publish(subject, Buffer.from(payload))).seq;
+
+  for (const [what, payload] of [
+    ['is no JSON', 'hello\n"world"'],
+    ['is no text', Buffer.from([0xff, 0x00, 0x0a, 0x0d, 0xfe])],
+    ['is empty', ''],
+    ['is JSON but no object', '[1,2]'],
+    ['breaks a rule', JSON.stringify(claim({ sender: '' }))],
+    ['breaks a rule over several lines', JSON.stringify(claim({ confidence: 7 }), null, 2)],
+  ]) {
+    it(`and ${what} comes as parley.foreign, its bytes in base64`, async (t) => {
+      const live = await streamFor(t, its.parley, '/v1/vlp/stream');
+      const seq = await publish('vlp.safe.claim', payload);
+      const event = await live.event();
+      assert.equal(event.specversion, '1.0');
+      assert.equal(event.type, 'parley.foreign');
+      assert.deepEqual(Buffer.from(event.data_base64, 'base64'), Buffer.from(payload));
+      assert.ok(!('data' in event));
+      assert.equal(event.subject, 'vlp.safe.claim');
+      assert.equal(event.sequence, String(seq));
+      assert.match(event.resume, new RegExp(`^VLP:.+:${seq}$`));
+      assert.deepEqual(await readEvents(its.parley, `since=${seq}`), [event]);
+    });
+  }
+
+  it('never breaks a line, not even under envelope=none', async (t) => {
+    const live = await streamFor(t, its.parley, '/v1/vlp/stream?envelope=none');
+    await publish('vlp.safe.claim', 'no\njson\n{');
+    const message = claim();
+    assertAccepted(await send(its.parley, message));
+    for (let line; ;) {
+      line = await live.event(); // which parses it
+      if (line.id === message.id) break;
+    }
+  });
+
+  it('and is valid is an event like any other', async (t) => {
+    const live = await streamFor(t, its.parley, '/v1/vlp/stream');
+    const message = claim();
+    const seq = await publish('vlp.safe.claim', JSON.stringify(message));
+    const { resume, ...event } = await live.event();
+    assert.ok(resume);
+    assert.deepEqual(event, {
+      specversion: '1.0',
+      id: message.id,
+      source: '/vlp/The%20Observer',
+      type: 'vlp.claim',
+      subject: 'vlp.safe.claim',
+      time: '2025-12-14T10:30:00Z',
+      datacontenttype: 'application/json',
+      sequence: String(seq),
+      data: message,
+    });
+  });
+
+  it('and spans lines arrives on one, its numbers as they were', async (t) => {
+    const live = await streamFor(t, its.parley, '/v1/vlp/stream');
+    const message = claim({ content: { text: 'two  blanks' } });
+    const spread = JSON.stringify(message, null, 2).replace('0.85', '0.850');
+    await publish('vlp.safe.claim', spread);
+    const line = await live.line();
+    const bare = JSON.stringify(message).replace('0.85', '0.850');
+    assert.ok(line.includes(`"data":${bare}`), line);
+  });
+
+  it('holds up nobody: the next message comes after it', async (t) => {
+    const live = await streamFor(t, its.parley, '/v1/stream');
+    await publish('vlp.anything.at.all', 'garbage');
+    const message = claim();
+    assertAccepted(await send(its.parley, message));
+    const [foreign, event] = await live.events(2);
+    assert.deepEqual([foreign.type, event.id], ['parley.foreign', message.id]);
+  });
+});

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// nats-server killed under load: what was answered `accepted` is in the stream exactly once, and
+// the rest was told 503 or 504.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { get, send, sendLines } from './lib/http.mjs';
+import { loadFor } from './lib/load.mjs';
+import { embeddedUrl, lastSequence, natsClient, startNats, storedMessages } from './lib/nats.mjs';
+import { parleyFor } from './lib/parley.mjs';
+import { isSanitized, until } from './lib/poll.mjs';
+import { isRunning } from './lib/program.mjs';
+import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
+
+const RECOVERY_MS = isSanitized ? 240_000 : 60_000;
+const isReady = (parley) => async () => (await get(parley, '/readyz')).status === 200;
+
+describe('its own nats-server killed', () => {
+  it('under load is started again; all that was acknowledged is there once', async (t) => {
+    const parley = await parleyFor(t);
+    const load = loadFor(t, parley);
+    for (let round = 0; round < 3; round++) {
+      await load.accepts(300, RECOVERY_MS);
+      const pid = parley.natsPid();
+      process.kill(pid, 'SIGKILL');
+      await until('it is gone', () => !isRunning(pid));
+    }
+    await load.accepts(300, RECOVERY_MS);
+    await load.stop();
+    load.assertAccountedFor(await storedMessages(await natsClient(t, embeddedUrl(parley))));
+  });
+
+  it('and what was refused, sent again, is stored once', async (t) => {
+    const parley = await parleyFor(t);
+    const load = loadFor(t, parley, { senders: 64 });
+    await load.accepts(200);
+    process.kill(parley.natsPid(), 'SIGKILL');
+    await load.accepts(200, RECOVERY_MS);
+    await load.stop();
+    await load.retryAll(parley);
+    const stored = await storedMessages(await natsClient(t, embeddedUrl(parley)));
+    load.assertAccountedFor(stored);
+    assert.equal(stored.length, load.accepted.size);
+  });
+
+  it('in the middle of a batch fails some lines, and tells which', async (t) => {
+    const parley = await parleyFor(t);
+    const messages = claims(isSanitized ? 5_000 : 60_000);
+    const texts = messages.map((message) => JSON.stringify(message));
+    const client = await natsClient(t, embeddedUrl(parley));
+    async function* body() {
+      for (let i = 0; i < texts.length; i += 500) {
+        if (i === texts.length / 2) {
+          await until('some are stored', async () => (await lastSequence(client)) > 0);
+          process.kill(parley.natsPid(), 'SIGKILL');
+        }
+        yield lines(texts.slice(i, i + 500));
+      }
+    }
+    const answer = await sendLines(parley, body(), { timeout: RECOVERY_MS });
+    assert.equal(answer.status, 200, answer.text);
+    const results = answer.lines;
+    const { summary } = results.pop();
+    assert.deepEqual(
+      results.map((result) => result.line),
+      texts.map((_, i) => i + 1),
+    );
+    const count = (status) => results.filter((result) => result.status === status).length;
+    assert.deepEqual(summary, {
+      received: texts.length,
+      accepted: count('accepted'),
+      duplicate: count('duplicate'),
+      invalid: 0,
+      failed: count('failed'),
+    });
+    assert.ok(summary.accepted > 0);
+    for (const { problem } of results.filter((result) => result.status === 'failed')) {
+      assert.match(problem.type, /^\/problems\/(bus-unavailable|bus-timeout|overloaded)$/);
+      assert.ok([503, 504].includes(problem.status));
+    }
+    await until('parley is ready', isReady(parley), { timeout: RECOVERY_MS });
+    const stored = await storedMessages(await natsClient(t, embeddedUrl(parley)));
+    const byId = new Map(stored.map(({ payload, seq }) => [JSON.parse(payload).id, seq]));
+    assert.equal(byId.size, stored.length, 'each is stored once');
+    for (const result of results) {
+      if (result.status !== 'failed') assert.equal(byId.get(result.id), result.seq);
+    }
+    const again = await sendLines(parley, lines(texts), { query: '?results=summary' });
+    const { accepted, duplicate, failed } = again.lines[0].summary;
+    assert.deepEqual([accepted + duplicate, failed], [texts.length, 0]);
+    assert.equal(duplicate, stored.length, 'what was stored is known to be');
+  });
+
+  it('is known again by readers: the events go on', async (t) => {
+    const parley = await parleyFor(t);
+    assertAccepted(await send(parley, claim()));
+    process.kill(parley.natsPid(), 'SIGKILL');
+    const message = claim();
+    await until('it is taken', async () => (await send(parley, message)).status === 200, {
+      timeout: RECOVERY_MS,
+    });
+    const answer = await get(parley, '/v1/vlp/stream?since=all&follow=false');
+    assert.equal(answer.lines.at(-1).id, message.id);
+    assert.equal(answer.lines.length, 2);
+  });
+
+  it('or stopped for good is replaced', async (t) => {
+    const parley = await parleyFor(t);
+    assertAccepted(await send(parley, claim()));
+    const pid = parley.natsPid();
+    process.kill(pid, 'SIGSTOP');
+    await until('another takes its place', () => parley.natsPid() && parley.natsPid() !== pid, {
+      timeout: RECOVERY_MS,
+    });
+    await until('messages are taken', async () => (await send(parley, claim())).status === 200, {
+      timeout: RECOVERY_MS,
+    });
+    assert.equal(isRunning(pid), false);
+  });
+});
+
+describe('a nats-server of others killed', () => {
+  it('under load and started again: all that was acknowledged is there once', async (t) => {
+    let nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const parley = await parleyFor(t, { nats: nats.url });
+    const load = loadFor(t, parley, { senders: 64 });
+    for (let round = 0; round < 2; round++) {
+      await load.accepts(300, RECOVERY_MS);
+      await nats.kill();
+      await load.refuses(20);
+      nats = await nats.restart();
+    }
+    await load.accepts(300, RECOVERY_MS);
+    await load.stop();
+    await load.retryAll(parley);
+    const stored = await storedMessages(await natsClient(t, nats.url));
+    load.assertAccountedFor(stored);
+    assert.equal(stored.length, load.accepted.size);
+  });
+
+  it('before a batch is 503 for all of it', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const parley = await parleyFor(t, { nats: nats.url });
+    await nats.kill();
+    await until('parley has noticed', async () => (await get(parley, '/readyz')).status === 503);
+    const answer = await sendLines(parley, lines(claims(3)));
+    assertProblem(answer, 503, 'bus-unavailable');
+  });
+});

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A full disk under its own nats-server: 503 while it lasts, nothing acknowledged is lost, and the
+// server recovers by itself once there is room. The disk is a small tmpfs that only the server
+// sees: it has a mount namespace of its own.
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { get, send, validate } from './lib/http.mjs';
+import { connectNats, storedMessages } from './lib/nats.mjs';
+import { parleyFor } from './lib/parley.mjs';
+import { isSanitized, until } from './lib/poll.mjs';
+import { run, temporaryFolder } from './lib/program.mjs';
+import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
+
+const RECOVERY_MS = isSanitized ? 240_000 : 120_000;
+const MOUNT = 'mount -t tmpfs -o size=64m parley-e2e "$0" && exec "$@"';
+
+async function whyNot() {
+  if (process.getuid() !== 0) return 'only root may mount a small disk for it';
+  const probe = await run('unshare', [
+    '-m',
+    '--propagation',
+    'private',
+    'sh',
+    '-c',
+    MOUNT,
+    '/mnt',
+    'true',
+  ]);
+  return probe.code === 0 ? false : `no tmpfs can be mounted here: ${probe.stderr.trim()}`;
+}
+
+describe('a full disk', { skip: await whyNot() }, () => {
+  it('is 503 until there is room again, and nothing acknowledged is lost', async (t) => {
+    const data = temporaryFolder();
+    const wrapper = ['unshare', '-m', '--propagation', 'private', 'sh', '-c', MOUNT, data];
+    const parley = await parleyFor(t, { data, wrapper });
+    const inside = `/proc/${parley.pid}/root${data}`;
+    const accepted = new Map();
+    const deliver = async () => {
+      const message = claim({ content: 'x'.repeat(100_000) });
+      const answer = await send(parley, message, { timeout: RECOVERY_MS });
+      if (answer.status === 200) accepted.set(message.id, answer.json.seq);
+      else if (answer.status === 504) assertProblem(answer, 504, 'bus-timeout');
+      else assertProblem(answer, 503, 'bus-unavailable');
+      return answer.status;
+    };
+
+    for (let i = 0; i < 20; i++) assert.equal(await deliver(), 200);
+    fill(`${inside}/ballast`, inside);
+    await until('the disk is full', async () => (await deliver()) !== 200, {
+      timeout: RECOVERY_MS,
+    });
+    for (let i = 0; i < 5; i++) await deliver();
+    assert.equal((await get(parley, '/livez')).status, 200);
+    assert.equal((await validate(parley, claim())).json.valid, true);
+
+    rmSync(`${inside}/ballast`);
+    await until('messages are taken again', async () => (await deliver()) === 200, {
+      timeout: RECOVERY_MS,
+    });
+    for (let i = 0; i < 20; i++) await until('taken', async () => (await deliver()) === 200);
+    assertAccepted(await send(parley, claim()));
+
+    const url = readFileSync(`${inside}/nats.url`, 'utf8').trim();
+    const client = await connectNats(url);
+    atEnd(t, () => client.close());
+    const stored = await storedMessages(client);
+    const places = new Map(stored.map(({ seq, payload }) => [JSON.parse(payload).id, seq]));
+    assert.equal(places.size, stored.length, 'each is stored once');
+    for (const [id, seq] of accepted) assert.equal(places.get(id), seq, `${id} is there`);
+    assert.equal(existsSync(`${data}/nats.url`), false, "the disk was the server's own");
+  });
+});
+
+// Leaves a few megabytes: enough to go on for some messages, as a disk fills in life.
+function fill(file, folder) {
+  const { bavail, bsize } = statfsSync(folder);
+  writeFileSync(file, Buffer.alloc(bavail * bsize - 3 * 1024 * 1024));
+}

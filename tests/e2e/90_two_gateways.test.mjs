@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two gateways on one NATS: the gateway keeps no state of its own, so each serves what the other
+// took.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { readEvents, send, streamFor } from './lib/http.mjs';
+import { embeddedUrl, startNats } from './lib/nats.mjs';
+import { parleyFor, startParley } from './lib/parley.mjs';
+import { assertAccepted, claim, claims } from './lib/vlp.mjs';
+
+describe('two gateways on one NATS', () => {
+  let nats;
+  let one;
+  let two;
+  before(async () => {
+    nats = await startNats();
+    one = await startParley({ nats: nats.url });
+    two = await startParley({ nats: nats.url });
+  });
+  after(async () => {
+    await one?.stop();
+    await two?.stop();
+    await nats?.stop();
+  });
+
+  it('what is sent to one is read live from the other, either way', async (t) => {
+    const atOne = await streamFor(t, one, '/v1/vlp/stream');
+    const atTwo = await streamFor(t, two, '/v1/vlp/stream');
+    const messages = claims(20);
+    for (const [i, message] of messages.entries()) {
+      assertAccepted(await send(i % 2 ? one : two, message));
+    }
+    const ids = messages.map((message) => message.id);
+    assert.deepEqual(
+      (await atOne.events(20)).map((event) => event.id),
+      ids,
+    );
+    assert.deepEqual(
+      (await atTwo.events(20)).map((event) => event.id),
+      ids,
+    );
+  });
+
+  it('a resume token of one is good at the other', async () => {
+    for (const message of claims(3)) assertAccepted(await send(one, message));
+    const all = await readEvents(one);
+    const rest = await readEvents(two, `since=${encodeURIComponent(all.at(-3).resume)}`);
+    assert.deepEqual(rest, all.slice(-2));
+  });
+
+  it('the same message sent to both is stored once', async () => {
+    const message = claim();
+    const answers = await Promise.all([send(one, message), send(two, message)]);
+    const results = answers.map(assertAccepted);
+    assert.equal(results[0].seq, results[1].seq);
+    assert.equal(results.filter((result) => result.duplicate).length, 1);
+  });
+
+  it('one goes on when the other is killed', async (t) => {
+    const third = await startParley({ nats: nats.url });
+    atEnd(t, () => third.kill());
+    const stream = await streamFor(t, one, '/v1/vlp/stream');
+    const message = claim();
+    assertAccepted(await send(third, message));
+    await third.kill();
+    const last = claim();
+    assertAccepted(await send(one, last));
+    assert.deepEqual(
+      (await stream.events(2)).map((event) => event.id),
+      [message.id, last.id],
+    );
+  });
+
+  it('several that start at once on an empty NATS all start', async (t) => {
+    const empty = await startNats();
+    atEnd(t, () => empty.stop());
+    const starting = Array.from({ length: 4 }, () => parleyFor(t, { nats: empty.url }));
+    for (const gateway of await Promise.all(starting)) assertAccepted(await send(gateway, claim()));
+  });
+
+  it('a second gateway may use the nats-server of the first', async (t) => {
+    const first = await parleyFor(t);
+    const second = await parleyFor(t, { nats: embeddedUrl(first) });
+    const message = claim();
+    assertAccepted(await send(second, message));
+    assert.deepEqual(
+      (await readEvents(first)).map((event) => event.id),
+      [message.id],
+    );
+    await second.stop();
+  });
+});

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// nats-server, and the second NATS client: npm's `nats`, which shares no code with parley's.
+
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { connect, consumerOpts } from 'nats';
+import { atEnd } from './cleanup.mjs';
+import { until, within } from './poll.mjs';
+import { Program, temporaryFolder } from './program.mjs';
+
+// A nats-server with JetStream on 127.0.0.1. `restart` brings it back on the same port and store.
+export async function startNats({ port = -1, store = temporaryFolder(), args = [] } = {}) {
+  const ports = temporaryFolder();
+  const address = ['-a', '127.0.0.1', '-p', String(port)];
+  const where = ['-js', '-sd', store, '--ports_file_dir', ports];
+  const program = new Program('nats-server', [...address, ...where, ...args]);
+  const file = await until('nats-server has written its ports', () => {
+    if (program.exit) throw new Error(`${program.describe()}: ${program.stderr}`);
+    return readdirSync(ports).find((name) => name.endsWith('.ports'));
+  });
+  const url = await until(
+    'the ports are whole',
+    () => JSON.parse(readFileSync(join(ports, file), 'utf8')).nats[0],
+  );
+  return serverOf(program, url, (options) =>
+    startNats({ port: Number(new URL(url).port), store, args, ...options }),
+  );
+}
+
+function serverOf(program, url, restart) {
+  return {
+    program,
+    url,
+    pid: program.pid,
+    restart,
+    signal: (name) => program.signal(name),
+    async kill() {
+      if (program.exit) return;
+      program.signal('SIGKILL');
+      await program.hasExited();
+    },
+    async stop() {
+      if (program.exit) return;
+      program.signal('SIGCONT');
+      program.signal('SIGTERM');
+      await program.hasExited();
+    },
+  };
+}
+
+// Ports that are free now: a cluster's members must know each other's beforehand.
+export async function freePorts(count) {
+  const servers = [];
+  for (let i = 0; i < count; i++) {
+    const server = createServer();
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    servers.push(server);
+  }
+  const ports = servers.map((server) => server.address().port);
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return ports;
+}
+
+// Three nats-servers that know each other; ready once each says that it is healthy.
+export async function startCluster() {
+  const folder = temporaryFolder();
+  const client = await freePorts(9);
+  const routes = client.splice(3, 3);
+  const monitor = client.splice(3, 3);
+  const members = [];
+  for (let i = 0; i < 3; i++) {
+    const name = `n${i + 1}`;
+    const others = routes.filter((_, other) => other !== i);
+    const file = join(folder, `${name}.conf`);
+    mkdirSync(join(folder, name));
+    writeFileSync(
+      file,
+      `server_name: ${name}
+host: 127.0.0.1
+port: ${client[i]}
+http: "127.0.0.1:${monitor[i]}"
+jetstream { store_dir: "${join(folder, name)}", max_mem: 64M, max_file: 512M }
+cluster {
+  name: parley
+  listen: "127.0.0.1:${routes[i]}"
+  routes: [ ${others.map((port) => `"nats-route://127.0.0.1:${port}"`).join(', ')} ]
+}
+`,
+    );
+    const start = () => {
+      const program = new Program('nats-server', ['-c', file]);
+      return { name, ...serverOf(program, `nats://127.0.0.1:${client[i]}`, start) };
+    };
+    members.push(start());
+  }
+  for (let i = 0; i < 3; i++) {
+    await until(`n${i + 1} of the cluster is healthy`, async () => {
+      const answer = await fetch(`http://127.0.0.1:${monitor[i]}/healthz`);
+      return (await answer.json()).status === 'ok';
+    });
+  }
+  return { members, url: members.map((member) => member.url).join(',') };
+}
+
+// nats.js takes no credentials out of a URL.
+export async function connectNats(url) {
+  const servers = url.split(',').map((part) => new URL(part));
+  const { username, password } = servers[0];
+  const credentials = password ? { user: username, pass: password } : {};
+  if (username && !password) credentials.token = decodeURIComponent(username);
+  return within(
+    `connecting to ${url}`,
+    connect({
+      servers: servers.map((server) => server.host),
+      reconnectTimeWait: 50,
+      ...credentials,
+    }),
+  );
+}
+
+// The URL of the nats-server that parley has started for itself.
+export function embeddedUrl(parley) {
+  const file = join(parley.data, 'nats.url');
+  assert.ok(existsSync(file), `${file} is there`);
+  return readFileSync(file, 'utf8').trim();
+}
+
+// A client of the test's own, closed with the test.
+export async function natsClient(t, url) {
+  const connection = await connectNats(url);
+  atEnd(t, () => connection.close());
+  return connection;
+}
+
+export async function streamInfo(connection, stream = 'VLP') {
+  const manager = await connection.jetstreamManager();
+  return manager.streams.info(stream);
+}
+
+export async function lastSequence(connection, stream = 'VLP') {
+  return (await streamInfo(connection, stream)).state.last_seq;
+}
+
+// One stored message: { seq, subject, payload, headers }, headers as a plain object.
+export async function storedMessage(connection, seq, stream = 'VLP') {
+  const manager = await connection.jetstreamManager();
+  const stored = await manager.streams.getMessage(stream, { seq });
+  return plain(stored.seq, stored);
+}
+
+// All that a stream holds, in order.
+export async function storedMessages(connection, { stream = 'VLP', from = 1 } = {}) {
+  const { state } = await streamInfo(connection, stream);
+  const messages = [];
+  if (state.messages === 0 || from > state.last_seq) return messages;
+  const options = consumerOpts();
+  options.orderedConsumer();
+  options.bindStream(stream);
+  options.startSequence(from);
+  const subscription = await connection.jetstream().subscribe('', options);
+  const readAll = async () => {
+    for await (const message of subscription) {
+      messages.push(plain(message.seq, message));
+      if (message.seq >= state.last_seq) break;
+    }
+  };
+  await within(`reading stream ${stream}`, readAll());
+  return messages;
+}
+
+function plain(seq, { subject, data, headers, header }) {
+  const all = {};
+  const given = headers ?? header;
+  for (const key of given ? given.keys() : []) all[key.toLowerCase()] = given.get(key);
+  return { seq, subject, payload: Buffer.from(data), headers: all };
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server under test: started on a free port with a data folder of its own, and stopped with
+// the questions that every test asks: did it exit with 0, did a sanitizer speak, is its
+// nats-server gone?
+
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { after, before } from 'node:test';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { atEnd } from './cleanup.mjs';
+import { connectNats, embeddedUrl } from './nats.mjs';
+import { until } from './poll.mjs';
+import { Program, isRunning, run, temporaryFolder } from './program.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const built = resolve(here, '../../../build/dev/gateway/parley');
+
+export const BINARY = resolve(process.env.PARLEY_BIN || built);
+
+function assertBinary() {
+  assert.ok(
+    existsSync(BINARY),
+    `there is no ${BINARY}: ./scripts/test builds it, or name another with PARLEY_BIN`,
+  );
+}
+
+const REPORT = /(Address|Leak|Thread|UndefinedBehavior|Memory)Sanitizer|runtime error:/;
+
+export function assertNoSanitizerReport(stderr) {
+  assert.ok(!REPORT.test(stderr), `a sanitizer's report:\n${stderr}`);
+}
+
+// Runs `parley ARGS` to its end.
+export async function parley(args, options) {
+  assertBinary();
+  const result = await run(BINARY, args, options);
+  assertNoSanitizerReport(result.stderr);
+  return result;
+}
+
+export function serveArguments({ listen = '127.0.0.1:0', data, nats, args = [] }) {
+  return ['serve', '--listen', listen, '--data', data, ...(nats ? ['--nats', nats] : []), ...args];
+}
+
+// Options: listen, data (a folder), nats (URLs of servers to use), args (more of the command
+// line), env, wrapper (a command line to put before it).
+export async function startParley({ env, wrapper = [], ...options } = {}) {
+  assertBinary();
+  const data = options.data ?? temporaryFolder();
+  const command = [...wrapper, BINARY, ...serveArguments({ ...options, data })];
+  const program = new Program(command[0], command.slice(1), { env });
+  const [, host, port] = await program.prints(/^listening on http:\/\/(.+):(\d+)$/m);
+  return new Server(program, { data, host, port: Number(port) });
+}
+
+// The same, stopped with the test that started it.
+export async function parleyFor(t, options) {
+  const server = await startParley(options);
+  atEnd(t, () => server.stop());
+  return server;
+}
+
+class Server {
+  constructor(program, { data, host, port }) {
+    Object.assign(this, { program, data, host, port, pid: program.pid });
+    this.url = `http://127.0.0.1:${port}`;
+  }
+
+  signal(name) {
+    this.program.signal(name);
+  }
+
+  openFiles() {
+    return readdirSync(`/proc/${this.pid}/fd`).length;
+  }
+
+  // Its own nats-server's pid; undefined while there is none.
+  natsPid() {
+    return this.program.children()[0];
+  }
+
+  // The clean end. A server that a test has already ended is only asked for reports.
+  async stop() {
+    if (!this.program.exit) {
+      const children = this.program.children();
+      this.signal('SIGTERM');
+      try {
+        await this.program.hasExited('parley ends after SIGTERM');
+      } catch (error) {
+        this.program.killFamily();
+        error.message += `\nstandard error: ${this.program.stderr}`;
+        throw error;
+      }
+      assert.deepEqual(
+        this.program.exit,
+        { code: 0, signal: null },
+        `a clean exit; standard error: ${this.program.stderr}`,
+      );
+      for (const pid of children) {
+        await until(`child ${pid} is gone`, () => !isRunning(pid));
+      }
+    }
+    assertNoSanitizerReport(this.program.stderr);
+  }
+
+  // The end that nobody can prepare for.
+  async kill() {
+    if (this.program.exit) return;
+    this.signal('SIGKILL');
+    await this.program.hasExited();
+  }
+}
+
+// One server for all tests of a `describe`, with a NATS client on its streams: in `its.parley` and
+// `its.nats` while they run.
+export function useParley(options) {
+  const its = {};
+  before(async () => {
+    its.parley = await startParley(options);
+    its.nats = await connectNats(embeddedUrl(its.parley));
+  });
+  after(async () => {
+    await its.nats?.close();
+    await its.parley?.stop();
+  });
+  return its;
+}
