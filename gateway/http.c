@@ -84,8 +84,8 @@ static void reset_on_close(const struct http_request *request) {
     setsockopt(request->connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
-/* libmicrohttpd 0.9.75 marks a connection that its source ended as closed, and then forgets to look
- * at it again, until its idle timeout. One that is resumed is looked at. */
+/* libmicrohttpd 0.9.75 forgets to look at some connections again, until their idle timeout. One
+ * that is resumed is looked at. */
 static void look_again(const struct http_request *request) {
     http_suspend(request->connection);
     http_resume(request->connection);
@@ -223,6 +223,17 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd) {
     return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
+/* It waits for edges, and an end that came together with data made none of its own: after a short
+ * read nothing would tell it. */
+static void notice_early_end(const struct http_request *request) {
+    char byte;
+    const bool is_whole = request->content_length == request->received_length;
+    if (!is_whole && request->wait == HTTP_WAIT_NONE &&
+        recv(request->connection->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+        look_again(request);
+    }
+}
+
 static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const char *target,
                               const char *method, const char *version, const char *data,
                               size_t *size, void **slot) {
@@ -243,7 +254,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
     if (*size > 0) {
         struct parley_bytes bytes = {data, *size};
         *size = 0;
-        return http_take_body(request, bytes) == PARLEY_OK ? MHD_YES : MHD_NO;
+        request->received_length += (int64_t)bytes.length;
+        if (http_take_body(request, bytes) != PARLEY_OK) {
+            return MHD_NO;
+        }
+        notice_early_end(request);
+        return MHD_YES;
     }
     if (http_take_end(request) != PARLEY_OK) {
         return MHD_NO;

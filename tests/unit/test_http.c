@@ -648,6 +648,23 @@ static void test_several_servers_share_a_listening_socket(void **state) {
     app_stop(&first);
 }
 
+/* The end arrives together with data, which libmicrohttpd alone would not notice. */
+static void test_a_client_that_ends_within_its_body_is_noticed_at_once(void **state) {
+    (void)state;
+    struct app app;
+    app_start(&app, NULL);
+    struct client client;
+    client_open(&client, &app);
+    client_send(&client, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n");
+    assert_true(app_has_active(&app, 1)); /* the head was read by itself */
+    app_hold(&app);
+    client_send(&client, "the beginning");
+    client_close(&client);
+    app_release(&app);
+    assert_true(app_has_active(&app, 0));
+    app_stop(&app);
+}
+
 static void test_listening_where_one_cannot_says_why(void **state) {
     (void)state;
     const char *error = NULL;
@@ -694,6 +711,7 @@ int main(void) {
         cmocka_unit_test(test_connections_on_which_nothing_moves_are_closed),
         cmocka_unit_test(test_without_descriptors_a_connection_waits_for_one),
         cmocka_unit_test(test_several_servers_share_a_listening_socket),
+        cmocka_unit_test(test_a_client_that_ends_within_its_body_is_noticed_at_once),
         cmocka_unit_test(test_listening_where_one_cannot_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
