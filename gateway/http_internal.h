@@ -109,7 +109,7 @@ struct http_request {
     void *state;
     const char *method, *path;
     const char *id;
-    int64_t content_length; /* -1: chunked */
+    int64_t content_length;  /* -1: chunked */
     int64_t received_length; /* of the body, so far */
     ssize_t (*read)(void *state, char *buffer, size_t size);
     struct MHD_Response *response; /* until it is queued */
