@@ -13,8 +13,10 @@
  * the reactor's thread touches it: the library's ping timer is off, and `pulse` does that work.
  * (What is left: it leaks the buffer of the message that was cut, one a broken connection at most.)
  *
- * Another trap: natsSubscription_NextMsg swallows the server's "no responders" (503) and does not
- * say which request it was for. So messages are taken at the library's filter, which sees them
+ * Two more traps. If a server freezes between its INFO and its PONG, natsConnection_Connect spins
+ * for as long as that lasts, whatever the timeout, so an opener that burns processor time is
+ * cancelled. And natsSubscription_NextMsg swallows the server's "no responders" (503) and does not
+ * say which request it was for, so messages are taken at the library's filter, which sees them
  * before any subscription does; besides, it costs no lock. */
 
 #include "bus.h"
@@ -29,6 +31,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #define OWNER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
@@ -42,6 +45,8 @@ void natsConn_setFilterWithClosure(natsConnection *connection, nats_filter_fn *f
 enum {
     CONNECT_TIMEOUT_MS = 2000,
     REOPEN_MS = 150,
+    OPENER_CHECK_MS = 500,
+    OPENER_CPU_MS_MAX = 250, /* an honest attempt takes a few */
     READ_BYTES = 128 * 1024,
     BACKLOG_BYTES_MAX = 16 * 1024 * 1024,
     PULSE_MS = 5000,
@@ -68,6 +73,7 @@ struct bus {
     struct reactor_watch watch;
     struct reactor_turn turn;
     struct reactor_timer reopen;
+    struct reactor_timer opener_check;
     struct reactor_timer pulse;
 
     natsConnection *connection; /* NULL: there is none */
@@ -278,7 +284,9 @@ static void begin_to_open(struct bus *bus) {
     bus->wants_write = false;
     atomic_store(&bus->has_opened, false);
     bus->has_opener = pthread_create(&bus->opener, NULL, open_connection, bus) == 0;
-    if (!bus->has_opener) {
+    if (bus->has_opener) {
+        reactor_timer_set(bus->reactor, &bus->opener_check, OPENER_CHECK_MS);
+    } else {
         open_later(bus);
     }
 }
@@ -352,21 +360,60 @@ static void go_away(struct bus *bus) {
     bus->events.disconnected(bus->events.context);
 }
 
+static void join_opener(struct bus *bus) {
+    pthread_join(bus->opener, NULL);
+    bus->has_opener = false;
+    reactor_timer_clear(bus->reactor, &bus->opener_check);
+    if (bus->connection != NULL) {
+        adopt(bus);
+    } else {
+        open_later(bus);
+    }
+}
+
+static bool is_opener_spinning(const struct bus *bus) {
+    clockid_t clock;
+    struct timespec used;
+    return pthread_getcpuclockid(bus->opener, &clock) == 0 && clock_gettime(clock, &used) == 0 &&
+           used.tv_sec * 1000 + used.tv_nsec / 1000000 > OPENER_CPU_MS_MAX;
+}
+
+/* What it holds is lost: a socket and its buffers, once for a server's freeze. It spins over poll,
+ * which is a cancellation point, so the cancelled thread ends at once. */
+static void check_opener(struct reactor_timer *timer) {
+    struct bus *bus = OWNER_OF(timer, struct bus, opener_check);
+    if (is_opener_spinning(bus)) {
+        pthread_cancel(bus->opener);
+        join_opener(bus);
+    } else {
+        reactor_timer_set(bus->reactor, timer, OPENER_CHECK_MS);
+    }
+}
+
+static void wait_for_opener(struct bus *bus) {
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 100 * 1000 * 1000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_timedjoin_np(bus->opener, NULL, &until) == 0) {
+            return;
+        }
+        if (is_opener_spinning(bus)) {
+            pthread_cancel(bus->opener);
+        }
+    }
+}
+
 /* Brings our view of the connection up to date with what the hooks and the opener have said. Not
  * to be called from within the library. */
 static void settle(struct bus *bus) {
     if (bus->is_connected && bus->is_broken) {
         go_away(bus);
     }
-    if (!bus->has_opener || !atomic_load(&bus->has_opened)) {
-        return;
-    }
-    pthread_join(bus->opener, NULL);
-    bus->has_opener = false;
-    if (bus->connection != NULL) {
-        adopt(bus);
-    } else {
-        open_later(bus);
+    if (bus->has_opener && atomic_load(&bus->has_opened)) {
+        join_opener(bus);
     }
 }
 
@@ -499,6 +546,7 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
     bus->turn.run = run_turn;
     bus->turn.timeout_ms = sleep_ms;
     bus->reopen.fire = reopen_now;
+    bus->opener_check.fire = check_opener;
     bus->pulse.fire = pulse;
     if (bus_mailbox_open(bus, hear_echo, bus, &bus->echo) != PARLEY_OK ||
         natsOptions_Create(&bus->options) != NATS_OK || set_options(bus, options) != NATS_OK) {
@@ -516,7 +564,7 @@ void bus_destroy(struct bus *bus) {
         return;
     }
     if (bus->has_opener) {
-        pthread_join(bus->opener, NULL);
+        wait_for_opener(bus);
     }
     if (bus->is_connected) {
         natsConnection_ProcessWriteEvent(bus->connection);
@@ -524,6 +572,7 @@ void bus_destroy(struct bus *bus) {
     }
     forget_connection(bus);
     reactor_timer_clear(bus->reactor, &bus->reopen);
+    reactor_timer_clear(bus->reactor, &bus->opener_check);
     reactor_timer_clear(bus->reactor, &bus->pulse);
     messages_destroy_all(&bus->incoming);
     messages_destroy_all(&bus->trash);

@@ -168,6 +168,43 @@ void js_world_read_all(struct js_world *world,
     natsSubscription_Destroy(subscription);
 }
 
+static void on_done(void *context, const struct jetstream_ack *ack) {
+    struct js_shot *shot = context;
+    shot->done++;
+    shot->ack = *ack;
+    snprintf(shot->stream, sizeof shot->stream, "%s", ack->stream != NULL ? ack->stream : "");
+    snprintf(shot->error, sizeof shot->error, "%s", ack->error != NULL ? ack->error : "");
+}
+
+void js_shot_go(void *context) {
+    struct js_shot *shot = context;
+    const struct bus_header header = {"Nats-Msg-Id", shot->id};
+    shot->done = 0;
+    shot->result = jetstream_publish(shot->world->jetstream, shot->subject, &header,
+                                     shot->id != NULL ? 1 : 0, shot->payload, on_done, shot);
+    if (shot->done != 0) {
+        fprintf(stderr, "the ack came within the call\n");
+        abort();
+    }
+}
+
+bool js_shot_is_done(void *context) {
+    return ((struct js_shot *)context)->done > 0;
+}
+
+struct js_shot js_world_fire(struct js_world *world, const char *subject, const char *id) {
+    struct js_shot shot = {
+        .world = world, .subject = subject, .id = id, .payload = PARLEY_BYTES("{}")};
+    loop_do(&world->loop, js_shot_go, &shot);
+    if (shot.result != JETSTREAM_PUBLISHED ||
+        !loop_wait(&world->loop, js_shot_is_done, &shot, 20000) || shot.done != 1) {
+        fprintf(stderr, "publishing on %s: result %d, done %u times\n", subject, shot.result,
+                shot.done);
+        abort();
+    }
+    return shot;
+}
+
 long js_world_now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -50,4 +50,22 @@ void js_world_read_all(struct js_world *world,
                        void (*seen)(void *context, uint64_t sequence, const char *text, int length),
                        void *context);
 
+/* One publication and what came of it. */
+struct js_shot {
+    struct js_world *world;
+    const char *subject;
+    const char *id; /* Nats-Msg-Id, or NULL */
+    struct parley_bytes payload;
+    enum jetstream_publish result;
+    unsigned done;
+    struct jetstream_ack ack;
+    char stream[64], error[256]; /* the ack's texts */
+};
+
+/* Publishes it; for loop_do. */
+void js_shot_go(void *shot);
+bool js_shot_is_done(void *shot);
+/* Publishes `{}` and waits for what comes of it. */
+struct js_shot js_world_fire(struct js_world *world, const char *subject, const char *id);
+
 long js_world_now_ms(void);

@@ -251,7 +251,7 @@ static void a_killed_child_is_restarted_on_its_port_with_its_store(void **state)
         pid_t child = child_of(getpid());
         assert_true(child > 0);
         kill(child, SIGKILL);
-        assert_true(loop_wait(&den->loop, is_away, den, 5000));
+        assert_true(loop_wait(&den->loop, is_away, den, 20000));
         wait_ready(den);
         assert_int_not_equal(child_of(getpid()), child);
         assert_int_equal(den->troubles, sequence);

@@ -168,11 +168,11 @@ static void a_message_comes_as_it_was_stored(void **state) {
         struct reader reader = reader_of(world, FLOWS[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
         int64_t before = nats_NowInNanoSeconds();
         uint64_t sequence = js_world_store(world, "vlp.review.query", "{\"a\": 1}");
         assert_int_equal(reader.next_sequence, sequence);
-        wait_for(&reader, sequence, 5000);
+        wait_for(&reader, sequence, 20000);
         assert_string_equal(reader.subject, "vlp.review.query");
         assert_string_equal(reader.text, "{\"a\": 1}");
         assert_int_equal(reader.count, 1);
@@ -195,9 +195,8 @@ static void a_new_feed_misses_nothing_from_where_it_says(void **state) {
         }
         open_reader(&reader);
         store_burst(world, 300);
-        uint64_t last = js_world_last_sequence(world);
-        js_world_store(world, "vlp.safe.claim", "x");
-        wait_for(&reader, last + 1, 5000);
+        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
+        wait_for(&reader, js_world_store(world, "vlp.safe.claim", "x"), 20000);
         assert_int_equal(reader.opened, 1);
         assert_int_equal(reader.first, reader.next_sequence);
         assert_int_equal(reader.count, reader.last - reader.first + 1);
@@ -214,7 +213,7 @@ static void a_feed_begins_at_a_sequence(void **state) {
         struct reader reader = reader_of(world, FLOWS[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 501};
         open_reader(&reader);
-        wait_for(&reader, 1000, 5000);
+        wait_for(&reader, 1000, 20000);
         assert_int_equal(reader.next_sequence, 501);
         assert_int_equal(reader.first, 501);
         assert_int_equal(reader.count, 500);
@@ -234,9 +233,9 @@ static void a_feed_begins_past_the_end(void **state) {
         reader.start =
             (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = last + 4};
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
         store_many(world, 6);
-        wait_for(&reader, last + 6, 5000);
+        wait_for(&reader, last + 6, 20000);
         assert_int_equal(reader.first, last + 4);
         assert_int_equal(reader.count, 3);
         close_reader(&reader);
@@ -256,7 +255,7 @@ static void a_feed_begins_at_a_time(void **state) {
         struct reader reader = reader_of(world, FLOWS[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_TIME, .time_ns = time_ns};
         open_reader(&reader);
-        wait_for(&reader, 10, 5000);
+        wait_for(&reader, 10, 20000);
         assert_int_equal(reader.next_sequence, 6);
         assert_int_equal(reader.first, 6);
         assert_int_equal(reader.count, 5);
@@ -277,7 +276,7 @@ static void what_retention_removed_is_a_jump(void **state) {
         struct reader reader = reader_of(world, FLOWS[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
-        wait_for(&reader, 10, 5000);
+        wait_for(&reader, 10, 20000);
         assert_int_equal(reader.first, 6);
         assert_int_equal(reader.count, 4);
         assert_int_equal(reader.disorders, 0);
@@ -294,13 +293,13 @@ static void a_pull_feed_gives_no_more_than_was_asked_for(void **state) {
                             .pull_at_first = 7,
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
     open_reader(&reader);
-    wait_for(&reader, 7, 5000);
+    wait_for(&reader, 7, 20000);
     reader.goal = 8;
     assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
     for (uint64_t goal = 8; goal <= 28; goal += 5) {
         reader.more = 5;
         loop_do(&world->loop, pull_more, &reader);
-        wait_for(&reader, goal + 4, 5000);
+        wait_for(&reader, goal + 4, 20000);
     }
     reader.goal = 33;
     assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
@@ -316,7 +315,7 @@ static void many_small_pulls_come_through(void **state) {
                             .flow = JETSTREAM_PULL,
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
     open_reader(&reader);
-    assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+    assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
     reader.more = 1;
     for (int i = 0; i < 2000; i++) {
         loop_do(&world->loop, pull_more, &reader);
@@ -344,7 +343,7 @@ static void a_feed_reads_on_over_restarts(void **state) {
     for (uint64_t life = 0; life < 3; life++) {
         wait_for(&readers[1], 100 + life * 30000, 10000);
         nats_server_end(&world->server, SIGKILL);
-        assert_true(loop_wait(&world->loop, js_world_is_away, world, 5000));
+        assert_true(loop_wait(&world->loop, js_world_is_away, world, 20000));
         nats_server_start(&world->server);
         js_world_look(world);
         store_burst(world, 30000);
@@ -392,7 +391,7 @@ static void a_feed_whose_consumer_is_deleted_goes_on(void **state) {
         struct reader reader = reader_of(world, FLOWS[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
-        wait_for(&reader, js_world_last_sequence(world), 5000);
+        wait_for(&reader, js_world_last_sequence(world), 20000);
         delete_consumers(world);
         store_many(world, 10);
         uint64_t last = js_world_last_sequence(world);
@@ -421,7 +420,7 @@ static void a_hole_in_what_comes_is_healed(void **state) {
         struct reader reader = reader_of(world, FLOWS[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
-        wait_for(&reader, before, 5000);
+        wait_for(&reader, before, 20000);
         natsMsg *answer = NULL;
         assert_int_equal(natsConnection_RequestString(&answer, world->connection,
                                                       "$JS.API.CONSUMER.NAMES.VLP", "", 2000),
@@ -441,7 +440,7 @@ static void a_hole_in_what_comes_is_healed(void **state) {
         assert_int_equal(natsSubscription_NextMsg(&stolen, thief, 5000), NATS_OK);
         natsMsg_Destroy(stolen);
         natsSubscription_Destroy(thief);
-        wait_for(&reader, before + 5, 5000);
+        wait_for(&reader, before + 5, 20000);
         assert_int_equal(reader.last, before + 5);
         assert_int_equal(reader.count, before + 5);
         assert_int_equal(reader.disorders, 0);
@@ -456,7 +455,7 @@ static void a_closed_feed_leaves_no_consumer_behind(void **state) {
         struct reader reader = reader_of(world, FLOWS[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
         assert_int_equal(consumer_count(world), 1); /* nor the one that settled where to begin */
         close_reader(&reader);
         assert_true(has_no_consumers(world));
@@ -474,13 +473,13 @@ static void a_feed_can_be_closed_at_any_moment(void **state) {
         assert_int_equal(reader.opened, 0);
         reader.closes_when_opened = true;
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_closed, &reader, 5000));
+        assert_true(loop_wait(&world->loop, is_closed, &reader, 20000));
         assert_int_equal(reader.count, 0);
         reader.closes_when_opened = false;
         reader.opened = 0;
         reader.close_after = 50;
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_closed, &reader, 5000));
+        assert_true(loop_wait(&world->loop, is_closed, &reader, 20000));
         assert_false(loop_wait(&world->loop, is_opened, &(struct reader){.world = world}, 100));
         assert_int_equal(reader.count, 50);
     }
@@ -495,10 +494,10 @@ static void a_feed_waits_for_the_connection(void **state) {
     open_reader(&reader);
     assert_false(loop_wait(&world->loop, is_opened, &reader, 200));
     nats_server_start(&world->server);
-    assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+    assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
     js_world_look(world);
     store_many(world, 1);
-    wait_for(&reader, 1, 5000);
+    wait_for(&reader, 1, 20000);
     close_reader(&reader);
 }
 
@@ -543,7 +542,7 @@ static void a_message_with_a_status_header_is_a_message(void **state) {
         struct reader reader = reader_of(world, FLOWS[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_opened, &reader, 5000));
+        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
         natsMsg *message = NULL;
         assert_int_equal(natsMsg_Create(&message, "vlp.safe.claim", NULL, NULL, 0), NATS_OK);
         assert_int_equal(natsMsgHeader_Set(message, "Status", "409"), NATS_OK);
@@ -563,7 +562,7 @@ static void a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
         readers[i] = reader_of(world, FLOWS[i]);
         readers[i].start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&readers[i]);
-        assert_true(loop_wait(&world->loop, is_opened, &readers[i], 5000));
+        assert_true(loop_wait(&world->loop, is_opened, &readers[i], 20000));
     }
     nats_server_stop(&world->server);
     struct reader nothing = {.world = world};
