@@ -21,6 +21,8 @@
 
 enum {
     POOL_INCREMENT = 1024,
+    SPINNING_TURNS_MAX = 64,
+    SPINNING_SLEEP_MS = 10,
     BLOCK_1_0_BYTES = 4096, /* of a stream to an HTTP/1.0 client, which is not chunked */
 };
 
@@ -94,6 +96,7 @@ static void look_again(const struct http_request *request) {
 static ssize_t read_source(void *context, uint64_t position, char *buffer, size_t size) {
     (void)position;
     struct http_request *request = context;
+    http_server_of(request)->has_moved = true;
     request->has_wake = false;
     ssize_t length = request->read(request->state, buffer, size);
     if (length > 0) {
@@ -244,10 +247,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
         if (connection == NULL) {
             return MHD_NO; /* there was no memory for it */
         }
+        connection->side->server->has_moved = true;
         request = http_request_open(connection, method);
         *slot = request;
         return begin_request(request, target, version);
     }
+    http_server_of(request)->has_moved = true;
     if (request->has_failed) {
         return MHD_NO;
     }
@@ -276,6 +281,7 @@ static void complete(void *context, struct MHD_Connection *mhd, void **slot,
         return; /* it never had a whole head */
     }
     *slot = NULL;
+    http_server_of(request)->has_moved = true;
     if (request->response != NULL) {
         MHD_destroy_response(request->response);
     }
@@ -285,6 +291,7 @@ static void complete(void *context, struct MHD_Connection *mhd, void **slot,
 /* Without memory `slot` stays NULL, and the connection is closed at its first request. */
 static void open_connection(struct http_side *side, struct MHD_Connection *mhd, void **slot) {
     side->server->has_taken = true;
+    side->server->has_moved = true;
     struct http_connection *connection = malloc(sizeof *connection);
     *slot = connection;
     if (connection != NULL) {
@@ -403,6 +410,15 @@ static void run_turn(struct reactor_turn *turn) {
     }
 }
 
+/* With a pool that is full within a chunk's line, libmicrohttpd 0.9.75 calls a connection ready for
+ * ever and does nothing for it. Until its idle timeout, that must not cost a core. */
+static int64_t without_spinning(struct http_server *server, int64_t timeout_ms) {
+    const bool is_spinning = timeout_ms == 0 && !server->has_moved;
+    server->has_moved = false;
+    server->spinning_turns = is_spinning ? server->spinning_turns + 1 : 0;
+    return server->spinning_turns > SPINNING_TURNS_MAX ? SPINNING_SLEEP_MS : timeout_ms;
+}
+
 static int64_t turn_timeout_ms(struct reactor_turn *turn) {
     struct http_server *server = (void *)((char *)turn - offsetof(struct http_server, turn));
     int64_t timeout_ms = TAILQ_EMPTY(&server->woken) ? -1 : 0;
@@ -420,7 +436,7 @@ static int64_t turn_timeout_ms(struct reactor_turn *turn) {
             timeout_ms = wanted_ms;
         }
     }
-    return timeout_ms;
+    return without_spinning(server, timeout_ms);
 }
 
 static enum parley_status start_side(struct http_side *side, size_t memory_bytes) {

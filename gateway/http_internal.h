@@ -152,7 +152,9 @@ struct http_server {
     TAILQ_HEAD(http_woken, http_request) woken;
     size_t active_count;
     bool is_draining;
-    bool has_taken; /* the connection that is being added was counted by libmicrohttpd */
+    bool has_taken;          /* the connection that is being added was counted by libmicrohttpd */
+    bool has_moved;          /* a callback ran since the last look */
+    unsigned spinning_turns; /* in which libmicrohttpd wanted no sleep, and nothing moved */
     size_t ids_left;
     unsigned char ids[HTTP_IDS_AT_ONCE][HTTP_ID_BYTES];
 };

@@ -235,10 +235,12 @@ static bool parse_query(struct http_request *request, const struct parley_protoc
         return false;
     }
     const char *last = http_request_header(request, "Last-Event-ID");
-    const char *wants = "";
-    if (last != NULL && !accept_option(request, stream_query_set_last_event(query, last, &wants),
-                                       "Last-Event-ID", last, wants)) {
-        return false;
+    if (last != NULL) {
+        const char *wants = "";
+        const enum stream_query_result result = stream_query_set_last_event(query, last, &wants);
+        if (!accept_option(request, result, "Last-Event-ID", last, wants)) {
+            return false;
+        }
     }
     return fits_streams(request, query, protocol);
 }

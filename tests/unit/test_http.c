@@ -665,6 +665,23 @@ static void test_a_client_that_ends_within_its_body_is_noticed_at_once(void **st
     app_stop(&app);
 }
 
+static void test_a_chunk_line_beyond_the_pool_costs_no_core(void **state) {
+    (void)state;
+    struct app app;
+    struct client client;
+    char extension[9001];
+    memset(extension, 'a', sizeof extension - 1);
+    extension[sizeof extension - 1] = '\0';
+    app_start(&app, NULL);
+    client_open(&client, &app);
+    client_send(&client, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;");
+    client_send(&client, extension);
+    assert_true(app_has_active(&app, 1));
+    assert_true(app_is_asleep(&app));
+    client_close(&client);
+    app_stop(&app);
+}
+
 static void test_listening_where_one_cannot_says_why(void **state) {
     (void)state;
     const char *error = NULL;
@@ -712,6 +729,7 @@ int main(void) {
         cmocka_unit_test(test_without_descriptors_a_connection_waits_for_one),
         cmocka_unit_test(test_several_servers_share_a_listening_socket),
         cmocka_unit_test(test_a_client_that_ends_within_its_body_is_noticed_at_once),
+        cmocka_unit_test(test_a_chunk_line_beyond_the_pool_costs_no_core),
         cmocka_unit_test(test_listening_where_one_cannot_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
