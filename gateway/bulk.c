@@ -17,6 +17,7 @@
 enum {
     WINDOW_COUNT = 4096, /* results of one body that wait for an ack before them */
     WINDOW_BYTES = 4 << 20,
+    RESULT_KEPT_BYTES = 1024, /* of a result that is used again: most are smaller */
 };
 
 enum result_status { ACCEPTED, DUPLICATE, INVALID, FAILED, STATUS_COUNT };
@@ -44,15 +45,17 @@ struct bulk {
     struct result *free_results; /* to be used again */
     size_t window_count, window_bytes;
     size_t awaited_count; /* published, ack still to come */
-    uint64_t counts[STATUS_COUNT], received_count, valid_count, omitted_count;
+    uint64_t counts[STATUS_COUNT], received_count, omitted_count;
     uint64_t read_offset;       /* of the answer, in the spool */
     struct result *held_result; /* of the message that found no room in JetStream's window */
     struct parley_buffer held;
     struct parley_slice held_slice;
     struct jetstream_waiter waiter;
-    bool is_ended; /* the whole body has come */
+    bool owes_byte; /* the next byte of the body was seen already, but not called taken */
+    bool is_ended;  /* the whole body has come */
     bool is_answered;
-    bool has_failed; /* of ours: the answer cannot be whole */
+    bool has_failed; /* of ours: the answer cannot be whole, and nothing more is read */
+    bool has_logged;
 };
 
 static void room_again(struct jetstream_waiter *waiter);
@@ -132,7 +135,7 @@ static bool is_filter(const struct bulk *bulk) {
 /* Whether anybody wants to read a result of this status. */
 static bool is_wanted(const struct bulk *bulk, enum result_status status) {
     if (is_filter(bulk)) {
-        return true;
+        return status == ACCEPTED;
     }
     switch (bulk->sending.results) {
     case RESULTS_ALL:
@@ -154,7 +157,6 @@ static void keep(struct bulk *bulk, const struct result *result) {
     if (result->text.has_failed || !fits ||
         !spool_write(&bulk->spool, parley_buffer_bytes(&result->text))) {
         bulk->omitted_count++;
-        /* A filter's output is whole, or it is broken off. */
         bulk->has_failed = bulk->has_failed || is_filter(bulk);
     }
 }
@@ -172,6 +174,10 @@ static void flush_results(struct bulk *bulk) {
         }
         bulk->window_count--;
         bulk->window_bytes -= result->text.length;
+        /* The window bounds what its results hold, not what unused ones would go on holding. */
+        if (result->text.capacity > RESULT_KEPT_BYTES) {
+            parley_buffer_finish(&result->text);
+        }
         result->next = bulk->free_results;
         bulk->free_results = result;
     }
@@ -183,6 +189,8 @@ static void result_end(struct result *result, enum result_status status, size_t 
     result->status = status;
     result->is_known = true;
     bulk->counts[status]++;
+    /* A filter's output is whole, or it is broken off. */
+    bulk->has_failed = bulk->has_failed || (status == FAILED && is_filter(bulk));
     if (!is_wanted(bulk, status)) {
         parley_buffer_clear(&result->text);
     }
@@ -215,8 +223,19 @@ static void end_invalid(struct result *result, struct parley_message *message) {
     result_end(result, INVALID, 0);
 }
 
+/* A defect of ours: once a body is enough. */
+static void log_once(struct bulk *bulk, const char *detail) {
+    if (!bulk->has_logged) {
+        bulk->has_logged = true;
+        problem_log(bulk->request, detail);
+    }
+}
+
 static void end_failed(struct result *result, enum problem problem, const char *detail,
                        size_t counted_bytes) {
+    if (problem == PROBLEM_INTERNAL) {
+        log_once(result->bulk, detail);
+    }
     begin_line(result, FAILED);
     parley_buffer_text(&result->text, ",\"problem\":");
     problem_write(&result->text, problem, NULL, detail, NULL);
@@ -243,12 +262,14 @@ static void end_stored(struct result *result, const struct jetstream_ack *ack) {
     parley_buffer_format(&line, "{\"line\":%zu,\"status\":\"%s\"", result->number,
                          status_names[status]);
     parley_buffer_append(&line, (struct parley_bytes){result->text.data, result->warnings_offset});
-    parley_buffer_format(&line, ",\"stream\":\"%s\",\"seq\":%llu,\"warnings\":", ack->stream,
-                         (unsigned long long)ack->sequence);
+    parley_buffer_text(&line, ",\"stream\":");
+    parley_buffer_json(&line, parley_bytes_of(ack->stream));
+    parley_buffer_format(&line, ",\"seq\":%llu,\"warnings\":", (unsigned long long)ack->sequence);
     parley_buffer_append(&line,
                          (struct parley_bytes){result->text.data + result->warnings_offset,
                                                result->text.length - result->warnings_offset});
     parley_buffer_text(&line, "}\n");
+    line.has_failed = line.has_failed || result->text.has_failed;
     parley_buffer_finish(&result->text);
     result->text = line;
     result_end(result, status, counted_bytes);
@@ -358,7 +379,6 @@ static void end_verdict(struct bulk *bulk, struct result *result, struct parley_
     const enum sending_emit emit = bulk->sending.emit;
     struct parley_buffer *text = &result->text;
     enum parley_status status = PARLEY_OK;
-    bulk->valid_count += is_valid;
     if (emit == EMIT_MESSAGES && is_valid) {
         status = message->protocol->encode(message, text);
         parley_buffer_char(text, '\n');
@@ -427,19 +447,28 @@ static void take(struct bulk *bulk, enum parley_split split, const struct parley
     settle(bulk, result, split, slice);
 }
 
+/* While a message is held, not all is called taken: a client that is gone is told of once all that
+ * it sent was taken (http.h), and the held one is to be published all the same. */
 size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
     struct parley_bytes left = bytes;
-    while (left.length > 0 && has_room(bulk)) {
+    if (bulk->owes_byte && bulk->held_result == NULL) {
+        bulk->owes_byte = false;
+        left = (struct parley_bytes){bytes.data + 1, bytes.length - 1};
+    }
+    while (left.length > 0 && has_room(bulk) && !bulk->has_failed) {
         struct parley_slice slice;
         const enum parley_split split = parley_splitter_next(&bulk->splitter, &left, &slice);
         if (split == PARLEY_SPLIT_MEMORY) {
             bulk->has_failed = true;
-            parley_splitter_abandon(&bulk->splitter);
         } else if (split != PARLEY_SPLIT_MORE) {
             take(bulk, split, &slice);
         }
     }
-    return bytes.length - left.length;
+    if (bulk->has_failed) {
+        return bytes.length;
+    }
+    bulk->owes_byte = bulk->owes_byte || (bulk->held_result != NULL && left.length == 0);
+    return bytes.length - left.length - (bulk->owes_byte && left.length == 0);
 }
 
 /* ---- the answer ---- */
@@ -451,8 +480,11 @@ static void write_summary(struct bulk *bulk) {
     if (bulk->sending.is_validating) {
         parley_buffer_format(
             &text, "{\"summary\":{\"received\":%llu,\"valid\":%llu,\"invalid\":%llu",
-            (unsigned long long)bulk->received_count, (unsigned long long)bulk->valid_count,
-            (unsigned long long)(bulk->received_count - bulk->valid_count));
+            (unsigned long long)bulk->received_count, (unsigned long long)counts[ACCEPTED],
+            (unsigned long long)counts[INVALID]);
+        if (counts[FAILED] > 0) {
+            parley_buffer_format(&text, ",\"failed\":%llu", (unsigned long long)counts[FAILED]);
+        }
     } else {
         parley_buffer_format(
             &text,
@@ -479,7 +511,12 @@ static void finish(struct bulk *bulk) {
         return;
     }
     bulk->is_answered = true;
-    if (!is_filter(bulk)) {
+    if (bulk->has_failed || bulk->spool.has_failed) {
+        log_once(bulk, "The results could not all be kept: memory, or the data folder's disk, is "
+                       "full.");
+    }
+    /* A response without the summary was cut short, and this one is. */
+    if (!is_filter(bulk) && !bulk->has_failed) {
         write_summary(bulk);
     }
     http_respond_stream(bulk->request, 200, "application/x-ndjson", sending_read);
@@ -496,17 +533,17 @@ ssize_t bulk_read(struct bulk *bulk, char *buffer, size_t size) {
 
 void bulk_end(struct bulk *bulk) {
     bulk->is_ended = true;
-    struct parley_slice slice;
-    for (;;) {
+    while (!bulk->has_failed) {
+        struct parley_slice slice;
         const enum parley_split split = parley_splitter_end(&bulk->splitter, &slice);
         if (split == PARLEY_SPLIT_END) {
             break;
         }
         if (split == PARLEY_SPLIT_MEMORY) {
             bulk->has_failed = true;
-            break;
+        } else {
+            take(bulk, split, &slice);
         }
-        take(bulk, split, &slice);
     }
     finish(bulk);
 }

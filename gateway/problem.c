@@ -44,6 +44,9 @@ void problem_respond_findings(struct http_request *request, enum problem problem
     struct parley_buffer body;
     parley_buffer_init(&body);
     problem_write(&body, problem, http_request_id(request), detail, findings);
+    if (problem == PROBLEM_INTERNAL || body.has_failed) {
+        problem_log(request, detail);
+    }
     if (table[problem].status == 503) {
         http_header(request, "Retry-After", "1");
     }
@@ -53,6 +56,10 @@ void problem_respond_findings(struct http_request *request, enum problem problem
     http_respond(request, body.has_failed ? 500 : table[problem].status, "application/problem+json",
                  text);
     parley_buffer_finish(&body);
+}
+
+void problem_log(const struct http_request *request, const char *detail) {
+    fprintf(stderr, "parley: request %s: %s\n", http_request_id(request), detail);
 }
 
 void problem_respond(struct http_request *request, enum problem problem, const char *detail) {

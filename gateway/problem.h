@@ -66,9 +66,13 @@ void problem_page(struct http_request *request, const char *name);
 void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,
                    const char *detail, const struct parley_findings *findings);
 
-/* Answers with it, as application/problem+json, with Retry-After where one should try again. */
+/* Answers with it, as application/problem+json, with Retry-After where one should try again. A
+ * defect of ours is logged. */
 void problem_respond(struct http_request *request, enum problem problem, const char *detail);
 void problem_respond_format(struct http_request *request, enum problem problem, const char *format,
                             ...) __attribute__((format(printf, 3, 4)));
 void problem_respond_findings(struct http_request *request, enum problem problem,
                               const char *detail, const struct parley_findings *findings);
+
+/* Says on standard error what went wrong on our side, with the request's id. */
+void problem_log(const struct http_request *request, const char *detail);

@@ -12,7 +12,7 @@ struct publication_context {
     const char *idempotency_key; /* NULL: none */
     const char *traceparent;     /* NULL: none */
     bool is_batch;               /* the key is KEY:LINE */
-    bool has_dedupe;             /* false: no Nats-Msg-Id at all */
+    bool has_dedupe;             /* false: no Nats-Msg-Id but the client's key */
 };
 
 #define PUBLICATION_HEADERS_MAX 8

@@ -332,8 +332,13 @@ struct sending_failure sending_refused(const struct sending *sending,
 }
 
 struct sending_failure sending_failed(const struct jetstream_ack *ack) {
+    enum { E_MESSAGE_SIZE = 10054 }; /* over the stream's own max_msg_size: in vain for ever */
     switch (ack->outcome) {
     case JETSTREAM_REFUSED:
+        if (ack->error_code == E_MESSAGE_SIZE) {
+            return failure(PROBLEM_TOO_LARGE,
+                           "The message is over what its stream in NATS takes (max_msg_size).");
+        }
         return failure(PROBLEM_BUS_UNAVAILABLE,
                        ack->error != NULL ? ack->error : "JetStream refused the message.");
     case JETSTREAM_TIMEOUT:

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -20,7 +21,8 @@
 #include "worker.h"
 
 enum {
-    DRAIN_MS = 12000,          /* longer than an ack may take */
+    DRAIN_AT_LEAST_MS = 12000,
+    DRAIN_LONGER_MS = 2000,    /* than an ack may take */
     ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
 };
 
@@ -36,6 +38,7 @@ struct server {
     int listen_fd;
     unsigned port;
     bool is_announced, is_draining;
+    atomic_bool has_complained; /* that a stream is unusable: all workers find it out at once */
     int exit_status;
 };
 
@@ -79,6 +82,7 @@ static void announce_anyway(struct reactor_timer *timer) {
 
 static void count_ready(void *context) {
     struct server *server = context;
+    atomic_store(&server->has_complained, false);
     if (++server->ready_count == server->worker_count) {
         announce(server);
     }
@@ -97,10 +101,25 @@ static void drain(void *context) {
         return;
     }
     server->is_draining = true;
+    int64_t deadline_ms = server->configuration.ack_timeout_ms + DRAIN_LONGER_MS;
+    if (deadline_ms < DRAIN_AT_LEAST_MS) {
+        deadline_ms = DRAIN_AT_LEAST_MS;
+    }
     for (unsigned i = 0; i < server->worker_count; i++) {
-        worker_drain(server->workers[i], DRAIN_MS);
+        worker_drain(server->workers[i], deadline_ms);
     }
     reactor_stop(server->reactor);
+}
+
+/* While workers drain, the main thread waits for them: a signal then must end it all. */
+static void let_signals_kill(void) {
+    sigset_t both;
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    sigemptyset(&both);
+    sigaddset(&both, SIGTERM);
+    sigaddset(&both, SIGINT);
+    pthread_sigmask(SIG_UNBLOCK, &both, NULL);
 }
 
 /* Only a start is stopped by it: a stream that somebody changes later is a matter for the log. */
@@ -108,13 +127,16 @@ static void stop_start(void *context) {
     struct server *server = context;
     if (!server->is_announced) {
         server->exit_status = 1;
+        let_signals_kill();
         drain(server);
     }
 }
 
 static void worker_unusable(void *context, const char *error) {
     struct server *server = context;
-    fprintf(stderr, "parley: %s\n", error);
+    if (!atomic_exchange(&server->has_complained, true)) {
+        fprintf(stderr, "parley: %s\n", error);
+    }
     if (reactor_post(server->reactor, stop_start, server) != PARLEY_OK) {
         fprintf(stderr, "parley: out of memory\n");
     }
@@ -148,14 +170,7 @@ static void on_signal(struct reactor_watch *watch, uint32_t events) {
     struct signalfd_siginfo info;
     (void)events;
     if (read(watch->fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        /* While workers drain, the main thread waits for them: a second signal must end it all. */
-        signal(SIGTERM, SIG_DFL);
-        signal(SIGINT, SIG_DFL);
-        sigset_t both;
-        sigemptyset(&both);
-        sigaddset(&both, SIGTERM);
-        sigaddset(&both, SIGINT);
-        pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+        let_signals_kill();
         drain(server);
     }
 }

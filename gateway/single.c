@@ -155,7 +155,9 @@ static void publish(struct single *single, struct parley_message *message) {
         gateway->jetstream, publication.route.subject.data, publication.headers,
         publication.header_count, parley_buffer_bytes(&gateway->payload), on_ack, single);
     single->is_published = published == JETSTREAM_PUBLISHED;
-    if (!single->is_published) {
+    if (single->is_published) {
+        parley_buffer_finish(&single->body); /* blanks in it count for nothing in the window */
+    } else {
         const struct sending_failure failure = sending_refused(&single->sending, published);
         problem_respond(single->request, failure.problem, failure.detail);
     }

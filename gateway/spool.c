@@ -42,8 +42,11 @@ static bool flush_tail(struct spool *spool) {
     if (spool->fd < 0) {
         spool->fd = open_nameless(spool->folder);
     }
+    if (spool->fd < 0) {
+        return false;
+    }
     size_t done = 0;
-    while (spool->fd >= 0 && done < spool->tail.length) {
+    while (done < spool->tail.length) {
         const ssize_t written =
             pwrite(spool->fd, spool->tail.data + done, spool->tail.length - done,
                    (off_t)(spool->file_bytes + done));
@@ -57,7 +60,7 @@ static bool flush_tail(struct spool *spool) {
     }
     spool->file_bytes += done;
     parley_buffer_clear(&spool->tail);
-    return spool->fd >= 0;
+    return true;
 }
 
 bool spool_write(struct spool *spool, struct parley_bytes bytes) {

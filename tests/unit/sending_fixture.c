@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "sending_fixture.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <strings.h>
+
+/* ---- JetStream ---- */
+
+bool jetstream_is_ready(const struct jetstream *jetstream) {
+    return jetstream->is_ready;
+}
+
+size_t jetstream_max_payload_bytes(const struct jetstream *jetstream) {
+    (void)jetstream;
+    return 1048576;
+}
+
+enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char *subject,
+                                         const struct bus_header *headers, size_t header_count,
+                                         struct parley_bytes payload, jetstream_ack_fn *done,
+                                         void *context) {
+    assert_string_equal(subject, "vlp.safe.claim");
+    if (!jetstream->is_ready) {
+        return JETSTREAM_AWAY;
+    }
+    if (jetstream->room == 0) {
+        return JETSTREAM_FULL;
+    }
+    if (jetstream->says != JETSTREAM_PUBLISHED) {
+        return jetstream->says;
+    }
+    jetstream->room--;
+    assert_true(jetstream->count < SENDING_PUBLISHED_MAX);
+    struct published *published = &jetstream->published[jetstream->count++];
+    *published = (struct published){.done = done, .context = context};
+    published->payload = strndup(payload.data, payload.length);
+    for (size_t i = 0; i < header_count; i++) {
+        if (strcmp(headers[i].name, "Nats-Msg-Id") == 0) {
+            snprintf(published->message_id, sizeof published->message_id, "%s", headers[i].value);
+        }
+    }
+    return JETSTREAM_PUBLISHED;
+}
+
+void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waiter *waiter) {
+    jetstream->waiter = waiter;
+}
+
+void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter *waiter) {
+    if (jetstream->waiter == waiter) {
+        jetstream->waiter = NULL;
+    }
+}
+
+/* ---- HTTP ---- */
+
+const char *http_request_id(const struct http_request *request) {
+    (void)request;
+    return "r1";
+}
+
+const char *http_request_header(const struct http_request *request, const char *name) {
+    if (strcasecmp(name, "Content-Type") == 0) {
+        const char *type = request->head.type;
+        return type == NULL ? "application/x-ndjson" : type[0] != '\0' ? type : NULL;
+    }
+    for (size_t i = 0; i < SENDING_PAIRS_MAX; i++) {
+        const struct sending_pair *pair = &request->head.headers[i];
+        if (pair->name != NULL && strcasecmp(pair->name, name) == 0) {
+            return pair->value;
+        }
+    }
+    return NULL;
+}
+
+void http_request_each_query(const struct http_request *request,
+                             bool (*each)(void *context, const char *name, const char *value),
+                             void *context) {
+    for (size_t i = 0; i < SENDING_PAIRS_MAX; i++) {
+        const struct sending_pair *pair = &request->head.query[i];
+        if (pair->name != NULL && !each(context, pair->name, pair->value)) {
+            return;
+        }
+    }
+}
+
+void http_request_serve(struct http_request *request, const struct http_handler *handler,
+                        void *state) {
+    request->handler = handler;
+    request->state = state;
+}
+
+void http_wake(struct http_request *request) {
+    request->is_woken = true;
+}
+
+void http_header(struct http_request *request, const char *name, const char *value) {
+    char *to = strcmp(name, "Retry-After") == 0 ? request->retry_after : request->accept;
+    const size_t size =
+        to == request->accept ? sizeof request->accept : sizeof request->retry_after;
+    snprintf(to, size, "%s", value);
+}
+
+/* Not to be refused memory that is the test's own. */
+static void keep_answer(struct http_request *request, struct parley_bytes bytes) {
+    while (!parley_buffer_reserve(&request->answer, bytes.length + 1)) {
+        request->answer.has_failed = false;
+    }
+    parley_buffer_append(&request->answer, bytes);
+    request->answer.data[request->answer.length] = '\0';
+}
+
+void http_respond(struct http_request *request, unsigned status, const char *content_type,
+                  struct parley_bytes body) {
+    if (request->status == 0) {
+        request->status = status;
+        request->is_whole = true;
+        snprintf(request->type, sizeof request->type, "%s", content_type);
+        keep_answer(request, body);
+    }
+}
+
+void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
+                         ssize_t (*read)(void *state, char *buffer, size_t size)) {
+    assert_int_equal(request->status, 0);
+    request->status = status;
+    request->read = read;
+    snprintf(request->type, sizeof request->type, "%s", content_type);
+}
+
+/* ---- the gateway ---- */
+
+struct parley_message *gateway_message(struct gateway *gateway,
+                                       const struct parley_protocol *protocol) {
+    assert_string_equal(protocol->name, "vlp");
+    return gateway->messages;
+}
+
+int world_set_up(void **state) {
+    struct world *world = calloc(1, sizeof *world);
+    const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("vlp"));
+    if (world == NULL || sodium_init() < 0 ||
+        parley_schema_create(protocol, &world->schema) != PARLEY_OK) {
+        return -1;
+    }
+    parley_message_init(&world->message, world->schema);
+    world->configuration = (struct configuration){
+        .data = "/tmp", .spool_max_bytes = UINT64_C(1) << 32, .dedupe_window_ms = 1};
+    world->gateway = (struct gateway){.configuration = &world->configuration,
+                                      .messages = &world->message,
+                                      .jetstream = &world->jetstream};
+    world->jetstream = (struct jetstream){.is_ready = true, .room = SIZE_MAX};
+    *state = world;
+    return 0;
+}
+
+int world_tear_down(void **state) {
+    struct world *world = *state;
+    world_close(world);
+    assert_null(world->jetstream.waiter);
+    world_ack_all(world);
+    for (size_t i = 0; i < world->jetstream.count; i++) {
+        free(world->jetstream.published[i].payload);
+    }
+    parley_buffer_finish(&world->request.answer);
+    parley_buffer_finish(&world->request.held);
+    parley_buffer_finish(&world->gateway.payload);
+    parley_message_finish(&world->message);
+    parley_schema_destroy(world->schema);
+    free(world);
+    return 0;
+}
+
+/* ---- a request ---- */
+
+void world_begin(struct world *world, const struct sending_head *head) {
+    struct http_request *request = &world->request;
+    world_close(world);
+    parley_buffer_finish(&request->answer);
+    parley_buffer_finish(&request->held);
+    *request = (struct http_request){.head = *head};
+    sending_serve(&world->gateway, request, world->message.protocol, head->is_validating);
+}
+
+/* What http.c does: offers what is not taken, and when all is, tells the end. */
+static void go_on(struct http_request *request) {
+    const bool has_handler = request->handler != NULL;
+    do {
+        request->is_woken = false;
+        const bool is_discarding = !has_handler || request->status != 0;
+        /* In memory of just that size, for the address sanitizer, and never refused. */
+        char *copy =
+            strndup(request->held.length > 0 ? request->held.data : "", request->held.length);
+        const struct parley_bytes bytes = {copy, request->held.length};
+        const size_t taken = is_discarding || bytes.length == 0
+                                 ? bytes.length
+                                 : request->handler->body(request->state, request, bytes);
+        assert_true(taken <= bytes.length);
+        request->held.length -= taken;
+        if (request->held.length > 0) {
+            memmove(request->held.data, request->held.data + taken, request->held.length);
+        }
+        free(copy);
+    } while (request->is_woken && request->held.length > 0);
+    if (request->is_ending && !request->is_ended && request->held.length == 0) {
+        request->is_ended = true;
+        if (has_handler && request->status == 0) {
+            request->handler->end(request->state, request);
+        }
+    }
+    char buffer[777];
+    while (request->read != NULL) {
+        const ssize_t count = request->read(request->state, buffer, sizeof buffer);
+        if (count < 0) {
+            request->is_whole = count == HTTP_SOURCE_END;
+            request->read = NULL;
+        } else {
+            keep_answer(request, (struct parley_bytes){buffer, (size_t)count});
+        }
+    }
+}
+
+void world_send(struct world *world, const char *text) {
+    struct http_request *request = &world->request;
+    const bool is_waiting = request->held.length > 0;
+    while (!parley_buffer_reserve(&request->held, strlen(text) + 1)) {
+        request->held.has_failed = false;
+    }
+    parley_buffer_text(&request->held, text);
+    if (!is_waiting) {
+        go_on(request);
+    }
+}
+
+size_t world_held(const struct world *world) {
+    return world->request.held.length;
+}
+
+void world_end(struct world *world) {
+    world->request.is_ending = true;
+    if (world->request.held.length == 0) {
+        go_on(&world->request);
+    }
+}
+
+void world_close(struct world *world) {
+    struct http_request *request = &world->request;
+    if (request->handler != NULL) {
+        request->handler->closed(request->state, request->status != 0);
+        request->handler = NULL;
+    }
+}
+
+void world_post(struct world *world, const struct sending_head *head, const char *body) {
+    world_begin(world, head);
+    world_send(world, body);
+    world_end(world);
+}
+
+/* ---- what JetStream says ---- */
+
+void world_ack(struct world *world, size_t number, enum jetstream_outcome outcome) {
+    assert_true(number < world->jetstream.count);
+    struct published *published = &world->jetstream.published[number];
+    assert_non_null(published->done);
+    const struct jetstream_ack ack = {
+        .outcome = outcome, .stream = "VLP", .sequence = number, .error_code = 503};
+    jetstream_ack_fn *done = published->done;
+    published->done = NULL;
+    done(published->context, &ack);
+    go_on(&world->request);
+}
+
+void world_ack_all(struct world *world) {
+    for (size_t i = 0; i < world->jetstream.count; i++) {
+        if (world->jetstream.published[i].done != NULL) {
+            world_ack(world, i, JETSTREAM_STORED);
+        }
+    }
+}
+
+void world_make_room(struct world *world, size_t count) {
+    struct jetstream_waiter *waiter = world->jetstream.waiter;
+    world->jetstream.room = count;
+    world->jetstream.waiter = NULL;
+    if (waiter != NULL) {
+        waiter->room(waiter);
+    }
+    go_on(&world->request);
+}
+
+const char *world_answer(struct world *world) {
+    return world->request.answer.data != NULL ? world->request.answer.data : "";
+}

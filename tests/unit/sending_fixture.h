@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A POST served by sending.c and what it leans on. JetStream and HTTP are played here, so that
+ * each ack, each piece of a body and each byte of the answer happens when the test says. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sending.h"
+
+enum { SENDING_PUBLISHED_MAX = 5000, SENDING_PAIRS_MAX = 4 };
+
+struct sending_pair {
+    const char *name, *value;
+};
+
+/* What a request's head says. */
+struct sending_head {
+    const char *type; /* NULL: application/x-ndjson */
+    struct sending_pair headers[SENDING_PAIRS_MAX], query[SENDING_PAIRS_MAX];
+    bool is_validating;
+};
+
+struct published {
+    jetstream_ack_fn *done;
+    void *context;
+    char *payload;
+    char message_id[192]; /* Nats-Msg-Id, or "" */
+};
+
+struct jetstream {
+    bool is_ready;
+    size_t room;                 /* how many more it takes before it is full */
+    enum jetstream_publish says; /* to whatever it has room for */
+    struct published published[SENDING_PUBLISHED_MAX];
+    size_t count;
+    struct jetstream_waiter *waiter;
+};
+
+struct http_request {
+    struct sending_head head;
+    const struct http_handler *handler;
+    void *state;
+    struct parley_buffer held; /* of the body, not taken */
+    bool is_ending, is_ended, is_woken;
+    ssize_t (*read)(void *state, char *buffer, size_t size);
+    unsigned status; /* 0: not answered */
+    char type[64], retry_after[16], accept[64];
+    struct parley_buffer answer;
+    bool is_whole; /* false: the chunking was broken */
+};
+
+struct world {
+    struct configuration configuration;
+    struct parley_schema *schema;
+    struct parley_message message;
+    struct gateway gateway;
+    struct jetstream jetstream;
+    struct http_request request;
+};
+
+int world_set_up(void **state);
+int world_tear_down(void **state);
+
+/* A request, from its head on. Several in one test follow each other. */
+void world_begin(struct world *world, const struct sending_head *head);
+/* A piece of its body. */
+void world_send(struct world *world, const char *text);
+/* How many bytes of the body were not taken. */
+size_t world_held(const struct world *world);
+/* The end of the body, told once all of it was taken. */
+void world_end(struct world *world);
+/* The request is gone. */
+void world_close(struct world *world);
+/* The whole of it. */
+void world_post(struct world *world, const struct sending_head *head, const char *body);
+
+/* Acks the publication with this number (from 0), which is also its sequence number. */
+void world_ack(struct world *world, size_t number, enum jetstream_outcome outcome);
+void world_ack_all(struct world *world);
+/* JetStream has room again for so many. */
+void world_make_room(struct world *world, size_t count);
+
+/* The answer, NUL-terminated; "" while there is none. */
+const char *world_answer(struct world *world);
+
+#define CLAIM_OF(id)                                                                               \
+    "{\"id\":\"MSG" id "\",\"protocol\":\"VLP/1.1\",\"type\":\"claim\","                           \
+    "\"timestamp\":\"2025-12-14T10:30:00Z\",\"sender\":\"A\",\"content\":\"x\","                   \
+    "\"confidence\":0.5}"

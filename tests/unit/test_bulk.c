@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Many messages in one request: the order of results, the window, and what becomes of it all when
+ * acks are lost, the client goes, the disk is full or memory runs out. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../lib/fault_heap.h"
+#include "sending_fixture.h"
+
+#define ONE CLAIM_OF("1") "\n"
+#define TWO CLAIM_OF("2") "\n"
+#define THREE CLAIM_OF("3") "\n"
+
+static const struct sending_head plain = {0};
+
+/* Each line's status, or the summary's counts: "accepted invalid 2/1/0/1/0". */
+static const char *statuses(struct world *world) {
+    static char text[4096];
+    size_t length = 0;
+    text[0] = '\0';
+    for (const char *at = world_answer(world); *at != '\0'; at = strchr(at, '\n') + 1) {
+        assert_non_null(strchr(at, '\n'));
+        json_t *line = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+        assert_non_null(line);
+        const json_t *summary = json_object_get(line, "summary");
+        const char *status = json_string_value(json_object_get(line, "status"));
+        long long counts[5] = {0};
+        static const char *const names[] = {"received", "accepted", "duplicate", "invalid",
+                                            "failed"};
+        for (size_t i = 0; i < 5; i++) {
+            counts[i] = json_integer_value(json_object_get(summary, names[i]));
+        }
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, "%s", length > 0 ? " " : "");
+        if (summary != NULL) {
+            length +=
+                (size_t)snprintf(text + length, sizeof text - length, "%lld/%lld/%lld/%lld/%lld",
+                                 counts[0], counts[1], counts[2], counts[3], counts[4]);
+        } else {
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s",
+                                       status != NULL ? status : "?");
+        }
+        json_decref(line);
+    }
+    return text;
+}
+
+/* ---- order ---- */
+
+static void test_results_are_in_the_order_sent_whatever_the_order_of_acks(void **state) {
+    struct world *world = *state;
+    world_post(world, &plain, ONE "{}\n" TWO THREE);
+    world_ack(world, 2, JETSTREAM_STORED);
+    world_ack(world, 1, JETSTREAM_TIMEOUT);
+    assert_int_equal(world->request.status, 0);
+    world_ack(world, 0, JETSTREAM_STORED);
+    assert_int_equal(world->request.status, 200);
+    assert_true(world->request.is_whole);
+    assert_string_equal(statuses(world), "accepted invalid failed accepted 4/2/0/1/1");
+}
+
+static void test_a_lost_ack_in_the_middle_fails_that_line_alone(void **state) {
+    struct world *world = *state;
+    world_post(world, &plain, ONE TWO THREE);
+    world_ack(world, 1, JETSTREAM_LOST);
+    world_ack(world, 0, JETSTREAM_STORED);
+    world_ack(world, 2, JETSTREAM_STORED);
+    assert_string_equal(statuses(world), "accepted failed accepted 3/2/0/0/1");
+    assert_non_null(strstr(world_answer(world), "/problems/bus-timeout"));
+}
+
+static void test_once_the_bus_is_away_each_further_line_fails_at_once(void **state) {
+    struct world *world = *state;
+    world_begin(world, &plain);
+    world_send(world, ONE);
+    world->jetstream.is_ready = false;
+    world_ack(world, 0, JETSTREAM_LOST);
+    world_send(world, TWO "{}\n" THREE);
+    world_end(world);
+    assert_string_equal(statuses(world), "failed failed invalid failed 4/0/0/1/3");
+    assert_non_null(strstr(world_answer(world), "/problems/bus-unavailable"));
+}
+
+static void test_a_message_that_nats_will_not_take_stops_nothing(void **state) {
+    struct world *world = *state;
+    world_begin(world, &plain);
+    world->jetstream.says = JETSTREAM_TOO_LARGE;
+    world_send(world, ONE);
+    world->jetstream.says = JETSTREAM_PUBLISHED;
+    world_send(world, TWO);
+    world_end(world);
+    world_ack_all(world);
+    assert_string_equal(statuses(world), "failed accepted 2/1/0/0/1");
+    assert_non_null(strstr(world_answer(world), "/problems/too-large"));
+    assert_non_null(strstr(world_answer(world), "1048576"));
+}
+
+/* ---- the windows ---- */
+
+static void test_a_message_without_room_is_held_in_its_place(void **state) {
+    struct world *world = *state;
+    world->jetstream.room = 1;
+    world_post(world, &plain, ONE TWO "{}\n" THREE);
+    assert_int_equal(world->jetstream.count, 1);
+    assert_non_null(world->jetstream.waiter);
+    world_ack(world, 0, JETSTREAM_STORED);
+    assert_int_equal(world->jetstream.count, 1);
+    world_make_room(world, 0); /* a false hope: it waits again */
+    assert_non_null(world->jetstream.waiter);
+    world_make_room(world, 9);
+    assert_int_equal(world->jetstream.count, 3);
+    assert_string_equal(world->jetstream.published[1].payload, CLAIM_OF("2"));
+    world_ack_all(world);
+    assert_string_equal(statuses(world), "accepted accepted invalid accepted 4/3/0/1/0");
+}
+
+/* Since a client that is gone is told of once all that it sent was taken (http.h). */
+static void test_not_all_is_taken_while_the_last_message_is_held(void **state) {
+    struct world *world = *state;
+    world->jetstream.room = 0;
+    world_begin(world, &plain);
+    world_send(world, ONE);
+    assert_int_equal(world_held(world), 1);
+    world_send(world, TWO); /* which may yet arrive */
+    world_make_room(world, 1);
+    assert_int_equal(world->jetstream.count, 1);
+    assert_int_equal(world_held(world), 1);
+    world_end(world);
+    assert_false(world->request.is_ended);
+    world_make_room(world, 1);
+    assert_int_equal(world_held(world), 0);
+    assert_true(world->request.is_ended);
+    world_ack_all(world);
+    assert_string_equal(statuses(world), "accepted accepted 2/2/0/0/0");
+}
+
+static void test_a_held_message_fails_when_the_bus_goes_away(void **state) {
+    struct world *world = *state;
+    world->jetstream.room = 0;
+    world_post(world, &plain, ONE TWO);
+    world->jetstream.is_ready = false;
+    world_make_room(world, 0);
+    assert_string_equal(statuses(world), "failed failed 2/0/0/0/2");
+}
+
+static void test_a_full_window_of_results_stops_reading_until_the_first_is_known(void **state) {
+    enum { WINDOW = 4096 };
+    struct world *world = *state;
+    world_begin(world, &plain);
+    for (size_t i = 0; i < WINDOW; i++) {
+        world_send(world, ONE);
+    }
+    assert_int_equal(world_held(world), 0);
+    world_send(world, TWO);
+    assert_int_equal(world_held(world), strlen(TWO));
+    world_ack(world, 1, JETSTREAM_STORED); /* known, but behind one that is not */
+    assert_int_equal(world_held(world), strlen(TWO));
+    world_ack(world, 0, JETSTREAM_STORED);
+    assert_int_equal(world_held(world), 0);
+    assert_int_equal(world->jetstream.count, WINDOW + 1);
+}
+
+/* ---- the client goes ---- */
+
+static void test_a_request_may_close_with_acks_to_come(void **state) {
+    struct world *world = *state;
+    world_begin(world, &plain);
+    world_send(world, ONE TWO THREE);
+    world_ack(world, 1, JETSTREAM_STORED);
+    world_close(world);
+    world_ack(world, 0, JETSTREAM_LOST);
+    world_ack(world, 2, JETSTREAM_STORED); /* the last one frees it: the leak sanitizer watches */
+}
+
+static void test_a_request_may_close_with_a_message_held(void **state) {
+    struct world *world = *state;
+    world->jetstream.room = 1;
+    world_begin(world, &plain);
+    world_send(world, ONE TWO);
+    assert_non_null(world->jetstream.waiter);
+    world_close(world);
+    assert_null(world->jetstream.waiter);
+    world_ack(world, 0, JETSTREAM_STORED);
+    assert_int_equal(world->jetstream.count, 1);
+}
+
+/* ---- what is asked for ---- */
+
+static void test_results_says_which_lines_come(void **state) {
+    struct world *world = *state;
+    static const struct {
+        const char *results, *statuses;
+    } rows[] = {
+        {"all", "accepted invalid accepted 3/2/0/1/0"},
+        {"errors", "invalid 3/2/0/1/0"},
+        {"summary", "3/2/0/1/0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct sending_head head = {.query = {{"results", rows[i].results}}};
+        world_post(world, &head, ONE "{}\n" TWO);
+        world_ack_all(world);
+        assert_string_equal(statuses(world), rows[i].statuses);
+    }
+}
+
+static void test_a_filter_gives_the_valid_messages_and_nothing_else(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.is_validating = true, .query = {{"emit", "messages"}}};
+    world_post(world, &head, ONE "{}\n{\n" TWO);
+    assert_string_equal(world_answer(world), ONE TWO);
+    assert_true(world->request.is_whole);
+}
+
+static void test_stamp_gives_each_line_an_id_of_its_own(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.query = {{"stamp", "true"}}};
+    const char *line =
+        "{\"type\":\"claim\",\"sender\":\"A\",\"content\":\"x\",\"confidence\":0.5}\n";
+    world_begin(world, &head);
+    world_send(world, line);
+    world_send(world, line);
+    world_end(world);
+    assert_int_equal(world->jetstream.count, 2);
+    assert_string_not_equal(world->jetstream.published[0].payload,
+                            world->jetstream.published[1].payload);
+}
+
+static void test_an_idempotency_key_is_numbered_by_the_line(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.headers = {{"Idempotency-Key", "k"}}};
+    world_post(world, &head, "\n" ONE "{}\n" TWO);
+    assert_string_equal(world->jetstream.published[0].message_id, "k:2");
+    assert_string_equal(world->jetstream.published[1].message_id, "k:4");
+}
+
+/* ---- the disk is full ---- */
+
+static const struct sending_head verdicts = {.is_validating = true};
+
+/* More results than wait in memory. */
+static void send_many(struct world *world, const struct sending_head *head) {
+    world_begin(world, head);
+    for (size_t i = 0; i < 1000; i++) {
+        world_send(world, ONE);
+    }
+    world_end(world);
+}
+
+static size_t line_count(struct world *world) {
+    size_t count = 0;
+    for (const char *at = world_answer(world); *at != '\0'; at = strchr(at, '\n') + 1) {
+        assert_non_null(strchr(at, '\n'));
+        count++;
+    }
+    return count;
+}
+
+/* The number that stands behind `name` in the summary, 0 when it is not there. */
+static size_t in_summary(struct world *world, const char *name) {
+    const char *summary = strstr(world_answer(world), "{\"summary\"");
+    assert_non_null(summary);
+    json_t *root = json_loads(summary, 0, NULL);
+    assert_non_null(root);
+    const json_t *count = json_object_get(json_object_get(root, "summary"), name);
+    const size_t number = (size_t)json_integer_value(count);
+    json_decref(root);
+    return number;
+}
+
+static void test_results_that_cannot_be_kept_are_counted(void **state) {
+    struct world *world = *state;
+    world->configuration.data = "/nowhere";
+    send_many(world, &verdicts);
+    assert_true(world->request.is_whole);
+    assert_true(line_count(world) > 100); /* what waits in memory */
+    assert_true(in_summary(world, "omitted") > 0);
+    assert_int_equal(line_count(world) - 1 + in_summary(world, "omitted"), 1000);
+    assert_int_equal(in_summary(world, "valid"), 1000);
+}
+
+static void test_a_filter_that_cannot_keep_all_is_broken_off(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.is_validating = true, .query = {{"emit", "messages"}}};
+    world->configuration.data = "/nowhere";
+    send_many(world, &head);
+    assert_int_equal(world->request.status, 200);
+    assert_false(world->request.is_whole);
+}
+
+static void test_past_the_limit_only_what_was_not_accepted_is_kept(void **state) {
+    struct world *world = *state;
+    world->configuration.spool_max_bytes = 1500;
+    world_post(world, &verdicts, ONE TWO THREE ONE TWO THREE ONE TWO "{}\n" THREE);
+    const size_t omitted = in_summary(world, "omitted");
+    assert_true(omitted > 0);
+    assert_int_equal(line_count(world) - 1, 10 - omitted);
+    assert_non_null(strstr(world_answer(world), "{\"line\":9,"));
+    assert_null(strstr(world_answer(world), "{\"line\":10,"));
+}
+
+/* ---- memory runs out ---- */
+
+static void test_a_body_that_cannot_be_cut_any_more_is_read_no_further(void **state) {
+    struct world *world = *state;
+    world_begin(world, &plain);
+    world_send(world, ONE "{\"id\":");
+    world_ack_all(world);
+    char *half = calloc(1, 100001);
+    assert_non_null(half);
+    memset(half, 'x', 100000);
+    parley_buffer_reserve(&world->request.held, 200000);
+    fault_heap_arm(0, SIZE_MAX);
+    world_send(world, half);
+    fault_heap_disarm();
+    free(half);
+    assert_int_equal(world_held(world), 0);
+    world_send(world, "\n" TWO);
+    world_end(world);
+    assert_int_equal(world->jetstream.count, 1);
+    assert_int_equal(world->request.status, 200);
+    assert_false(world->request.is_whole);
+    assert_string_equal(statuses(world), "accepted"); /* and no summary */
+}
+
+/* One run with one allocation failing.  Returns: whether it was reached. */
+static bool run_out(struct world *world, const struct sending_head *head, size_t number) {
+    static const char *const pieces[] = {ONE "{}\n{\"id", "\":\"\\u0041\"}\n" TWO, THREE};
+    world_close(world);
+    parley_message_finish(&world->message);
+    parley_message_init(&world->message, world->schema);
+    parley_buffer_finish(&world->gateway.payload);
+    world->jetstream.room = SIZE_MAX;
+    fault_heap_arm(number, 1);
+    world_begin(world, head);
+    for (size_t i = 0; i < 3; i++) {
+        world->jetstream.room = i < 2 ? 1 : 9;
+        world_send(world, pieces[i]);
+        world_make_room(world, 9);
+    }
+    world_end(world);
+    world_ack_all(world);
+    const bool has_failed = fault_heap_has_failed();
+    fault_heap_disarm();
+    return has_failed;
+}
+
+static void
+test_whichever_allocation_fails_the_answer_is_whole_or_says_that_it_is_not(void **state) {
+    struct world *world = *state;
+    size_t failed_count = 0;
+    for (size_t number = 0; run_out(world, &plain, number); number++) {
+        failed_count++;
+        if (world->request.status == 500) {
+            continue; /* before the body */
+        }
+        assert_int_equal(world->request.status, 200);
+        const char *said = statuses(world); /* each line is JSON */
+        assert_int_equal(world->request.is_whole, strchr(said, '/') != NULL);
+        if (world->request.is_whole) {
+            assert_int_equal(in_summary(world, "received"), 5);
+            assert_int_equal(line_count(world) - 1 + in_summary(world, "omitted"), 5);
+        }
+    }
+    assert_true(failed_count > 10);
+}
+
+static void test_whichever_allocation_fails_a_filter_gives_messages_or_is_broken_off(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.is_validating = true, .query = {{"emit", "messages"}}};
+    const char *all = ONE TWO THREE;
+    size_t failed_count = 0;
+    for (size_t number = 0; run_out(world, &head, number); number++) {
+        failed_count++;
+        if (world->request.status != 200) {
+            assert_int_equal(world->request.status, 500);
+            continue;
+        }
+        const char *answer = world_answer(world);
+        if (world->request.is_whole) {
+            assert_string_equal(answer, all);
+        }
+        for (const char *at = answer; *at != '\0'; at += strlen(ONE)) {
+            assert_true(strncmp(at, ONE, strlen(ONE)) == 0 || strncmp(at, TWO, strlen(TWO)) == 0 ||
+                        strncmp(at, THREE, strlen(THREE)) == 0);
+        }
+    }
+    assert_true(failed_count > 10);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_results_are_in_the_order_sent_whatever_the_order_of_acks),
+        TEST(test_a_lost_ack_in_the_middle_fails_that_line_alone),
+        TEST(test_once_the_bus_is_away_each_further_line_fails_at_once),
+        TEST(test_a_message_that_nats_will_not_take_stops_nothing),
+        TEST(test_a_message_without_room_is_held_in_its_place),
+        TEST(test_not_all_is_taken_while_the_last_message_is_held),
+        TEST(test_a_held_message_fails_when_the_bus_goes_away),
+        TEST(test_a_full_window_of_results_stops_reading_until_the_first_is_known),
+        TEST(test_a_request_may_close_with_acks_to_come),
+        TEST(test_a_request_may_close_with_a_message_held),
+        TEST(test_results_says_which_lines_come),
+        TEST(test_a_filter_gives_the_valid_messages_and_nothing_else),
+        TEST(test_stamp_gives_each_line_an_id_of_its_own),
+        TEST(test_an_idempotency_key_is_numbered_by_the_line),
+        TEST(test_results_that_cannot_be_kept_are_counted),
+        TEST(test_a_filter_that_cannot_keep_all_is_broken_off),
+        TEST(test_past_the_limit_only_what_was_not_accepted_is_kept),
+        TEST(test_a_body_that_cannot_be_cut_any_more_is_read_no_further),
+        TEST(test_whichever_allocation_fails_the_answer_is_whole_or_says_that_it_is_not),
+        TEST(test_whichever_allocation_fails_a_filter_gives_messages_or_is_broken_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

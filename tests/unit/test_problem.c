@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Each row of the table: its JSON, its answer and its page. HTTP is played by this file. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <parley/rule.h>
+
+#include "problem.h"
+
+struct http_request {
+    unsigned status;
+    char type[64], retry_after[8];
+    char body[4096];
+};
+
+const char *http_request_id(const struct http_request *request) {
+    (void)request;
+    return "the-request";
+}
+
+void http_header(struct http_request *request, const char *name, const char *value) {
+    assert_string_equal(name, "Retry-After");
+    snprintf(request->retry_after, sizeof request->retry_after, "%s", value);
+}
+
+void http_respond(struct http_request *request, unsigned status, const char *content_type,
+                  struct parley_bytes body) {
+    assert_int_equal(request->status, 0);
+    request->status = status;
+    snprintf(request->type, sizeof request->type, "%s", content_type);
+    assert_true(body.length < sizeof request->body);
+    memcpy(request->body, body.data, body.length);
+    request->body[body.length] = '\0';
+}
+
+static const char *text_of(const json_t *object, const char *name) {
+    const char *text = json_string_value(json_object_get(object, name));
+    assert_non_null(text);
+    return text;
+}
+
+static void test_every_problem_is_json_as_rfc_9457_has_it(void **state) {
+    (void)state;
+    for (int i = 0; i < PROBLEM_COUNT; i++) {
+        struct http_request request = {0};
+        problem_respond(&request, (enum problem)i, "A \"detail\"\n.");
+        json_t *root = json_loads(request.body, JSON_REJECT_DUPLICATES, NULL);
+        assert_non_null(root);
+        assert_string_equal(request.type, "application/problem+json");
+        assert_int_equal(request.status, problem_status((enum problem)i));
+        assert_int_equal(json_integer_value(json_object_get(root, "status")), request.status);
+        assert_true(request.status >= 400 && request.status < 600);
+        assert_string_equal(text_of(root, "detail"), "A \"detail\"\n.");
+        assert_string_equal(text_of(root, "instance"), "the-request");
+        assert_true(strlen(text_of(root, "title")) > 0);
+        assert_int_equal(strncmp(text_of(root, "type"), "/problems/", 10), 0);
+        assert_null(json_object_get(root, "violations"));
+        json_decref(root);
+    }
+}
+
+static void test_every_problem_has_a_page_at_its_type(void **state) {
+    (void)state;
+    for (int i = 0; i < PROBLEM_COUNT; i++) {
+        struct http_request problem = {0}, page = {0};
+        problem_respond(&problem, (enum problem)i, "x");
+        json_t *root = json_loads(problem.body, 0, NULL);
+        assert_non_null(root);
+        problem_page(&page, text_of(root, "type") + strlen("/problems/"));
+        assert_int_equal(page.status, 200);
+        assert_string_equal(page.type, "text/html; charset=utf-8");
+        assert_non_null(strstr(page.body, text_of(root, "title")));
+        assert_non_null(strstr(page.body, "</html>\n")); /* it was not cut */
+        json_decref(root);
+    }
+}
+
+static void test_no_name_stands_for_two_problems(void **state) {
+    (void)state;
+    static const char *const names[] = {
+#define X(id, name, status, title, advice) name,
+        PROBLEM_LIST(X)
+#undef X
+    };
+    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
+        for (size_t k = i + 1; k < PROBLEM_COUNT; k++) {
+            assert_string_not_equal(names[i], names[k]);
+        }
+    }
+}
+
+static void test_only_503_says_when_to_try_again(void **state) {
+    (void)state;
+    for (int i = 0; i < PROBLEM_COUNT; i++) {
+        struct http_request request = {0};
+        problem_respond(&request, (enum problem)i, "x");
+        assert_string_equal(request.retry_after, request.status == 503 ? "1" : "");
+    }
+}
+
+static void test_there_is_no_page_for_other_names(void **state) {
+    (void)state;
+    static const char *const names[] = {"", "x", "internal2", "interna", "INTERNAL"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct http_request request = {0};
+        problem_page(&request, names[i]);
+        assert_int_equal(request.status, 404);
+    }
+}
+
+static void test_findings_become_violations(void **state) {
+    (void)state;
+    struct parley_finding item = {.rule = &parley_gateway_rules[PARLEY_GW_PARSE],
+                                  .path = "/a\"b",
+                                  .message = "m",
+                                  .hint = "h",
+                                  .at = {2, 3}};
+    const struct parley_findings findings = {.items = &item, .count = 1};
+    struct http_request request = {0};
+    problem_respond_findings(&request, PROBLEM_MALFORMED, "x", &findings);
+    json_t *root = json_loads(request.body, 0, NULL);
+    const json_t *violation = json_array_get(json_object_get(root, "violations"), 0);
+    assert_string_equal(text_of(violation, "rule"), "GW-001");
+    assert_string_equal(text_of(violation, "path"), "/a\"b");
+    json_decref(root);
+}
+
+static void test_a_detail_that_is_too_long_or_no_utf8_is_json_all_the_same(void **state) {
+    (void)state;
+    char path[2001];
+    memset(path, 0xC3, sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    struct http_request request = {0};
+    problem_respond_format(&request, PROBLEM_NOT_FOUND, "There is nothing at %s.", path);
+    json_t *root = json_loads(request.body, 0, NULL);
+    assert_non_null(root);
+    json_decref(root);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_problem_is_json_as_rfc_9457_has_it),
+        cmocka_unit_test(test_every_problem_has_a_page_at_its_type),
+        cmocka_unit_test(test_no_name_stands_for_two_problems),
+        cmocka_unit_test(test_only_503_says_when_to_try_again),
+        cmocka_unit_test(test_there_is_no_page_for_other_names),
+        cmocka_unit_test(test_findings_become_violations),
+        cmocka_unit_test(test_a_detail_that_is_too_long_or_no_utf8_is_json_all_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which address goes where, and which request line opens a stream. HTTP and what is behind the
+ * routes are played by this file. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pages.h"
+#include "sending.h"
+
+struct jetstream {
+    bool is_ready;
+};
+
+struct http_request {
+    const char *method, *path;
+    unsigned status;
+    char allow[64], body[1024];
+    char served[64]; /* by whom */
+};
+
+const char *http_request_id(const struct http_request *request) {
+    (void)request;
+    return "r1";
+}
+
+const char *http_request_method(const struct http_request *request) {
+    return request->method;
+}
+
+const char *http_request_path(const struct http_request *request) {
+    return request->path;
+}
+
+void http_header(struct http_request *request, const char *name, const char *value) {
+    if (strcmp(name, "Allow") == 0) {
+        snprintf(request->allow, sizeof request->allow, "%s", value);
+    }
+}
+
+void http_respond(struct http_request *request, unsigned status, const char *content_type,
+                  struct parley_bytes body) {
+    assert_int_equal(request->status, 0);
+    assert_string_equal(request->served, "");
+    request->status = status;
+    snprintf(request->body, sizeof request->body, "%.*s", (int)body.length,
+             content_type != NULL ? body.data : "");
+}
+
+bool jetstream_is_ready(const struct jetstream *jetstream) {
+    return jetstream->is_ready;
+}
+
+struct parley_bytes page_index(void) {
+    return PARLEY_BYTES("the page");
+}
+
+static void note(struct http_request *request, const char *who,
+                 const struct parley_protocol *protocol) {
+    assert_int_equal(request->status, 0);
+    snprintf(request->served, sizeof request->served, "%s %s", who,
+             protocol != NULL ? protocol->name : "all");
+}
+
+void sending_serve(struct gateway *gateway, struct http_request *request,
+                   const struct parley_protocol *protocol, bool is_validating) {
+    (void)gateway;
+    note(request, is_validating ? "validate" : "messages", protocol);
+}
+
+void streams_serve(struct streams *streams, struct http_request *request,
+                   const struct parley_protocol *protocol) {
+    (void)streams;
+    note(request, "stream", protocol);
+}
+
+/* ---- addresses ---- */
+
+struct row {
+    const char *method, *path;
+    unsigned status;    /* 0: served by … */
+    const char *served; /* … this */
+};
+
+static void check(struct gateway *gateway, const struct row *row, struct http_request *request) {
+    *request = (struct http_request){.method = row->method, .path = row->path};
+    gateway_begin(gateway, request);
+    if (request->status != row->status ||
+        strcmp(request->served, row->served != NULL ? row->served : "") != 0) {
+        fail_msg("%s %s: %u %s", row->method, row->path, request->status, request->served);
+    }
+}
+
+static void test_an_address_goes_to_whoever_serves_it(void **state) {
+    (void)state;
+    static const struct row rows[] = {
+        {"POST", "/v1/vlp/messages", 0, "messages vlp"},
+        {"POST", "/v1/vlp/validate", 0, "validate vlp"},
+        {"GET", "/v1/vlp/stream", 0, "stream vlp"},
+        {"HEAD", "/v1/vlp/stream", 0, "stream vlp"},
+        {"GET", "/v1/stream", 0, "stream all"},
+        {"HEAD", "/v1/stream", 0, "stream all"},
+        {"GET", "/", 200, NULL},
+        {"HEAD", "/", 200, NULL},
+        {"GET", "/livez", 200, NULL},
+        {"GET", "/readyz", 200, NULL},
+        {"GET", "/problems/internal", 200, NULL},
+        {"GET", "/problems/nonesuch", 404, NULL},
+        {"GET", "/problems/", 404, NULL},
+        {"GET", "/problems/internal/", 404, NULL},
+        {"GET", "", 404, NULL},
+        {"GET", "*", 404, NULL},
+        {"GET", "//", 404, NULL},
+        {"GET", "/livez/", 404, NULL},
+        {"GET", "/v1/stream/", 404, NULL},
+        {"GET", "/v1//stream", 404, NULL},
+        {"GET", "/v1/VLP/stream", 404, NULL},
+        {"GET", "/v1/vl/stream", 404, NULL},
+        {"GET", "/v1/vlpx/stream", 404, NULL},
+        {"GET", "/v1/vlp%2Fx/stream", 404, NULL},
+        {"GET", "/v1/vlp/x/stream", 404, NULL},
+        {"GET", "/v1/vlp/streams", 404, NULL},
+        {"POST", "/v1/vlp/message", 404, NULL},
+        {"POST", "/v1/messages", 404, NULL},
+    };
+    struct jetstream jetstream = {.is_ready = true};
+    struct gateway gateway = {.jetstream = &jetstream};
+    struct http_request request;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        check(&gateway, &rows[i], &request);
+    }
+}
+
+static void test_another_method_is_told_which_ones_there_are(void **state) {
+    (void)state;
+    static const struct {
+        struct row row;
+        const char *allow;
+    } rows[] = {
+        {{"GET", "/v1/vlp/messages", 405, NULL}, "POST, OPTIONS"},
+        {{"HEAD", "/v1/vlp/validate", 405, NULL}, "POST, OPTIONS"},
+        {{"POST", "/v1/vlp/stream", 405, NULL}, "GET, HEAD, OPTIONS"},
+        {{"DELETE", "/", 405, NULL}, "GET, HEAD, OPTIONS"},
+        {{"get", "/", 405, NULL}, "GET, HEAD, OPTIONS"},
+        {{"OPTIONS", "/v1/vlp/messages", 204, NULL}, "POST, OPTIONS"},
+        {{"OPTIONS", "/v1/stream", 204, NULL}, "GET, HEAD, OPTIONS"},
+        {{"OPTIONS", "/nowhere", 404, NULL}, ""},
+    };
+    struct jetstream jetstream = {.is_ready = true};
+    struct gateway gateway = {.jetstream = &jetstream};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct http_request request;
+        check(&gateway, &rows[i].row, &request);
+        assert_string_equal(request.allow, rows[i].allow);
+    }
+}
+
+static void test_an_unknown_protocol_is_told_which_ones_there_are(void **state) {
+    (void)state;
+    struct gateway gateway = {0};
+    struct http_request request;
+    check(&gateway, &(struct row){"POST", "/v1/nope/messages", 404, NULL}, &request);
+    assert_non_null(strstr(request.body, "`nope`"));
+    assert_non_null(strstr(request.body, "vlp"));
+}
+
+static void test_a_long_path_is_only_not_found(void **state) {
+    (void)state;
+    struct gateway gateway = {0};
+    struct http_request request;
+    char path[6000] = "/v1/";
+    memset(path + 4, 'x', 5000);
+    check(&gateway, &(struct row){"GET", path, 404, NULL}, &request);
+    memcpy(path + 5004, "/stream", 8);
+    check(&gateway, &(struct row){"GET", path, 404, NULL}, &request);
+}
+
+static void test_while_draining_only_what_describes_it_is_served(void **state) {
+    (void)state;
+    static const struct row rows[] = {
+        {"POST", "/v1/vlp/messages", 503, NULL},
+        {"POST", "/v1/vlp/validate", 503, NULL},
+        {"GET", "/v1/stream", 503, NULL},
+        {"GET", "/readyz", 503, NULL},
+        {"GET", "/livez", 200, NULL},
+        {"GET", "/problems/draining", 200, NULL},
+        {"GET", "/nowhere", 404, NULL},
+        {"GET", "/v1/vlp/messages", 405, NULL},
+    };
+    struct jetstream jetstream = {.is_ready = true};
+    struct gateway gateway = {.jetstream = &jetstream, .is_draining = true};
+    struct http_request request;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        check(&gateway, &rows[i], &request);
+    }
+}
+
+static void test_it_is_ready_when_nats_is(void **state) {
+    (void)state;
+    struct jetstream jetstream = {.is_ready = false};
+    struct gateway gateway = {.jetstream = &jetstream};
+    struct http_request request;
+    check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
+    check(&gateway, &(struct row){"GET", "/livez", 200, NULL}, &request);
+}
+
+/* ---- which request line opens a stream ---- */
+
+/* In memory of just that size, for the address sanitizer. */
+static int is_stream(const char *line, size_t length) {
+    char *start = malloc(length);
+    assert_non_null(start);
+    memcpy(start, line, length);
+    const int answer = gateway_is_stream((struct parley_bytes){start, length});
+    free(start);
+    return answer;
+}
+
+static void test_a_stream_is_told_by_the_first_bytes_that_suffice(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        int answer;
+        size_t known_at; /* with so many bytes the answer is known, and with fewer it is not */
+    } rows[] = {
+        {"GET /v1/stream HTTP/1.1\r\n", 1, 15},
+        {"GET /v1/stream?since=all HTTP/1.1\r\n", 1, 15},
+        {"GET /v1/vlp/stream HTTP/1.1\r\n", 1, 19},
+        {"GET /v1/vlp/stream?a=/ HTTP/1.1\r\n", 1, 19},
+        {"GET /v1/nonesuch/stream HTTP/1.1\r\n", 1, 24},
+        {"GET /v1/vlp/stream\r\n", 1, 19},
+        {"GET /v1/vlp/stream\n", 1, 19},
+        {"GET /v1/upstream HTTP/1.1\r\n", 0, 17},
+        {"GET /v1/streams HTTP/1.1\r\n", 0, 16},
+        {"GET /v1/stream/ HTTP/1.1\r\n", 0, 16},
+        {"GET /v1/vlp/messages?x=/stream HTTP/1.1\r\n", 0, 21},
+        {"GET /v1/ HTTP/1.1\r\n", 0, 9},
+        {"GET /v1 HTTP/1.1\r\n", 0, 8},
+        {"GET / HTTP/1.1\r\n", 0, 6},
+        {"GET /livez HTTP/1.1\r\n", 0, 6},
+        {"HEAD /v1/stream HTTP/1.1\r\n", 0, 1},
+        {"POST /v1/vlp/messages HTTP/1.1\r\n", 0, 1},
+        {"get /v1/stream HTTP/1.1\r\n", 0, 1},
+        {"\r\nGET /v1/stream HTTP/1.1\r\n", 0, 1},
+        {"\x16\x03\x01\x02", 0, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t length = 1; length <= strlen(rows[i].line); length++) {
+            const int wanted = length < rows[i].known_at ? -1 : rows[i].answer;
+            if (is_stream(rows[i].line, length) != wanted) {
+                fail_msg("%.*s is not %d", (int)length, rows[i].line, wanted);
+            }
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_address_goes_to_whoever_serves_it),
+        cmocka_unit_test(test_another_method_is_told_which_ones_there_are),
+        cmocka_unit_test(test_an_unknown_protocol_is_told_which_ones_there_are),
+        cmocka_unit_test(test_a_long_path_is_only_not_found),
+        cmocka_unit_test(test_while_draining_only_what_describes_it_is_served),
+        cmocka_unit_test(test_it_is_ready_when_nats_is),
+        cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

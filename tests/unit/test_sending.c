@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A POST's head, whether its body is one message or many, and the one. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../lib/fault_heap.h"
+#include "sending_fixture.h"
+
+#define JSON .type = "application/json"
+
+static const struct sending_head one = {JSON};
+static const struct sending_head one_verdict = {JSON, .is_validating = true};
+
+/* ---- the head ---- */
+
+#define KEY_16 "0123456789abcdef"
+#define KEY_64 KEY_16 KEY_16 KEY_16 KEY_16
+#define KEY_128 KEY_64 KEY_64
+
+static void test_a_head_that_cannot_be_is_refused_before_the_body(void **state) {
+    struct world *world = *state;
+    static const struct {
+        struct sending_head head;
+        unsigned status;
+        const char *says;
+    } rows[] = {
+        {{.type = ""}, 415, "A missing Content-Type"},
+        {{.type = "text/plain"}, 415, "`text/plain`"},
+        {{.type = "application/jsonx"}, 415, "application/json"},
+        {{.headers = {{"Content-Encoding", "gzip"}}}, 415, "`gzip`"},
+        {{.headers = {{"Accept", "image/png"}}}, 406, "application/x-ndjson"},
+        {{.headers = {{"Accept", "application/*;q=0"}}}, 406, "application/json"},
+        {{.headers = {{"Idempotency-Key", ""}}}, 400, "Idempotency-Key"},
+        {{.headers = {{"Idempotency-Key", "a b"}}}, 400, "Idempotency-Key"},
+        {{.headers = {{"Idempotency-Key", "a\x7f"}}}, 400, "Idempotency-Key"},
+        {{.headers = {{"Idempotency-Key", "\xC3\xA9"}}}, 400, "Idempotency-Key"},
+        {{.headers = {{"Idempotency-Key", KEY_128 "0"}}}, 400, "Idempotency-Key"},
+        {{.query = {{"sctrict", "true"}}}, 400, "`sctrict`"},
+        {{.query = {{"strict", ""}}}, 400, "true or false"},
+        {{.query = {{"stamp", "yes"}}}, 400, "true or false"},
+        {{.query = {{"results", "none"}}}, 400, "all, errors or summary"},
+        {{.query = {{"emit", "Both"}}}, 400, "verdicts, messages or both"},
+        {{.query = {{"from", "rust"}}}, 400, "gerbil or elixir"},
+        {{.query = {{"strict", "true"}, {"x", "1"}}}, 400, "`x`"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world_begin(world, &rows[i].head);
+        assert_int_equal(world->request.status, rows[i].status);
+        assert_string_equal(world->request.type, "application/problem+json");
+        assert_non_null(strstr(world_answer(world), rows[i].says));
+    }
+}
+
+static void test_a_415_says_what_would_do(void **state) {
+    struct world *world = *state;
+    world_begin(world, &(struct sending_head){.type = "text/plain"});
+    assert_string_equal(world->request.accept, "application/json, application/x-ndjson");
+    world_begin(world, &(struct sending_head){.headers = {{"Content-Encoding", "br"}}});
+    assert_string_equal(world->request.accept, "identity");
+}
+
+static void test_a_head_that_is_only_unusual_is_served(void **state) {
+    struct world *world = *state;
+    static const struct sending_head heads[] = {
+        {JSON},
+        {.type = "Application/JSON; charset=utf-8"},
+        {.type = "application/jsonl"},
+        {JSON, .headers = {{"Content-Encoding", "Identity"}}},
+        {JSON, .headers = {{"Accept", "text/html, */*;q=0.1"}}},
+        {JSON, .headers = {{"Accept", ""}}},
+        {JSON, .headers = {{"Idempotency-Key", KEY_128}}},
+        {JSON, .headers = {{"traceparent", "not a good one"}}},
+        {JSON, .query = {{"domain", "ops"}, {"from", "elixir"}, {"strict", "false"}}},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        world_post(world, &heads[i], CLAIM_OF("1"));
+        world_ack_all(world);
+        assert_int_equal(world->request.status, 200);
+    }
+}
+
+static void test_a_batch_is_refused_at_once_while_nats_is_away(void **state) {
+    struct world *world = *state;
+    world->jetstream.is_ready = false;
+    world_begin(world, &(struct sending_head){0});
+    assert_int_equal(world->request.status, 503);
+    assert_string_equal(world->request.retry_after, "1");
+    world_begin(world, &one); /* it may be one message, which may be invalid */
+    assert_int_equal(world->request.status, 0);
+    world_send(world, " [");
+    assert_int_equal(world->request.status, 503);
+    world_post(world, &(struct sending_head){.is_validating = true}, CLAIM_OF("1"));
+    assert_int_equal(world->request.status, 200);
+}
+
+/* ---- one or many ---- */
+
+static void test_an_array_is_told_by_its_first_byte_that_is_no_blank(void **state) {
+    struct world *world = *state;
+    static const struct {
+        const char *body;
+        bool is_many;
+    } rows[] = {
+        {"[]", true},     {" \t\r\n[]", true}, {"[", true},   {"[" CLAIM_OF("1") "]", true},
+        {"", false},      {" ", false},        {"{}", false}, {"\n\n" CLAIM_OF("1"), false},
+        {"\"[\"", false}, {"7", false},        {"]", false},  {"\xEF\xBB\xBF[]", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *wanted = rows[i].is_many ? "application/x-ndjson" : "application/json";
+        world_post(world, &one_verdict, rows[i].body);
+        assert_int_equal(world->request.status, 200);
+        assert_string_equal(world->request.type, wanted);
+        char *whole = strdup(world_answer(world));
+        world_begin(world, &one_verdict);
+        for (const char *at = rows[i].body; *at != '\0'; at++) {
+            world_send(world, (char[]){*at, '\0'});
+        }
+        world_end(world);
+        assert_string_equal(world_answer(world), whole);
+        free(whole);
+    }
+}
+
+static void test_blanks_before_an_array_count_for_places(void **state) {
+    struct world *world = *state;
+    world_begin(world, &one_verdict);
+    world_send(world, "\n\n");
+    world_send(world, " [7]");
+    world_end(world);
+    assert_non_null(strstr(world_answer(world), "\"at\":{\"line\":3,\"column\":3}"));
+}
+
+/* ---- one message ---- */
+
+static void test_one_message_is_answered_when_it_is_stored(void **state) {
+    struct world *world = *state;
+    world_post(world, &one, CLAIM_OF("1"));
+    assert_int_equal(world->jetstream.count, 1);
+    assert_int_equal(world->request.status, 0);
+    world_ack(world, 0, JETSTREAM_STORED);
+    assert_string_equal(
+        world_answer(world),
+        "{\"protocol\":\"vlp\",\"type\":\"claim\",\"id\":\"MSG1\",\"lane\":\"safe\","
+        "\"subject\":\"vlp.safe.claim\",\"stream\":\"VLP\",\"seq\":0,"
+        "\"duplicate\":false,\"warnings\":[]}");
+}
+
+static void test_what_jetstream_answers_becomes_a_status(void **state) {
+    struct world *world = *state;
+    static const struct {
+        enum jetstream_outcome outcome;
+        unsigned status;
+        const char *retry_after;
+    } rows[] = {
+        {JETSTREAM_STORED, 200, ""},
+        {JETSTREAM_REFUSED, 503, "1"},
+        {JETSTREAM_TIMEOUT, 504, ""},
+        {JETSTREAM_LOST, 504, ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world_post(world, &one, CLAIM_OF("1"));
+        world_ack(world, i, rows[i].outcome);
+        assert_int_equal(world->request.status, rows[i].status);
+        assert_string_equal(world->request.retry_after, rows[i].retry_after);
+    }
+}
+
+static void test_a_message_over_the_streams_own_limit_is_too_large(void **state) {
+    (void)state;
+    const struct jetstream_ack ack = {.outcome = JETSTREAM_REFUSED, .error_code = 10054};
+    assert_int_equal(sending_failed(&ack).problem, PROBLEM_TOO_LARGE);
+}
+
+static void test_what_cannot_be_published_becomes_a_status(void **state) {
+    struct world *world = *state;
+    static const struct {
+        enum jetstream_publish says;
+        unsigned status;
+    } rows[] = {
+        {JETSTREAM_AWAY, 503},
+        {JETSTREAM_FULL, 503},
+        {JETSTREAM_TOO_LARGE, 413},
+        {JETSTREAM_FAILED, 500},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world->jetstream.says = rows[i].says;
+        world_post(world, &one, CLAIM_OF("1"));
+        assert_int_equal(world->request.status, rows[i].status);
+    }
+}
+
+static void test_a_request_may_close_before_its_ack(void **state) {
+    struct world *world = *state;
+    world_post(world, &one, CLAIM_OF("1"));
+    world_close(world);
+    world_ack(world, 0, JETSTREAM_STORED); /* frees it: the leak sanitizer watches */
+    world_begin(world, &one);
+    world_send(world, "{");
+    world_close(world);
+}
+
+static void test_a_message_over_the_limit_is_413_on_both_paths(void **state) {
+    struct world *world = *state;
+    world->configuration.message_max_bytes = strlen(CLAIM_OF("1"));
+    world_post(world, &one, CLAIM_OF("1"));
+    world_ack_all(world);
+    assert_int_equal(world->request.status, 200);
+    for (int is_validating = 0; is_validating < 2; is_validating++) {
+        world_begin(world, is_validating ? &one_verdict : &one);
+        for (size_t i = 0; i < 100; i++) {
+            world_send(world, CLAIM_OF("1"));
+        }
+        world_end(world);
+        assert_int_equal(world->request.status, 413);
+        assert_non_null(strstr(world_answer(world), "GW-002"));
+    }
+}
+
+static void test_what_is_wrong_with_a_message_becomes_a_status(void **state) {
+    struct world *world = *state;
+    static const struct {
+        const char *body;
+        unsigned status;
+    } rows[] = {{"", 400}, {"{", 400}, {"7", 400}, {"{\"a\":1,\"a\":2}", 400}, {"{}", 422}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world_post(world, &one, rows[i].body);
+        assert_int_equal(world->request.status, rows[i].status);
+        assert_non_null(strstr(world_answer(world), "\"violations\":[{"));
+        world_post(world, &one_verdict, rows[i].body);
+        assert_int_equal(world->request.status, 200);
+        assert_non_null(strstr(world_answer(world), "{\"valid\":false,"));
+    }
+}
+
+static void test_whichever_allocation_fails_one_message_is_answered(void **state) {
+    struct world *world = *state;
+    size_t failed_count = 0;
+    for (bool has_failed = true; has_failed; failed_count++) {
+        world_close(world);
+        parley_message_finish(&world->message);
+        parley_message_init(&world->message, world->schema);
+        parley_buffer_finish(&world->gateway.payload);
+        fault_heap_arm(failed_count, 1);
+        world_post(world, &one, CLAIM_OF("1"));
+        world_ack_all(world);
+        has_failed = fault_heap_has_failed();
+        fault_heap_disarm();
+        assert_true(world->request.status == 200 || (has_failed && world->request.status == 500));
+    }
+    assert_true(failed_count > 5);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_head_that_cannot_be_is_refused_before_the_body),
+        TEST(test_a_415_says_what_would_do),
+        TEST(test_a_head_that_is_only_unusual_is_served),
+        TEST(test_a_batch_is_refused_at_once_while_nats_is_away),
+        TEST(test_an_array_is_told_by_its_first_byte_that_is_no_blank),
+        TEST(test_blanks_before_an_array_count_for_places),
+        TEST(test_one_message_is_answered_when_it_is_stored),
+        TEST(test_what_jetstream_answers_becomes_a_status),
+        cmocka_unit_test(test_a_message_over_the_streams_own_limit_is_too_large),
+        TEST(test_what_cannot_be_published_becomes_a_status),
+        TEST(test_a_request_may_close_before_its_ack),
+        TEST(test_a_message_over_the_limit_is_413_on_both_paths),
+        TEST(test_what_is_wrong_with_a_message_becomes_a_status),
+        TEST(test_whichever_allocation_fails_one_message_is_answered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
