@@ -13,7 +13,9 @@
 #include <stdlib.h>
 
 #include "pages.h"
+#include "routes.h"
 #include "sending.h"
+#include "streams.h"
 
 struct jetstream {
     bool is_ready;

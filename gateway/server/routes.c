@@ -3,13 +3,14 @@
 /* The addresses of api.md as a table. A path has at most one variable part, which is a protocol's
  * name or any other name. */
 
-#include "gateway.h"
+#include "routes.h"
 
 #include <stdio.h>
 
 #include "pages.h"
 #include "problem.h"
 #include "sending.h"
+#include "streams.h"
 
 /* The variable part of a path. */
 struct variable {
@@ -194,13 +195,4 @@ int gateway_is_stream(struct parley_bytes start) {
 
 void gateway_refuse(struct http_request *request, const char *detail) {
     problem_respond(request, PROBLEM_MALFORMED, detail);
-}
-
-struct parley_message *gateway_message(struct gateway *gateway,
-                                       const struct parley_protocol *protocol) {
-    size_t i = 0;
-    while (parley_protocols[i] != protocol) {
-        i++;
-    }
-    return &gateway->messages[i];
 }

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "routes.h"
+#include "streams.h"
+
 enum {
     DRAIN_POLL_MS = 20,
     REQUEST_MEMORY_BYTES = 8192, /* a larger pool costs a third of the rate: it is cleared for

@@ -10,7 +10,8 @@
 #include "http.h"
 #include "jetstream.h"
 #include "reactor.h"
-#include "streams.h"
+
+struct streams;
 
 struct gateway {
     const struct configuration *configuration; /* read-only, shared */
@@ -28,12 +29,3 @@ struct gateway {
  * time, so that nothing in it outlives the callback that asked for it. */
 struct parley_message *gateway_message(struct gateway *gateway,
                                        const struct parley_protocol *protocol);
-
-/* Routes a request: the http_begin_fn of every reactor, with its gateway as the context. */
-void gateway_begin(void *context, struct http_request *request);
-
-/* For http_options.is_stream: whether these first bytes of a request ask for a stream. */
-int gateway_is_stream(struct parley_bytes start_of_request);
-
-/* For http_options.refuse: a head that libmicrohttpd lets through and must not. */
-void gateway_refuse(struct http_request *request, const char *detail);

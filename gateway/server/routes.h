@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The addresses of api.md. */
+
+#include "gateway.h"
+
+/* Routes a request: the http_begin_fn of every reactor, with its gateway as the context. */
+void gateway_begin(void *context, struct http_request *request);
+
+/* For http_options.is_stream: whether these first bytes of a request ask for a stream. */
+int gateway_is_stream(struct parley_bytes start_of_request);
+
+/* For http_options.refuse: a head that libmicrohttpd lets through and must not. */
+void gateway_refuse(struct http_request *request, const char *detail);
