@@ -512,8 +512,8 @@ static void finish(struct bulk *bulk) {
     }
     bulk->is_answered = true;
     if (bulk->has_failed || bulk->spool.has_failed) {
-        log_once(bulk, "The results could not all be kept: memory, or the data folder's disk, is "
-                       "full.");
+        log_once(bulk, "The results could not all be kept: memory, the data folder's disk or "
+                       "--spool-max ran out.");
     }
     /* A response without the summary was cut short, and this one is. */
     if (!is_filter(bulk) && !bulk->has_failed) {

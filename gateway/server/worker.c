@@ -124,12 +124,12 @@ static enum parley_status build(struct worker *worker) {
     struct gateway *gateway = &worker->gateway;
     PARLEY_TRY(reactor_create(&gateway->reactor));
     PARLEY_TRY(create_messages(worker));
-    /* Turns run in the order in which they are added, and HTTP's must come before the bus's: what
-     * a turn publishes then leaves in that turn's one write.  But the bus must be there first. */
+    /* Turns run in the order in which they are added: with HTTP's before the bus's, what a turn
+     * publishes leaves in that turn's one write. No request comes before the thread runs. */
+    PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
-    PARLEY_TRY(
-        streams_create(gateway->reactor, gateway->jetstream, gateway->schemas, &gateway->streams));
-    return create_http(worker);
+    return streams_create(gateway->reactor, gateway->jetstream, gateway->schemas,
+                          &gateway->streams);
 }
 
 static void take_apart(struct worker *worker) {
