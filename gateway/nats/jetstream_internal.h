@@ -58,6 +58,7 @@ struct jetstream_setup {
     struct jetstream_request *request;
     struct reactor_timer retry;
     size_t standing_count;  /* streams found to stand, in this round */
+    bool has_settled;       /* a cluster was given the time to tell its servers of the streams */
     unsigned overlap_count; /* so often the present one was refused for its subjects */
 };
 

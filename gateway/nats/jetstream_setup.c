@@ -185,10 +185,22 @@ static void on_info(void *context, json_t *answer) {
     }
 }
 
+/* The servers of a cluster hear of a stream's subjects a moment after the one that answers for it:
+ * until then a message finds nobody who listens. So there all streams are looked up once more. */
+static void finish_round(struct jetstream *jetstream) {
+    if (jetstream->options.replicas > 1 && !jetstream->setup.has_settled) {
+        jetstream->setup.has_settled = true;
+        jetstream->setup.standing_count = 0;
+        retry_later(jetstream);
+    } else {
+        jetstream_become_ready(jetstream);
+    }
+}
+
 static void check_next(struct jetstream *jetstream) {
     size_t count = jetstream->options.stream_count + (jetstream->options.is_probing ? 1 : 0);
     if (jetstream->setup.standing_count == count) {
-        jetstream_become_ready(jetstream);
+        finish_round(jetstream);
         return;
     }
     ask_for(jetstream, "INFO", NULL, on_info);
@@ -201,6 +213,7 @@ static void on_retry(struct reactor_timer *timer) {
 void jetstream_setup_begin(struct jetstream *jetstream) {
     jetstream->setup.retry.fire = on_retry;
     jetstream->setup.standing_count = 0;
+    jetstream->setup.has_settled = false;
     check_next(jetstream);
 }
 
