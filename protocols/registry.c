@@ -11,6 +11,10 @@ const struct parley_protocol *const parley_protocols[] = {
     NULL,
 };
 
+size_t parley_protocol_count(void) {
+    return sizeof parley_protocols / sizeof parley_protocols[0] - 1;
+}
+
 const struct parley_protocol *parley_protocol_find(struct parley_bytes name) {
     for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
         if (parley_bytes_equal(parley_bytes_of((*at)->name), name)) {

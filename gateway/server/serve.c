@@ -42,14 +42,6 @@ struct server {
     int exit_status;
 };
 
-static size_t protocol_count(void) {
-    size_t count = 0;
-    while (parley_protocols[count] != NULL) {
-        count++;
-    }
-    return count;
-}
-
 /* Says what is wrong, and returns the exit status of a start that failed. */
 static int fail(const char *what, const char *why) {
     fprintf(stderr, "parley: %s: %s\n", what, why);
@@ -222,11 +214,11 @@ static void raise_file_limit(void) {
 }
 
 static int create_schemas(struct server *server) {
-    server->schemas = calloc(protocol_count(), sizeof *server->schemas);
+    server->schemas = calloc(parley_protocol_count(), sizeof *server->schemas);
     if (server->schemas == NULL) {
         return fail("cannot start", "out of memory");
     }
-    for (size_t i = 0; i < protocol_count(); i++) {
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
         if (parley_schema_create(parley_protocols[i], &server->schemas[i]) != PARLEY_OK) {
             return fail("cannot start", "out of memory");
         }
@@ -319,7 +311,7 @@ static void finish(struct server *server) {
     }
     free(server->workers);
     embedded_destroy(server->embedded);
-    for (size_t i = 0; server->schemas != NULL && i < protocol_count(); i++) {
+    for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {
         parley_schema_destroy(server->schemas[i]);
     }
     free(server->schemas);

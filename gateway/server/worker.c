@@ -30,14 +30,6 @@ struct worker {
     int64_t drain_deadline_ms; /* how long, then when */
 };
 
-static size_t protocol_count(void) {
-    size_t count = 0;
-    while (parley_protocols[count] != NULL) {
-        count++;
-    }
-    return count;
-}
-
 /* ---- what JetStream tells ---- */
 
 static void on_ready(void *context) {
@@ -63,7 +55,7 @@ static void on_unresponsive(void *context) {
 
 static enum parley_status create_jetstream(struct worker *worker) {
     const struct configuration *configuration = worker->options.configuration;
-    const size_t count = protocol_count();
+    const size_t count = parley_protocol_count();
     worker->streams = calloc(count, sizeof *worker->streams);
     if (worker->streams == NULL) {
         return PARLEY_E_MEMORY;
@@ -108,7 +100,7 @@ static enum parley_status create_http(struct worker *worker) {
 }
 
 static enum parley_status create_messages(struct worker *worker) {
-    const size_t count = protocol_count();
+    const size_t count = parley_protocol_count();
     struct gateway *gateway = &worker->gateway;
     gateway->messages = calloc(count, sizeof *gateway->messages);
     if (gateway->messages == NULL) {
@@ -140,7 +132,7 @@ static void take_apart(struct worker *worker) {
     http_server_destroy(gateway->http);
     streams_destroy(gateway->streams);
     jetstream_destroy(gateway->jetstream);
-    for (size_t i = 0; gateway->messages != NULL && i < protocol_count(); i++) {
+    for (size_t i = 0; gateway->messages != NULL && i < parley_protocol_count(); i++) {
         parley_message_finish(&gateway->messages[i]);
     }
     free(gateway->messages);

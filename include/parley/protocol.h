@@ -107,6 +107,9 @@ void parley_initialise(void);
 /* All protocols, in the order of the documents; ends with NULL. */
 extern const struct parley_protocol *const parley_protocols[];
 
+/* How many there are, without the NULL. */
+size_t parley_protocol_count(void);
+
 /* Returns: NULL when there is none of that name. */
 const struct parley_protocol *parley_protocol_find(struct parley_bytes name);
 
