@@ -1,4 +1,4 @@
-# All third-party lookup is here, by pkg-config: nats.c's CMake configuration is broken in Debian,
+# Third-party lookup is by pkg-config (what one protocol alone needs, in its folder): nats.c's CMake configuration is broken in Debian,
 # and jansson and libmicrohttpd have none.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)

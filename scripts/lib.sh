@@ -32,7 +32,8 @@ as_root() {
 
 # shellcheck disable=SC2034
 build_packages=(gcc libc6-dev make cmake pkg-config
-    libmicrohttpd-dev libjansson-dev libnats-dev libsodium-dev)
+    libmicrohttpd-dev libjansson-dev libnats-dev libsodium-dev
+    libmsgpack-dev libcmark-dev libyaml-dev libzstd-dev)
 # shellcheck disable=SC2034
 run_packages=(nats-server)
 
@@ -49,6 +50,10 @@ is_provided() { # PACKAGE
     libjansson-dev) pkg-config --exists jansson ;;
     libnats-dev) pkg-config --exists libnats ;;
     libsodium-dev) pkg-config --exists libsodium ;;
+    libmsgpack-dev) pkg-config --exists msgpack ;;
+    libcmark-dev) pkg-config --exists libcmark ;;
+    libyaml-dev) pkg-config --exists yaml-0.1 ;;
+    libzstd-dev) pkg-config --exists libzstd ;;
     libcmocka-dev) pkg-config --exists cmocka ;;
     gcc | libc6-dev) command -v cc ;;
     nodejs) command -v node ;;

@@ -36,7 +36,9 @@ static void write_human(struct check_report *report, const char *file,
     struct parley_buffer *text = &report->text;
     paint(report, "\033[1m");
     cli_append_clean(text, file != NULL ? file : "<stdin>");
-    if (finding->at.line != 0) {
+    if (finding->at.line == PARLEY_IN_BYTES) {
+        parley_buffer_format(text, ":byte %zu", finding->at.column);
+    } else if (finding->at.line != 0) {
         parley_buffer_format(text, ":%zu:%zu", finding->at.line, finding->at.column);
     }
     parley_buffer_text(text, ": ");
@@ -80,7 +82,7 @@ static void write_github(struct check_report *report, const char *file,
         append_escaped(text, file, true);
         parley_buffer_char(text, ',');
     }
-    if (finding->at.line != 0) {
+    if (finding->at.line != 0 && finding->at.line != PARLEY_IN_BYTES) {
         parley_buffer_format(text, "line=%zu,col=%zu,", finding->at.line, finding->at.column);
     }
     parley_buffer_format(text, "title=%s::", finding->rule->id);

@@ -207,7 +207,7 @@ static void begin_line(struct result *result, enum result_status status) {
 static void write_id(struct parley_buffer *out, const struct parley_message *message) {
     struct parley_route route = {0};
     if (message->is_decoded &&
-        message->protocol->route((struct parley_message *)message, &route) == PARLEY_OK &&
+        parley_message_route((struct parley_message *)message, &route) == PARLEY_OK &&
         route.id.data != NULL) {
         parley_buffer_text(out, ",\"id\":");
         parley_buffer_json(out, route.id);

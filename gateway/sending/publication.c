@@ -96,7 +96,7 @@ enum parley_status publication_prepare(struct parley_message *message,
     struct parley_arena *arena = &message->arena;
     out->header_count = 0;
     parley_buffer_clear(payload);
-    PARLEY_TRY(message->protocol->route(message, &out->route));
+    PARLEY_TRY(parley_message_route(message, &out->route));
     PARLEY_TRY(message->protocol->encode(message, payload));
     PARLEY_TRY(add_message_id(out, arena, context, number, parley_buffer_bytes(payload)));
     PARLEY_TRY(add(out, "ce-specversion", "1.0"));

@@ -72,18 +72,24 @@ static void respond_verdict(struct single *single, struct parley_message *messag
 /* Broken rules: the problem names the first, the violations tell all. */
 static void respond_invalid(struct single *single, const struct parley_message *message) {
     const struct parley_finding *first = &message->findings.items[0];
-    char detail[512];
-    char place[64] = "";
+    struct parley_buffer *detail = &single->answer;
+    parley_buffer_text(detail, first->rule->id);
     if (first->at.line != 0) {
-        snprintf(place, sizeof place, " at line %zu, column %zu", first->at.line, first->at.column);
+        parley_buffer_text(detail, " at ");
+        parley_position_describe(first->at, detail);
     }
-    snprintf(detail, sizeof detail, "%s%s: %s.%s", first->rule->id, place, first->message,
-             message->findings.count > 1 ? " There is more in `violations`." : "");
+    parley_buffer_format(detail, ": %s.%s", first->message,
+                         message->findings.count > 1 ? " There is more in `violations`." : "");
+    parley_buffer_char(detail, '\0');
+    if (detail->has_failed) {
+        respond_internal(single, PARLEY_E_MEMORY);
+        return;
+    }
     const enum problem problem = message->is_decoded ? PROBLEM_INVALID_MESSAGE
                                  : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE]
                                      ? PROBLEM_TOO_LARGE
                                      : PROBLEM_MALFORMED;
-    problem_respond_findings(single->request, problem, detail, &message->findings);
+    problem_respond_findings(single->request, problem, detail->data, &message->findings);
 }
 
 static void respond_stored(struct single *single, const struct jetstream_ack *ack) {

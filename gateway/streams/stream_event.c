@@ -228,7 +228,7 @@ static enum parley_status read_message(struct stream_renderer *renderer,
     enum parley_status status = parley_message_check(message, payload, &parley_codec_json, &options,
                                                      (struct parley_position){1, 1});
     if (status == PARLEY_OK && parley_message_is_valid(message)) {
-        PARLEY_TRY(protocol->route(message, route));
+        PARLEY_TRY(parley_message_route(message, route));
         PARLEY_TRY(protocol->encode(message, &renderer->data));
         *out_is_ours = true;
         return parley_buffer_status(&renderer->data);

@@ -13,11 +13,13 @@
 struct parley_rule;
 struct parley_buffer;
 
-/* A place in what was sent, for its author: both count from 1, columns in code points. */
+/* A place in what was sent, for its author: line and column count from 1, columns in code points.
+ * In a binary encoding `line` is PARLEY_IN_BYTES and `column` the offset from the body's start. */
 struct parley_position {
     size_t line; /* 0: not known */
     size_t column;
 };
+#define PARLEY_IN_BYTES SIZE_MAX
 
 struct parley_finding {
     const struct parley_rule *rule; /* borrowed, lives as long as the program */
@@ -25,6 +27,7 @@ struct parley_finding {
     const char *message;            /* what is wrong with this value */
     const char *hint;               /* what would make it right */
     struct parley_position at;
+    struct parley_position body_at; /* of text inside a member's text (Markdown in JSON): in that */
 
     /* Private to the engine: where in the text, the rule's order in the table, that of discovery,
      * and the message types for which it counts. */
@@ -46,6 +49,11 @@ struct parley_findings {
     bool has_error;               /* at least one of severity error: the message is invalid */
     uint32_t omitted_error_types; /* private: the types for which an error was omitted */
 };
+
+/* Appends a place as JSON, {"line":3,"column":5} or {"offset":17}, or in words, "line 3, column 5"
+ * or "byte 17".  `at`.line != 0. */
+void parley_position_write(struct parley_position at, struct parley_buffer *out);
+void parley_position_describe(struct parley_position at, struct parley_buffer *out);
 
 /* Appends a JSON array of the violations, in the order of the rule table (api.md, Sending). */
 void parley_findings_write(const struct parley_findings *findings, struct parley_buffer *out);

@@ -10,13 +10,17 @@
 
 /* What a request asks of the library. Time and identity come from outside: plugins are pure. */
 struct parley_options {
-    bool strict;              /* VLP: earned confidence on every type */
-    bool stamp;               /* fill absent id, protocol, version and timestamp */
-    const char *from;         /* supervisor: the sending side, or NULL */
-    const char *domain;       /* Round Table: the domain of a reply, or NULL */
-    const char *now;          /* for stamp: RFC 3339 in UTC */
-    const char *fresh_id;     /* for stamp: a new UUID */
-    size_t message_bytes_max; /* GW-002; 0: the protocol's default */
+    bool strict;                /* VLP: earned confidence on every type */
+    bool stamp;                 /* fill absent id, protocol, version and timestamp */
+    const char *from;           /* supervisor: the sending side, or NULL */
+    const char *domain;         /* Round Table: the domain of a reply, or NULL */
+    const char *now;            /* for stamp: RFC 3339 in UTC */
+    int64_t now_seconds;        /* Unix time, for stamp and for what may be past; 0: not asked */
+    const char *fresh_id;       /* for stamp: a new UUID */
+    size_t message_bytes_max;   /* GW-002; 0: the protocol's default */
+    const char *recalled;       /* what parley_route.recall_key asked for, or NULL */
+    const char *subject_prefix; /* the subject's first token; NULL: the protocol's name */
+    const char *stored_subject; /* where a message that is read again was stored, or NULL */
 };
 
 enum parley_option_result {
@@ -33,6 +37,7 @@ enum parley_option_result parley_options_set(struct parley_options *options, con
 struct parley_message {
     const struct parley_schema *schema;
     const struct parley_protocol *protocol;
+    const struct parley_codec *codec; /* that it was sent in */
     struct parley_arena arena;
     struct parley_options options;
 
@@ -44,6 +49,7 @@ struct parley_message {
 
     void *tree;                                    /* the decoder's own … */
     void (*release_tree)(void *tree);              /* … and how reset and finish give it back */
+    void *derived, *source;                        /* the plugin's own, in the arena */
     bool is_decoded;                               /* no GW rule stopped it */
     struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
@@ -76,6 +82,13 @@ enum parley_status parley_message_refuse_fault(struct parley_message *message, c
 static inline bool parley_message_is_valid(const struct parley_message *message) {
     return !message->findings.has_error;
 }
+
+/* Asks the protocol for the route, and puts options.subject_prefix in front of its subject. */
+enum parley_status parley_message_route(struct parley_message *message,
+                                        struct parley_route *out) PARLEY_MUST_CHECK;
+
+/* The text of the message's type for people and answers: "claim"; data NULL: it cannot be read. */
+struct parley_bytes parley_message_type(const struct parley_message *message);
 
 /* Appends the members of a /validate answer without its braces: "valid":…,"protocol":…, …,
  * "violations":[…].

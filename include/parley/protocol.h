@@ -13,12 +13,14 @@
 struct parley_message;
 struct parley_options;
 struct parley_schema;
+struct walk;
 
 /* How messages lie in a body. */
 enum parley_framing {
-    PARLEY_FRAMING_JSON,  /* one value, or an array of them */
-    PARLEY_FRAMING_LINES, /* one JSON value a line */
-    PARLEY_FRAMING_WHOLE, /* the body is the message */
+    PARLEY_FRAMING_JSON,   /* one value, or an array of them */
+    PARLEY_FRAMING_LINES,  /* one JSON value a line */
+    PARLEY_FRAMING_WHOLE,  /* the body is the message */
+    PARLEY_FRAMING_FRAMES, /* 4 bytes of length, big-endian, then that many bytes of message */
 };
 
 /* An encoding that a protocol reads. */
@@ -27,6 +29,10 @@ struct parley_codec {
     const char *const *media_types; /* NULL-terminated, lower case, the preferred one first */
     const char *const *extensions;  /* of files, without the dot; NULL-terminated */
     enum parley_framing framing;
+    bool is_binary; /* places in it are offsets in bytes */
+    /* Whether a body that begins so is in this encoding, where nothing else tells; NULL: JSON,
+     * which is what remains. `head` may be the whole body. */
+    bool (*begins)(struct parley_bytes head);
 };
 
 extern const struct parley_codec parley_codec_json;   /* application/json */
@@ -54,12 +60,26 @@ struct parley_route {
     size_t receiver_count;
     struct parley_bytes thread;
     enum parley_dedupe dedupe;
+
+    /* What later messages will want to know of this one, kept in protocol->memory: written before
+     * the sender is answered. */
+    struct parley_bytes remember_key, remember_value;
+    /* What this one wants to know of an earlier one: its value belongs into options.recalled, and
+     * the route is then to be asked for again. */
+    struct parley_bytes recall_key;
+};
+
+/* A message to learn from, and to begin with. */
+struct parley_example {
+    const char *name;  /* [a-z0-9-]+, unique in its protocol */
+    const char *title; /* what it shows, one line */
+    const char *text;  /* the message as JSON */
 };
 
 /* A member that `stamp` fills when it is absent (api.md, Sending). */
 struct parley_stamp {
     const char *member; /* top-level key */
-    enum { PARLEY_STAMP_ID, PARLEY_STAMP_TEXT, PARLEY_STAMP_TIME } with;
+    enum { PARLEY_STAMP_ID, PARLEY_STAMP_TEXT, PARLEY_STAMP_TIME, PARLEY_STAMP_SECONDS } with;
     const char *text; /* PARLEY_STAMP_TEXT */
 };
 
@@ -82,6 +102,14 @@ struct parley_protocol {
     size_t rule_count;
     const struct parley_codec *const *codecs; /* NULL-terminated */
     const struct parley_stamp *stamps;        /* NULL member ends it; NULL: `stamp` fills nothing */
+    const struct parley_example *examples;    /* NULL name ends it; all are valid */
+
+    /* A key-value bucket that its routes remember in and recall from (struct parley_route), and for
+     * how long; NULL: none.  `memory_subjects`: what comes there by another way than this gateway
+     * is remembered too. */
+    const char *memory;
+    unsigned memory_days;
+    const char *memory_subjects; /* below the protocol's first token: "tasks.>" */
 
     /* All mandatory. Each has two answers: the status says whether it could run, the message's
      * findings say whether the sender kept the rules.
@@ -96,6 +124,23 @@ struct parley_protocol {
     /* Says what a decoded and validated message is and, when it is valid, where it goes; of an
      * invalid one it tells what can be read.  Owns: out borrows from the message. */
     enum parley_status (*route)(struct parley_message *message, struct parley_route *out);
+    /* Appends a valid message in another of the protocol's encodings; of lines and of JSON, one
+     * line without its end. */
+    enum parley_status (*convert)(struct parley_message *message, const struct parley_codec *to,
+                                  struct parley_buffer *out);
+
+    /* These are optional. */
+
+    /* The number of the type that the text of the type member names, or PARLEY_TYPE_OTHER; NULL:
+     * the text is one of `types`. */
+    unsigned (*type_of)(struct parley_bytes text);
+    /* Fills what is absent, of a decoded message (options.stamp); NULL: nothing. */
+    enum parley_status (*stamp)(struct parley_message *message, const struct parley_codec *codec);
+    /* Asks what rows cannot (those by_inspection), once all facts are known: walk_report(). */
+    enum parley_status (*inspect)(struct parley_message *message, struct walk *walk);
+    /* The protocol's own form of a refusal, for clients that accept its media type. */
+    const char *refusal_media_type;
+    enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
 };
 
 /* Readies the libraries below for the process. jansson's lexer, when an allocation fails inside it,

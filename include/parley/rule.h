@@ -60,6 +60,10 @@ enum parley_constraint {
     PARLEY_TIME_UTC,   /* one whose offset is UTC */
     PARLEY_UUID,       /* any version, either case */
     PARLEY_UUID4,
+    PARLEY_MAX_LENGTH, /* .maximum, in code points */
+    PARLEY_PATTERN,    /* .pattern; .maximum code points at most, unless 0 */
+    PARLEY_MIN_ITEMS,  /* .minimum: of an array */
+    PARLEY_INCREASING, /* greater than at the same place of the array's items before it */
 };
 
 /* One place that a rule speaks of. */
@@ -70,11 +74,17 @@ struct parley_place {
     enum parley_constraint constraint;
     const char *const *choices; /* PARLEY_ONE_OF: NULL-terminated */
     double minimum, maximum;
-    uint32_t for_types; /* set of PARLEY_TYPE_BIT; 0: every type */
+    const char *pattern; /* PARLEY_PATTERN: a regular expression that means the same to POSIX (ERE)
+                            and to ECMA-262: classes, groups, anchors, * + ? {m,n}, no \d */
+    const char *words;   /* PARLEY_PATTERN: "an agent id (1 to 64 of A-Z a-z 0-9 _ -)" */
+    uint32_t for_types;  /* set of PARLEY_TYPE_BIT; 0: every type */
 
     /* A rule over several members: true when it is broken. It is asked once a message, when all
      * facts are known; `path` is then where to report it, and `kinds`, `constraint` are unused. */
     bool (*is_broken)(const struct parley_facts *facts);
+
+    /* The protocol's own `inspect` asks this one: the place only says where it is reported. */
+    bool by_inspection;
 
     const char *message; /* NULL: written from the constraint and the value */
     const char *hint;    /* what makes it right, one sentence; NULL: the rule's */

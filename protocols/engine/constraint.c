@@ -28,7 +28,17 @@ static bool is_one_of(const char *const *choices, struct parley_bytes text) {
     return false;
 }
 
-static bool string_holds(const struct parley_place *place, struct parley_bytes text) {
+static bool matches(const struct schema_check *check, struct parley_bytes text) {
+    const double maximum = check->place->maximum;
+    if (maximum != 0 && (double)text.length > maximum && (double)text_code_points(text) > maximum) {
+        return false;
+    }
+    regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)text.length};
+    return regexec(check->pattern, text.data, 0, &whole, REG_STARTEND) == 0;
+}
+
+static bool string_holds(const struct schema_check *check, struct parley_bytes text) {
+    const struct parley_place *place = check->place;
     bool is_utc;
     switch (place->constraint) {
     case PARLEY_MIN_LENGTH:
@@ -43,20 +53,27 @@ static bool string_holds(const struct parley_place *place, struct parley_bytes t
         return text_is_uuid(text, false);
     case PARLEY_UUID4:
         return text_is_uuid(text, true);
+    case PARLEY_MAX_LENGTH:
+        return (double)text_code_points(text) <= place->maximum;
+    case PARLEY_PATTERN:
+        return matches(check, text);
     case PARLEY_ANY:
     case PARLEY_RANGE:
     case PARLEY_MINIMUM:
+    case PARLEY_MIN_ITEMS:
+    case PARLEY_INCREASING:
         break;
     }
     return true;
 }
 
-bool constraint_holds(const struct parley_place *place, const struct parley_value *value) {
+bool constraint_holds(const struct schema_check *check, const struct parley_value *value) {
+    const struct parley_place *place = check->place;
     if (!kind_fits(place, value)) {
         return false;
     }
     if (value->kind == PARLEY_STRING) {
-        return string_holds(place, value->text);
+        return string_holds(check, value->text);
     }
     if (value->kind == PARLEY_NUMBER && place->constraint == PARLEY_RANGE) {
         return value->number >= place->minimum && value->number <= place->maximum;
@@ -150,9 +167,17 @@ static void describe_string(const struct parley_place *place, struct parley_buff
     case PARLEY_UUID4:
         parley_buffer_text(out, "a UUID of version 4");
         break;
+    case PARLEY_MAX_LENGTH:
+        parley_buffer_format(out, "a string of at most %.0f characters", place->maximum);
+        break;
+    case PARLEY_PATTERN:
+        parley_buffer_text(out, place->words);
+        break;
     case PARLEY_ANY:
     case PARLEY_RANGE:
     case PARLEY_MINIMUM:
+    case PARLEY_MIN_ITEMS:
+    case PARLEY_INCREASING:
         parley_buffer_text(out, "a string");
         break;
     }
@@ -170,6 +195,8 @@ static void describe_number(const struct parley_place *place, const char *noun,
         parley_buffer_text(out, " of ");
         write_number(out, place->minimum);
         parley_buffer_text(out, " or more");
+    } else if (place->constraint == PARLEY_INCREASING) {
+        parley_buffer_text(out, " greater than that of the item before");
     }
 }
 
@@ -189,7 +216,13 @@ static void describe_kind(const struct parley_place *place, unsigned kind,
         parley_buffer_text(out, "an object");
         break;
     case PARLEY_ARRAY:
-        parley_buffer_text(out, "an array");
+        if (place->constraint == PARLEY_MIN_ITEMS && place->minimum > 1) {
+            parley_buffer_format(out, "an array of at least %.0f items", place->minimum);
+        } else {
+            parley_buffer_text(out, place->constraint == PARLEY_MIN_ITEMS
+                                        ? "an array that is not empty"
+                                        : "an array");
+        }
         break;
     case PARLEY_BOOLEAN:
         parley_buffer_text(out, "true or false");

@@ -7,8 +7,11 @@
 #include <parley/buffer.h>
 #include <parley/rule.h>
 
-/* Whether a value that is there is of a kind, and satisfies the constraint, of `place`. */
-bool constraint_holds(const struct parley_place *place, const struct parley_value *value);
+#include "schema.h"
+
+/* Whether a value that is there is of a kind, and satisfies the constraint, of a check's place.
+ * What needs more than the value (PARLEY_MIN_ITEMS, PARLEY_INCREASING) holds here. */
+bool constraint_holds(const struct schema_check *check, const struct parley_value *value);
 
 /* "`seq` is -1; an integer of 0 or more, or null, is wanted".  `path` is the value's JSON Pointer.
  * `value` NULL: it is missing.

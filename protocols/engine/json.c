@@ -7,7 +7,7 @@
 #include "json.h"
 
 #include <assert.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include <jansson.h>
@@ -178,10 +178,18 @@ static void walk_tree(struct walk *walk, json_t *node) {
     walk_leave(walk, value.count);
 }
 
+/* The type stands in a top-level member, so that it can be read before the walk. */
+static uint32_t types_of(const struct parley_message *message) {
+    const struct parley_protocol *protocol = message->protocol;
+    const json_t *type = json_object_get(message->tree, protocol->fields[protocol->type_field] + 1);
+    const struct parley_value value = type != NULL ? value_of(type) : (struct parley_value){0};
+    return PARLEY_TYPE_BIT(walk_type_of(protocol, &value));
+}
+
 enum parley_status json_walk(struct parley_message *message) {
     assert(message->is_decoded);
     struct walk walk;
-    walk_begin(&walk, message);
+    walk_begin(&walk, message, types_of(message));
     walk_tree(&walk, message->tree);
     return walk_end(&walk);
 }
@@ -192,7 +200,7 @@ static enum parley_status add_positions(struct parley_message *message) {
     const struct parley_findings without = message->findings;
     struct walk walk;
     struct json_fault fault;
-    walk_begin(&walk, message);
+    walk_begin(&walk, message, PARLEY_TYPE_BIT(message->type));
     if (json_text_read(message->text, &walk, &message->arena, SIZE_MAX, &fault) != JSON_TEXT_READ) {
         return PARLEY_E_MEMORY; /* jansson has read this text: it has no fault */
     }
@@ -240,20 +248,33 @@ enum parley_status json_encode(struct parley_message *message, struct parley_buf
     return PARLEY_OK;
 }
 
+enum parley_status json_convert(struct parley_message *message, const struct parley_codec *to,
+                                struct parley_buffer *out) {
+    (void)to;
+    return json_encode(message, out);
+}
+
 static void append_stamp(struct parley_buffer *out, const struct parley_stamp *stamp,
                          const struct parley_options *options) {
-    const char *text = stamp->with == PARLEY_STAMP_ID     ? options->fresh_id
-                       : stamp->with == PARLEY_STAMP_TIME ? options->now
-                                                          : stamp->text;
     parley_buffer_json(out, parley_bytes_of(stamp->member));
     parley_buffer_char(out, ':');
-    parley_buffer_json(out, parley_bytes_of(text));
+    switch (stamp->with) {
+    case PARLEY_STAMP_ID:
+        parley_buffer_json(out, parley_bytes_of(options->fresh_id));
+        break;
+    case PARLEY_STAMP_TEXT:
+        parley_buffer_json(out, parley_bytes_of(stamp->text));
+        break;
+    case PARLEY_STAMP_TIME:
+        parley_buffer_json(out, parley_bytes_of(options->now));
+        break;
+    case PARLEY_STAMP_SECONDS:
+        parley_buffer_format(out, "%" PRId64, options->now_seconds);
+        break;
+    }
 }
 
 enum parley_status json_stamp(struct parley_message *message, const struct parley_codec *codec) {
-    if (!message->is_decoded || message->protocol->stamps == NULL) {
-        return PARLEY_OK;
-    }
     const struct parley_bytes text = message->text;
     const size_t insert_at =
         (size_t)((const char *)memchr(text.data, '{', text.length) + 1 - text.data);

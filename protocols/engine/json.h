@@ -8,10 +8,12 @@
 enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec);
 enum parley_status json_validate(struct parley_message *message);
 enum parley_status json_encode(struct parley_message *message, struct parley_buffer *out);
+enum parley_status json_convert(struct parley_message *message, const struct parley_codec *to,
+                                struct parley_buffer *out);
 
 /* The first half of json_validate: asks the rules by the tree, so that findings have no place. */
 enum parley_status json_walk(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* Replaces message->text by a copy in which absent members of protocol->stamps are filled, and
- * decodes it again, if it decoded and anything is absent. */
+ * decodes it again, if anything is absent. */
 enum parley_status json_stamp(struct parley_message *message, const struct parley_codec *codec);

@@ -5,7 +5,6 @@
 
 #include <parley/message.h>
 
-#include "json.h"
 #include "walk.h"
 
 /* What one message may need besides its text: a stamped copy, decoded strings, findings. */
@@ -29,6 +28,7 @@ void parley_message_reset(struct parley_message *message) {
     parley_arena_reset(&message->arena);
     message->sent = message->text = (struct parley_bytes){0};
     message->stamp_offset = message->stamp_length = 0;
+    message->derived = message->source = NULL;
     message->is_decoded = false;
     message->type = PARLEY_TYPE_OTHER;
     memset(message->values, 0, sizeof message->values);
@@ -76,6 +76,9 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
                                         struct parley_position origin) {
     const size_t limit = options->message_bytes_max != 0 ? options->message_bytes_max
                                                          : message->protocol->message_bytes_max;
+    if (codec->is_binary && origin.line != PARLEY_IN_BYTES) {
+        origin = (struct parley_position){PARLEY_IN_BYTES, 0};
+    }
     if (sent.length > limit) {
         return parley_message_refuse_size(message, limit, origin);
     }
@@ -85,17 +88,42 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
     }
     message->sent = message->text = sent;
     message->options = *options;
+    message->codec = codec;
     message->origin = origin;
     message->arena.limit_bytes = sent.length * ARENA_BYTES_PER_TEXT_BYTE + ARENA_BYTES_AT_LEAST;
     PARLEY_TRY(message->protocol->decode(message, codec));
-    if (options->stamp) {
-        PARLEY_TRY(json_stamp(message, codec));
+    if (options->stamp && message->is_decoded && message->protocol->stamp != NULL) {
+        PARLEY_TRY(message->protocol->stamp(message, codec));
     }
     return message->is_decoded ? message->protocol->validate(message) : PARLEY_OK;
 }
 
+void parley_position_write(struct parley_position at, struct parley_buffer *out) {
+    if (at.line == PARLEY_IN_BYTES) {
+        parley_buffer_format(out, "{\"offset\":%zu}", at.column);
+    } else {
+        parley_buffer_format(out, "{\"line\":%zu,\"column\":%zu}", at.line, at.column);
+    }
+}
+
+void parley_position_describe(struct parley_position at, struct parley_buffer *out) {
+    if (at.line == PARLEY_IN_BYTES) {
+        parley_buffer_format(out, "byte %zu", at.column);
+    } else {
+        parley_buffer_format(out, "line %zu, column %zu", at.line, at.column);
+    }
+}
+
 static const char *severity_name(enum parley_severity severity) {
     return severity == PARLEY_ERROR ? "error" : "warning";
+}
+
+static void write_position(struct parley_buffer *out, const char *member,
+                           struct parley_position at) {
+    if (at.line != 0) {
+        parley_buffer_format(out, ",\"%s\":", member);
+        parley_position_write(at, out);
+    }
 }
 
 void parley_findings_write(const struct parley_findings *findings, struct parley_buffer *out) {
@@ -106,10 +134,8 @@ void parley_findings_write(const struct parley_findings *findings, struct parley
                              "%s{\"rule\":\"%s\",\"severity\":\"%s\",\"path\":", i == 0 ? "" : ",",
                              finding->rule->id, severity_name(finding->rule->severity));
         parley_buffer_json(out, parley_bytes_of(finding->path));
-        if (finding->at.line != 0) {
-            parley_buffer_format(out, ",\"at\":{\"line\":%zu,\"column\":%zu}", finding->at.line,
-                                 finding->at.column);
-        }
+        write_position(out, "at", finding->at);
+        write_position(out, "body_at", finding->body_at);
         parley_buffer_text(out, ",\"message\":");
         parley_buffer_json(out, parley_bytes_of(finding->message));
         parley_buffer_text(out, ",\"hint\":");
@@ -131,14 +157,39 @@ static void write_or_null(struct parley_buffer *out, const char *name, struct pa
     }
 }
 
+enum parley_status parley_message_route(struct parley_message *message, struct parley_route *out) {
+    PARLEY_TRY(message->protocol->route(message, out));
+    const char *prefix = message->options.subject_prefix;
+    if (prefix == NULL || out->subject.data == NULL) {
+        return PARLEY_OK;
+    }
+    const size_t own = strlen(message->protocol->name), length = strlen(prefix);
+    char *subject = parley_arena_allocate(&message->arena, length + out->subject.length - own + 1);
+    if (subject == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    memcpy(subject, prefix, length);
+    memcpy(subject + length, out->subject.data + own, out->subject.length - own + 1);
+    out->subject = parley_bytes_of(subject);
+    return PARLEY_OK;
+}
+
+struct parley_bytes parley_message_type(const struct parley_message *message) {
+    const struct parley_value *value = &message->values[message->protocol->type_field];
+    if (message->type != PARLEY_TYPE_OTHER) {
+        return parley_bytes_of(message->protocol->types[message->type]);
+    }
+    const bool is_text = value->kind == PARLEY_STRING && message->protocol->type_of == NULL;
+    return is_text ? value->text : (struct parley_bytes){0};
+}
+
 enum parley_status parley_message_write_verdict(struct parley_message *message,
                                                 struct parley_buffer *out) {
     struct parley_route route = {0};
     struct parley_bytes type = {0};
     if (message->is_decoded) {
-        PARLEY_TRY(message->protocol->route(message, &route));
-        const struct parley_value *value = &message->values[message->protocol->type_field];
-        type = value->kind == PARLEY_STRING ? value->text : type;
+        PARLEY_TRY(parley_message_route(message, &route));
+        type = parley_message_type(message);
     }
     parley_buffer_format(out, "\"valid\":%s,\"protocol\":\"%s\"",
                          parley_message_is_valid(message) ? "true" : "false",

@@ -10,6 +10,11 @@
 
 #include <parley/arena.h>
 
+struct schema_pattern {
+    regex_t compiled;
+    struct schema_pattern *next;
+};
+
 const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key) {
     for (const struct schema_node *child = node->children; child != NULL; child = child->next) {
         if (parley_bytes_equal(child->token, key)) {
@@ -73,22 +78,87 @@ static struct schema_node *node_at(struct parley_schema *schema, const char *pat
     return node;
 }
 
-static enum parley_status add_check(struct parley_schema *schema, const struct parley_rule *rule,
-                                    const struct parley_place *place, unsigned order) {
-    struct schema_check *check = parley_arena_allocate(schema->arena, sizeof *check);
-    struct schema_node *node = node_at(schema, place->path);
-    if (check == NULL || node == NULL) {
+/* Puts a copy of `check` behind those of the rules up to its own. */
+static enum parley_status add_copy(struct parley_schema *schema, struct schema_check **list,
+                                   const struct schema_check *check) {
+    struct schema_check *copy = parley_arena_allocate(schema->arena, sizeof *copy);
+    if (copy == NULL) {
         return PARLEY_E_MEMORY;
     }
+    while (*list != NULL && (*list)->order <= check->order) {
+        list = &(*list)->next;
+    }
+    *copy = *check;
+    copy->next = *list;
+    *list = copy;
+    return PARLEY_OK;
+}
+
+/* NULL: no memory, of which regcomp takes some. */
+static const regex_t *compile(struct parley_schema *schema, const char *expression) {
+    struct schema_pattern *pattern = parley_arena_allocate(schema->arena, sizeof *pattern);
+    if (pattern == NULL) {
+        return NULL;
+    }
+    const int error = regcomp(&pattern->compiled, expression, REG_EXTENDED | REG_NOSUB);
+    assert(error == 0 || error == REG_ESPACE);
+    if (error != 0) {
+        return NULL;
+    }
+    pattern->next = schema->patterns;
+    schema->patterns = pattern;
+    return &pattern->compiled;
+}
+
+static enum parley_status add_check(struct parley_schema *schema, const struct parley_rule *rule,
+                                    const struct parley_place *place, unsigned order) {
+    struct schema_check check = {.rule = rule, .place = place, .order = order};
     assert(place->hint != NULL || rule->hint != NULL);
     assert(place->is_broken == NULL || place->message != NULL);
-    *check = (struct schema_check){.rule = rule, .place = place, .order = order};
-    struct schema_check **end = place->is_broken != NULL ? &schema->cross_checks : &node->checks;
-    while (*end != NULL) {
-        end = &(*end)->next;
+    if (place->by_inspection) {
+        return PARLEY_OK;
     }
-    *end = check;
+    struct schema_node *node = node_at(schema, place->path);
+    if (place->constraint == PARLEY_PATTERN) {
+        check.pattern = compile(schema, place->pattern);
+    }
+    if (node == NULL || (place->constraint == PARLEY_PATTERN && check.pattern == NULL)) {
+        return PARLEY_E_MEMORY;
+    }
+    return add_copy(schema, place->is_broken != NULL ? &schema->cross_checks : &node->checks,
+                    &check);
+}
+
+/* What is asked of every member is asked of those that have a name here, too. */
+static enum parley_status merge(struct parley_schema *schema, struct schema_node *into,
+                                const struct schema_node *from) {
+    for (const struct schema_check *check = from->checks; check != NULL; check = check->next) {
+        PARLEY_TRY(add_copy(schema, &into->checks, check));
+    }
+    const struct schema_node *child = from->every != NULL ? from->every : from->children;
+    while (child != NULL) {
+        struct schema_node *same = find_child(into, child->token);
+        if (same == NULL) {
+            same = add_child(schema->arena, into, child->token);
+        }
+        if (same == NULL) {
+            return PARLEY_E_MEMORY;
+        }
+        PARLEY_TRY(merge(schema, same, child));
+        child = child == from->every ? from->children : child->next;
+    }
     return PARLEY_OK;
+}
+
+/* As deep as the rules' paths. */
+static enum parley_status merge_every(struct parley_schema *schema, struct schema_node *node) {
+    for (struct schema_node *child = node->children; child != NULL; child = child->next) {
+        if (node->every != NULL) {
+            PARLEY_TRY(merge(schema, child, node->every));
+        }
+        PARLEY_TRY(merge_every(schema, child));
+    }
+    return node->every != NULL ? merge_every(schema, node->every) : PARLEY_OK;
 }
 
 static enum parley_status build(struct parley_schema *schema) {
@@ -107,7 +177,17 @@ static enum parley_status build(struct parley_schema *schema) {
             PARLEY_TRY(add_check(schema, rule, &rule->places[j], i));
         }
     }
-    return PARLEY_OK;
+    return merge_every(schema, &schema->root);
+}
+
+const struct schema_node *schema_at(const struct parley_schema *schema, const char *path) {
+    struct schema_node *node = (struct schema_node *)&schema->root;
+    while (*path != '\0' && node != NULL) {
+        const struct parley_bytes token = {path + 1, strcspn(path + 1, "/")};
+        node = find_child(node, token);
+        path = token.data + token.length;
+    }
+    return node;
 }
 
 enum parley_status parley_schema_create(const struct parley_protocol *protocol,
@@ -132,6 +212,9 @@ enum parley_status parley_schema_create(const struct parley_protocol *protocol,
 
 void parley_schema_destroy(struct parley_schema *schema) {
     if (schema != NULL) {
+        for (struct schema_pattern *at = schema->patterns; at != NULL; at = at->next) {
+            regfree(&at->compiled);
+        }
         parley_arena_finish(schema->arena);
         free(schema->arena);
         free(schema);

@@ -4,13 +4,16 @@
 /* A rule table made ready to run: its paths as a trie, so that whoever walks a document knows at
  * each value what is asked of it. Read-only once it is made. */
 
+#include <regex.h>
+
 #include <parley/protocol.h>
 
 /* One row of the table at one place. */
 struct schema_check {
     const struct parley_rule *rule;
     const struct parley_place *place;
-    unsigned order; /* of the rule in the table */
+    unsigned order;         /* of the rule in the table */
+    const regex_t *pattern; /* PARLEY_PATTERN */
     struct schema_check *next;
 };
 
@@ -21,7 +24,8 @@ struct schema_node {
     int field;                   /* the protocol's field that is captured here, or -1 */
     struct schema_check *checks; /* in the order of the table; none of them has is_broken */
     struct schema_node *children, *next;
-    struct schema_node *every; /* the child that stands for every item or member, or NULL */
+    struct schema_node *every; /* the child that stands for every item or member, or NULL; its
+                                  checks stand in the named ones too */
     unsigned child_count;
 };
 
@@ -35,7 +39,11 @@ struct parley_schema {
     struct parley_arena *arena; /* holds all nodes and checks */
     struct schema_node root;
     struct schema_check *cross_checks; /* those with is_broken */
+    struct schema_pattern *patterns;   /* to be freed */
 };
+
+/* The node at a path that the table names. */
+const struct schema_node *schema_at(const struct parley_schema *schema, const char *path);
 
 /* The child of an object's node for this key, or NULL when no rule asks about it. */
 const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key);

@@ -11,13 +11,37 @@
 
 #include "constraint.h"
 
-#define ALL_TYPES UINT32_MAX
+unsigned walk_type_of(const struct parley_protocol *protocol, const struct parley_value *value) {
+    if (value->kind != PARLEY_STRING) {
+        return PARLEY_TYPE_OTHER;
+    }
+    if (protocol->type_of != NULL) {
+        return protocol->type_of(value->text);
+    }
+    for (unsigned i = 0; protocol->types[i] != NULL; i++) {
+        if (parley_bytes_equal(value->text, parley_bytes_of(protocol->types[i]))) {
+            return i;
+        }
+    }
+    return PARLEY_TYPE_OTHER;
+}
 
-void walk_begin(struct walk *walk, struct parley_message *message) {
-    *walk = (struct walk){.message = message};
+void walk_begin(struct walk *walk, struct parley_message *message, uint32_t types) {
+    *walk = (struct walk){
+        .message = message, .types = types, .root = &message->schema->root, .base = ""};
     memset(message->values, 0, sizeof message->values);
     message->type = PARLEY_TYPE_OTHER;
     message->findings = (struct parley_findings){0};
+}
+
+void walk_begin_inside(struct walk *walk, struct parley_message *message, const char *path,
+                       size_t offset) {
+    *walk = (struct walk){.message = message,
+                          .types = PARLEY_TYPE_BIT(message->type),
+                          .root = schema_at(message->schema, path),
+                          .base = path,
+                          .is_inside = true,
+                          .inside_offset = offset};
 }
 
 static void append_token(struct parley_buffer *path, struct parley_bytes token) {
@@ -37,6 +61,7 @@ static void append_token(struct parley_buffer *path, struct parley_bytes token) 
 static const char *present_path(const struct walk *walk, struct parley_bytes missing) {
     struct parley_buffer path;
     parley_buffer_init(&path);
+    parley_buffer_text(&path, walk->base);
     for (size_t i = 0; i < walk->depth; i++) {
         const struct walk_frame *frame = &walk->frames[i];
         if (i + 1 == walk->depth && missing.data != NULL) {
@@ -87,7 +112,7 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
     struct parley_finding finding = {.rule = check->rule,
                                      .order = check->order,
                                      .for_types = for_types,
-                                     .offset = offset,
+                                     .offset = walk->is_inside ? walk->inside_offset : offset,
                                      .hint = check->place->hint != NULL ? check->place->hint
                                                                         : check->rule->hint};
     if (walk->message->findings.count < PARLEY_FINDINGS_MAX) {
@@ -106,7 +131,24 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
 }
 
 static uint32_t types_of(const struct schema_check *check) {
-    return check->place->for_types != 0 ? check->place->for_types : ALL_TYPES;
+    return check->place->for_types != 0 ? check->place->for_types : WALK_EVERY_TYPE;
+}
+
+/* PARLEY_INCREASING: whether the value is greater than at the same place of the items before it. */
+static bool rises(struct walk *walk, const struct schema_check *check,
+                  const struct parley_value *value) {
+    if (check->place->constraint != PARLEY_INCREASING || value->kind != PARLEY_NUMBER) {
+        return true;
+    }
+    size_t depth = walk->depth;
+    while (walk->frames[depth - 1].kind != PARLEY_ARRAY) { /* the path of the place has a `*` */
+        depth--;
+    }
+    struct walk_frame *array = &walk->frames[depth - 1];
+    const bool has_risen = !array->has_last || value->number > array->last;
+    array->has_last = true;
+    array->last = value->number;
+    return has_risen;
 }
 
 /* `asked`: the message types for which a value may stand here at all.
@@ -117,10 +159,10 @@ static uint32_t ask_value(struct walk *walk, const struct schema_node *node,
     uint32_t inside = asked;
     for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
         const uint32_t types = types_of(check) & asked;
-        if (types != 0 && !constraint_holds(check->place, value)) {
+        if (types != 0 && !(constraint_holds(check, value) && rises(walk, check, value))) {
             report(walk, check, types, (struct parley_bytes){0}, value, value->offset);
             asked &= ~types;
-            inside &= check->rule->severity == PARLEY_ERROR ? ~types : ALL_TYPES;
+            inside &= check->rule->severity == PARLEY_ERROR ? ~types : WALK_EVERY_TYPE;
         }
     }
     return inside;
@@ -141,7 +183,7 @@ static void ask_missing(struct walk *walk, const struct schema_node *node,
 /* Where the value that comes next stands in the trie; NULL: nobody asks about it. */
 static const struct schema_node *next_node(struct walk *walk) {
     if (walk->depth == 0) {
-        return &walk->message->schema->root;
+        return walk->root;
     }
     struct walk_frame *frame = &walk->frames[walk->depth - 1];
     if (frame->kind == PARLEY_ARRAY) {
@@ -156,10 +198,10 @@ bool walk_value(struct walk *walk, const struct parley_value *value) {
     if (node == NULL) {
         return false;
     }
-    if (node->field >= 0) {
+    if (node->field >= 0 && !walk->is_inside) {
         walk->message->values[node->field] = *value;
     }
-    const uint32_t asked = walk->depth == 0 ? ALL_TYPES : walk->frames[walk->depth - 1].types;
+    const uint32_t asked = walk->depth == 0 ? walk->types : walk->frames[walk->depth - 1].types;
     const uint32_t types = ask_value(walk, node, value, asked);
     const bool has_members = value->kind == PARLEY_OBJECT || value->kind == PARLEY_ARRAY;
     if (!has_members) {
@@ -181,6 +223,19 @@ bool walk_key(struct walk *walk, struct parley_bytes key) {
     return frame->member != NULL;
 }
 
+/* How many items an array has is known only behind it. */
+static void ask_count(struct walk *walk, const struct walk_frame *array, size_t count) {
+    const struct parley_value value = {.kind = PARLEY_ARRAY, .count = count};
+    const struct schema_check *check = array->node->checks;
+    for (; check != NULL; check = check->next) {
+        const uint32_t types = types_of(check) & array->types;
+        if (types != 0 && check->place->constraint == PARLEY_MIN_ITEMS &&
+            (double)count < check->place->minimum) {
+            report(walk, check, types, (struct parley_bytes){0}, &value, array->offset);
+        }
+    }
+}
+
 void walk_leave(struct walk *walk, size_t count) {
     const struct walk_frame *frame = &walk->frames[walk->depth - 1];
     const struct schema_node *child = frame->kind == PARLEY_OBJECT ? frame->node->children : NULL;
@@ -189,34 +244,32 @@ void walk_leave(struct walk *walk, size_t count) {
             ask_missing(walk, child, frame);
         }
     }
-    if (frame->node->field >= 0) {
+    if (frame->node->field >= 0 && !walk->is_inside) {
         walk->message->values[frame->node->field].count = count;
     }
     walk->depth--;
-}
-
-static unsigned type_of(const struct parley_message *message) {
-    const struct parley_value *type = &message->values[message->protocol->type_field];
-    for (unsigned i = 0; type->kind == PARLEY_STRING && message->protocol->types[i] != NULL; i++) {
-        if (parley_bytes_equal(type->text, parley_bytes_of(message->protocol->types[i]))) {
-            return i;
-        }
+    if (frame->kind == PARLEY_ARRAY) {
+        ask_count(walk, frame, count);
     }
-    return PARLEY_TYPE_OTHER;
 }
 
-/* The value at a place that is a captured field, or NULL. */
-static const struct parley_value *captured(const struct walk *walk, const char *path) {
+/* Where the value at `path` starts or, when it is missing or no fact, the nearest one around it. */
+static size_t offset_of(const struct walk *walk, const char *path) {
     const struct parley_protocol *protocol = walk->message->protocol;
+    size_t offset = walk->frames[0].offset, best = 0;
     for (size_t i = 0; protocol->fields[i] != NULL; i++) {
-        if (strcmp(protocol->fields[i], path) == 0) {
-            return &walk->message->values[i];
+        const size_t length = strlen(protocol->fields[i]);
+        const bool is_around = strncmp(protocol->fields[i], path, length) == 0 &&
+                               (path[length] == '/' || path[length] == '\0');
+        if (is_around && length > best && walk->message->values[i].kind != PARLEY_ABSENT) {
+            best = length;
+            offset = walk->message->values[i].offset;
         }
     }
-    return NULL;
+    return offset;
 }
 
-static void ask_across(struct walk *walk, size_t root_offset) {
+static void ask_across(struct walk *walk) {
     struct parley_message *message = walk->message;
     const struct parley_facts facts = {
         .values = message->values, .type = message->type, .options = &message->options};
@@ -226,19 +279,32 @@ static void ask_across(struct walk *walk, size_t root_offset) {
         if (!counts || !check->place->is_broken(&facts)) {
             continue;
         }
-        const struct parley_value *value = captured(walk, check->place->path);
-        const bool is_there = value != NULL && value->kind != PARLEY_ABSENT;
         const struct parley_finding finding = {
             .rule = check->rule,
             .path = check->place->path,
             .message = check->place->message,
             .hint = check->place->hint != NULL ? check->place->hint : check->rule->hint,
             .order = check->order,
-            .for_types = ALL_TYPES,
-            .offset = is_there ? value->offset : root_offset};
+            .for_types = WALK_EVERY_TYPE,
+            .offset = offset_of(walk, check->place->path)};
         const enum parley_status status = findings_add(message, finding);
         walk->status = status != PARLEY_OK ? status : walk->status;
     }
+}
+
+void walk_report(struct walk *walk, unsigned rule, struct parley_finding finding) {
+    finding.rule = &walk->message->protocol->rules[rule];
+    finding.hint = finding.hint != NULL ? finding.hint : finding.rule->hint;
+    finding.order = rule;
+    finding.for_types = WALK_EVERY_TYPE;
+    const enum parley_status status = findings_add(walk->message, finding);
+    walk->status = status != PARLEY_OK ? status : walk->status;
+}
+
+static enum parley_status inspect(struct walk *walk) {
+    struct parley_message *message = walk->message;
+    return message->protocol->inspect != NULL ? message->protocol->inspect(message, walk)
+                                              : PARLEY_OK;
 }
 
 static void drop_other_types(struct parley_message *message) {
@@ -264,9 +330,11 @@ enum parley_status walk_end(struct walk *walk) {
     struct parley_message *message = walk->message;
     struct parley_findings *findings = &message->findings;
     assert(walk->depth == 0);
-    message->type = type_of(message);
+    message->type =
+        walk_type_of(message->protocol, &message->values[message->protocol->type_field]);
     drop_other_types(message);
-    ask_across(walk, walk->frames[0].offset);
+    ask_across(walk);
+    PARLEY_TRY(inspect(walk));
     findings->has_error = (findings->omitted_error_types & PARLEY_TYPE_BIT(message->type)) != 0;
     for (size_t i = 0; i < findings->count; i++) {
         if (findings->items[i].rule->severity == PARLEY_ERROR) {
@@ -292,6 +360,12 @@ static size_t sent_offset(const struct parley_message *message, size_t offset) {
     return offset > message->stamp_offset ? message->stamp_offset : offset;
 }
 
+/* Where `offset` of what was read lies in the body, in bytes. */
+static struct parley_position byte_position(const struct parley_message *message, size_t offset) {
+    return (struct parley_position){PARLEY_IN_BYTES,
+                                    message->origin.column + sent_offset(message, offset)};
+}
+
 /* One pass over the text for all findings, in the order of their offsets. */
 enum parley_status findings_locate(struct parley_message *message) {
     struct parley_findings *findings = &message->findings;
@@ -303,13 +377,22 @@ enum parley_status findings_locate(struct parley_message *message) {
     if (sorted == NULL) {
         return PARLEY_E_MEMORY;
     }
+    const bool is_in_bytes = message->origin.line == PARLEY_IN_BYTES;
+    size_t count = 0;
     for (size_t i = 0; i < findings->count; i++) {
-        sorted[i] = &findings->items[i];
+        if (findings->items[i].at.line != 0) {
+            continue;
+        }
+        if (is_in_bytes) {
+            findings->items[i].at = byte_position(message, findings->items[i].offset);
+        } else {
+            sorted[count++] = &findings->items[i];
+        }
     }
-    qsort(sorted, findings->count, sizeof *sorted, by_offset);
+    qsort(sorted, count, sizeof *sorted, by_offset);
     struct parley_position here = message->origin;
     size_t at = 0;
-    for (size_t i = 0; i < findings->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const size_t target = sent_offset(message, sorted[i]->offset);
         for (; at < target && at < message->sent.length; at++) {
             const unsigned char c = (unsigned char)message->sent.data[at];

@@ -26,6 +26,8 @@ struct walk_frame {
     uint64_t seen;  /* members, by schema_node.index */
     size_t index;   /* of the next item, in an array */
     size_t offset;
+    bool has_last; /* of an array: what PARLEY_INCREASING compares with */
+    double last;
 };
 
 struct walk {
@@ -33,10 +35,29 @@ struct walk {
     struct walk_frame frames[SCHEMA_DEPTH_MAX + 1];
     size_t depth; /* frames in use */
     enum parley_status status;
+    uint32_t types;                 /* for which rows are asked */
+    const struct schema_node *root; /* where the top level stands */
+    const char *base;               /* its JSON Pointer … */
+    bool is_inside; /* … which is not the message's: no facts, one offset for all */
+    size_t inside_offset;
 };
 
-/* Owns: the message is borrowed; its facts and findings are cleared. */
-void walk_begin(struct walk *walk, struct parley_message *message);
+/* The set of types for which a walk asks, when the message's type is not known beforehand. */
+#define WALK_EVERY_TYPE UINT32_MAX
+
+/* The number of the type that the value of the type member names. */
+unsigned walk_type_of(const struct parley_protocol *protocol, const struct parley_value *value);
+
+/* `types`: PARLEY_TYPE_BIT of the message's type where the reader can tell it before it begins, so
+ * that rows for others cost nothing; else WALK_EVERY_TYPE.
+ * Owns: the message is borrowed; its facts and findings are cleared. */
+void walk_begin(struct walk *walk, struct parley_message *message, uint32_t types);
+
+/* Begins a walk over a value that stands at `path` in another encoding (a compressed one), in the
+ * inspection of the message: findings bear paths below `path`, and the place of `offset`. There is
+ * no walk_end; what `status` says is returned by the inspection. */
+void walk_begin_inside(struct walk *walk, struct parley_message *message, const char *path,
+                       size_t offset);
 
 /* The next value: the top level, an item, or the value of the last key.  Owns: value->text must
  * live as long as the message is used.
@@ -54,10 +75,15 @@ void walk_leave(struct walk *walk, size_t count);
  * Returns: PARLEY_E_MEMORY if a finding found no room. */
 enum parley_status walk_end(struct walk *walk) PARLEY_MUST_CHECK;
 
-/* Fills `at` of all findings from their offsets. */
+/* For parley_protocol.inspect: the row `rule` of the table is broken, as `finding` says (path,
+ * message, offset or at, body_at; hint NULL: the rule's).
+ * Owns: the texts are borrowed, and live as long as the message. */
+void walk_report(struct walk *walk, unsigned rule, struct parley_finding finding);
+
+/* Fills `at` of all findings that have none from their offsets. */
 enum parley_status findings_locate(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* Adds a finding.  Owns: path, text and hint are borrowed, and live as long as the message.
- * Returns: NULL when it was not kept: no memory (walk->status tells), or too many. */
+ * Returns: PARLEY_E_MEMORY; what is too much is counted, not kept. */
 enum parley_status findings_add(struct parley_message *message,
                                 struct parley_finding finding) PARLEY_MUST_CHECK;

@@ -58,4 +58,6 @@ const struct parley_protocol vlp_protocol = {
     .validate = json_validate,
     .encode = json_encode,
     .route = vlp_route,
+    .convert = json_convert,
+    .stamp = json_stamp,
 };

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* MessagePack, read and written by msgpack-c: its unpack template with callbacks of ours, so that
+ * nothing is built, no count that the input claims is believed, and nesting ends at 64. */
+
+#include "../engine/walk.h"
+
+struct msgpack_fault {
+    enum parley_gateway_rule rule;
+    size_t offset;
+    const char *message; /* static, or in the arena */
+    const char *hint;    /* NULL: the rule's */
+    const char *path;    /* of GW-003 and GW-004; "" otherwise.  Owns: the arena */
+};
+
+enum msgpack_result { MSGPACK_READ, MSGPACK_FAULT, MSGPACK_MEMORY };
+
+/* Reads one map that fills `bytes` wholly, and finds the first fault in the order of the bytes
+ * (rules.md, GW; Framing and MessagePack). `walk` NULL: only look for faults. To the walk a `bin`
+ * is a string, its base64 text.
+ * Owns: base64 texts and the fault's path live in the arena, other strings in `bytes`. */
+enum msgpack_result msgpack_read(struct parley_bytes bytes, struct walk *walk,
+                                 struct parley_arena *arena, struct msgpack_fault *out_fault);
+
+/* Whether a body that begins so is a MessagePack map rather than JSON or frames. */
+bool msgpack_begins(struct parley_bytes head);
+
+/* The hooks for messages that were sent as MessagePack (struct parley_protocol): message->text is
+ * the bytes. Stamping fills an absent `timestamp` in front, and decodes again. */
+enum parley_status msgpack_decode(struct parley_message *message, const struct parley_codec *codec);
+enum parley_status msgpack_validate(struct parley_message *message);
+enum parley_status msgpack_stamp(struct parley_message *message, const struct parley_codec *codec);
+/* One line of JSON straight from the bytes: integers exactly, floats in the shortest form that
+ * reads back the same (with a point or an exponent, so that they stay floats), `bin` as base64. */
+enum parley_status msgpack_encode(struct parley_message *message, struct parley_buffer *out);
+
+/* ---- from JSON ---- */
+
+/* Appends the shortest MessagePack of a JSON message's text (message->text, decoded): integers in
+ * their shortest form, other numbers as float 32 where that reads back the same, else float 64. */
+enum parley_status msgpack_from_json(struct parley_message *message, struct parley_buffer *out);
+/* How many bytes that would be, without writing them. */
+enum parley_status msgpack_size_from_json(struct parley_message *message, size_t *out);
