@@ -6,20 +6,26 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
 #include <parley/message.h>
 
 #include "engine/json.h"
+#include "engine/walk.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 enum { ONE, TWO };
-enum { TYPE, PEER, LIST_FIELD };
+enum { TYPE, PEER, LIST_FIELD, BOX, CHAIN };
 
 static bool has_no_peer(const struct parley_facts *facts) {
     return facts->values[PEER].kind == PARLEY_ABSENT || facts->values[PEER].text.length == 0;
+}
+
+static bool has_no_label(const struct parley_facts *facts) {
+    return facts->values[BOX].kind == PARLEY_OBJECT && facts->values[BOX].count > 2;
 }
 
 static const struct parley_rule rules[] = {
@@ -70,10 +76,52 @@ static const struct parley_rule rules[] = {
      .severity = PARLEY_WARNING,
      .hint = "h",
      PARLEY_PLACES({.path = "/list/*", .kinds = PARLEY_NUMBER, .hint = "its own"})},
+    {.id = "T-09",
+     .hint = "h",
+     PARLEY_PLACES({.path = "/code",
+                    .kinds = PARLEY_STRING,
+                    .constraint = PARLEY_PATTERN,
+                    .pattern = "^[a-z]+(\\.[a-z]{1,2})*$",
+                    .words = "a code",
+                    .maximum = 6},
+                   {.path = "/title",
+                    .kinds = PARLEY_STRING,
+                    .constraint = PARLEY_MAX_LENGTH,
+                    .maximum = 3})},
+    {.id = "T-10",
+     .hint = "h",
+     PARLEY_PLACES(
+         {.path = "/rows", .kinds = PARLEY_ARRAY, .constraint = PARLEY_MIN_ITEMS, .minimum = 1},
+         {.path = "/rows/*", .kinds = PARLEY_OBJECT, .for_types = PARLEY_TYPE_BIT(ONE)},
+         {.path = "/rows/*/n", .kinds = PARLEY_NUMBER, .constraint = PARLEY_INCREASING},
+         {.path = "/numbers/*", .kinds = PARLEY_NUMBER, .constraint = PARLEY_INCREASING})},
+    {.id = "T-11",
+     .hint = "h",
+     PARLEY_PLACES({.path = "/map/named", .kinds = PARLEY_INTEGER},
+                   {.path = "/grid/*/x", .is_required = true},
+                   {.path = "/grid/named/y", .is_required = true})},
+    {.id = "T-12",
+     .hint = "h",
+     PARLEY_PLACES({.path = "/box/label", .is_broken = has_no_label, .message = "no label"})},
+    {.id = "T-13", .hint = "the rule's", PARLEY_PLACES({.path = "/chain", .by_inspection = true})},
 };
 
+enum { INSPECTED_RULE = 12 };
+
 static const char *const types[] = {"one", "two", NULL};
-static const char *const fields[] = {"/type", "/peer", "/list", NULL};
+static const char *const fields[] = {"/type", "/peer", "/list", "/box", "/chain", NULL};
+
+static enum parley_status inspect(struct parley_message *message, struct walk *walk) {
+    const struct parley_value *chain = &message->values[CHAIN];
+    if (chain->kind == PARLEY_STRING) {
+        walk_report(walk, INSPECTED_RULE,
+                    (struct parley_finding){.path = "/chain/inner",
+                                            .message = "broken inside",
+                                            .offset = chain->offset,
+                                            .body_at = {3, 4}});
+    }
+    return PARLEY_OK;
+}
 
 static enum parley_status route(struct parley_message *message, struct parley_route *out) {
     (void)message;
@@ -91,7 +139,8 @@ static const struct parley_protocol protocol = {.name = "t",
                                                 .decode = json_decode,
                                                 .validate = json_validate,
                                                 .encode = json_encode,
-                                                .route = route};
+                                                .route = route,
+                                                .inspect = inspect};
 
 static int set_up(void **state) {
     static struct parley_message message;
@@ -251,6 +300,93 @@ static void test_places_count_from_where_the_message_lies_in_the_body(void **sta
     assert_int_equal(message->findings.items[1].at.column, 16);
 }
 
+static void test_a_pattern_is_asked_of_the_whole_text(void **state) {
+    static const struct {
+        const char *code;
+        bool is_fine;
+    } rows[] = {{"abc", true},   {"a.bc.d", true},    {"", false},
+                {"A", false},    {"a.bcd", false},    {"a.b.c.d", false},
+                {"a\\n", false}, {"a\\u0000", false}, {"abcdefg", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[128];
+        snprintf(text, sizeof text,
+                 "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\"code\":\"%s\"}", rows[i].code);
+        assert_finds(*state, text, rows[i].is_fine ? "" : "T-09 /code@1:44");
+    }
+}
+
+static void test_a_greatest_length_counts_code_points(void **state) {
+    assert_finds(
+        *state,
+        "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\"title\":\"\xC3\xA9\xC3\xA9\xC3\xA9\"}",
+        "");
+    assert_finds(*state, "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\"title\":\"abcd\"}",
+                 "T-09 /title@1:45");
+}
+
+static void test_an_array_that_is_too_short_is_told_at_itself(void **state) {
+    assert_finds(*state, "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\"rows\":[]}",
+                 "T-10 /rows@1:44");
+}
+
+static void test_numbers_rise_from_item_to_item_of_their_array(void **state) {
+    assert_finds(
+        *state,
+        "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\n\"rows\":[{\"n\":1},{\"n\":2},{\"n\":2},{"
+        "},{\"n\":\"x\"},{\"n\":1.5},{\"n\":3}],\"numbers\":[3,1]}",
+        "T-10 /rows/2/n@2:30 T-10 /rows/4/n@2:41 T-10 /rows/5/n@2:51 T-10 /numbers/1@2:78");
+}
+
+static void test_what_is_asked_of_every_member_is_asked_of_the_named_ones(void **state) {
+    assert_finds(*state,
+                 "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\n\"map\":{\"named\":\"s\"}}",
+                 "T-06 /map/named@2:16");
+    assert_finds(*state, "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\n\"map\":{\"named\":1.5}}",
+                 "T-11 /map/named@2:16");
+    assert_finds(
+        *state, "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\n\"grid\":{\"named\":{},\"b\":{}}}",
+        "T-11 /grid/named/y@2:17 T-11 /grid/named/x@2:17 T-11 /grid/b/x@2:24");
+}
+
+static void test_a_rule_over_members_is_told_at_the_nearest_fact_around_it(void **state) {
+    assert_finds(
+        *state,
+        "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\n\"box\":{\"name\":\"n\",\"a\":1,\"b\":2}}",
+        "T-12 /box/label@2:7");
+}
+
+static void test_an_inspection_reports_what_rows_cannot(void **state) {
+    struct parley_message *message = *state;
+    assert_finds(message, "{\"type\":\"one\",\"size\":1,\"name\":\"abc\",\"chain\":\"x\"}",
+                 "T-13 /chain/inner@1:45");
+    const struct parley_finding *finding = &message->findings.items[0];
+    assert_string_equal(finding->hint, "the rule's");
+    assert_int_equal(finding->body_at.line, 3);
+    assert_false(parley_message_is_valid(message));
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_findings_write(&message->findings, &text);
+    parley_buffer_char(&text, '\0');
+    assert_non_null(strstr(text.data, "\"at\":{\"line\":1,\"column\":45},"
+                                      "\"body_at\":{\"line\":3,\"column\":4}"));
+    parley_buffer_finish(&text);
+}
+
+static void test_rows_of_other_types_do_not_fill_the_list_of_findings(void **state) {
+    struct parley_message *message = *state;
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_text(&text, "{\"rows\":[");
+    for (int i = 0; i < 2 * PARLEY_FINDINGS_MAX; i++) {
+        parley_buffer_text(&text, i == 0 ? "0" : ",0");
+    }
+    parley_buffer_text(&text, "],\"size\":\"s\",\"name\":\"abc\",\"peer\":\"p\",\"type\":\"two\"}");
+    check(message, parley_buffer_bytes(&text));
+    assert_int_equal(message->findings.count, 0);
+    assert_int_equal(message->findings.omitted_count, 0);
+    parley_buffer_finish(&text);
+}
+
 /* ---- words ---- */
 
 static void assert_says(struct parley_message *message, const char *member, const char *wanted) {
@@ -395,6 +531,14 @@ static void test_a_bad_member_with_a_long_name_takes_bounded_memory(void **state
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_pattern_is_asked_of_the_whole_text),
+        cmocka_unit_test(test_a_greatest_length_counts_code_points),
+        cmocka_unit_test(test_an_array_that_is_too_short_is_told_at_itself),
+        cmocka_unit_test(test_numbers_rise_from_item_to_item_of_their_array),
+        cmocka_unit_test(test_what_is_asked_of_every_member_is_asked_of_the_named_ones),
+        cmocka_unit_test(test_a_rule_over_members_is_told_at_the_nearest_fact_around_it),
+        cmocka_unit_test(test_an_inspection_reports_what_rows_cannot),
+        cmocka_unit_test(test_rows_of_other_types_do_not_fill_the_list_of_findings),
         cmocka_unit_test(test_a_message_that_keeps_the_rules_has_no_findings),
         cmocka_unit_test(test_a_missing_member_is_told_at_its_object),
         cmocka_unit_test(test_members_of_a_missing_object_are_not_asked_for),
