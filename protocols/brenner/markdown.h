@@ -2,14 +2,23 @@
 #pragma once
 
 /* A Brenner message as one Markdown document: its envelope in YAML front matter (libyaml), then its
- * body (api.md, Sending; rules.md, Brenner, Decisions). */
+ * body (api.md, Sending; rules.md, Brenner, Decisions).
+ *
+ * The first line is `---` and so is the line that ends the front matter (blanks behind it and CRLF
+ * are fine); what follows that line is the body, byte for byte. Where the first line is none, the
+ * whole document is the body. A leading byte-order mark is skipped. */
 
 #include <parley/message.h>
 
 /* Reads message->text (Markdown) and replaces it by the same message as JSON on one line, decoded
- * as JSON would be; or leaves a GW finding with its place in the Markdown. Where members and body
- * stand in the Markdown is kept for markdown_place(). */
-enum parley_status markdown_decode(struct parley_message *message);
+ * as JSON would be, its members in the order written and then "body_md"; or leaves a GW finding
+ * with its place in the Markdown. Where members and body stand is kept in message->source.
+ * `body_md` or `body` in the front matter is GW-003: the body stands below it. */
+enum parley_status markdown_decode(struct parley_message *message) PARLEY_MUST_CHECK;
+
+/* json_validate for a message that markdown_decode has read (and json_stamp may have filled):
+ * findings have their places in the Markdown, and `body_at` becomes `at`. */
+enum parley_status markdown_validate(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* The place in the Markdown of a top-level member's value ("subject"); of one that is missing, that
  * of the front matter; for "body_md", of the body's first byte. Only after markdown_decode. */
@@ -19,10 +28,17 @@ struct parley_position markdown_place(const struct parley_message *message,
 /* Whether a body that begins so is Markdown: anything but a JSON object or array. */
 bool markdown_begins(struct parley_bytes head);
 
-/* Appends a decoded message as Markdown with front matter, such that reading it gives the same
- * message. */
-enum parley_status markdown_write(struct parley_message *message, struct parley_buffer *out);
+/* Appends a decoded message, however it was sent, as Markdown with front matter, such that reading
+ * it gives the same message: the members in their order, numbers as they were spelled, and the body
+ * last. `sections` and `deltas`, which convert adds to JSON, are left out; of `body_md` and `body`
+ * the first that is a string is the body.
+ * Returns: PARLEY_E_MEMORY. */
+enum parley_status markdown_write(struct parley_message *message,
+                                  struct parley_buffer *out) PARLEY_MUST_CHECK;
 
-/* Appends the document's Validation Error body for the findings of a message. */
+/* Appends the document's Validation Error body for the errors among the findings of a message,
+ * decoded or not. It is a good body of an INFO message.
+ * Source: brenner-message-bodies.md, Error Responses.
+ * Returns: PARLEY_E_MEMORY. */
 enum parley_status markdown_write_refusal(struct parley_message *message,
-                                          struct parley_buffer *out);
+                                          struct parley_buffer *out) PARLEY_MUST_CHECK;

@@ -44,7 +44,7 @@ void walk_begin_inside(struct walk *walk, struct parley_message *message, const 
                           .inside_offset = offset};
 }
 
-static void append_token(struct parley_buffer *path, struct parley_bytes token) {
+void walk_append_token(struct parley_buffer *path, struct parley_bytes token) {
     parley_buffer_char(path, '/');
     for (size_t i = 0; i < token.length; i++) {
         if (token.data[i] == '~') {
@@ -65,11 +65,11 @@ static const char *present_path(const struct walk *walk, struct parley_bytes mis
     for (size_t i = 0; i < walk->depth; i++) {
         const struct walk_frame *frame = &walk->frames[i];
         if (i + 1 == walk->depth && missing.data != NULL) {
-            append_token(&path, missing);
+            walk_append_token(&path, missing);
         } else if (frame->kind == PARLEY_ARRAY) {
             parley_buffer_format(&path, "/%zu", frame->index - 1);
         } else {
-            append_token(&path, frame->key);
+            walk_append_token(&path, frame->key);
         }
     }
     const char *copy = path.has_failed

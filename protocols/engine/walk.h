@@ -80,6 +80,9 @@ enum parley_status walk_end(struct walk *walk) PARLEY_MUST_CHECK;
  * Owns: the texts are borrowed, and live as long as the message. */
 void walk_report(struct walk *walk, unsigned rule, struct parley_finding finding);
 
+/* Appends `token` to a JSON Pointer, escaped. */
+void walk_append_token(struct parley_buffer *path, struct parley_bytes token);
+
 /* Fills `at` of all findings that have none from their offsets. */
 enum parley_status findings_locate(struct parley_message *message) PARLEY_MUST_CHECK;
 

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Faults of front matter as a table. libyaml's problems are told by their text, which is all that
+ * it gives; one that is not in the table is handed on as it is. */
+
+#include "front_matter_fault.h"
+
+#include "../engine/text.h"
+
+static const char generic_hint[] =
+    "Mend the YAML at this place; a value that is text can always be put in double quotes.";
+
+struct front_matter_fault front_matter_fault_of(enum front_matter_flaw flaw, size_t offset) {
+    static const struct {
+        enum parley_gateway_rule rule;
+        const char *message, *hint;
+    } flaws[] = {
+        [FRONT_MATTER_ANCHOR] = {PARLEY_GW_PARSE, "an anchor (&) cannot stand in front matter",
+                                 "Write the value out wherever it is needed; text that begins "
+                                 "with & needs double quotes."},
+        [FRONT_MATTER_ALIAS] = {PARLEY_GW_PARSE, "an alias (*) cannot stand in front matter",
+                                "Write the value itself here; text that begins with * needs "
+                                "double quotes."},
+        [FRONT_MATTER_TAG] = {PARLEY_GW_PARSE, "a tag (!) cannot stand in front matter",
+                              "Leave the tag out: quotes make text, and their absence numbers and "
+                              "booleans; text that begins with ! needs double quotes."},
+        [FRONT_MATTER_DOCUMENT] = {PARLEY_GW_PARSE,
+                                   "a document marker cannot stand in front matter",
+                                   "Write the members alone: front matter is one YAML document "
+                                   "between two lines that are --- and nothing else."},
+        [FRONT_MATTER_INFINITE] = {PARLEY_GW_PARSE,
+                                   "JSON has no such number, and no double holds it",
+                                   "Write a number that a double holds, or put text in double "
+                                   "quotes."},
+        [FRONT_MATTER_KEY_KIND] = {PARLEY_GW_PARSE, "a key must be a string",
+                                   "Put the key in double quotes."},
+        [FRONT_MATTER_KEY_NUL] = {PARLEY_GW_PARSE, "a key cannot hold a NUL",
+                                  "Take the \\0 out of the key."},
+        [FRONT_MATTER_TOP_LEVEL] =
+            {PARLEY_GW_TOP_LEVEL, "the front matter is not a mapping",
+             "Write a member a line, as in  subject: \"INFO: done\".  A body "
+             "that begins with a rule needs front matter before it, or *** "
+             "for the rule."},
+    };
+    return (struct front_matter_fault){.rule = flaws[flaw].rule,
+                                       .offset = offset,
+                                       .message = flaws[flaw].message,
+                                       .hint = flaws[flaw].hint,
+                                       .path = ""};
+}
+
+/* ---- what libyaml says ---- */
+
+static const struct explanation {
+    const char *problem;
+    const char *message;
+    const char *hint;
+    bool is_at_context; /* the place to mend is where what it was reading began */
+} explanations[] = {
+    {"mapping values are not allowed in this context",
+     "a colon and a blank cannot stand in a value without quotes",
+     "Put the whole value in double quotes.", false},
+    {"could not find expected ':'", "this is no member: no colon and blank follow its name",
+     "Write  name: value,  with a blank behind the colon, on a line of its own.", true},
+    {"found unexpected end of stream", "this quote is never closed",
+     "Close the quote, and double a quote or put a backslash before one that belongs to the text.",
+     true},
+    {"found character that cannot start any token", "a value cannot begin with this character",
+     "Put the whole value in double quotes.", false},
+    {"did not find expected alphabetic or numeric character",
+     "a value without quotes cannot begin with * or &", "Put the whole value in double quotes.",
+     true},
+    {"found unknown escape character", "there is no such escape in double quotes",
+     "Double the backslash, or use single quotes, in which it is a character like any other.",
+     false},
+    {"found invalid Unicode character escape code", "this escape is no character",
+     "Write the character itself; half of a surrogate pair is none.", false},
+    {"block sequence entries are not allowed in this context",
+     "a list cannot begin on the line of its name",
+     "Begin the list on the next line, or write it in brackets; text that begins with a dash and a "
+     "blank needs double quotes.",
+     false},
+    {"did not find expected ',' or ']'", "a comma or ] is wanted here",
+     "Close the bracket; put an item that holds a colon, a comma or a bracket in double quotes.",
+     false},
+    {"did not find expected ',' or '}'", "a comma or } is wanted here",
+     "Close the brace; put a value that holds a colon, a comma or a brace in double quotes.",
+     false},
+    {"did not find expected key", "this does not belong to the member before it",
+     "Begin all members at the same column; nothing but a comment can follow a closing quote or "
+     "bracket.",
+     false},
+    {"did not find expected <document start>", "this does not belong to the members before it",
+     "Begin all members at the same column, and write one YAML document without directives.",
+     false},
+    {"did not find expected '-' indicator", "this does not belong to the list before it",
+     "Begin the items of a list at one column, and members at that of the members.", false},
+    {"did not find expected node content", "a value is wanted here",
+     "Write a value, or put text that begins with this character in double quotes.", false},
+};
+
+static const struct explanation *explanation_of(const char *problem) {
+    for (size_t i = 0; i < sizeof explanations / sizeof explanations[0]; i++) {
+        if (strcmp(explanations[i].problem, problem) == 0) {
+            return &explanations[i];
+        }
+    }
+    return NULL;
+}
+
+static struct parley_bytes line_around(struct parley_bytes text, size_t at) {
+    size_t start = at, end = at;
+    while (start > 0 && text.data[start - 1] != '\n') {
+        start--;
+    }
+    while (end < text.length && text.data[end] != '\n' && text.data[end] != '\r') {
+        end++;
+    }
+    return (struct parley_bytes){text.data + start, end - start};
+}
+
+static struct parley_bytes trim(struct parley_bytes text) {
+    while (text.length > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
+        text = (struct parley_bytes){text.data + 1, text.length - 1};
+    }
+    while (text.length > 0 && strchr(" \t", text.data[text.length - 1]) != NULL) {
+        text.length--;
+    }
+    return text;
+}
+
+/* The line `name: a: b` cut behind its first colon, where the value is plain text that begins and
+ * ends on it. */
+static bool cut_line(struct parley_bytes line, size_t problem_at, struct parley_bytes *name,
+                     struct parley_bytes *value) {
+    enum { SHOWN_MAX = 200 };
+    for (size_t i = 0; i + 1 < line.length && i < problem_at; i++) {
+        if (line.data[i] == ':' && (line.data[i + 1] == ' ' || line.data[i + 1] == '\t')) {
+            *name = trim((struct parley_bytes){line.data, i});
+            *value = trim((struct parley_bytes){line.data + i + 1, line.length - i - 1});
+            return value->length > 0 && line.length <= SHOWN_MAX &&
+                   strchr("\"'[]{}&*!|>#%@`,?-", value->data[0]) == NULL;
+        }
+    }
+    return false;
+}
+
+/* Shows the member at the problem with its value in quotes. */
+static bool show_quoted(struct parley_bytes yaml, size_t at, struct parley_arena *arena,
+                        struct front_matter_fault *out) {
+    const struct parley_bytes line = line_around(yaml, at);
+    struct parley_bytes name, value;
+    if (!cut_line(line, at - (size_t)(line.data - yaml.data), &name, &value)) {
+        return true;
+    }
+    struct parley_buffer hint;
+    parley_buffer_init(&hint);
+    parley_buffer_text(&hint, "Put the value in double quotes:  ");
+    parley_buffer_append(&hint, name);
+    parley_buffer_text(&hint, ": ");
+    parley_buffer_json(&hint, value);
+    out->hint = hint.has_failed ? NULL : parley_arena_copy(arena, parley_buffer_bytes(&hint));
+    parley_buffer_finish(&hint);
+    return out->hint != NULL;
+}
+
+bool front_matter_explain(struct parley_bytes yaml, const struct front_matter_problem *problem,
+                          struct parley_arena *arena, struct front_matter_fault *out) {
+    const struct explanation *known = explanation_of(problem->text);
+    *out = (struct front_matter_fault){.rule = PARLEY_GW_PARSE,
+                                       .offset = problem->at,
+                                       .message = problem->text,
+                                       .hint = generic_hint,
+                                       .path = ""};
+    if (known == NULL) {
+        return true;
+    }
+    out->offset = known->is_at_context ? problem->context_at : problem->at;
+    out->message = known->message;
+    out->hint = known->hint;
+    if (problem->at < yaml.length && yaml.data[problem->at] == '\t') {
+        out->message = "a tab cannot indent";
+        out->hint = "Indent with blanks.";
+    }
+    return known != &explanations[0] || show_quoted(yaml, problem->at, arena, out);
+}
+
+/* ---- characters ---- */
+
+static bool has_bytes(const char *at, size_t left, const char *bytes) {
+    const size_t length = strlen(bytes);
+    return left >= length && memcmp(at, bytes, length) == 0;
+}
+
+/* Controls but tab, CR and LF; DEL; C1 controls, NEL among them; U+2028, U+2029, U+FEFF, U+FFFE
+ * and U+FFFF. */
+static bool is_unfit(const char *at, size_t left) {
+    const unsigned char c = (unsigned char)at[0];
+    if (c < 0x80) {
+        return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
+    }
+    return (c == 0xC2 && (unsigned char)at[1] < 0xA0) || has_bytes(at, left, "\xE2\x80\xA8") ||
+           has_bytes(at, left, "\xE2\x80\xA9") || has_bytes(at, left, "\xEF\xBB\xBF") ||
+           has_bytes(at, left, "\xEF\xBF\xBE") || has_bytes(at, left, "\xEF\xBF\xBF");
+}
+
+bool front_matter_find_unfit(struct parley_bytes yaml, struct front_matter_fault *out) {
+    for (size_t i = 0; i < yaml.length;) {
+        const char *at = yaml.data + i;
+        const size_t left = yaml.length - i, sequence = text_utf8_sequence(at, left);
+        if (sequence == 0) {
+            *out = (struct front_matter_fault){.rule = PARLEY_GW_UTF8,
+                                               .offset = i,
+                                               .message = "these bytes are not UTF-8",
+                                               .path = ""};
+            return true;
+        }
+        if (is_unfit(at, left)) {
+            *out = (struct front_matter_fault){
+                .rule = PARLEY_GW_PARSE,
+                .offset = i,
+                .message = "this invisible character cannot stand in front matter",
+                .hint =
+                    "Take it out, or write it as an escape in double quotes, as in \"\\u2028\".",
+                .path = ""};
+            return true;
+        }
+        i += sequence;
+    }
+    return false;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reading a Markdown message. It becomes JSON, and everything behind that is the engine's; only
+ * places are told from what is kept here of the Markdown. */
+
+#include "markdown.h"
+
+#include <stdlib.h>
+
+#include "../engine/json.h"
+#include "../engine/text.h"
+#include "../engine/walk.h"
+#include "front_matter.h"
+
+/* What the arena must hold besides what any message needs: the JSON, in which a byte may become
+ * six, once more with what stamp adds; and the places of members. */
+enum { ARENA_BYTES_PER_BYTE = 12, ARENA_BYTES_PER_FRONT_MATTER_BYTE = 16 };
+
+static const char byte_order_mark[] = "\xEF\xBB\xBF";
+
+/* A document in its three parts. */
+struct parts {
+    struct parley_bytes yaml; /* data NULL: no front matter */
+    struct parley_bytes body;
+    bool is_open; /* the front matter never ends */
+};
+
+/* message->source */
+struct markdown_source {
+    struct front_matter front_matter; /* its places count from … */
+    size_t yaml_at;                   /* … here, in message->sent */
+    size_t body_at;
+};
+
+/* ---- parts ---- */
+
+static struct parley_bytes rest_from(struct parley_bytes text, size_t at) {
+    return (struct parley_bytes){text.data + at, text.length - at};
+}
+
+/* The length of the first line with its end. */
+static size_t line_length(struct parley_bytes text) {
+    const char *end = memchr(text.data, '\n', text.length);
+    return end != NULL ? (size_t)(end + 1 - text.data) : text.length;
+}
+
+static bool is_dashes(const char *line, size_t length) {
+    while (length > 0 && strchr(" \t\r\n", line[length - 1]) != NULL && line[length - 1] != '\0') {
+        length--;
+    }
+    return length == 3 && memcmp(line, "---", 3) == 0;
+}
+
+static struct parts split(struct parley_bytes text) {
+    if (text.length >= 3 && memcmp(text.data, byte_order_mark, 3) == 0) {
+        text = rest_from(text, 3);
+    }
+    size_t length = line_length(text);
+    if (!is_dashes(text.data, length)) {
+        return (struct parts){.body = text};
+    }
+    const struct parley_bytes yaml = rest_from(text, length);
+    for (struct parley_bytes rest = yaml; rest.length > 0; rest = rest_from(rest, length)) {
+        length = line_length(rest);
+        if (is_dashes(rest.data, length)) {
+            return (struct parts){.yaml = {yaml.data, (size_t)(rest.data - yaml.data)},
+                                  .body = rest_from(rest, length)};
+        }
+    }
+    return (struct parts){.yaml = yaml, .is_open = true};
+}
+
+/* ---- faults ---- */
+
+/* `fault`'s offset is one in message->sent. */
+static enum parley_status add_fault(struct parley_message *message,
+                                    const struct front_matter_fault *fault) {
+    const struct parley_rule *rule = &parley_gateway_rules[fault->rule];
+    message->findings.has_error = true;
+    PARLEY_TRY(findings_add(
+        message, (struct parley_finding){.rule = rule,
+                                         .path = fault->path,
+                                         .message = fault->message,
+                                         .hint = fault->hint != NULL ? fault->hint : rule->hint,
+                                         .for_types = UINT32_MAX,
+                                         .offset = fault->offset}));
+    return findings_locate(message);
+}
+
+/* Whether `part`, of message->sent, is UTF-8. */
+static bool is_utf8(const struct parley_message *message, struct parley_bytes part,
+                    struct front_matter_fault *out) {
+    for (size_t i = 0, sequence; i < part.length; i += sequence) {
+        sequence = text_utf8_sequence(part.data + i, part.length - i);
+        if (sequence == 0) {
+            *out =
+                (struct front_matter_fault){.rule = PARLEY_GW_UTF8,
+                                            .offset = (size_t)(part.data + i - message->sent.data),
+                                            .message = "these bytes are not UTF-8",
+                                            .path = ""};
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the document has parts that can be read at all. */
+static bool has_parts(const struct parley_message *message, const struct parts *parts,
+                      struct front_matter_fault *out) {
+    if (parts->is_open) {
+        *out = (struct front_matter_fault){
+            .rule = PARLEY_GW_PARSE,
+            .message = "the front matter that begins here never ends",
+            .hint = "End it with a line that is --- and nothing else; if that first line is meant "
+                    "as a rule of the body, write *** instead.",
+            .path = ""};
+        is_utf8(message, parts->yaml, out); /* or else, that fault comes first */
+        return false;
+    }
+    if (parts->yaml.data == NULL && parts->body.length == 0) {
+        *out = (struct front_matter_fault){
+            .rule = PARLEY_GW_PARSE,
+            .message = "there is nothing to read",
+            .hint = "Send front matter with a subject, and a body below it.",
+            .path = ""};
+        return false;
+    }
+    return true;
+}
+
+/* The body has one place: below the front matter. */
+static bool has_one_body(const struct front_matter *front_matter, struct front_matter_fault *out) {
+    for (size_t i = 0; i < front_matter->member_count; i++) {
+        const struct front_matter_member *member = &front_matter->members[i];
+        const bool is_body = parley_bytes_equal(member->name, PARLEY_BYTES("body"));
+        if (is_body || parley_bytes_equal(member->name, PARLEY_BYTES("body_md"))) {
+            *out = (struct front_matter_fault){
+                .rule = PARLEY_GW_DUPLICATE_KEY,
+                .offset = member->at,
+                .message = "the body stands below the front matter, and again in it",
+                .hint = "Take this member out: the body is what follows the front matter.",
+                .path = is_body ? "/body" : "/body_md"};
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+/* Appends the members; a fault's offset becomes one in message->sent. */
+static enum front_matter_result read_members(struct parley_message *message,
+                                             struct parley_bytes yaml, struct parley_buffer *out,
+                                             struct front_matter_fault *fault) {
+    struct markdown_source *source = message->source;
+    enum front_matter_result result =
+        front_matter_read(yaml, &message->arena, out, &source->front_matter, fault);
+    if (result == FRONT_MATTER_READ && !has_one_body(&source->front_matter, fault)) {
+        result = FRONT_MATTER_FAULT;
+    }
+    fault->offset += source->yaml_at;
+    return result;
+}
+
+/* Appends the message as JSON. */
+static enum front_matter_result to_json(struct parley_message *message, const struct parts *parts,
+                                        struct parley_buffer *out,
+                                        struct front_matter_fault *fault) {
+    enum front_matter_result result = FRONT_MATTER_READ;
+    parley_buffer_char(out, '{');
+    if (parts->yaml.data != NULL) {
+        result = read_members(message, parts->yaml, out, fault);
+    }
+    if (result != FRONT_MATTER_READ) {
+        return result;
+    }
+    if (!is_utf8(message, parts->body, fault)) {
+        return FRONT_MATTER_FAULT;
+    }
+    parley_buffer_text(out, out->length > 1 ? ",\"body_md\":" : "\"body_md\":");
+    parley_buffer_json(out, parts->body);
+    parley_buffer_char(out, '}');
+    return out->has_failed ? FRONT_MATTER_MEMORY : FRONT_MATTER_READ;
+}
+
+static enum parley_status keep_source(struct parley_message *message, const struct parts *parts) {
+    struct markdown_source *source = parley_arena_allocate(&message->arena, sizeof *source);
+    if (source == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    const char *start = message->sent.data;
+    const bool has_front_matter = parts->yaml.data != NULL;
+    *source = (struct markdown_source){
+        .yaml_at = has_front_matter ? (size_t)(parts->yaml.data - start) : 0,
+        .body_at = has_front_matter ? (size_t)(parts->body.data - start) : 0};
+    message->source = source;
+    return PARLEY_OK;
+}
+
+enum parley_status markdown_decode(struct parley_message *message) {
+    const struct parts parts = split(message->sent);
+    struct front_matter_fault fault = {0};
+    if (!has_parts(message, &parts, &fault)) {
+        return add_fault(message, &fault);
+    }
+    message->arena.limit_bytes += message->sent.length * ARENA_BYTES_PER_BYTE +
+                                  parts.yaml.length * ARENA_BYTES_PER_FRONT_MATTER_BYTE;
+    PARLEY_TRY(keep_source(message, &parts));
+    struct parley_buffer json;
+    parley_buffer_init(&json);
+    const enum front_matter_result result = to_json(message, &parts, &json, &fault);
+    if (result == FRONT_MATTER_READ) {
+        message->text.data = parley_arena_copy(&message->arena, parley_buffer_bytes(&json));
+        message->text.length = json.length;
+    }
+    parley_buffer_finish(&json);
+    if (result == FRONT_MATTER_FAULT) {
+        return add_fault(message, &fault);
+    }
+    return result == FRONT_MATTER_MEMORY || message->text.data == NULL
+               ? PARLEY_E_MEMORY
+               : json_decode(message, &parley_codec_json);
+}
+
+bool markdown_begins(struct parley_bytes head) {
+    if (head.length >= 3 && memcmp(head.data, byte_order_mark, 3) == 0) {
+        head = rest_from(head, 3);
+    }
+    while (head.length > 0 && head.data[0] != '\0' && strchr(" \t\r\n", head.data[0]) != NULL) {
+        head = rest_from(head, 1);
+    }
+    return head.length == 0 || (head.data[0] != '{' && head.data[0] != '[');
+}
+
+/* ---- places ---- */
+
+static const struct front_matter_member *find_member(const struct markdown_source *source,
+                                                     struct parley_bytes name) {
+    for (size_t i = 0; i < source->front_matter.member_count; i++) {
+        if (parley_bytes_equal(source->front_matter.members[i].name, name)) {
+            return &source->front_matter.members[i];
+        }
+    }
+    return NULL;
+}
+
+/* Finds paths, of which many may follow one another into one member of very many. */
+struct finder {
+    const struct markdown_source *source;
+    struct parley_bytes name;
+    const struct front_matter_member *member; /* of that name, or NULL */
+};
+
+/* The offset in message->sent of what stands at `path`, or of the nearest that is known around it:
+ * a member, or an item of one. No member that rules speak of has an escape in its name. */
+static size_t path_offset(struct finder *finder, const char *path) {
+    const char *start = path[0] == '/' ? path + 1 : path;
+    const struct parley_bytes name = {start, strcspn(start, "/")};
+    if (finder->name.data == NULL || !parley_bytes_equal(finder->name, name)) {
+        finder->name = name;
+        finder->member = find_member(finder->source, name);
+    }
+    const struct front_matter_member *member = finder->member;
+    if (member == NULL) {
+        return parley_bytes_equal(name, PARLEY_BYTES("body_md")) ? finder->source->body_at : 0;
+    }
+    size_t at = member->at;
+    if (start[name.length] == '/' && member->item_count > 0) {
+        const size_t index = strtoul(start + name.length + 1, NULL, 10);
+        at = index < member->item_count ? member->items[index] : at;
+    }
+    return finder->source->yaml_at + at;
+}
+
+static struct parley_position position_of(const struct parley_message *message, size_t offset) {
+    struct parley_position here = message->origin;
+    for (size_t i = 0; i < offset; i++) {
+        const unsigned char c = (unsigned char)message->sent.data[i];
+        if (c == '\n') {
+            here = (struct parley_position){.line = here.line + 1, .column = 1};
+        } else if ((c & 0xC0) != 0x80) {
+            here.column++;
+        }
+    }
+    return here;
+}
+
+struct parley_position markdown_place(const struct parley_message *message,
+                                      struct parley_bytes member) {
+    const struct markdown_source *source = message->source;
+    if (parley_bytes_equal(member, PARLEY_BYTES("body_md"))) {
+        return position_of(message, source->body_at);
+    }
+    const struct front_matter_member *found = find_member(source, member);
+    return position_of(message, found != NULL ? source->yaml_at + found->at : 0);
+}
+
+enum parley_status markdown_validate(struct parley_message *message) {
+    const struct markdown_source *source = message->source;
+    struct finder finder = {.source = source};
+    PARLEY_TRY(json_walk(message));
+    if (message->findings.count == 0) {
+        return PARLEY_OK;
+    }
+    const struct parley_position body = position_of(message, source->body_at);
+    for (size_t i = 0; i < message->findings.count; i++) {
+        struct parley_finding *finding = &message->findings.items[i];
+        const struct parley_position in_body = finding->body_at;
+        finding->offset = path_offset(&finder, finding->path);
+        finding->at = finding->body_at = (struct parley_position){0};
+        if (in_body.line != 0) {
+            finding->at.line = body.line + in_body.line - 1;
+            finding->at.column =
+                in_body.line == 1 ? body.column + in_body.column - 1 : in_body.column;
+        }
+    }
+    message->stamp_offset = message->stamp_length = 0; /* offsets are those of what was sent */
+    return findings_locate(message);
+}
