@@ -32,6 +32,9 @@ void parley_buffer_char(struct parley_buffer *buffer, char c);
 void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The shortest digits that read back the same.  `number`: finite. */
+void parley_buffer_number(struct parley_buffer *buffer, double number);
+
 /* `bytes` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void parley_buffer_json(struct parley_buffer *buffer, struct parley_bytes bytes);
 

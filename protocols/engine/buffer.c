@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdlib.h>
 
 #include "text.h"
 
@@ -80,6 +81,17 @@ void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...)
         buffer->length += (size_t)length;
     }
     va_end(again);
+}
+
+void parley_buffer_number(struct parley_buffer *buffer, double number) {
+    char digits[32];
+    for (int precision = 1; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, number);
+        if (strtod(digits, NULL) == number) {
+            break;
+        }
+    }
+    parley_buffer_text(buffer, digits);
 }
 
 static void append_escape(struct parley_buffer *buffer, unsigned char c) {

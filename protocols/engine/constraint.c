@@ -6,8 +6,6 @@
 #include "constraint.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "text.h"
 
@@ -84,18 +82,6 @@ bool constraint_holds(const struct schema_check *check, const struct parley_valu
     return true;
 }
 
-/* The shortest digits that read back the same. */
-static void write_number(struct parley_buffer *out, double number) {
-    char digits[32];
-    for (int precision = 1; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, number);
-        if (strtod(digits, NULL) == number) {
-            break;
-        }
-    }
-    parley_buffer_text(out, digits);
-}
-
 /* A string in quotes, cut at a length that a line of text bears. */
 static void write_string(struct parley_buffer *out, struct parley_bytes text) {
     enum { SHOWN_BYTES = 60 };
@@ -122,7 +108,7 @@ static void write_value(struct parley_buffer *out, const struct parley_value *va
         break;
     case PARLEY_NUMBER:
     case PARLEY_INTEGER:
-        write_number(out, value->number);
+        parley_buffer_number(out, value->number);
         break;
     case PARLEY_STRING:
         write_string(out, value->text);
@@ -188,12 +174,12 @@ static void describe_number(const struct parley_place *place, const char *noun,
     parley_buffer_text(out, noun);
     if (place->constraint == PARLEY_RANGE) {
         parley_buffer_text(out, " from ");
-        write_number(out, place->minimum);
+        parley_buffer_number(out, place->minimum);
         parley_buffer_text(out, " to ");
-        write_number(out, place->maximum);
+        parley_buffer_number(out, place->maximum);
     } else if (place->constraint == PARLEY_MINIMUM) {
         parley_buffer_text(out, " of ");
-        write_number(out, place->minimum);
+        parley_buffer_number(out, place->minimum);
         parley_buffer_text(out, " or more");
     } else if (place->constraint == PARLEY_INCREASING) {
         parley_buffer_text(out, " greater than that of the item before");
