@@ -34,3 +34,9 @@ void identity_now(char out[32]) {
     strftime(seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &parts);
     snprintf(out, 32, "%s.%03ldZ", seconds, now.tv_nsec / 1000000 % 1000);
 }
+
+int64_t identity_now_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return now.tv_sec;
+}

@@ -22,8 +22,9 @@ unsigned problem_status(enum problem problem) {
     return table[problem].status;
 }
 
-void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,
-                   const char *detail, const struct parley_findings *findings) {
+/* All but the violations and the closing brace. */
+static void write_head(struct parley_buffer *out, enum problem problem, const char *instance,
+                       const char *detail) {
     parley_buffer_format(out, "{\"type\":\"/problems/%s\",\"title\":\"%s\",\"status\":%u",
                          table[problem].name, table[problem].title, table[problem].status);
     parley_buffer_text(out, ",\"detail\":");
@@ -32,6 +33,11 @@ void problem_write(struct parley_buffer *out, enum problem problem, const char *
         parley_buffer_text(out, ",\"instance\":");
         parley_buffer_json(out, parley_bytes_of(instance));
     }
+}
+
+void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,
+                   const char *detail, const struct parley_findings *findings) {
+    write_head(out, problem, instance, detail);
     if (findings != NULL) {
         parley_buffer_text(out, ",\"violations\":");
         parley_findings_write(findings, out);
@@ -39,11 +45,9 @@ void problem_write(struct parley_buffer *out, enum problem problem, const char *
     parley_buffer_char(out, '}');
 }
 
-void problem_respond_findings(struct http_request *request, enum problem problem,
-                              const char *detail, const struct parley_findings *findings) {
-    struct parley_buffer body;
-    parley_buffer_init(&body);
-    problem_write(&body, problem, http_request_id(request), detail, findings);
+/* Answers with `body`, and frees it. */
+static void respond(struct http_request *request, enum problem problem, const char *detail,
+                    struct parley_buffer body) {
     if (problem == PROBLEM_INTERNAL || body.has_failed) {
         problem_log(request, detail);
     }
@@ -56,6 +60,25 @@ void problem_respond_findings(struct http_request *request, enum problem problem
     http_respond(request, body.has_failed ? 500 : table[problem].status, "application/problem+json",
                  text);
     parley_buffer_finish(&body);
+}
+
+void problem_respond_findings(struct http_request *request, enum problem problem,
+                              const char *detail, const struct parley_findings *findings) {
+    struct parley_buffer body;
+    parley_buffer_init(&body);
+    problem_write(&body, problem, http_request_id(request), detail, findings);
+    respond(request, problem, detail, body);
+}
+
+void problem_respond_violations(struct http_request *request, enum problem problem,
+                                const char *detail, struct parley_bytes violations) {
+    struct parley_buffer body;
+    parley_buffer_init(&body);
+    write_head(&body, problem, http_request_id(request), detail);
+    parley_buffer_text(&body, ",\"violations\":");
+    parley_buffer_append(&body, violations);
+    parley_buffer_char(&body, '}');
+    respond(request, problem, detail, body);
 }
 
 void problem_log(const struct http_request *request, const char *detail) {

@@ -73,6 +73,9 @@ void problem_respond_format(struct http_request *request, enum problem problem, 
                             ...) __attribute__((format(printf, 3, 4)));
 void problem_respond_findings(struct http_request *request, enum problem problem,
                               const char *detail, const struct parley_findings *findings);
+/* The same with what parley_findings_write wrote of a message that is gone. */
+void problem_respond_violations(struct http_request *request, enum problem problem,
+                                const char *detail, struct parley_bytes violations);
 
 /* Says on standard error what went wrong on our side, with the request's id. */
 void problem_log(const struct http_request *request, const char *detail);

@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include <parley/splitter.h>
-
 #include "spool.h"
 
 enum {
@@ -129,7 +127,7 @@ static struct result *result_begin(struct bulk *bulk, size_t number) {
 
 /* Its answer is the valid messages and nothing else. */
 static bool is_filter(const struct bulk *bulk) {
-    return bulk->sending.is_validating && bulk->sending.emit == EMIT_MESSAGES;
+    return bulk->sending.task == SENDING_VALIDATE && bulk->sending.emit == EMIT_MESSAGES;
 }
 
 /* Whether anybody wants to read a result of this status. */
@@ -401,35 +399,17 @@ static void end_verdict(struct bulk *bulk, struct result *result, struct parley_
 
 /* ---- the body ---- */
 
-static enum parley_status check(struct bulk *bulk, enum parley_split split,
-                                const struct parley_slice *slice) {
-    struct parley_message *message = gateway_message(bulk->sending.gateway, bulk->sending.protocol);
-    switch (split) {
-    case PARLEY_SPLIT_SIZE:
-        return parley_message_refuse_size(message, sending_message_bytes_max(&bulk->sending),
-                                          slice->origin);
-    case PARLEY_SPLIT_FAULT:
-        return parley_message_refuse_fault(message, slice->fault, slice->origin);
-    default:
-        return sending_check(&bulk->sending, slice->bytes, slice->origin);
-    }
-}
-
 /* Reaches a verdict on a message and does what follows from it. */
 static void settle(struct bulk *bulk, struct result *result, enum parley_split split,
                    const struct parley_slice *slice) {
     struct parley_message *message = gateway_message(bulk->sending.gateway, bulk->sending.protocol);
-    const enum parley_status status = check(bulk, split, slice);
+    const enum parley_status status =
+        sending_check_slice(&bulk->sending, split, slice, &bulk->splitter);
     if (status != PARLEY_OK) {
         end_internal(result, status);
         return;
     }
-    const bool is_array = bulk->sending.codec->framing == PARLEY_FRAMING_JSON;
-    if (is_array && !message->is_decoded && split == PARLEY_SPLIT_MESSAGE &&
-        message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE]) {
-        parley_splitter_abandon(&bulk->splitter);
-    }
-    if (bulk->sending.is_validating) {
+    if (bulk->sending.task == SENDING_VALIDATE) {
         end_verdict(bulk, result, message);
     } else if (!parley_message_is_valid(message)) {
         end_invalid(result, message);
@@ -477,7 +457,7 @@ static void write_summary(struct bulk *bulk) {
     struct parley_buffer text;
     parley_buffer_init(&text);
     const uint64_t *counts = bulk->counts;
-    if (bulk->sending.is_validating) {
+    if (bulk->sending.task == SENDING_VALIDATE) {
         parley_buffer_format(
             &text, "{\"summary\":{\"received\":%llu,\"valid\":%llu,\"invalid\":%llu",
             (unsigned long long)bulk->received_count, (unsigned long long)counts[ACCEPTED],

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* POST /v1/{protocol}/messages and /validate (api.md, Sending): what a request asks for, and the
- * two ways to serve it: one message (single.c) or many (bulk.c). */
+/* POST /v1/{protocol}/messages, /validate and /convert (api.md, Sending): what a request asks for,
+ * and the ways to serve it: one message (single.c), many (bulk.c), or many to be put into another
+ * encoding, all or none of them (conversion.c). */
+
+#include <parley/splitter.h>
 
 #include "gateway.h"
 #include "problem.h"
 #include "publication.h"
+
+enum sending_task { SENDING_FORWARD, SENDING_VALIDATE, SENDING_CONVERT };
 
 enum sending_results { RESULTS_ALL, RESULTS_ERRORS, RESULTS_SUMMARY };
 enum sending_emit { EMIT_VERDICTS, EMIT_MESSAGES, EMIT_BOTH };
@@ -18,7 +23,9 @@ struct sending {
     const struct parley_codec *codec;
     struct parley_options options;
     struct publication_context publication;
-    bool is_validating; /* forward nothing */
+    enum sending_task task;
+    const struct parley_codec *to; /* SENDING_CONVERT */
+    bool has_own_refusal;          /* the client would rather have protocol->write_refusal */
     enum sending_results results;
     enum sending_emit emit;
     char fresh_id[37], now[32]; /* for stamp */
@@ -26,7 +33,11 @@ struct sending {
 
 /* Serves a request from its begin callback. */
 void sending_serve(struct gateway *gateway, struct http_request *request,
-                   const struct parley_protocol *protocol, bool is_validating);
+                   const struct parley_protocol *protocol, enum sending_task task);
+
+/* Reads the request's head into `sending`, whose gateway, protocol and task are set.
+ * Returns: whether it can be served; if not, the request is answered. */
+bool sending_read_head(struct sending *sending, struct http_request *request);
 
 /* The size limit of one message. */
 size_t sending_message_bytes_max(const struct sending *sending);
@@ -34,6 +45,21 @@ size_t sending_message_bytes_max(const struct sending *sending);
 /* Reaches a verdict on one message; it stays in gateway_message() until the next one. */
 enum parley_status sending_check(struct sending *sending, struct parley_bytes bytes,
                                  struct parley_position origin) PARLEY_MUST_CHECK;
+/* The same of what `splitter` handed out of a body, whole or not; of an array that proved to be no
+ * JSON, nothing more will come. */
+enum parley_status sending_check_slice(struct sending *sending, enum parley_split split,
+                                       const struct parley_slice *slice,
+                                       struct parley_splitter *splitter) PARLEY_MUST_CHECK;
+
+/* "VLP-012 at line 9, column 17: …", the first finding of a message that has one, and that there
+ * are more. */
+void sending_describe(const struct parley_message *message, struct parley_buffer *out);
+
+/* What the answer to SENDING_CONVERT comes as. */
+const char *sending_converted_type(const struct sending *sending, bool is_many);
+/* Whether the client takes that; if not, the request is answered. */
+bool sending_accepts_converted(const struct sending *sending, struct http_request *request,
+                               bool is_many);
 
 /* ---- one message ---- */
 
@@ -61,6 +87,19 @@ void bulk_closed(struct bulk *bulk);
 /* The answer, for http_respond_stream through sending_read. */
 ssize_t bulk_read(struct bulk *bulk, char *buffer, size_t size);
 ssize_t sending_read(void *state, char *buffer, size_t size);
+
+/* ---- many, into another encoding ---- */
+
+struct conversion;
+
+struct conversion *conversion_create(const struct sending *sending, struct http_request *request);
+/* Takes all of it. */
+void conversion_body(struct conversion *conversion, struct parley_bytes bytes);
+void conversion_end(struct conversion *conversion);
+void conversion_closed(struct conversion *conversion);
+ssize_t conversion_read(struct conversion *conversion, char *buffer, size_t size);
+
+/* ---- failures ---- */
 
 /* What went wrong with a publication that was not even made, or that was made, as a problem. */
 struct sending_failure {

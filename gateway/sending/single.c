@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One message in one request: gather it, reach a verdict, and either say what is wrong or publish
- * it and answer when JetStream has it. What the answer will say of the message is written before
- * publishing, since the message object belongs to the next request by the time of the ack. */
+/* One message in one request: gather it, reach a verdict, and either say what is wrong, or convert
+ * it, or publish it and answer when JetStream has it. What the answer will say of the message is
+ * written before publishing, since the message object belongs to the next request by the time of
+ * the ack. */
 
 #include "sending.h"
 
@@ -56,7 +57,49 @@ static void respond_internal(struct single *single, enum parley_status status) {
                            parley_status_text(status));
 }
 
+/* RFC 7763 wants a charset with text/markdown. */
+static void respond_as(struct single *single, unsigned status, const char *media_type) {
+    char type[128];
+    const bool is_text = strncmp(media_type, "text/", 5) == 0;
+    snprintf(type, sizeof type, "%s%s", media_type, is_text ? "; charset=utf-8" : "");
+    http_respond(single->request, status, type, parley_buffer_bytes(&single->answer));
+}
+
+/* The refusal as the protocol itself would write it. */
+static void respond_own_refusal(struct single *single, struct parley_message *message,
+                                unsigned http_status) {
+    const struct parley_protocol *protocol = message->protocol;
+    enum parley_status status = protocol->write_refusal(message, &single->answer);
+    status = status != PARLEY_OK ? status : parley_buffer_status(&single->answer);
+    if (status != PARLEY_OK) {
+        respond_internal(single, status);
+        return;
+    }
+    respond_as(single, http_status, protocol->refusal_media_type);
+}
+
+static void respond_converted(struct single *single, struct parley_message *message) {
+    const struct parley_codec *to = single->sending.to;
+    if (!sending_accepts_converted(&single->sending, single->request, false)) {
+        return;
+    }
+    enum parley_status status = message->protocol->convert(message, to, &single->answer);
+    if (to->framing == PARLEY_FRAMING_LINES) {
+        parley_buffer_char(&single->answer, '\n');
+    }
+    status = status != PARLEY_OK ? status : parley_buffer_status(&single->answer);
+    if (status != PARLEY_OK) {
+        respond_internal(single, status);
+        return;
+    }
+    respond_as(single, 200, sending_converted_type(&single->sending, false));
+}
+
 static void respond_verdict(struct single *single, struct parley_message *message) {
+    if (single->sending.has_own_refusal && !parley_message_is_valid(message)) {
+        respond_own_refusal(single, message, 200);
+        return;
+    }
     struct parley_buffer *answer = &single->answer;
     parley_buffer_char(answer, '{');
     enum parley_status status = parley_message_write_verdict(message, answer);
@@ -70,25 +113,23 @@ static void respond_verdict(struct single *single, struct parley_message *messag
 }
 
 /* Broken rules: the problem names the first, the violations tell all. */
-static void respond_invalid(struct single *single, const struct parley_message *message) {
+static void respond_invalid(struct single *single, struct parley_message *message) {
     const struct parley_finding *first = &message->findings.items[0];
-    struct parley_buffer *detail = &single->answer;
-    parley_buffer_text(detail, first->rule->id);
-    if (first->at.line != 0) {
-        parley_buffer_text(detail, " at ");
-        parley_position_describe(first->at, detail);
+    const enum problem problem = message->is_decoded ? PROBLEM_INVALID_MESSAGE
+                                 : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE]
+                                     ? PROBLEM_TOO_LARGE
+                                     : PROBLEM_MALFORMED;
+    if (single->sending.has_own_refusal) {
+        respond_own_refusal(single, message, problem_status(problem));
+        return;
     }
-    parley_buffer_format(detail, ": %s.%s", first->message,
-                         message->findings.count > 1 ? " There is more in `violations`." : "");
+    struct parley_buffer *detail = &single->answer;
+    sending_describe(message, detail);
     parley_buffer_char(detail, '\0');
     if (detail->has_failed) {
         respond_internal(single, PARLEY_E_MEMORY);
         return;
     }
-    const enum problem problem = message->is_decoded ? PROBLEM_INVALID_MESSAGE
-                                 : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE]
-                                     ? PROBLEM_TOO_LARGE
-                                     : PROBLEM_MALFORMED;
     problem_respond_findings(single->request, problem, detail->data, &message->findings);
 }
 
@@ -182,10 +223,12 @@ void single_end(struct single *single) {
         message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     if (status != PARLEY_OK) {
         respond_internal(single, status);
-    } else if (single->sending.is_validating && !is_oversize) {
+    } else if (single->sending.task == SENDING_VALIDATE && !is_oversize) {
         respond_verdict(single, message);
     } else if (!parley_message_is_valid(message)) {
         respond_invalid(single, message);
+    } else if (single->sending.task == SENDING_CONVERT) {
+        respond_converted(single, message);
     } else {
         publish(single, message);
     }

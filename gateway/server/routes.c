@@ -23,12 +23,17 @@ typedef void serve_fn(struct gateway *gateway, struct http_request *request,
 
 static void serve_messages(struct gateway *gateway, struct http_request *request,
                            const struct variable *variable) {
-    sending_serve(gateway, request, variable->protocol, false);
+    sending_serve(gateway, request, variable->protocol, SENDING_FORWARD);
 }
 
 static void serve_validate(struct gateway *gateway, struct http_request *request,
                            const struct variable *variable) {
-    sending_serve(gateway, request, variable->protocol, true);
+    sending_serve(gateway, request, variable->protocol, SENDING_VALIDATE);
+}
+
+static void serve_convert(struct gateway *gateway, struct http_request *request,
+                          const struct variable *variable) {
+    sending_serve(gateway, request, variable->protocol, SENDING_CONVERT);
 }
 
 static void serve_stream(struct gateway *gateway, struct http_request *request,
@@ -78,6 +83,7 @@ static const struct route {
     {.path = "/", .get = serve_page},
     {.path = "/v1/{protocol}/messages", .post = serve_messages},
     {.path = "/v1/{protocol}/validate", .post = serve_validate},
+    {.path = "/v1/{protocol}/convert", .post = serve_convert},
     {.path = "/v1/{protocol}/stream", .get = serve_stream},
     {.path = "/v1/stream", .get = serve_stream},
     {.path = "/problems/{name}", .get = serve_problem, .while_draining = true},

@@ -186,7 +186,7 @@ void world_begin(struct world *world, const struct sending_head *head) {
     parley_buffer_finish(&request->answer);
     parley_buffer_finish(&request->held);
     *request = (struct http_request){.head = *head};
-    sending_serve(&world->gateway, request, world->message.protocol, head->is_validating);
+    sending_serve(&world->gateway, request, world->message.protocol, head->task);
 }
 
 /* What http.c does: offers what is not taken, and when all is, tells the end. */

@@ -19,7 +19,7 @@ struct sending_pair {
 struct sending_head {
     const char *type; /* NULL: application/x-ndjson */
     struct sending_pair headers[SENDING_PAIRS_MAX], query[SENDING_PAIRS_MAX];
-    bool is_validating;
+    enum sending_task task;
 };
 
 struct published {

@@ -214,7 +214,7 @@ static void test_results_says_which_lines_come(void **state) {
 
 static void test_a_filter_gives_the_valid_messages_and_nothing_else(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.is_validating = true, .query = {{"emit", "messages"}}};
+    const struct sending_head head = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
     world_post(world, &head, ONE "{}\n{\n" TWO);
     assert_string_equal(world_answer(world), ONE TWO);
     assert_true(world->request.is_whole);
@@ -244,7 +244,7 @@ static void test_an_idempotency_key_is_numbered_by_the_line(void **state) {
 
 /* ---- the disk is full ---- */
 
-static const struct sending_head verdicts = {.is_validating = true};
+static const struct sending_head verdicts = {.task = SENDING_VALIDATE};
 
 /* More results than wait in memory. */
 static void send_many(struct world *world, const struct sending_head *head) {
@@ -289,7 +289,7 @@ static void test_results_that_cannot_be_kept_are_counted(void **state) {
 
 static void test_a_filter_that_cannot_keep_all_is_broken_off(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.is_validating = true, .query = {{"emit", "messages"}}};
+    const struct sending_head head = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
     world->configuration.data = "/nowhere";
     send_many(world, &head);
     assert_int_equal(world->request.status, 200);
@@ -375,7 +375,7 @@ test_whichever_allocation_fails_the_answer_is_whole_or_says_that_it_is_not(void 
 
 static void test_whichever_allocation_fails_a_filter_gives_messages_or_is_broken_off(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.is_validating = true, .query = {{"emit", "messages"}}};
+    const struct sending_head head = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
     const char *all = ONE TWO THREE;
     size_t failed_count = 0;
     for (size_t number = 0; run_out(world, &head, number); number++) {

@@ -72,9 +72,12 @@ static void note(struct http_request *request, const char *who,
 }
 
 void sending_serve(struct gateway *gateway, struct http_request *request,
-                   const struct parley_protocol *protocol, bool is_validating) {
+                   const struct parley_protocol *protocol, enum sending_task task) {
+    static const char *const names[] = {[SENDING_FORWARD] = "messages",
+                                        [SENDING_VALIDATE] = "validate",
+                                        [SENDING_CONVERT] = "convert"};
     (void)gateway;
-    note(request, is_validating ? "validate" : "messages", protocol);
+    note(request, names[task], protocol);
 }
 
 void streams_serve(struct streams *streams, struct http_request *request,
@@ -105,6 +108,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
     static const struct row rows[] = {
         {"POST", "/v1/vlp/messages", 0, "messages vlp"},
         {"POST", "/v1/vlp/validate", 0, "validate vlp"},
+        {"POST", "/v1/vlp/convert", 0, "convert vlp"},
         {"GET", "/v1/vlp/stream", 0, "stream vlp"},
         {"HEAD", "/v1/vlp/stream", 0, "stream vlp"},
         {"GET", "/v1/stream", 0, "stream all"},
@@ -130,6 +134,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/vlp/x/stream", 404, NULL},
         {"GET", "/v1/vlp/streams", 404, NULL},
         {"POST", "/v1/vlp/message", 404, NULL},
+        {"POST", "/v1/convert", 404, NULL},
         {"POST", "/v1/messages", 404, NULL},
     };
     struct jetstream jetstream = {.is_ready = true};
@@ -148,6 +153,7 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
     } rows[] = {
         {{"GET", "/v1/vlp/messages", 405, NULL}, "POST, OPTIONS"},
         {{"HEAD", "/v1/vlp/validate", 405, NULL}, "POST, OPTIONS"},
+        {{"GET", "/v1/vlp/convert", 405, NULL}, "POST, OPTIONS"},
         {{"POST", "/v1/vlp/stream", 405, NULL}, "GET, HEAD, OPTIONS"},
         {{"DELETE", "/", 405, NULL}, "GET, HEAD, OPTIONS"},
         {{"get", "/", 405, NULL}, "GET, HEAD, OPTIONS"},
@@ -189,6 +195,7 @@ static void test_while_draining_only_what_describes_it_is_served(void **state) {
     static const struct row rows[] = {
         {"POST", "/v1/vlp/messages", 503, NULL},
         {"POST", "/v1/vlp/validate", 503, NULL},
+        {"POST", "/v1/vlp/convert", 503, NULL},
         {"GET", "/v1/stream", 503, NULL},
         {"GET", "/readyz", 503, NULL},
         {"GET", "/livez", 200, NULL},

@@ -17,7 +17,7 @@
 #define JSON .type = "application/json"
 
 static const struct sending_head one = {JSON};
-static const struct sending_head one_verdict = {JSON, .is_validating = true};
+static const struct sending_head one_verdict = {JSON, .task = SENDING_VALIDATE};
 
 /* ---- the head ---- */
 
@@ -97,7 +97,7 @@ static void test_a_batch_is_refused_at_once_while_nats_is_away(void **state) {
     assert_int_equal(world->request.status, 0);
     world_send(world, " [");
     assert_int_equal(world->request.status, 503);
-    world_post(world, &(struct sending_head){.is_validating = true}, CLAIM_OF("1"));
+    world_post(world, &(struct sending_head){.task = SENDING_VALIDATE}, CLAIM_OF("1"));
     assert_int_equal(world->request.status, 200);
 }
 

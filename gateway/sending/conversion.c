@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Many messages of one request put into another encoding, all of them or none: what is converted
+ * goes to the spool, which is the answer once the body has ended and nothing in it was invalid. Of
+ * what is invalid only the first is told; the rest are counted. */
+
+#include "sending.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "spool.h"
+
+enum { TEXT_KEPT_BYTES = 64 * 1024 }; /* of what one message was written into */
+
+struct conversion {
+    struct sending sending;
+    struct http_request *request;
+    struct parley_splitter splitter;
+    struct spool spool;
+    struct parley_buffer text; /* one converted message */
+    uint64_t received_count, invalid_count;
+    struct parley_buffer detail, violations; /* of the first that is invalid */
+    uint64_t read_offset;                    /* of the answer, in the spool */
+    bool is_answered;                        /* with a problem */
+};
+
+struct conversion *conversion_create(const struct sending *sending, struct http_request *request) {
+    struct conversion *conversion = calloc(1, sizeof *conversion);
+    if (conversion == NULL) {
+        return NULL;
+    }
+    conversion->sending = *sending;
+    conversion->request = request;
+    parley_splitter_init(&conversion->splitter, sending->codec->framing,
+                         sending_message_bytes_max(sending));
+    spool_init(&conversion->spool, sending->gateway->configuration->data);
+    return conversion;
+}
+
+void conversion_closed(struct conversion *conversion) {
+    parley_splitter_finish(&conversion->splitter);
+    spool_finish(&conversion->spool);
+    parley_buffer_finish(&conversion->text);
+    parley_buffer_finish(&conversion->detail);
+    parley_buffer_finish(&conversion->violations);
+    free(conversion);
+}
+
+/* ---- one message ---- */
+
+static void fail(struct conversion *conversion, enum parley_status status) {
+    conversion->is_answered = true;
+    problem_respond_format(conversion->request, PROBLEM_INTERNAL,
+                           "The messages could not be converted: %s.", parley_status_text(status));
+}
+
+static void note_invalid(struct conversion *conversion, const struct parley_message *message,
+                         size_t number) {
+    if (conversion->invalid_count++ > 0) {
+        return;
+    }
+    const bool is_line = conversion->splitter.framing == PARLEY_FRAMING_LINES;
+    parley_buffer_format(&conversion->detail, "%s %zu, which breaks ",
+                         is_line ? "that of line" : "number", number);
+    sending_describe(message, &conversion->detail);
+    parley_findings_write(&message->findings, &conversion->violations);
+    if (conversion->detail.has_failed || conversion->violations.has_failed) {
+        fail(conversion, PARLEY_E_MEMORY);
+    }
+}
+
+/* Appends what parts a message from the next one, where the encoding does not. */
+static void end_message(const struct conversion *conversion, struct parley_buffer *text) {
+    const enum parley_framing framing = conversion->sending.to->framing;
+    if (framing == PARLEY_FRAMING_LINES || framing == PARLEY_FRAMING_JSON) {
+        parley_buffer_char(text, '\n');
+    }
+}
+
+static void keep(struct conversion *conversion, struct parley_bytes text) {
+    const uint64_t limit = conversion->sending.gateway->configuration->spool_max_bytes;
+    if (spool_length(&conversion->spool) + text.length > limit) {
+        conversion->is_answered = true;
+        problem_respond_format(conversion->request, PROBLEM_TOO_LARGE,
+                               "Converted, the messages take more than the %" PRIu64 " bytes that "
+                               "are kept for an answer (--spool-max): send fewer at once.",
+                               limit);
+    } else if (!spool_write(&conversion->spool, text)) {
+        fail(conversion, PARLEY_E_IO);
+    }
+}
+
+static void convert(struct conversion *conversion, struct parley_message *message) {
+    struct parley_buffer *text = &conversion->text;
+    parley_buffer_clear(text);
+    enum parley_status status = message->protocol->convert(message, conversion->sending.to, text);
+    end_message(conversion, text);
+    status = status != PARLEY_OK ? status : parley_buffer_status(text);
+    if (status != PARLEY_OK) {
+        fail(conversion, status);
+    } else {
+        keep(conversion, parley_buffer_bytes(text));
+    }
+    if (text->capacity > TEXT_KEPT_BYTES) {
+        parley_buffer_finish(text);
+    }
+}
+
+static void take(struct conversion *conversion, enum parley_split split,
+                 const struct parley_slice *slice) {
+    struct parley_message *message =
+        gateway_message(conversion->sending.gateway, conversion->sending.protocol);
+    const enum parley_status status =
+        split == PARLEY_SPLIT_MEMORY
+            ? PARLEY_E_MEMORY
+            : sending_check_slice(&conversion->sending, split, slice, &conversion->splitter);
+    conversion->received_count++;
+    if (status != PARLEY_OK) {
+        fail(conversion, status);
+    } else if (!parley_message_is_valid(message)) {
+        note_invalid(conversion, message, slice->number);
+    } else if (conversion->invalid_count == 0) {
+        convert(conversion, message);
+    }
+}
+
+/* ---- all of them ---- */
+
+void conversion_body(struct conversion *conversion, struct parley_bytes bytes) {
+    while (bytes.length > 0 && !conversion->is_answered) {
+        struct parley_slice slice;
+        const enum parley_split split = parley_splitter_next(&conversion->splitter, &bytes, &slice);
+        if (split != PARLEY_SPLIT_MORE) {
+            take(conversion, split, &slice);
+        }
+    }
+}
+
+static void refuse(struct conversion *conversion) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_format(&text,
+                         "%" PRIu64 " of %" PRIu64 " messages %s invalid, so that none was "
+                         "converted; the first is ",
+                         conversion->invalid_count, conversion->received_count,
+                         conversion->invalid_count == 1 ? "is" : "are");
+    parley_buffer_append(&text, parley_buffer_bytes(&conversion->detail));
+    parley_buffer_char(&text, '\0');
+    if (text.has_failed) {
+        fail(conversion, PARLEY_E_MEMORY);
+    } else {
+        problem_respond_violations(conversion->request, PROBLEM_INVALID_MESSAGE, text.data,
+                                   parley_buffer_bytes(&conversion->violations));
+    }
+    parley_buffer_finish(&text);
+}
+
+void conversion_end(struct conversion *conversion) {
+    enum parley_split split = PARLEY_SPLIT_MORE;
+    while (split != PARLEY_SPLIT_END && !conversion->is_answered) {
+        struct parley_slice slice;
+        split = parley_splitter_end(&conversion->splitter, &slice);
+        if (split != PARLEY_SPLIT_END) {
+            take(conversion, split, &slice);
+        }
+    }
+    if (conversion->is_answered) {
+        return;
+    }
+    if (conversion->invalid_count > 0) {
+        refuse(conversion);
+    } else {
+        http_respond_stream(conversion->request, 200,
+                            sending_converted_type(&conversion->sending, true), sending_read);
+    }
+}
+
+ssize_t conversion_read(struct conversion *conversion, char *buffer, size_t size) {
+    const ssize_t count = spool_read(&conversion->spool, conversion->read_offset, buffer, size);
+    if (count > 0) {
+        conversion->read_offset += (uint64_t)count;
+        return count;
+    }
+    return count < 0 ? HTTP_SOURCE_ABORT : HTTP_SOURCE_END;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reads what the head of a POST asks for, and refuses what cannot be: media type, query, Accept and
+ * the other headers, in this order. */
+
+#include "sending.h"
+
+#include <strings.h>
+
+#include "encodings.h"
+#include "negotiate.h"
+
+/* ---- the query ---- */
+
+struct choice {
+    const char *name;
+    int value;
+};
+
+static const struct choice results_choices[] = {
+    {"all", RESULTS_ALL}, {"errors", RESULTS_ERRORS}, {"summary", RESULTS_SUMMARY}, {NULL, 0}};
+static const struct choice emit_choices[] = {
+    {"verdicts", EMIT_VERDICTS}, {"messages", EMIT_MESSAGES}, {"both", EMIT_BOTH}, {NULL, 0}};
+
+static bool choose(const struct choice *choices, const char *value, int *out) {
+    for (; choices->name != NULL; choices++) {
+        if (strcmp(choices->name, value) == 0) {
+            *out = choices->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct query_reading {
+    struct sending *sending;
+    struct http_request *request;
+    bool is_refused;
+    char encodings[ENCODINGS_TEXT_MAX];
+};
+
+/* One option.  Returns: what it may be, when it cannot be this; NULL when it is fine or unknown. */
+static const char *read_option(struct query_reading *reading, const char *name, const char *value,
+                               bool *out_is_known) {
+    struct sending *sending = reading->sending;
+    const bool is_converting = sending->task == SENDING_CONVERT;
+    int chosen = 0;
+    *out_is_known = true;
+    if (is_converting && strcmp(name, "to") == 0) {
+        sending->to = encodings_find(sending->protocol, value);
+        return sending->to != NULL ? NULL : reading->encodings;
+    }
+    if (!is_converting && strcmp(name, "results") == 0) {
+        const bool is_fine = choose(results_choices, value, &chosen);
+        sending->results = (enum sending_results)chosen;
+        return is_fine ? NULL : "all, errors or summary";
+    }
+    if (!is_converting && strcmp(name, "emit") == 0) {
+        const bool is_fine = choose(emit_choices, value, &chosen);
+        sending->emit = (enum sending_emit)chosen;
+        return is_fine ? NULL : "verdicts, messages or both";
+    }
+    const char *wants = NULL;
+    const enum parley_option_result result =
+        parley_options_set(&sending->options, name, value, &wants);
+    *out_is_known = result != PARLEY_OPTION_UNKNOWN;
+    return result == PARLEY_OPTION_INVALID ? wants : NULL;
+}
+
+static bool take_query(void *context, const char *name, const char *value) {
+    struct query_reading *reading = context;
+    bool is_known;
+    const char *wants = read_option(reading, name, value, &is_known);
+    if (!is_known) {
+        problem_respond_format(reading->request, PROBLEM_INVALID_PARAMETER,
+                               "There is no query option `%s` here: %s, strict, stamp, from and "
+                               "domain are known.",
+                               name,
+                               reading->sending->task == SENDING_CONVERT ? "to" : "results, emit");
+    } else if (wants != NULL) {
+        problem_respond_format(reading->request, PROBLEM_INVALID_PARAMETER,
+                               "The query option `%s` cannot be `%s`: it may be %s.", name, value,
+                               wants);
+    }
+    reading->is_refused = !is_known || wants != NULL;
+    return !reading->is_refused;
+}
+
+/* Returns: whether the query can be; if not, the request is answered. */
+static bool read_query(struct sending *sending, struct http_request *request) {
+    struct query_reading reading = {.sending = sending, .request = request};
+    encodings_list(sending->protocol, false, reading.encodings);
+    http_request_each_query(request, take_query, &reading);
+    if (!reading.is_refused && sending->task == SENDING_CONVERT && sending->to == NULL) {
+        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
+                               "The query option `to` is missing: it names the encoding to convert "
+                               "to, which may be %s.",
+                               reading.encodings);
+        return false;
+    }
+    return !reading.is_refused;
+}
+
+/* ---- the headers ---- */
+
+static bool is_visible_ascii(const char *text, size_t length_max) {
+    size_t length = 0;
+    for (; text[length] != '\0'; length++) {
+        if (text[length] <= 0x20 || text[length] >= 0x7F || length == length_max) {
+            return false;
+        }
+    }
+    return length > 0;
+}
+
+/* Returns: whether the headers can be; if not, the request is answered. */
+static bool read_headers(struct sending *sending, struct http_request *request) {
+    enum { IDEMPOTENCY_KEY_MAX = 128, TRACEPARENT_MAX = 128 };
+    const char *key = http_request_header(request, "Idempotency-Key");
+    if (key != NULL && !is_visible_ascii(key, IDEMPOTENCY_KEY_MAX)) {
+        problem_respond(request, PROBLEM_INVALID_PARAMETER,
+                        "An Idempotency-Key is 1 to 128 characters of visible ASCII.");
+        return false;
+    }
+    const char *traceparent = http_request_header(request, "traceparent");
+    const bool is_traced = traceparent != NULL && is_visible_ascii(traceparent, TRACEPARENT_MAX);
+    sending->publication = (struct publication_context){
+        .idempotency_key = key,
+        .traceparent = is_traced ? traceparent : NULL,
+        .has_dedupe = sending->gateway->configuration->dedupe_window_ms > 0};
+    return true;
+}
+
+static bool read_media_type(struct sending *sending, struct http_request *request) {
+    const char *encoding = http_request_header(request, "Content-Encoding");
+    if (encoding != NULL && strcasecmp(encoding, "identity") != 0) {
+        http_header(request, "Accept-Encoding", "identity");
+        problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                               "The body is encoded as `%s`; send it as it is.", encoding);
+        return false;
+    }
+    const char *type = http_request_header(request, "Content-Type");
+    sending->codec =
+        parley_codec_find(sending->protocol, parley_bytes_of(type != NULL ? type : ""));
+    if (sending->codec != NULL) {
+        return true;
+    }
+    char known[ENCODINGS_TEXT_MAX];
+    encodings_list_media_types(sending->protocol, known);
+    http_header(request, "Accept-Post", known);
+    problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                           "%s%.100s%s is not a media type of %s; set Content-Type to one of: %s.",
+                           type != NULL ? "`" : "", type != NULL ? type : "A missing Content-Type",
+                           type != NULL ? "`" : "", sending->protocol->name, known);
+    return false;
+}
+
+/* ---- what is accepted ---- */
+
+const char *sending_converted_type(const struct sending *sending, bool is_many) {
+    return (is_many ? encodings_for_many(sending->to) : sending->to)->media_types[0];
+}
+
+static bool accepts(const struct http_request *request, const char *one, const char *many,
+                    const char *refusal) {
+    const char *const offers[] = {one, many, refusal, NULL};
+    return negotiate(http_request_header(request, "Accept"), offers) >= 0;
+}
+
+static void refuse_accept(struct http_request *request, const char *one, const char *many) {
+    const bool is_same = strcmp(one, many) == 0;
+    problem_respond_format(request, PROBLEM_NOT_ACCEPTABLE,
+                           is_same ? "The answer here is %s; accept it, or leave Accept out."
+                                   : "Answers here are %s for one message and %s for many; accept "
+                                     "one of them, or leave Accept out.",
+                           one, many);
+}
+
+bool sending_accepts_converted(const struct sending *sending, struct http_request *request,
+                               bool is_many) {
+    const char *type = sending_converted_type(sending, is_many);
+    if (accepts(request, type, NULL, NULL)) {
+        return true;
+    }
+    refuse_accept(request, type, type);
+    return false;
+}
+
+/* A client that accepts only the protocol's own form of a refusal has the rest as JSON. */
+static bool is_acceptable(const struct sending *sending, struct http_request *request) {
+    const char *one = "application/json", *many = "application/x-ndjson";
+    const char *refusal = sending->protocol->refusal_media_type;
+    if (sending->task == SENDING_CONVERT) {
+        const enum parley_framing framing = sending->codec->framing;
+        one = sending_converted_type(sending, framing == PARLEY_FRAMING_LINES ||
+                                                  framing == PARLEY_FRAMING_FRAMES);
+        many = sending_converted_type(sending, framing != PARLEY_FRAMING_WHOLE);
+        refusal = NULL;
+    }
+    if (accepts(request, one, many, refusal)) {
+        return true;
+    }
+    refuse_accept(request, one, many);
+    return false;
+}
+
+/* JSON unless the client says that it likes the protocol's own form better. */
+static bool prefers_own_refusal(const struct sending *sending, struct http_request *request) {
+    const char *const offers[] = {"application/problem+json", "application/json",
+                                  sending->protocol->refusal_media_type, NULL};
+    return offers[2] != NULL && negotiate(http_request_header(request, "Accept"), offers) == 2;
+}
+
+bool sending_read_head(struct sending *sending, struct http_request *request) {
+    sending->options.message_bytes_max = (size_t)sending->gateway->configuration->message_max_bytes;
+    if (!read_media_type(sending, request) || !read_query(sending, request) ||
+        !is_acceptable(sending, request) || !read_headers(sending, request)) {
+        return false;
+    }
+    sending->has_own_refusal = prefers_own_refusal(sending, request);
+    return true;
+}
