@@ -24,6 +24,7 @@ struct command {
 static const struct command commands[] = {
     {"serve", command_serve, "the gateway: HTTP in front of NATS JetStream", true},
     {"check", command_check, "check messages with no server", false},
+    {"convert", command_convert, "messages in another encoding, with no server", false},
     {"rules", command_rules, "what is checked, and what makes it right", false},
     {"protocols", command_protocols, "the protocols that are spoken", false},
     {"health", command_health, "ask a server whether it is ready", false},

@@ -10,7 +10,10 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { PIECE_BYTES = 256 * 1024 };
+enum {
+    PIECE_BYTES = 256 * 1024,
+    SIGNATURE_BYTES = 16, /* behind blanks: they show an encoding that says how it begins */
+};
 
 void check_input_init(struct check_input *input, int fd, const struct parley_protocol *protocol,
                       const struct parley_codec *codec) {
@@ -127,13 +130,51 @@ static bool is_whole_value(struct parley_bytes line, size_t message_bytes_max) {
     return is_whole;
 }
 
+/* No more will come of the head, or no more is wanted to tell what it is. */
+static bool is_head_whole(const struct check_input *input) {
+    return input->has_ended || input->head.length > input->message_bytes_max;
+}
+
+static const struct parley_codec *codec_that_begins(const struct parley_protocol *protocol,
+                                                    struct parley_bytes head) {
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        if ((*codec)->begins != NULL && (*codec)->begins(head)) {
+            return *codec;
+        }
+    }
+    return NULL;
+}
+
+static bool has_signatures(const struct parley_protocol *protocol) {
+    const struct parley_codec *const *codec = protocol->codecs;
+    while (*codec != NULL && (*codec)->begins == NULL) {
+        codec++;
+    }
+    return *codec != NULL;
+}
+
+/* Finds an encoding other than JSON by its first bytes: what is binary must not be searched for
+ * lines. */
+static enum parley_status find_signature(struct check_input *input) {
+    if (input->codec != NULL || !has_signatures(input->protocol)) {
+        return PARLEY_OK;
+    }
+    while (!is_head_whole(input) &&
+           input->head.length - skip_space(parley_buffer_bytes(&input->head), 0) <
+               SIGNATURE_BYTES) {
+        PARLEY_TRY(read_head(input));
+    }
+    input->codec = codec_that_begins(input->protocol, parley_buffer_bytes(&input->head));
+    return PARLEY_OK;
+}
+
 enum guess { GUESS_UNKNOWN, GUESS_ARRAY, GUESS_LINES, GUESS_ONE };
 
 /* What the head shows. `*from`: how much of it held no end of the first line, so that a pipe
  * which brings it byte by byte is not searched again and again. */
 static enum guess guess(const struct check_input *input, size_t *from) {
     const struct parley_bytes head = parley_buffer_bytes(&input->head);
-    const bool is_last = input->has_ended || head.length > input->message_bytes_max;
+    const bool is_last = is_head_whole(input);
     const size_t start = skip_space(head, 0);
     if (start == head.length) {
         return is_last ? GUESS_ONE : GUESS_UNKNOWN;
@@ -165,28 +206,41 @@ static void begin_many(struct check_input *input, enum parley_framing framing) {
     input->state = INPUT_MANY;
 }
 
-static enum parley_status begin(struct check_input *input) {
-    const enum parley_framing known =
-        input->codec != NULL ? input->codec->framing : PARLEY_FRAMING_JSON;
-    if (known == PARLEY_FRAMING_LINES) {
-        begin_many(input, PARLEY_FRAMING_LINES);
-        return PARLEY_OK;
-    }
-    enum guess is = known == PARLEY_FRAMING_WHOLE ? GUESS_ONE : GUESS_UNKNOWN;
-    for (size_t from = 0; is == GUESS_UNKNOWN;) {
+/* JSON, or nobody knows: the first bytes tell how much of it there is. */
+static enum parley_status begin_json(struct check_input *input) {
+    size_t from = 0;
+    enum guess is = guess(input, &from);
+    while (is == GUESS_UNKNOWN) {
         PARLEY_TRY(read_head(input));
         is = guess(input, &from);
     }
+    const enum parley_framing framing =
+        is == GUESS_LINES ? PARLEY_FRAMING_LINES : PARLEY_FRAMING_JSON;
     if (input->codec == NULL) {
-        input->codec = find_framing(input->protocol,
-                                    is == GUESS_LINES ? PARLEY_FRAMING_LINES : PARLEY_FRAMING_JSON);
+        input->codec = find_framing(input->protocol, framing);
     }
     if (is == GUESS_ONE) {
         input->state = INPUT_ONE;
     } else {
-        begin_many(input, is == GUESS_LINES ? PARLEY_FRAMING_LINES : PARLEY_FRAMING_JSON);
+        begin_many(input, framing);
     }
     return input->codec != NULL ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
+}
+
+static enum parley_status begin(struct check_input *input) {
+    PARLEY_TRY(find_signature(input));
+    switch (input->codec != NULL ? input->codec->framing : PARLEY_FRAMING_JSON) {
+    case PARLEY_FRAMING_LINES:
+    case PARLEY_FRAMING_FRAMES:
+        begin_many(input, input->codec->framing);
+        return PARLEY_OK;
+    case PARLEY_FRAMING_WHOLE:
+        input->state = INPUT_ONE;
+        return PARLEY_OK;
+    case PARLEY_FRAMING_JSON:
+        break;
+    }
+    return begin_json(input);
 }
 
 /* ---- the messages ---- */
@@ -198,8 +252,10 @@ static enum parley_status next_one(struct check_input *input, enum parley_split 
         PARLEY_TRY(read_head(input));
     }
     input->state = INPUT_DONE;
-    *out = (struct parley_slice){
-        .bytes = parley_buffer_bytes(&input->head), .origin = {1, 1}, .number = 1};
+    const struct parley_position bytes = {PARLEY_IN_BYTES, 0}, text = {1, 1};
+    *out = (struct parley_slice){.bytes = parley_buffer_bytes(&input->head),
+                                 .origin = input->codec->is_binary ? bytes : text,
+                                 .number = 1};
     *out_split =
         input->head.length <= input->message_bytes_max ? PARLEY_SPLIT_MESSAGE : PARLEY_SPLIT_SIZE;
     return PARLEY_OK;

@@ -31,6 +31,14 @@ static void paint(struct check_report *report, const char *colour) {
     parley_buffer_text(&report->text, report->has_colour ? colour : "");
 }
 
+/* Of text inside a member's text, where in that: " at line 3, column 1". */
+static void append_body_place(struct parley_buffer *text, const struct parley_finding *finding) {
+    if (finding->body_at.line != 0) {
+        parley_buffer_text(text, " at ");
+        parley_position_describe(finding->body_at, text);
+    }
+}
+
 static void write_human(struct check_report *report, const char *file,
                         const struct parley_finding *finding) {
     struct parley_buffer *text = &report->text;
@@ -47,6 +55,7 @@ static void write_human(struct check_report *report, const char *file,
     paint(report, "\033[0m");
     parley_buffer_format(text, " %s%s", finding->rule->id, finding->path[0] != '\0' ? " " : "");
     cli_append_clean(text, finding->path);
+    append_body_place(text, finding);
     parley_buffer_text(text, ": ");
     cli_append_clean(text, finding->message);
     parley_buffer_text(text, "\n    ");
@@ -87,6 +96,15 @@ static void write_github(struct check_report *report, const char *file,
     }
     parley_buffer_format(text, "title=%s::", finding->rule->id);
     append_escaped(text, finding->message, false);
+    if (finding->at.line == PARLEY_IN_BYTES) { /* which an annotation has no property for */
+        parley_buffer_format(text, "%%0Aplace: byte %zu", finding->at.column);
+    }
+    if (finding->body_at.line != 0) {
+        parley_buffer_text(text, "%0Aplace: ");
+        parley_position_describe(finding->body_at, text);
+        parley_buffer_text(text, " of ");
+        append_escaped(text, finding->path, false);
+    }
     parley_buffer_text(text, "%0Ahint: ");
     append_escaped(text, finding->hint, false);
     parley_buffer_char(text, '\n');

@@ -6,6 +6,7 @@
 
 int command_serve(int argc, char **argv);
 int command_check(int argc, char **argv);
+int command_convert(int argc, char **argv);
 int command_rules(int argc, char **argv);
 int command_protocols(int argc, char **argv);
 int command_health(int argc, char **argv);

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reads the arguments of check and convert, and the messages that they name. */
+
+#include "checking.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "encodings.h"
+#include "identity.h"
+
+/* ---- arguments ---- */
+
+static int take_quiet(struct checking *checking, const char *value) {
+    checking->is_quiet = strcmp(value, "true") == 0;
+    if (!checking->is_quiet && strcmp(value, "false") != 0) {
+        cli_error("--quiet wants true or false, not '%s'", value);
+        return CLI_USAGE;
+    }
+    return -1;
+}
+
+static int take_operand(struct checking *checking, char **argv, const char *value, int at) {
+    if (checking->protocol == NULL) {
+        checking->protocol = cli_protocol(value);
+        return checking->protocol == NULL ? CLI_USAGE : -1;
+    }
+    argv[checking->file_count++] = argv[at];
+    return -1;
+}
+
+static int take_flag(struct checking *checking, const char *name, const char *value) {
+    const char *wants = "";
+    if (strcmp(name, "help") == 0) {
+        fputs(checking->help, stdout);
+        return EXIT_SUCCESS;
+    }
+    if (strcmp(name, "quiet") == 0) {
+        return take_quiet(checking, value);
+    }
+    if (strcmp(name, "type") == 0) {
+        checking->media_type = value;
+        return -1;
+    }
+    if (strcmp(name, checking->own_flag.name) == 0) {
+        return checking->take(checking, value);
+    }
+    if (parley_options_set(&checking->options, name, value, &wants) != PARLEY_OPTION_SET) {
+        cli_error("--%s wants %s, not '%s'", name, wants, value);
+        return CLI_USAGE;
+    }
+    return -1;
+}
+
+static int take_argument(struct checking *checking, const struct cli_arguments *arguments,
+                         int argument, const char *value) {
+    if (argument == CLI_WRONG) {
+        return CLI_USAGE;
+    }
+    return argument == CLI_OPERAND
+               ? take_operand(checking, arguments->argv, value, arguments->at - 1)
+               : take_flag(checking, arguments->flags[argument].name, value);
+}
+
+static int find_codec(struct checking *checking) {
+    if (checking->media_type == NULL) {
+        return -1;
+    }
+    checking->codec = parley_codec_find(checking->protocol, parley_bytes_of(checking->media_type));
+    if (checking->codec != NULL) {
+        return -1;
+    }
+    char known[ENCODINGS_TEXT_MAX];
+    encodings_list_media_types(checking->protocol, known);
+    cli_error("%s does not come as '%s'; --type may be %s", checking->protocol->name,
+              checking->media_type, known);
+    return CLI_USAGE;
+}
+
+int checking_arguments(struct checking *checking, int argc, char **argv) {
+    const struct cli_flag flags[] = {
+        checking->own_flag,    {"type", 0, true},    {"strict", 0, false},
+        {"stamp", 0, false},   {"from", 0, true},    {"domain", 0, true},
+        {"quiet", 'q', false}, {"help", 'h', false}, {NULL, 0, false},
+    };
+    struct cli_arguments arguments = {
+        .command = checking->command, .flags = flags, .argc = argc, .argv = argv};
+    const char *value;
+    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
+        const int status = take_argument(checking, &arguments, argument, value);
+        if (status >= 0) {
+            return status;
+        }
+    }
+    if (checking->protocol == NULL) {
+        cli_error("%s wants a protocol: parley %s PROTOCOL [FILE…] (parley protocols lists them)",
+                  checking->command, checking->command);
+        return CLI_USAGE;
+    }
+    checking->files = argv;
+    return find_codec(checking);
+}
+
+/* ---- progress ---- */
+
+static int64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void show_progress(struct checking *checking, const struct check_input *input,
+                          uint64_t size_bytes) {
+    const int64_t now = now_ms();
+    if (!progress_is_due(&checking->progress, now)) {
+        return;
+    }
+    char text[128], part[32] = "";
+    if (size_bytes > 0 && input->read_bytes <= size_bytes) {
+        snprintf(part, sizeof part, " (%.0f %%)",
+                 (double)input->read_bytes * 100 / (double)size_bytes);
+    }
+    snprintf(text, sizeof text, "%" PRIu64 " messages, %" PRIu64 " invalid, %" PRIu64 " MB read%s",
+             checking->report.received_count, checking->report.invalid_count,
+             input->read_bytes / 1000000, part);
+    progress_show(&checking->progress, now, text);
+}
+
+/* ---- messages ---- */
+
+static enum parley_status judge(struct checking *checking, const struct check_input *input,
+                                enum parley_split split, const struct parley_slice *slice) {
+    struct parley_options *options = &checking->options;
+    if (split == PARLEY_SPLIT_MESSAGE) {
+        options->now_seconds = identity_now_seconds();
+        if (options->stamp) {
+            identity_uuid(checking->fresh_id);
+            identity_now(checking->now);
+            options->fresh_id = checking->fresh_id;
+            options->now = checking->now;
+        }
+        return parley_message_check(&checking->message, slice->bytes, input->codec, options,
+                                    slice->origin);
+    }
+    if (split == PARLEY_SPLIT_FAULT) {
+        return parley_message_refuse_fault(&checking->message, slice->fault, slice->origin);
+    }
+    return parley_message_refuse_size(&checking->message, input->message_bytes_max, slice->origin);
+}
+
+/* Where the elements of an array end is known by their syntax alone: behind one that has none,
+ * nothing can be. */
+static bool ends_array(const struct check_input *input, const struct parley_message *message) {
+    return input->splitter.framing == PARLEY_FRAMING_JSON && message->findings.count > 0 &&
+           message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE];
+}
+
+static enum parley_status check_all(struct checking *checking, struct check_input *input,
+                                    const char *file, uint64_t size_bytes) {
+    while (!checking->is_stopped) {
+        enum parley_split split;
+        struct parley_slice slice;
+        PARLEY_TRY(check_input_next(input, &split, &slice));
+        if (split == PARLEY_SPLIT_END) {
+            break;
+        }
+        PARLEY_TRY(judge(checking, input, split, &slice));
+        PARLEY_TRY(checking->each(checking, file, slice.number));
+        if (ends_array(input, &checking->message)) {
+            check_input_abandon(input);
+        }
+        show_progress(checking, input, size_bytes);
+    }
+    return PARLEY_OK;
+}
+
+/* ---- files ---- */
+
+/* Returns: whether all of it could be read. */
+static bool check_open(struct checking *checking, int fd, const char *file) {
+    const struct parley_codec *codec = checking->codec;
+    if (codec == NULL && file != NULL) {
+        codec = check_input_codec_of_name(checking->protocol, file);
+    }
+    struct check_input input;
+    struct stat status;
+    const bool has_size = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    checking->is_live = !has_size;
+    check_input_init(&input, fd, checking->protocol, codec);
+    const enum parley_status result =
+        check_all(checking, &input, file, has_size ? (uint64_t)status.st_size : 0);
+    const int error = errno;
+    progress_clear(&checking->progress);
+    check_input_finish(&input);
+    if (result != PARLEY_OK) {
+        cli_error("%s: %s", file != NULL ? file : "standard input",
+                  result == PARLEY_E_IO ? strerror(error) : parley_status_text(result));
+    }
+    return result == PARLEY_OK;
+}
+
+/* A pattern that the shell did not expand: it was quoted, or there are too many files for it. */
+static bool is_pattern(const char *file) {
+    return strpbrk(file, "*?[") != NULL;
+}
+
+static bool check_path(struct checking *checking, const char *path) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        cli_error("%s: %s", path, strerror(errno));
+        return false;
+    }
+    const bool is_read = check_open(checking, fd, path);
+    close(fd);
+    return is_read;
+}
+
+static bool check_pattern(struct checking *checking, const char *pattern) {
+    glob_t found;
+    const int status = glob(pattern, 0, NULL, &found);
+    if (status != 0) {
+        cli_error("%s: %s", pattern,
+                  status == GLOB_NOMATCH ? "no file matches" : "the folder cannot be read");
+        return false;
+    }
+    bool is_read = true;
+    for (size_t i = 0; i < found.gl_pathc && !checking->is_stopped; i++) {
+        is_read = check_path(checking, found.gl_pathv[i]) && is_read;
+    }
+    globfree(&found);
+    return is_read;
+}
+
+static bool check_file(struct checking *checking, const char *file) {
+    if (strcmp(file, "-") == 0) {
+        if (isatty(STDIN_FILENO) && !checking->is_quiet) {
+            fputs("Reading from the terminal; Ctrl-D ends it.\n", stderr);
+        }
+        return check_open(checking, STDIN_FILENO, NULL);
+    }
+    return is_pattern(file) && access(file, F_OK) != 0 ? check_pattern(checking, file)
+                                                       : check_path(checking, file);
+}
+
+static bool check_files(struct checking *checking) {
+    bool is_read = true;
+    if (checking->file_count == 0) {
+        return check_file(checking, "-");
+    }
+    for (int i = 0; i < checking->file_count && !checking->is_stopped; i++) {
+        is_read = check_file(checking, checking->files[i]) && is_read;
+    }
+    return is_read;
+}
+
+bool checking_run(struct checking *checking) {
+    struct parley_schema *schema;
+    if (parley_schema_create(checking->protocol, &schema) != PARLEY_OK) {
+        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        return false;
+    }
+    parley_message_init(&checking->message, schema);
+    progress_init(&checking->progress, checking->is_quiet ? -1 : STDERR_FILENO, now_ms());
+    const bool is_read = check_files(checking);
+    parley_message_finish(&checking->message);
+    parley_schema_destroy(schema);
+    return is_read;
+}

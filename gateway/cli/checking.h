@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Files, pipes and terminals read message by message, each with its verdict: what check and convert
+ * have in common, their options included. */
+
+#include "check_input.h"
+#include "check_report.h"
+#include "cli.h"
+#include "progress.h"
+
+/* For the help text of each. */
+#define CHECKING_OPTIONS_HELP                                                                      \
+    "  --type MEDIA     the media type of all input, such as application/x-ndjson\n"               \
+    "  --strict         VLP: confidence must be earned by messages of every type\n"                \
+    "  --stamp          fill an absent id, protocol, version and timestamp before the check\n"     \
+    "  --from SIDE      supervisor: the side that sends, gerbil or elixir\n"                       \
+    "  --domain NAME    Round Table: the domain of a reply\n"
+
+struct checking {
+    const char *command, *help;
+    struct cli_flag own_flag;
+    /* Takes that flag.  Returns: as checking_arguments. */
+    int (*take)(struct checking *checking, const char *value);
+    /* Takes a message whose verdict is known. It may end everything by is_stopped. */
+    enum parley_status (*each)(struct checking *checking, const char *file, size_t number);
+
+    const struct parley_protocol *protocol;
+    struct parley_message message;
+    struct check_report report; /* the command's to init and finish */
+    struct progress progress;
+    bool is_quiet;
+    bool is_live; /* the input comes as it happens, and so should what is said of it */
+    bool is_stopped;
+
+    /* Private. */
+    const char *media_type; /* NULL: told from the input */
+    const struct parley_codec *codec;
+    struct parley_options options;
+    char fresh_id[37], now[32];
+    char **files; /* borrowed from argv, whose front is overwritten with them */
+    int file_count;
+};
+
+/* Reads the arguments.  Returns: -1 to go on, else the exit status. */
+int checking_arguments(struct checking *checking, int argc, char **argv);
+
+/* Gives every message of every file to `each`.
+ * Returns: whether all could be read; what could not has been said. */
+bool checking_run(struct checking *checking);

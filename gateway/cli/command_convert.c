@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* `parley convert`: messages from one encoding of their protocol into another, as
+ * POST /v1/PROTOCOL/convert does, with no server. It is a filter: what is valid goes to standard
+ * output as it comes, and what is not is reported. */
+
+#include "commands.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "checking.h"
+#include "encodings.h"
+
+static const char help[] =
+    "Usage: parley convert [OPTION]… PROTOCOL --to ENCODING [FILE…]\n"
+    "\n"
+    "Writes messages in another encoding of PROTOCOL (parley protocols lists what each has) to\n"
+    "standard output. Without FILE, or where FILE is -, it reads standard input. What the input\n"
+    "holds is found out as by parley check: from a file's extension, else from its first bytes.\n"
+    "\n"
+    "  --to json      one message a line; ndjson is the same\n"
+    "  --to msgpack   supervisor: one message as a MessagePack map\n"
+    "  --to frames    supervisor: any number of them, each behind 4 bytes of length\n"
+    "  --to markdown  brenner: one message as YAML front matter and body\n"
+    "\n"
+    "Each message is checked first. What is invalid is reported on standard error, as parley\n"
+    "check does, and left out; the rest is written.\n"
+    "\n"
+    "Options:\n"
+    "  --to ENCODING    see above\n" CHECKING_OPTIONS_HELP
+    "  -q, --quiet      no summary and no progress on standard error\n"
+    "  -h, --help       this text\n"
+    "\n"
+    "Exit status: 0 all were converted, 1 some are invalid, 2 usage, or something cannot be read.\n"
+    "\n"
+    "Examples:\n"
+    "  parley convert supervisor --to frames messages.ndjson > messages.frames\n"
+    "  parley convert supervisor --to json messages.frames | jq .type\n"
+    "  parley convert brenner --to markdown message.json > message.md\n";
+
+struct convert {
+    struct checking checking; /* first: `each` and `take` are given it */
+    const char *to_name;
+    const struct parley_codec *to;
+    struct parley_buffer text; /* one converted message */
+    bool is_held;              /* text waits, since `to` holds one message and no more */
+};
+
+static int take_to(struct checking *checking, const char *value) {
+    ((struct convert *)checking)->to_name = value;
+    return -1;
+}
+
+/* Returns: -1 to go on, else the exit status. */
+static int find_target(struct convert *convert) {
+    const struct parley_protocol *protocol = convert->checking.protocol;
+    char known[ENCODINGS_TEXT_MAX];
+    encodings_list(protocol, false, known);
+    if (convert->to_name == NULL) {
+        cli_error("convert wants --to ENCODING: %s", known);
+        return CLI_USAGE;
+    }
+    convert->to = encodings_find(protocol, convert->to_name);
+    if (convert->to == NULL) {
+        cli_error("%s has no encoding '%s'; --to may be %s", protocol->name, convert->to_name,
+                  known);
+        return CLI_USAGE;
+    }
+    if (convert->to->is_binary && isatty(STDOUT_FILENO)) {
+        cli_error("%s is binary, and standard output is a terminal: redirect it to a file (> FILE)",
+                  convert->to->name);
+        return CLI_USAGE;
+    }
+    convert->to = encodings_for_many(convert->to);
+    return -1;
+}
+
+/* A second message, where there can be one. What was written of the first would be no message. */
+static void refuse_second(struct convert *convert) {
+    char others[ENCODINGS_TEXT_MAX];
+    encodings_list(convert->checking.protocol, true, others);
+    cli_error("%s holds one message, and there are more: convert to %s, or one at a time",
+              convert->to->name, others);
+    convert->is_held = false;
+    convert->checking.is_stopped = true;
+}
+
+static void write_text(struct convert *convert) {
+    const struct parley_bytes text = parley_buffer_bytes(&convert->text);
+    const bool is_written = fwrite(text.data, 1, text.length, stdout) == text.length;
+    if (convert->checking.is_live) {
+        fflush(stdout);
+    }
+    convert->checking.is_stopped = !is_written || ferror(stdout);
+}
+
+static enum parley_status convert_message(struct convert *convert) {
+    struct parley_message *message = &convert->checking.message;
+    const bool has_room = encodings_holds_many(convert->to);
+    if (!has_room && convert->is_held) {
+        refuse_second(convert);
+        return PARLEY_OK;
+    }
+    parley_buffer_clear(&convert->text);
+    PARLEY_TRY(message->protocol->convert(message, convert->to, &convert->text));
+    if (convert->to->framing == PARLEY_FRAMING_LINES) {
+        parley_buffer_char(&convert->text, '\n');
+    }
+    PARLEY_TRY(parley_buffer_status(&convert->text));
+    convert->is_held = !has_room;
+    if (has_room) {
+        write_text(convert);
+    }
+    return PARLEY_OK;
+}
+
+static enum parley_status take_message(struct checking *checking, const char *file, size_t number) {
+    if (parley_message_is_valid(&checking->message)) {
+        checking->report.received_count++;
+        return convert_message((struct convert *)checking);
+    }
+    progress_clear(&checking->progress);
+    return check_report_message(&checking->report, file, number, &checking->message);
+}
+
+static int run(struct convert *convert) {
+    struct checking *checking = &convert->checking;
+    check_report_init(&checking->report, CHECK_HUMAN, stderr, cli_has_colour(stderr));
+    const bool is_read = checking_run(checking);
+    const bool is_whole = is_read && !checking->is_stopped;
+    const bool is_valid = checking->report.invalid_count == 0;
+    if (convert->is_held) {
+        write_text(convert);
+    }
+    if (!is_valid && !checking->is_quiet) {
+        check_report_summary(&checking->report, stderr);
+    }
+    check_report_finish(&checking->report);
+    parley_buffer_finish(&convert->text);
+    return !is_whole ? CLI_USAGE : is_valid ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int command_convert(int argc, char **argv) {
+    struct convert convert = {.checking = {.command = "convert",
+                                           .help = help,
+                                           .own_flag = {"to", 0, true},
+                                           .take = take_to,
+                                           .each = take_message}};
+    const int wrong = checking_arguments(&convert.checking, argc, argv);
+    if (wrong >= 0) {
+        return wrong;
+    }
+    const int lacking = find_target(&convert);
+    return lacking >= 0 ? lacking : run(&convert);
+}
