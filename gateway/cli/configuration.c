@@ -15,6 +15,7 @@
 
 #include <parley/arena.h>
 
+#include "channel.h"
 #include "cli.h"
 #include "listen_address.h"
 #include "option.h"
@@ -97,7 +98,17 @@ static void print_help(void) {
 
 /* ---- where values come from ---- */
 
-static int read_flags(struct given *given, int argc, char **argv) {
+/* What was given for a list before, and then this. */
+static const char *keep_item(struct configuration *configuration, const char *before,
+                             const char *item) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_format(&text, "%s,%s", before, item);
+    return keep(configuration, &text);
+}
+
+static int read_flags(struct configuration *configuration, struct given *given, int argc,
+                      char **argv) {
     struct cli_flag flags[OPTIONS + 2] = {{0}};
     for (size_t i = 0; i < OPTIONS; i++) {
         flags[i] = (struct cli_flag){options[i].flag, 0, options[i].type != OPTION_SWITCH};
@@ -122,7 +133,12 @@ static int read_flags(struct given *given, int argc, char **argv) {
             print_help();
             return EXIT_SUCCESS;
         }
-        given->text[flag] = value;
+        const bool is_item = options[flag].type == OPTION_LIST && given->text[flag] != NULL;
+        given->text[flag] = is_item ? keep_item(configuration, given->text[flag], value) : value;
+        if (given->text[flag] == NULL) {
+            cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+            return EXIT_FAILURE;
+        }
     }
 }
 
@@ -298,6 +314,27 @@ static int find_replicas(const struct configuration *configuration) {
     return -1;
 }
 
+static int find_channels(struct configuration *configuration, const struct given *given) {
+    char error[CHANNEL_ERROR_MAX];
+    const enum parley_status status = channels_create(
+        configuration->subject_prefixes, configuration->storage, &configuration->channels, error);
+    if (status == PARLEY_E_UNSUPPORTED) {
+        const char *by = "subject-prefix";
+        for (size_t i = 0; i < OPTIONS; i++) {
+            if (options[i].field == offsetof(struct configuration, subject_prefixes)) {
+                by = given->by[i];
+            }
+        }
+        cli_error("%s: %s", by, error);
+        return CLI_USAGE;
+    }
+    if (status != PARLEY_OK) {
+        cli_error("%s", parley_status_text(status));
+        return EXIT_FAILURE;
+    }
+    return -1;
+}
+
 /* ---- --check-config ---- */
 
 static int print_configuration(const struct configuration *configuration) {
@@ -334,7 +371,7 @@ static const char *find_config(const struct given *given) {
 
 static int load(struct configuration *configuration, int argc, char **argv) {
     struct given given = {.text = {NULL}};
-    int status = read_flags(&given, argc, argv);
+    int status = read_flags(configuration, &given, argc, argv);
     status = status < 0 ? read_variables(configuration, &given) : status;
     const char *file = find_config(&given);
     if (status < 0 && file != NULL) {
@@ -344,6 +381,7 @@ static int load(struct configuration *configuration, int argc, char **argv) {
     status = status < 0 ? find_listen(configuration) : status;
     status = status < 0 ? find_data(configuration) : status;
     status = status < 0 ? find_replicas(configuration) : status;
+    status = status < 0 ? find_channels(configuration, &given) : status;
     return status < 0 && configuration->check_config ? print_configuration(configuration) : status;
 }
 

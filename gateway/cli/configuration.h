@@ -11,6 +11,8 @@
 
 #include <parley/status.h>
 
+struct channel;
+
 struct configuration {
     const char *listen; /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
     const char *data;   /* NULL until loaded: $XDG_STATE_HOME/parley or ~/.local/state/parley */
@@ -20,17 +22,20 @@ struct configuration {
     bool check_config;  /* say what would be done, and exit */
     uint64_t reactors;  /* 0: one a core */
     uint64_t replicas;
-    uint64_t message_max_bytes; /* GW-002; 0: the protocol's default */
-    uint64_t spool_max_bytes;   /* results of one body that wait in a file */
-    uint64_t connections_max;   /* of all reactors together */
-    uint64_t in_flight_max;     /* messages that await their ack, of all reactors together */
-    int64_t dedupe_window_ms;   /* 0: off */
+    const char *subject_prefixes; /* "roundtable=fleet-a,…", or NULL */
+    uint64_t message_max_bytes;   /* GW-002; 0: the protocol's default */
+    uint64_t spool_max_bytes;     /* results of one body that wait in a file */
+    uint64_t connections_max;     /* of all reactors together */
+    uint64_t in_flight_max;       /* messages that await their ack, of all reactors together */
+    int64_t dedupe_window_ms;     /* 0: off */
     int64_t ack_timeout_ms;
     int64_t idle_timeout_ms;
 
     /* listen, taken apart */
     char address[64];
     unsigned port;
+
+    const struct channel *channels; /* of parley_protocols, with the prefixes */
 
     void *storage; /* private: what the texts above live in */
 };

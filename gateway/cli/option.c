@@ -70,6 +70,15 @@ const struct option options[OPTIONS] = {
      .maximum = 5,
      .help = "How many servers of a cluster keep each message, in streams that parley creates; "
              "more than 1 needs --nats."},
+    {.flag = "subject-prefix",
+     .type = OPTION_LIST,
+     FIELD(subject_prefixes),
+     .value_name = "PROTOCOL=TOKEN",
+     .fallback_text = "each protocol's own name",
+     .help = "Put this protocol's messages under TOKEN.> instead, in a stream of their own "
+             "(roundtable=fleet-a: subjects fleet-a.>, stream ROUNDTABLE_FLEET-A), so that several "
+             "fleets can share one NATS. May be given more than once; the variable takes several "
+             "with commas between them."},
     {.flag = "message-max",
      .type = OPTION_SIZE,
      FIELD(message_max_bytes),
@@ -148,6 +157,7 @@ bool option_assign(const struct option *option, const char *text,
     int64_t duration_ms;
     switch (option->type) {
     case OPTION_TEXT:
+    case OPTION_LIST:
         *(const char **)field = text;
         return text[0] != '\0';
     case OPTION_SWITCH:
@@ -183,6 +193,7 @@ static void write_bound(struct parley_buffer *out, enum option_type type, uint64
 void option_say_invalid(const struct option *option, const char *by, const char *text) {
     static const char *const wanted[] = {
         [OPTION_TEXT] = "a value",
+        [OPTION_LIST] = "a value",
         [OPTION_SWITCH] = "true or false",
         [OPTION_COUNT] = "a whole number",
         [OPTION_SIZE] = "a number of bytes, or of k, m or g, such as 512k,",
@@ -206,7 +217,8 @@ void option_say_invalid(const struct option *option, const char *by, const char 
 
 static bool write_file_value(enum option_type type, const json_t *value,
                              struct parley_buffer *out) {
-    const bool takes_string = type == OPTION_TEXT || type == OPTION_SIZE || type == OPTION_DURATION;
+    const bool takes_string = type == OPTION_TEXT || type == OPTION_LIST || type == OPTION_SIZE ||
+                              type == OPTION_DURATION;
     /* A duration without a unit means nothing, but none at all needs no unit. */
     const bool takes_integer = type == OPTION_COUNT || type == OPTION_SIZE ||
                                (type == OPTION_DURATION && json_integer_value(value) == 0);
@@ -222,16 +234,33 @@ static bool write_file_value(enum option_type type, const json_t *value,
     return true;
 }
 
+static bool write_items(const json_t *array, struct parley_buffer *out) {
+    size_t index;
+    json_t *item;
+    json_array_foreach(array, index, item) {
+        if (!json_is_string(item)) {
+            return false;
+        }
+        parley_buffer_text(out, index > 0 ? "," : "");
+        parley_buffer_text(out, json_string_value(item));
+    }
+    return true;
+}
+
 bool option_read_json(const struct option *option, const json_t *value, struct parley_buffer *out,
                       const char **out_wants) {
     static const char *const wanted[] = {
         [OPTION_TEXT] = "a string",
+        [OPTION_LIST] = "a string, or an array of strings",
         [OPTION_SWITCH] = "true or false",
         [OPTION_COUNT] = "a whole number",
         [OPTION_SIZE] = "a number of bytes, or a string such as \"512k\"",
         [OPTION_DURATION] = "a string with a unit, such as \"90s\"",
     };
     *out_wants = wanted[option->type];
+    if (option->type == OPTION_LIST && json_is_array(value)) {
+        return write_items(value, out);
+    }
     return write_file_value(option->type, value, out);
 }
 
@@ -241,6 +270,7 @@ void option_write_json(const struct option *option, const struct configuration *
     const char *text;
     switch (option->type) {
     case OPTION_TEXT:
+    case OPTION_LIST:
         text = *(const char *const *)field;
         if (text == NULL) {
             parley_buffer_text(out, "null");

@@ -10,7 +10,14 @@
 
 #include "configuration.h"
 
-enum option_type { OPTION_TEXT, OPTION_SWITCH, OPTION_COUNT, OPTION_SIZE, OPTION_DURATION };
+enum option_type {
+    OPTION_TEXT,
+    OPTION_SWITCH,
+    OPTION_COUNT,
+    OPTION_SIZE,
+    OPTION_DURATION,
+    OPTION_LIST, /* comma-separated; an option that is given again adds to it */
+};
 
 struct option {
     const char *flag;
@@ -24,7 +31,7 @@ struct option {
     const char *help;
 };
 
-#define OPTIONS 15
+#define OPTIONS 16
 extern const struct option options[OPTIONS];
 
 /* PARLEY_SPOOL_MAX for "spool-max". */

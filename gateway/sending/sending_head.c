@@ -7,6 +7,7 @@
 
 #include <strings.h>
 
+#include "channel.h"
 #include "encodings.h"
 #include "negotiate.h"
 
@@ -213,6 +214,8 @@ static bool prefers_own_refusal(const struct sending *sending, struct http_reque
 
 bool sending_read_head(struct sending *sending, struct http_request *request) {
     sending->options.message_bytes_max = (size_t)sending->gateway->configuration->message_max_bytes;
+    sending->options.subject_prefix =
+        channel_find(sending->gateway->configuration->channels, sending->protocol)->prefix;
     if (!read_media_type(sending, request) || !read_query(sending, request) ||
         !is_acceptable(sending, request) || !read_headers(sending, request)) {
         return false;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "channel.h"
 #include "routes.h"
 #include "streams.h"
 
@@ -61,8 +62,9 @@ static enum parley_status create_jetstream(struct worker *worker) {
         return PARLEY_E_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
+        const struct channel *channel = &configuration->channels[i];
         worker->streams[i] =
-            (struct jetstream_stream){parley_protocols[i]->stream, parley_protocols[i]->subjects};
+            (struct jetstream_stream){.name = channel->stream, .subjects = channel->subjects};
     }
     const struct jetstream_options options = {
         .bus = {.urls = worker->options.nats_urls,
@@ -121,7 +123,7 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     return streams_create(gateway->reactor, gateway->jetstream, gateway->schemas,
-                          &gateway->streams);
+                          gateway->configuration->channels, &gateway->streams);
 }
 
 static void take_apart(struct worker *worker) {

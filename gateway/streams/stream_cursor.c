@@ -130,7 +130,7 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
 static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start) {
     const struct jetstream_feed_events events = {
         .opened = feed_opened, .stored = feed_stored, .context = cursor};
-    const char *stream = stream_hub_protocol(cursor->hub)->stream;
+    const char *stream = stream_hub_channel(cursor->hub)->stream;
     if (jetstream_feed_open(cursor->hub->jetstream, stream, start, JETSTREAM_PULL, &events,
                             &cursor->feed) != PARLEY_OK) {
         cursor->feed = NULL;
@@ -224,7 +224,7 @@ static bool is_of_another_life(const struct stream_cursor *cursor,
                                const struct jetstream_stream_info *info) {
     struct stream_token token;
     return cursor->query->since == STREAM_SINCE_TOKEN &&
-           stream_token_find(cursor->query->token, stream_hub_protocol(cursor->hub)->stream,
+           stream_token_find(cursor->query->token, stream_hub_channel(cursor->hub)->stream,
                              &token) &&
            !parley_bytes_equal(token.created, parley_bytes_of(info->created));
 }
@@ -246,7 +246,7 @@ static bool find_sequence(const struct stream_cursor *cursor,
         *out = info->first_sequence;
         return info->first_time_ns == 0 || info->first_time_ns >= query->time_ns;
     case STREAM_SINCE_TOKEN:
-        if (stream_token_find(query->token, stream_hub_protocol(cursor->hub)->stream, &token)) {
+        if (stream_token_find(query->token, stream_hub_channel(cursor->hub)->stream, &token)) {
             /* Its message was there once: if it is past the end now, the stream has lost its end,
              * and what comes next is new. */
             bool is_lost =
@@ -384,7 +384,7 @@ void stream_cursor_unwait(struct stream_cursor *cursor) {
 
 size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM_TOKEN_MAX]) {
     int length =
-        snprintf(token, STREAM_TOKEN_MAX, "%s:%s:%ju", stream_hub_protocol(cursor->hub)->stream,
+        snprintf(token, STREAM_TOKEN_MAX, "%s:%s:%ju", stream_hub_channel(cursor->hub)->stream,
                  cursor->hub->created, (uintmax_t)(cursor->next - 1));
     return length > 0 && length < STREAM_TOKEN_MAX ? (size_t)length : 0;
 }

@@ -160,19 +160,19 @@ static void write_stored(struct stream_renderer *renderer, const char *created,
                          const struct jetstream_stored *stored, const struct parley_route *route,
                          struct layout *layout) {
     struct parley_buffer *out = &renderer->text;
-    const struct parley_protocol *protocol = renderer->protocol;
+    const struct channel *channel = renderer->channel;
     parley_buffer_text(out, "{\"specversion\":\"1.0\",\"id\":");
     if (route != NULL && route->id.data != NULL) {
         parley_buffer_json(out, route->id);
     } else {
-        parley_buffer_format(out, "\"%s:%ju\"", protocol->stream, (uintmax_t)stored->sequence);
+        parley_buffer_format(out, "\"%s:%ju\"", channel->stream, (uintmax_t)stored->sequence);
     }
     if (route != NULL) {
         write_member(out, ",\"source\":", route->source);
         write_member(out, ",\"type\":", route->type);
     } else {
         parley_buffer_format(out, ",\"source\":\"/%s\",\"type\":\"parley.foreign\"",
-                             protocol->name);
+                             channel->protocol->name);
     }
     write_member(out, ",\"subject\":", parley_bytes_of(stored->subject));
     if (route != NULL && route->time.data != NULL) {
@@ -185,7 +185,7 @@ static void write_stored(struct stream_renderer *renderer, const char *created,
     }
     parley_buffer_format(out, ",\"sequence\":\"%ju\"", (uintmax_t)stored->sequence);
     char token[STREAM_TOKEN_MAX];
-    int length = snprintf(token, sizeof token, "%s:%s:%ju", protocol->stream, created,
+    int length = snprintf(token, sizeof token, "%s:%s:%ju", channel->stream, created,
                           (uintmax_t)stored->sequence);
     size_t used = length > 0 && (size_t)length < sizeof token ? (size_t)length : 0;
     write_token(out, (struct parley_bytes){token, used}, layout);
@@ -203,8 +203,9 @@ static void write_base64(struct parley_buffer *out, struct parley_bytes bytes) {
 
 /* ---- rendering ---- */
 
-void stream_renderer_init(struct stream_renderer *renderer, const struct parley_schema *schema) {
-    *renderer = (struct stream_renderer){.protocol = parley_schema_protocol(schema)};
+void stream_renderer_init(struct stream_renderer *renderer, const struct parley_schema *schema,
+                          const struct channel *channel) {
+    *renderer = (struct stream_renderer){.channel = channel};
     parley_message_init(&renderer->message, schema);
     parley_buffer_init(&renderer->data);
     parley_buffer_init(&renderer->text);
@@ -219,17 +220,18 @@ void stream_renderer_finish(struct stream_renderer *renderer) {
 /* Reads the payload, says where it would go, and writes it on one line.  `out_is_ours`: it is a
  * valid message; so is nothing that is over a limit of the library. */
 static enum parley_status read_message(struct stream_renderer *renderer,
-                                       struct parley_bytes payload, struct parley_route *route,
-                                       bool *out_is_ours) {
-    static const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX};
+                                       const struct jetstream_stored *stored,
+                                       struct parley_route *route, bool *out_is_ours) {
+    const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
+                                           .subject_prefix = renderer->channel->prefix,
+                                           .stored_subject = stored->subject};
     struct parley_message *message = &renderer->message;
-    const struct parley_protocol *protocol = renderer->protocol;
     *out_is_ours = false;
-    enum parley_status status = parley_message_check(message, payload, &parley_codec_json, &options,
-                                                     (struct parley_position){1, 1});
+    enum parley_status status = parley_message_check(message, stored->payload, &parley_codec_json,
+                                                     &options, (struct parley_position){1, 1});
     if (status == PARLEY_OK && parley_message_is_valid(message)) {
         PARLEY_TRY(parley_message_route(message, route));
-        PARLEY_TRY(protocol->encode(message, &renderer->data));
+        PARLEY_TRY(message->protocol->encode(message, &renderer->data));
         *out_is_ours = true;
         return parley_buffer_status(&renderer->data);
     }
@@ -274,7 +276,7 @@ struct stream_event *stream_render(struct stream_renderer *renderer, const char 
     struct parley_route route = {0};
     struct stream_event *event = NULL;
     bool is_ours;
-    if (read_message(renderer, stored->payload, &route, &is_ours) == PARLEY_OK) {
+    if (read_message(renderer, stored, &route, &is_ours) == PARLEY_OK) {
         event = is_ours ? render_ours(renderer, created, stored, &route)
                         : render_foreign(renderer, created, stored);
     }
@@ -288,8 +290,8 @@ struct stream_event *stream_render(struct stream_renderer *renderer, const char 
     return event;
 }
 
-struct stream_event *stream_render_gap(const struct parley_protocol *protocol, uint64_t first,
-                                       uint64_t last, struct parley_bytes token) {
+struct stream_event *stream_render_gap(const struct channel *channel, uint64_t first, uint64_t last,
+                                       struct parley_bytes token) {
     struct parley_buffer text;
     struct layout layout = {0};
     char last_text[SEQUENCE_DIGITS_MAX + 1] = "";
@@ -300,12 +302,12 @@ struct stream_event *stream_render_gap(const struct parley_protocol *protocol, u
     parley_buffer_format(&text,
                          "{\"specversion\":\"1.0\",\"id\":\"%s:%ju-%s\",\"source\":\"/%s\","
                          "\"type\":\"parley.gap\"",
-                         protocol->stream, (uintmax_t)first, last_text, protocol->name);
+                         channel->stream, (uintmax_t)first, last_text, channel->protocol->name);
     write_time(&text, now_ns());
     parley_buffer_text(&text, ",\"datacontenttype\":\"application/json\"");
     write_token(&text, token, &layout);
     parley_buffer_format(&text, ",\"data\":{\"stream\":\"%s\",\"first\":%ju,\"last\":%s}}",
-                         protocol->stream, (uintmax_t)first, last != 0 ? last_text : "null");
+                         channel->stream, (uintmax_t)first, last != 0 ? last_text : "null");
     struct stream_event *event = make_event(&text, &layout, PARLEY_BYTES("parley.gap"), NULL);
     parley_buffer_finish(&text);
     return event;

@@ -6,6 +6,7 @@
 
 #include <parley/message.h>
 
+#include "channel.h"
 #include "jetstream.h"
 #include "stream_query.h"
 
@@ -37,14 +38,15 @@ bool stream_event_matches(const struct stream_event *event, const struct stream_
 
 /* Renders the messages of one protocol, one at a time. */
 struct stream_renderer {
-    const struct parley_protocol *protocol;
+    const struct channel *channel;
     struct parley_message message;
     struct parley_buffer data;
     struct parley_buffer text;
 };
 
-/* Owns: the schema is borrowed. */
-void stream_renderer_init(struct stream_renderer *renderer, const struct parley_schema *schema);
+/* Owns: schema and channel are borrowed. */
+void stream_renderer_init(struct stream_renderer *renderer, const struct parley_schema *schema,
+                          const struct channel *channel);
 void stream_renderer_finish(struct stream_renderer *renderer);
 
 /* What others published is checked here: it becomes an event of its type when it is valid, else
@@ -55,8 +57,8 @@ struct stream_event *stream_render(struct stream_renderer *renderer, const char 
 
 /* The messages from `first` to `last` are gone; `last` 0: all from `first` on, since the stream
  * was made anew.  `token`: for this reader, behind the gap.  Returns: as above. */
-struct stream_event *stream_render_gap(const struct parley_protocol *protocol, uint64_t first,
-                                       uint64_t last, struct parley_bytes token);
+struct stream_event *stream_render_gap(const struct channel *channel, uint64_t first, uint64_t last,
+                                       struct parley_bytes token);
 
 /* The server drains: nothing comes behind it.  `id`, `source`: of the event.  Returns: as above. */
 struct stream_event *stream_render_end(const char *id, const char *source,

@@ -18,13 +18,13 @@
 enum { CHECK_PERIOD_MS = 10000 };
 
 void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
-                     const struct parley_schema *schema, size_t ring_count_max,
-                     size_t ring_bytes_max) {
+                     const struct parley_schema *schema, const struct channel *channel,
+                     size_t ring_count_max, size_t ring_bytes_max) {
     *hub = (struct stream_hub){.jetstream = jetstream,
                                .ring_count_max = ring_count_max,
                                .ring_bytes_max = ring_bytes_max,
                                .ring.low = UINT64_MAX};
-    stream_renderer_init(&hub->renderer, schema);
+    stream_renderer_init(&hub->renderer, schema, channel);
     LIST_INIT(&hub->asking);
     LIST_INIT(&hub->waiting);
     LIST_INIT(&hub->busy);
@@ -45,8 +45,8 @@ void stream_hub_finish(struct stream_hub *hub) {
     stream_renderer_finish(&hub->renderer);
 }
 
-const struct parley_protocol *stream_hub_protocol(const struct stream_hub *hub) {
-    return hub->renderer.protocol;
+const struct channel *stream_hub_channel(const struct stream_hub *hub) {
+    return hub->renderer.channel;
 }
 
 /* ---- telling cursors ---- */
@@ -108,7 +108,7 @@ static enum parley_status open_feed(struct stream_hub *hub) {
         .opened = feed_opened, .stored = feed_stored, .context = hub};
     PARLEY_TRY(stream_ring_init(&hub->ring, hub->ring_count_max, hub->ring_bytes_max));
     enum parley_status status = jetstream_feed_open(
-        hub->jetstream, stream_hub_protocol(hub)->stream,
+        hub->jetstream, stream_hub_channel(hub)->stream,
         (struct jetstream_start){.from = JETSTREAM_FROM_NEW}, JETSTREAM_PUSH, &events, &hub->feed);
     if (status != PARLEY_OK) {
         hub->feed = NULL;
@@ -137,7 +137,7 @@ static void informed(void *context, const struct jetstream_stream_info *info);
 
 static bool send_ask(struct stream_hub *hub) {
     hub->is_asking =
-        jetstream_stream_ask(hub->jetstream, stream_hub_protocol(hub)->stream, informed, hub);
+        jetstream_stream_ask(hub->jetstream, stream_hub_channel(hub)->stream, informed, hub);
     hub->ask_count += hub->is_asking ? 1 : 0;
     return hub->is_asking;
 }

@@ -34,15 +34,15 @@ struct stream_hub {
     size_t live_count;
 };
 
-/* Owns: jetstream and schema are borrowed. */
+/* Owns: jetstream, schema and channel are borrowed. */
 void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
-                     const struct parley_schema *schema, size_t ring_count_max,
-                     size_t ring_bytes_max);
+                     const struct parley_schema *schema, const struct channel *channel,
+                     size_t ring_count_max, size_t ring_bytes_max);
 /* All cursors have gone, and no answer comes any more: jetstream must be destroyed, or the process
  * ended, before the reactor's next turn. */
 void stream_hub_finish(struct stream_hub *hub);
 
-const struct parley_protocol *stream_hub_protocol(const struct stream_hub *hub);
+const struct channel *stream_hub_channel(const struct stream_hub *hub);
 
 /* Asks about the stream for a cursor of the list `asking`: with a question that is sent from now
  * on, never with one under way, whose answer may be older than the reader's request.

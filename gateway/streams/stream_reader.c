@@ -127,7 +127,7 @@ static struct stream_event *render_gap(struct stream_reader *reader, struct stre
     char token[STREAM_TOKEN_MAX];
     uint64_t first, last;
     stream_cursor_take_gap(cursor, &first, &last);
-    return stream_render_gap(stream_hub_protocol(cursor->hub), first, last,
+    return stream_render_gap(stream_hub_channel(cursor->hub), first, last,
                              write_tokens(reader, token));
 }
 

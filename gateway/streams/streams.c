@@ -38,6 +38,7 @@ struct streams {
     struct stream_readers readers; /* the quietest first */
     struct reactor_timer timer;    /* armed while there are readers */
     bool is_draining;
+    const struct channel *channels;
     size_t hub_count;
     struct stream_hub hubs[];
 };
@@ -198,8 +199,8 @@ static int64_t wall_clock_ns(void) {
 }
 
 /* A sequence counts in one stream only, and a token must speak of a stream that is read. */
-static bool fits_streams(struct http_request *request, const struct stream_query *query,
-                         const struct parley_protocol *protocol) {
+static bool fits_streams(const struct streams *streams, struct http_request *request,
+                         const struct stream_query *query, const struct parley_protocol *protocol) {
     if (query->since == STREAM_SINCE_SEQUENCE && protocol == NULL) {
         problem_respond(request, PROBLEM_INVALID_PARAMETER,
                         "\"since\" cannot be a sequence number over several protocols, which "
@@ -211,8 +212,8 @@ static bool fits_streams(struct http_request *request, const struct stream_query
     }
     struct stream_token token;
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        const struct parley_protocol *each = parley_protocols[i];
-        if ((protocol == NULL || protocol == each) &&
+        const struct channel *each = &streams->channels[i];
+        if ((protocol == NULL || protocol == each->protocol) &&
             stream_token_find(query->token, each->stream, &token)) {
             return true;
         }
@@ -221,13 +222,14 @@ static bool fits_streams(struct http_request *request, const struct stream_query
                            "The resume token \"%.128s\" does not speak of the stream that is "
                            "read here%s%s: use one that came from this address.",
                            query->token, protocol != NULL ? ", " : "",
-                           protocol != NULL ? protocol->stream : "");
+                           protocol != NULL ? channel_find(streams->channels, protocol)->stream
+                                            : "");
     return false;
 }
 
 /* Returns: false when it has answered. */
-static bool parse_query(struct http_request *request, const struct parley_protocol *protocol,
-                        struct stream_query *query) {
+static bool parse_query(const struct streams *streams, struct http_request *request,
+                        const struct parley_protocol *protocol, struct stream_query *query) {
     struct parsing parsing = {.request = request, .query = query, .now_ns = wall_clock_ns()};
     stream_query_init(query);
     http_request_each_query(request, parse_option, &parsing);
@@ -242,7 +244,7 @@ static bool parse_query(struct http_request *request, const struct parley_protoc
             return false;
         }
     }
-    return fits_streams(request, query, protocol);
+    return fits_streams(streams, request, query, protocol);
 }
 
 static bool is_serving(struct streams *streams, struct http_request *request) {
@@ -266,7 +268,7 @@ void streams_serve(struct streams *streams, struct http_request *request,
                         "A stream is offered as application/x-ndjson and text/event-stream.");
         return;
     }
-    if (!parse_query(request, protocol, &query) || !is_serving(streams, request)) {
+    if (!parse_query(streams, request, protocol, &query) || !is_serving(streams, request)) {
         return;
     }
     if (strcmp(http_request_method(request), "HEAD") == 0) {
@@ -294,7 +296,8 @@ void streams_serve(struct streams *streams, struct http_request *request,
 /* ---- all of them ---- */
 
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
-                                  struct parley_schema *const *schemas, struct streams **out) {
+                                  struct parley_schema *const *schemas,
+                                  const struct channel *channels, struct streams **out) {
     size_t count = 0;
     while (parley_protocols[count] != NULL) {
         count++;
@@ -305,11 +308,13 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
     }
     streams->reactor = reactor;
     streams->jetstream = jetstream;
+    streams->channels = channels;
     streams->timer.fire = timer_fired;
     streams->hub_count = count;
     TAILQ_INIT(&streams->readers);
     for (size_t i = 0; i < count; i++) {
-        stream_hub_init(&streams->hubs[i], jetstream, schemas[i], RING_COUNT_MAX, RING_BYTES_MAX);
+        stream_hub_init(&streams->hubs[i], jetstream, schemas[i], &channels[i], RING_COUNT_MAX,
+                        RING_BYTES_MAX);
     }
     *out = streams;
     return PARLEY_OK;

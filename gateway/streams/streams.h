@@ -8,14 +8,16 @@
 
 #include <parley/protocol.h>
 
+#include "channel.h"
 #include "http.h"
 #include "jetstream.h"
 
 struct streams;
 
-/* `schemas`: one for each of parley_protocols, in its order.  Owns: all borrowed. */
+/* `schemas`, `channels`: one for each of parley_protocols, in its order.  Owns: all borrowed. */
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
                                   struct parley_schema *const *schemas,
+                                  const struct channel *channels,
                                   struct streams **out) PARLEY_MUST_CHECK;
 /* After the HTTP servers, whose requests have all been closed, and before the jetstream, with no
  * turn of the reactor in between. */

@@ -153,6 +153,8 @@ int world_set_up(void **state) {
     parley_message_init(&world->message, world->schema);
     world->configuration = (struct configuration){
         .data = "/tmp", .spool_max_bytes = UINT64_C(1) << 32, .dedupe_window_ms = 1};
+    world->channel = (struct channel){.protocol = protocol, .stream = "VLP"};
+    world->configuration.channels = &world->channel;
     world->gateway = (struct gateway){.configuration = &world->configuration,
                                       .messages = &world->message,
                                       .jetstream = &world->jetstream};

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "channel.h"
 #include "sending.h"
 
 enum { SENDING_PUBLISHED_MAX = 5000, SENDING_PAIRS_MAX = 4 };
@@ -53,6 +54,7 @@ struct http_request {
 
 struct world {
     struct configuration configuration;
+    struct channel channel;
     struct parley_schema *schema;
     struct parley_message message;
     struct gateway gateway;

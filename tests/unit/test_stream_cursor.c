@@ -273,6 +273,10 @@ static void read_some(struct reader *reader, size_t count) {
 
 /* ---- the world ---- */
 
+extern const struct parley_protocol vlp_protocol;
+static const struct channel vlp_channel = {
+    .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
+
 struct world {
     struct jetstream server;
     struct parley_schema *schema;
@@ -289,7 +293,8 @@ static struct world *make_world(unsigned seed, size_t ring_count, size_t payload
     strcpy(world->server.created, "2025-01-01T00:00:00Z");
     assert_int_equal(
         parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &world->schema), PARLEY_OK);
-    stream_hub_init(&world->hub, &world->server, world->schema, ring_count, 64 * 1024);
+    stream_hub_init(&world->hub, &world->server, world->schema, &vlp_channel, ring_count,
+                    64 * 1024);
     return world;
 }
 

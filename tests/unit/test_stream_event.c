@@ -23,6 +23,10 @@
     "\"session_id\":\"s-1\",\"content\":\"Water \\\"boils\\\"\",\"confidence\":0.85"
 #define CLAIM "{" MEMBERS "}"
 
+extern const struct parley_protocol vlp_protocol;
+static const struct channel vlp_channel = {
+    .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
+
 struct fixture {
     struct parley_schema *schema;
     struct stream_renderer renderer;
@@ -35,7 +39,7 @@ static int set_up(void **state) {
                                                 &fixture->schema) != PARLEY_OK) {
         return -1;
     }
-    stream_renderer_init(&fixture->renderer, fixture->schema);
+    stream_renderer_init(&fixture->renderer, fixture->schema, &vlp_channel);
     return 0;
 }
 
@@ -209,8 +213,7 @@ static void assert_holds(const struct stream_event *event, const char *part) {
 
 static void test_a_gap_says_what_is_gone(void **state) {
     (void)state;
-    const struct parley_protocol *vlp = parley_protocol_find(PARLEY_BYTES("vlp"));
-    struct stream_event *event = stream_render_gap(vlp, 3, 9, PARLEY_BYTES("TOKEN"));
+    struct stream_event *event = stream_render_gap(&vlp_channel, 3, 9, PARLEY_BYTES("TOKEN"));
     assert_non_null(event);
     assert_holds(event, "{\"specversion\":\"1.0\",\"id\":\"VLP:3-9\",\"source\":\"/vlp\","
                         "\"type\":\"parley.gap\",\"time\":\"2");
@@ -223,8 +226,7 @@ static void test_a_gap_says_what_is_gone(void **state) {
 
 static void test_a_gap_into_another_life_has_no_last(void **state) {
     (void)state;
-    const struct parley_protocol *vlp = parley_protocol_find(PARLEY_BYTES("vlp"));
-    struct stream_event *event = stream_render_gap(vlp, 43, 0, PARLEY_BYTES("TOKEN"));
+    struct stream_event *event = stream_render_gap(&vlp_channel, 43, 0, PARLEY_BYTES("TOKEN"));
     assert_non_null(event);
     assert_holds(event, "\"data\":{\"stream\":\"VLP\",\"first\":43,\"last\":null}}");
     stream_event_unref(event);

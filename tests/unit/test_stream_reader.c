@@ -96,6 +96,10 @@ const char *http_request_path(const struct http_request *request) {
 
 enum { STREAMS_MAX = 2, SENT_MAX = 65536 };
 
+extern const struct parley_protocol vlp_protocol;
+static const struct channel vlp_channel = {
+    .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
+
 struct world {
     struct parley_schema *schema;
     struct jetstream servers[STREAMS_MAX];
@@ -154,7 +158,8 @@ static int tear_down(void **state) {
 static void open_reader(struct world *world, size_t stream_count, bool is_sse) {
     world->stream_count = stream_count;
     for (size_t i = 0; i < stream_count; i++) {
-        stream_hub_init(&world->hubs[i], &world->servers[i], world->schema, 4, SIZE_MAX);
+        stream_hub_init(&world->hubs[i], &world->servers[i], world->schema, &vlp_channel, 4,
+                        SIZE_MAX);
     }
     world->reader =
         stream_reader_create(&world->request, &world->query, &events, world, stream_count);

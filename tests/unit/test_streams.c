@@ -33,6 +33,8 @@ struct world {
     struct http_server *http;
     struct streams *streams;
     struct parley_schema *schemas[8];
+    struct parley_arena arena;
+    const struct channel *channels;
     int listen_fd;
     unsigned port;
     natsConnection *connection;
@@ -103,8 +105,12 @@ static void start_gateway(struct world *world) {
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
         assert_int_equal(parley_schema_create(parley_protocols[i], &world->schemas[i]), PARLEY_OK);
     }
-    assert_int_equal(streams_create(reactor, world->jetstream, world->schemas, &world->streams),
-                     PARLEY_OK);
+    char wrong[CHANNEL_ERROR_MAX];
+    parley_arena_init(&world->arena, 0);
+    assert_int_equal(channels_create(NULL, &world->arena, &world->channels, wrong), PARLEY_OK);
+    assert_int_equal(
+        streams_create(reactor, world->jetstream, world->schemas, world->channels, &world->streams),
+        PARLEY_OK);
     loop_start(&world->loop);
     assert_true(loop_wait(&world->loop, is_ready, world, PATIENCE_MS));
 }
@@ -119,6 +125,7 @@ static void stop_gateway(struct world *world) {
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
         parley_schema_destroy(world->schemas[i]);
     }
+    parley_arena_finish(&world->arena);
 }
 
 static int set_up(void **state) {

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reads --subject-prefix and derives the names that follow from it. */
+
+#include "channel.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { TOKEN_MAX = 64 }; /* nats-server takes names of streams up to 255 */
+
+/* One PROTOCOL=TOKEN. */
+struct assignment {
+    struct parley_bytes protocol, token;
+};
+
+static bool take_assignment(const char **list, struct assignment *out) {
+    const char *start = *list;
+    const char *end = strchrnul(start, ',');
+    const char *equals = memchr(start, '=', (size_t)(end - start));
+    *list = *end == ',' ? end + 1 : NULL;
+    if (equals == NULL) {
+        return false;
+    }
+    out->protocol = (struct parley_bytes){start, (size_t)(equals - start)};
+    out->token = (struct parley_bytes){equals + 1, (size_t)(end - equals - 1)};
+    return true;
+}
+
+static bool is_token(struct parley_bytes text) {
+    for (size_t i = 0; i < text.length; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        if (c >= 0x80 || (!isalnum(c) && c != '_' && c != '-')) {
+            return false;
+        }
+    }
+    return text.length > 0 && text.length <= TOKEN_MAX;
+}
+
+/* First tokens that mean something already. */
+static bool is_taken(struct parley_bytes token) {
+    static const char *const taken[] = {"_INBOX", "_parley", "rejected"};
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        if (parley_bytes_equal(token, parley_bytes_of(taken[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum parley_status refuse(char error[CHANNEL_ERROR_MAX], const char *format,
+                                 struct parley_bytes a, struct parley_bytes b) {
+    /* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): all are literals of this file */
+    snprintf(error, CHANNEL_ERROR_MAX, format, (int)(a.length < 64 ? a.length : 64), a.data,
+             (int)(b.length < 80 ? b.length : 80), b.data);
+    return PARLEY_E_UNSUPPORTED;
+}
+
+static enum parley_status check(const struct assignment *assignment,
+                                const struct parley_protocol *protocol,
+                                const struct channel *channels, char error[CHANNEL_ERROR_MAX]) {
+    const struct parley_bytes name = assignment->protocol, token = assignment->token;
+    if (protocol == NULL) {
+        return refuse(error, "there is no protocol '%.*s' (in '%.*s'; parley protocols lists them)",
+                      name, (struct parley_bytes){name.data, name.length + 1 + token.length});
+    }
+    if (!is_token(token)) {
+        return refuse(error,
+                      "%.*s cannot have the prefix '%.*s': it is one token of a subject, 1 to 64 "
+                      "of A-Z a-z 0-9 _ -",
+                      name, token);
+    }
+    const struct parley_protocol *owner = parley_protocol_find(token);
+    if (owner != NULL && owner != protocol) {
+        return refuse(error, "%.*s cannot have the prefix '%.*s': it is another protocol's name",
+                      name, token);
+    }
+    if (is_taken(token)) {
+        return refuse(error,
+                      "%.*s cannot have the prefix '%.*s': those subjects mean something "
+                      "else already",
+                      name, token);
+    }
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        if (channels[i].prefix != NULL && channels[i].protocol == protocol) {
+            return refuse(error, "%.*s has a prefix already, and cannot have '%.*s' too", name,
+                          token);
+        }
+        if (channels[i].prefix != NULL &&
+            parley_bytes_equal(parley_bytes_of(channels[i].prefix), token)) {
+            return refuse(error, "%.*s cannot have the prefix '%.*s': another protocol has it",
+                          name, token);
+        }
+    }
+    return PARLEY_OK;
+}
+
+/* `first`, `between` and `last` in one text. */
+static const char *join(struct parley_arena *arena, const char *first, const char *between,
+                        const char *last) {
+    const size_t size = strlen(first) + strlen(between) + strlen(last) + 1;
+    char *text = parley_arena_allocate(arena, size);
+    if (text != NULL) {
+        snprintf(text, size, "%s%s%s", first, between, last);
+    }
+    return text;
+}
+
+static enum parley_status rename_channel(struct channel *channel, struct parley_bytes token,
+                                         struct parley_arena *arena) {
+    char *upper = parley_arena_copy(arena, token);
+    if (upper == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    for (char *at = upper; *at != '\0'; at++) {
+        *at = (char)toupper((unsigned char)*at);
+    }
+    channel->prefix = parley_arena_copy(arena, token);
+    channel->stream = join(arena, channel->protocol->stream, "_", upper);
+    channel->subjects = channel->prefix != NULL ? join(arena, channel->prefix, ".", ">") : NULL;
+    return channel->stream != NULL && channel->subjects != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+static enum parley_status read_prefixes(const char *prefixes, struct channel *channels,
+                                        struct parley_arena *arena, char error[CHANNEL_ERROR_MAX]) {
+    while (prefixes != NULL) {
+        const struct parley_bytes whole = {prefixes, strcspn(prefixes, ",")};
+        struct assignment assignment;
+        if (!take_assignment(&prefixes, &assignment)) {
+            return refuse(error, "'%.*s' is not PROTOCOL=TOKEN%.*s", whole, PARLEY_BYTES(""));
+        }
+        const struct parley_protocol *protocol = parley_protocol_find(assignment.protocol);
+        PARLEY_TRY(check(&assignment, protocol, channels, error));
+        struct channel *channel = (struct channel *)channel_find(channels, protocol);
+        if (!parley_bytes_equal(assignment.token, parley_bytes_of(protocol->name))) {
+            PARLEY_TRY(rename_channel(channel, assignment.token, arena));
+        }
+    }
+    return PARLEY_OK;
+}
+
+enum parley_status channels_create(const char *prefixes, struct parley_arena *arena,
+                                   const struct channel **out, char error[CHANNEL_ERROR_MAX]) {
+    const size_t count = parley_protocol_count();
+    struct channel *channels = parley_arena_allocate(arena, count * sizeof *channels);
+    if (channels == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct parley_protocol *protocol = parley_protocols[i];
+        channels[i] = (struct channel){
+            .protocol = protocol, .stream = protocol->stream, .subjects = protocol->subjects};
+    }
+    PARLEY_TRY(read_prefixes(prefixes, channels, arena, error));
+    for (size_t i = 0; i < count; i++) {
+        const struct parley_protocol *protocol = parley_protocols[i];
+        if (protocol->memory == NULL || protocol->memory_subjects == NULL) {
+            continue;
+        }
+        const char *first = channels[i].prefix != NULL ? channels[i].prefix : protocol->name;
+        channels[i].memory_subjects = join(arena, first, ".", protocol->memory_subjects);
+        if (channels[i].memory_subjects == NULL) {
+            return PARLEY_E_MEMORY;
+        }
+    }
+    *out = channels;
+    return PARLEY_OK;
+}
+
+const struct channel *channel_find(const struct channel *channels,
+                                   const struct parley_protocol *protocol) {
+    while (channels->protocol != protocol) {
+        channels++;
+    }
+    return channels;
+}

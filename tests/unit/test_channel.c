@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The names that --subject-prefix gives to subjects and streams, and what it may not be. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "channel.h"
+
+static struct parley_arena arena;
+
+static int set_up(void **state) {
+    (void)state;
+    parley_arena_init(&arena, 0);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    parley_arena_finish(&arena);
+    return 0;
+}
+
+static const struct channel *vlp_with(const char *prefixes) {
+    char error[CHANNEL_ERROR_MAX];
+    const struct channel *channels = NULL;
+    assert_int_equal(channels_create(prefixes, &arena, &channels, error), PARLEY_OK);
+    return channel_find(channels, parley_protocol_find(PARLEY_BYTES("vlp")));
+}
+
+static void test_without_a_prefix_names_are_the_protocols_own(void **state) {
+    (void)state;
+    static const char *const none[] = {NULL, "vlp=vlp"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        const struct channel *channel = vlp_with(none[i]);
+        assert_null(channel->prefix);
+        assert_string_equal(channel->stream, "VLP");
+        assert_string_equal(channel->subjects, "vlp.>");
+    }
+}
+
+static void test_a_prefix_is_the_first_token_and_part_of_the_streams_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *given, *prefix, *stream, *subjects;
+    } rows[] = {
+        {"vlp=fleet-a", "fleet-a", "VLP_FLEET-A", "fleet-a.>"},
+        {"vlp=B", "B", "VLP_B", "B.>"},
+        {"vlp=_0", "_0", "VLP__0", "_0.>"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct channel *channel = vlp_with(rows[i].given);
+        assert_string_equal(channel->prefix, rows[i].prefix);
+        assert_string_equal(channel->stream, rows[i].stream);
+        assert_string_equal(channel->subjects, rows[i].subjects);
+    }
+}
+
+static void test_all_others_keep_their_names(void **state) {
+    (void)state;
+    char error[CHANNEL_ERROR_MAX];
+    const struct channel *channels = NULL;
+    assert_int_equal(channels_create("vlp=x", &arena, &channels, error), PARLEY_OK);
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        assert_ptr_equal(channels[i].protocol, parley_protocols[i]);
+        if (strcmp(parley_protocols[i]->name, "vlp") != 0) {
+            assert_string_equal(channels[i].stream, parley_protocols[i]->stream);
+            assert_string_equal(channels[i].subjects, parley_protocols[i]->subjects);
+        }
+    }
+}
+
+static void test_what_cannot_be_a_prefix_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *given, *part;
+    } rows[] = {
+        {"", "'' is not PROTOCOL=TOKEN"},
+        {"fleet", "'fleet' is not PROTOCOL=TOKEN"},
+        {"vlp=a,", "'' is not PROTOCOL=TOKEN"},
+        {"nothing=a", "no protocol 'nothing'"},
+        {"VLP=a", "no protocol 'VLP'"},
+        {"=a", "no protocol ''"},
+        {"vlp=", "one token"},
+        {"vlp=a.b", "'a.b'"},
+        {"vlp=a b", "'a b'"},
+        {"vlp=a>", "'a>'"},
+        {"vlp=*", "'*'"},
+        {"vlp=\xC3\xA4", "one token"},
+        {"vlp=a=b", "'a=b'"},
+        {"vlp=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "one token"},
+        {"vlp=rejected", "something else"},
+        {"vlp=_INBOX", "something else"},
+        {"vlp=a,vlp=b", "has a prefix already"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char error[CHANNEL_ERROR_MAX] = "";
+        const struct channel *channels = NULL;
+        assert_int_equal(channels_create(rows[i].given, &arena, &channels, error),
+                         PARLEY_E_UNSUPPORTED);
+        if (strstr(error, rows[i].part) == NULL) {
+            fail_msg("\"%s\": \"%s\" does not say \"%s\"", rows[i].given, error, rows[i].part);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_without_a_prefix_names_are_the_protocols_own, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_prefix_is_the_first_token_and_part_of_the_streams_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_all_others_keep_their_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_cannot_be_a_prefix_is_refused, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
