@@ -37,6 +37,11 @@ struct parley_value {
     size_t offset;            /* where it starts in the text; 0 from readers without positions */
 };
 
+/* A string's text; data NULL: it is none. */
+static inline struct parley_bytes parley_value_text(const struct parley_value *value) {
+    return value->kind == PARLEY_STRING ? value->text : (struct parley_bytes){0};
+}
+
 /* The facts of one message, for rules that look at several members at once. */
 struct parley_facts {
     const struct parley_value *values; /* by the protocol's field numbers */

@@ -5,6 +5,8 @@
 
 #include <parley/message.h>
 
+#include "text.h"
+
 static enum parley_option_result set_flag(bool *flag, const char *value) {
     if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0) {
         return PARLEY_OPTION_INVALID;
@@ -30,9 +32,7 @@ static enum parley_option_result set_from(struct parley_options *options, const 
 }
 
 static enum parley_option_result set_domain(struct parley_options *options, const char *value) {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
-    const size_t length = strlen(value);
-    if (length == 0 || length > 128 || strspn(value, allowed) != length) {
+    if (!text_is_domain(parley_bytes_of(value))) {
         return PARLEY_OPTION_INVALID;
     }
     options->domain = value;

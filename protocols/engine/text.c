@@ -88,11 +88,23 @@ static bool may_have_leap_second(int month, int day, int minute_of_day, int offs
     return (month == 6 && day == 30) || (month == 12 && day == 31);
 }
 
+/* A date-time taken apart, as it is written: local, with its offset from UTC. */
+struct moment {
+    int year, month, day;
+    int minute; /* of the day */
+    int second;
+    double fraction; /* of a second */
+    int offset_minutes;
+};
+
 /* What follows the seconds: a fraction, if any, and the offset. */
-static bool read_offset(struct parley_bytes rest, int *out_minutes) {
+static bool read_offset(struct parley_bytes rest, struct moment *out) {
     size_t i = 0;
+    out->fraction = 0;
     if (rest.length > 0 && rest.data[0] == '.') {
-        for (i = 1; i < rest.length && is_digit(rest.data[i]); i++) {
+        double unit = 0.1;
+        for (i = 1; i < rest.length && is_digit(rest.data[i]); i++, unit /= 10) {
+            out->fraction += unit * (rest.data[i] - '0');
         }
         if (i == 1) {
             return false;
@@ -101,7 +113,7 @@ static bool read_offset(struct parley_bytes rest, int *out_minutes) {
     const char *offset = rest.data + i;
     const size_t left = rest.length - i;
     if (left == 1 && (offset[0] | 32) == 'z') {
-        *out_minutes = 0;
+        out->offset_minutes = 0;
         return true;
     }
     if (left != 6 || (offset[0] != '+' && offset[0] != '-') || !has_form(offset + 1, "dd:dd")) {
@@ -109,31 +121,62 @@ static bool read_offset(struct parley_bytes rest, int *out_minutes) {
     }
     const int hours = number(offset + 1, 2);
     const int minutes = number(offset + 4, 2);
-    *out_minutes = (offset[0] == '-' ? -1 : 1) * (hours * 60 + minutes);
+    out->offset_minutes = (offset[0] == '-' ? -1 : 1) * (hours * 60 + minutes);
     return hours <= 23 && minutes <= 59;
 }
 
-bool text_is_time(struct parley_bytes text, bool *out_is_utc) {
+static bool read_moment(struct parley_bytes text, struct moment *out) {
     enum { SECONDS_END = 19 };
     const char *t = text.data;
-    int offset_minutes;
     if (text.length <= SECONDS_END || !has_form(t, "dddd-dd-ddtdd:dd:dd") ||
-        !read_offset((struct parley_bytes){t + SECONDS_END, text.length - SECONDS_END},
-                     &offset_minutes)) {
+        !read_offset((struct parley_bytes){t + SECONDS_END, text.length - SECONDS_END}, out)) {
+        return false;
+    }
+    out->year = number(t, 4);
+    out->month = number(t + 5, 2);
+    out->day = number(t + 8, 2);
+    if (out->month < 1 || out->month > 12 || out->day < 1 ||
+        out->day > days_of_month(out->year, out->month)) {
+        return false;
+    }
+    const int hour = number(t + 11, 2), minute = number(t + 14, 2);
+    out->minute = hour * 60 + minute;
+    out->second = number(t + 17, 2);
+    if (hour > 23 || minute > 59 || out->second > 60) {
+        return false;
+    }
+    return out->second < 60 ||
+           may_have_leap_second(out->month, out->day, out->minute, out->offset_minutes);
+}
+
+bool text_is_time(struct parley_bytes text, bool *out_is_utc) {
+    struct moment moment;
+    if (!read_moment(text, &moment)) {
         return false;
     }
     if (out_is_utc != NULL) {
-        *out_is_utc = offset_minutes == 0;
+        *out_is_utc = moment.offset_minutes == 0;
     }
-    const int month = number(t + 5, 2), day = number(t + 8, 2);
-    if (month < 1 || month > 12 || day < 1 || day > days_of_month(number(t, 4), month)) {
+    return true;
+}
+
+/* From the first day of the year 0 to that of `year`. */
+static int days_before_year(int year) {
+    return 365 * year + (year + 3) / 4 - (year + 99) / 100 + (year + 399) / 400;
+}
+
+bool text_unix_time(struct parley_bytes text, double *out_seconds) {
+    struct moment moment;
+    if (!read_moment(text, &moment)) {
         return false;
     }
-    const int hour = number(t + 11, 2), minute = number(t + 14, 2), second = number(t + 17, 2);
-    if (hour > 23 || minute > 59 || second > 60) {
-        return false;
+    int days = days_before_year(moment.year) - days_before_year(1970) + moment.day - 1;
+    for (int month = 1; month < moment.month; month++) {
+        days += days_of_month(moment.year, month);
     }
-    return second < 60 || may_have_leap_second(month, day, hour * 60 + minute, offset_minutes);
+    const double minutes = 1440.0 * days + moment.minute - moment.offset_minutes;
+    *out_seconds = 60 * minutes + moment.second + moment.fraction;
+    return true;
 }
 
 bool text_is_uuid(struct parley_bytes text, bool is_version_4) {
@@ -183,4 +226,15 @@ struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parle
     }
     *end = '\0';
     return (struct parley_bytes){out, length};
+}
+
+bool text_is_domain(struct parley_bytes text) {
+    enum { DOMAIN_MAX = 128 };
+    for (size_t i = 0; i < text.length; i++) {
+        const char c = text.data[i];
+        if (!is_digit(c) && !(c >= 'a' && c <= 'z') && c != '_' && c != '-') {
+            return false;
+        }
+    }
+    return text.length > 0 && text.length <= DOMAIN_MAX;
 }

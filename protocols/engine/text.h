@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The forms that text may have: UTF-8, times, UUIDs, percent-encoding. Pure functions. */
+/* The forms that text may have: UTF-8, times, UUIDs, domains, percent-encoding. Pure functions. */
 
 #include <stdbool.h>
 
@@ -20,8 +20,15 @@ size_t text_code_points(struct parley_bytes text);
  * NULL. */
 bool text_is_time(struct parley_bytes text, bool *out_is_utc);
 
+/* The Unix time of such a date-time, its offset and its fraction counted; a leap second is the one
+ * behind it.  Returns: false when it is none. */
+bool text_unix_time(struct parley_bytes text, double *out_seconds);
+
 /* RFC 9562, section 4, in either case; with `is_version_4` that version and its variant. */
 bool text_is_uuid(struct parley_bytes text, bool is_version_4);
+
+/* A domain of Round Table tasks, one token of a subject: 1 to 128 of a-z 0-9 _ -. */
+bool text_is_domain(struct parley_bytes text);
 
 /* `prefix`, then `text` with every byte but RFC 3986's unreserved ones percent-encoded.
  * Owns: the arena. Returns: data NULL when there is no memory. */

@@ -8,8 +8,7 @@
 #include "../engine/text.h"
 
 static struct parley_bytes text_at(const struct parley_message *message, enum vlp_field field) {
-    const struct parley_value *value = &message->values[field];
-    return value->kind == PARLEY_STRING ? value->text : (struct parley_bytes){0};
+    return parley_value_text(&message->values[field]);
 }
 
 /* The lane is safety.level; without `safety` it is safe. NULL: it cannot be read. */

@@ -24,6 +24,7 @@ struct test_cases {
 };
 
 #define CASES_NOW "2026-01-02T03:04:05Z"
+#define CASES_NOW_SECONDS 1767323045
 #define CASES_ID "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"
 
 /* Reads a file of cases; ends the program when it cannot.  Owns: cases_finish gives it back. */
