@@ -5,9 +5,11 @@
 #include <parley/protocol.h>
 
 extern const struct parley_protocol vlp_protocol;
+extern const struct parley_protocol roundtable_protocol;
 
 const struct parley_protocol *const parley_protocols[] = {
     &vlp_protocol,
+    &roundtable_protocol,
     NULL,
 };
 

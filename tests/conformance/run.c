@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -45,8 +46,11 @@ static json_t *ask_library(const struct parley_protocol *protocol, struct parley
     struct parley_schema *schema;
     struct parley_message message;
     struct parley_buffer out;
-    struct parley_options options = {.now = "2026-01-02T03:04:05Z",
-                                     .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"};
+    char now[32];
+    const time_t now_seconds = time(NULL); /* as a server has it: cases are far past or far ahead */
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now_seconds));
+    struct parley_options options = {
+        .now = now, .now_seconds = now_seconds, .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"};
     char *options_text = strdup(query);
     set_options(&options, options_text);
     if (parley_schema_create(protocol, &schema) != PARLEY_OK) {

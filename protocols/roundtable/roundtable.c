@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Round Table, version 1 of its message contract: tasks that agents give, claim and answer, as
+ * JSON. Decoding and encoding are the engine's. */
+
+#include "roundtable.h"
+
+#include "../engine/json.h"
+
+const char *const roundtable_types[] = {"task.request",
+                                        "task.claimed",
+                                        "task.progress",
+                                        "task.result",
+                                        "task.failed",
+                                        "heartbeat",
+                                        NULL};
+
+static const char *const fields[] = {
+    [ROUNDTABLE_ID] = "/id",
+    [ROUNDTABLE_TYPE] = "/type",
+    [ROUNDTABLE_FROM] = "/from",
+    [ROUNDTABLE_TO] = "/to",
+    [ROUNDTABLE_TIMESTAMP] = "/timestamp",
+    [ROUNDTABLE_CORRELATION_ID] = "/correlationId",
+    [ROUNDTABLE_TTL] = "/ttl",
+    [ROUNDTABLE_PAYLOAD] = "/payload",
+    [ROUNDTABLE_TASK] = "/payload/task",
+    [ROUNDTABLE_STATUS] = "/payload/status",
+    [ROUNDTABLE_TASK_RESULT] = "/payload/result",
+    [ROUNDTABLE_RESULT_FORMAT] = "/payload/result/format",
+    [ROUNDTABLE_RESULT_CONTENT] = "/payload/result/content",
+    [ROUNDTABLE_RESULT_METADATA] = "/payload/result/metadata",
+    [ROUNDTABLE_ERROR] = "/payload/error",
+    [ROUNDTABLE_RETRYABLE] = "/payload/retryable",
+    NULL,
+};
+
+static const struct parley_stamp stamps[] = {
+    {.member = "id", .with = PARLEY_STAMP_ID},
+    {.member = "version", .with = PARLEY_STAMP_TEXT, .text = "1.0"},
+    {.member = "timestamp", .with = PARLEY_STAMP_TIME},
+    {.member = NULL},
+};
+
+static const struct parley_codec *const codecs[] = {&parley_codec_json, &parley_codec_ndjson, NULL};
+
+extern const struct parley_protocol roundtable_protocol;
+const struct parley_protocol roundtable_protocol = {
+    .name = "roundtable",
+    .title = "Round Table",
+    .spec_version = "1.0",
+    .stream = "ROUNDTABLE",
+    .subjects = "roundtable.>",
+    .message_bytes_max = 1 << 20,
+    .types = roundtable_types,
+    .fields = fields,
+    .type_field = ROUNDTABLE_TYPE,
+    .rules = roundtable_rules,
+    .rule_count = ROUNDTABLE_RULE_COUNT,
+    .codecs = codecs,
+    .stamps = stamps,
+    .examples = roundtable_examples,
+    .memory = "parley_tasks",
+    .memory_days = 7, /* as long as the stream keeps the request itself */
+    .memory_subjects = "tasks.>",
+    .decode = json_decode,
+    .validate = json_validate,
+    .encode = json_encode,
+    .route = roundtable_route,
+    .convert = json_convert,
+    .stamp = json_stamp,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the files of the Round Table plugin share: the numbers of its types and fields. */
+
+#include <parley/message.h>
+
+enum roundtable_type {
+    ROUNDTABLE_REQUEST,
+    ROUNDTABLE_CLAIMED,
+    ROUNDTABLE_PROGRESS,
+    ROUNDTABLE_RESULT,
+    ROUNDTABLE_FAILED,
+    ROUNDTABLE_HEARTBEAT,
+};
+
+/* The facts that its rules and its route are about. Some are here for their place alone: what is
+ * missing in an object is reported there. */
+enum roundtable_field {
+    ROUNDTABLE_ID,
+    ROUNDTABLE_TYPE,
+    ROUNDTABLE_FROM,
+    ROUNDTABLE_TO,
+    ROUNDTABLE_TIMESTAMP,
+    ROUNDTABLE_CORRELATION_ID,
+    ROUNDTABLE_TTL,
+    ROUNDTABLE_PAYLOAD,
+    ROUNDTABLE_TASK,
+    ROUNDTABLE_STATUS,
+    ROUNDTABLE_TASK_RESULT,
+    ROUNDTABLE_RESULT_FORMAT,
+    ROUNDTABLE_RESULT_CONTENT,
+    ROUNDTABLE_RESULT_METADATA,
+    ROUNDTABLE_ERROR,
+    ROUNDTABLE_RETRYABLE,
+};
+
+extern const char *const roundtable_types[];
+#define ROUNDTABLE_RULE_COUNT 25
+extern const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT];
+extern const struct parley_example roundtable_examples[];
+
+enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Where a Round Table message goes (contract, the Topic of each type). A result goes to the domain
+ * of its task, which the message itself does not bear: the domain of a request is remembered by
+ * its id, and asked for by the correlationId of the reply.
+ *
+ * No token of a subject needs to be encoded: agent ids, tasks and UUIDs are what the rules let
+ * through, and a domain from elsewhere is checked here. */
+
+#include "roundtable.h"
+
+#include "../engine/text.h"
+
+static struct parley_bytes text_at(const struct parley_message *message,
+                                   enum roundtable_field field) {
+    return parley_value_text(&message->values[field]);
+}
+
+/* Owns: the arena.  Returns: data NULL when there is no memory. */
+static struct parley_bytes lower_case(struct parley_arena *arena, struct parley_bytes text) {
+    char *copy = parley_arena_copy(arena, text);
+    for (size_t i = 0; copy != NULL && i < text.length; i++) {
+        const bool is_capital = copy[i] >= 'A' && copy[i] <= 'Z';
+        copy[i] = (char)(is_capital ? copy[i] + ('a' - 'A') : copy[i]);
+    }
+    return (struct parley_bytes){copy, copy != NULL ? text.length : 0};
+}
+
+/* `parts`, NULL-terminated, with a dot between them.  Owns: the arena.  Returns: data NULL when
+ * there is no memory. */
+static struct parley_bytes join(struct parley_arena *arena, const struct parley_bytes *parts) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    for (size_t i = 0; parts[i].data != NULL; i++) {
+        parley_buffer_text(&text, i == 0 ? "" : ".");
+        parley_buffer_append(&text, parts[i]);
+    }
+    const char *copy =
+        text.has_failed ? NULL : parley_arena_copy(arena, parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+    return parley_bytes_of(copy);
+}
+
+#define JOIN(arena, ...) join(arena, (const struct parley_bytes[]){__VA_ARGS__, {0}})
+
+/* Of the task a.b.c, which belongs to the domain a (contract, task.request: "<domain>.<action>").
+ */
+static struct parley_bytes domain_of(struct parley_bytes task) {
+    const char *dot = memchr(task.data, '.', task.length);
+    return (struct parley_bytes){task.data, (size_t)(dot - task.data)};
+}
+
+/* Source: api.md, NATS: that of the request, else the option `domain`, else unknown. What was
+ * recalled may have been written by anybody. */
+static struct parley_bytes reply_domain(const struct parley_options *options) {
+    const struct parley_bytes recalled = parley_bytes_of(options->recalled);
+    const struct parley_bytes given = parley_bytes_of(options->domain);
+    if (text_is_domain(recalled)) {
+        return recalled;
+    }
+    return text_is_domain(given) ? given : PARLEY_BYTES("unknown");
+}
+
+static enum parley_status address_request(struct parley_message *message,
+                                          struct parley_route *out) {
+    const struct parley_bytes task = text_at(message, ROUNDTABLE_TASK);
+    out->remember_key = lower_case(&message->arena, out->id);
+    out->remember_value = domain_of(task);
+    out->subject = JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
+    return out->remember_key.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+static enum parley_status address_outcome(struct parley_message *message,
+                                          struct parley_route *out) {
+    out->recall_key = lower_case(&message->arena, text_at(message, ROUNDTABLE_CORRELATION_ID));
+    if (out->recall_key.data == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    out->subject = JOIN(&message->arena, PARLEY_BYTES("roundtable.results"),
+                        reply_domain(&message->options), out->recall_key);
+    return PARLEY_OK;
+}
+
+static enum parley_status address(struct parley_message *message, struct parley_route *out) {
+    struct parley_arena *arena = &message->arena;
+    const struct parley_bytes type = text_at(message, ROUNDTABLE_TYPE);
+    out->type = JOIN(arena, PARLEY_BYTES("roundtable"), type);
+    out->source = text_percent_encode(arena, PARLEY_BYTES("/roundtable/"), out->sender);
+    switch ((enum roundtable_type)message->type) {
+    case ROUNDTABLE_REQUEST:
+        PARLEY_TRY(address_request(message, out));
+        break;
+    case ROUNDTABLE_CLAIMED:
+    case ROUNDTABLE_PROGRESS:
+        out->subject = JOIN(arena, PARLEY_BYTES("roundtable.events"), type);
+        break;
+    case ROUNDTABLE_RESULT:
+    case ROUNDTABLE_FAILED:
+        PARLEY_TRY(address_outcome(message, out));
+        break;
+    case ROUNDTABLE_HEARTBEAT:
+        out->subject = JOIN(arena, PARLEY_BYTES("roundtable.heartbeat"), out->sender);
+        break;
+    }
+    return out->type.data != NULL && out->source.data != NULL && out->subject.data != NULL
+               ? PARLEY_OK
+               : PARLEY_E_MEMORY;
+}
+
+enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out) {
+    const struct parley_value *receiver = &message->values[ROUNDTABLE_TO];
+    const struct parley_bytes task_id = text_at(message, ROUNDTABLE_CORRELATION_ID);
+    *out = (struct parley_route){.id = text_at(message, ROUNDTABLE_ID),
+                                 .time = text_at(message, ROUNDTABLE_TIMESTAMP),
+                                 .sender = text_at(message, ROUNDTABLE_FROM),
+                                 .dedupe = PARLEY_DEDUPE_ID};
+    out->thread = task_id.data != NULL ? task_id : out->id;
+    if (receiver->kind == PARLEY_STRING) {
+        out->receivers = &receiver->text;
+        out->receiver_count = 1;
+    }
+    return parley_message_is_valid(message) ? address(message, out) : PARLEY_OK;
+}

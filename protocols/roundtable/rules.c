@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The rules of the Round Table, as rules.md words and decides them. Source: "contract" is
+ * roundtable-message-contract.md. */
+
+#include "roundtable.h"
+
+#include "../engine/text.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+#define REQUEST PARLEY_TYPE_BIT(ROUNDTABLE_REQUEST)
+#define CLAIMED PARLEY_TYPE_BIT(ROUNDTABLE_CLAIMED)
+#define PROGRESS PARLEY_TYPE_BIT(ROUNDTABLE_PROGRESS)
+#define RESULT PARLEY_TYPE_BIT(ROUNDTABLE_RESULT)
+#define FAILED PARLEY_TYPE_BIT(ROUNDTABLE_FAILED)
+#define HEARTBEAT PARLEY_TYPE_BIT(ROUNDTABLE_HEARTBEAT)
+
+/* An agent id is a token of a subject, too. */
+#define AGENT_ID                                                                                   \
+    .kinds = PARLEY_STRING, .constraint = PARLEY_PATTERN, .pattern = "^[A-Za-z0-9_-]{1,64}$",      \
+    .words = "an agent id (1 to 64 of A-Z a-z 0-9 _ -)"
+
+/* "default: 3600" (contract, Envelope Fields). */
+#define DEFAULT_TTL_SECONDS 3600
+
+/* ---- rules over several members ---- */
+
+static bool is_text(const struct parley_value *value, const char *text) {
+    return value->kind == PARLEY_STRING && parley_bytes_equal(value->text, parley_bytes_of(text));
+}
+
+static bool is_any_of(const struct parley_value *value, const char *const *texts) {
+    while (*texts != NULL && !is_text(value, *texts)) {
+        texts++;
+    }
+    return *texts != NULL;
+}
+
+static bool is_completed(const struct parley_facts *facts) {
+    return is_text(&facts->values[ROUNDTABLE_STATUS], "completed");
+}
+
+/* A result that is no object lacks nothing but itself. */
+static bool has_result(const struct parley_facts *facts) {
+    return is_completed(facts) && facts->values[ROUNDTABLE_TASK_RESULT].kind == PARLEY_OBJECT;
+}
+
+static bool lacks_result(const struct parley_facts *facts) {
+    return is_completed(facts) && !has_result(facts);
+}
+
+static bool lacks_format(const struct parley_facts *facts) {
+    return has_result(facts) && facts->values[ROUNDTABLE_RESULT_FORMAT].kind != PARLEY_STRING;
+}
+
+static bool lacks_content(const struct parley_facts *facts) {
+    return has_result(facts) && facts->values[ROUNDTABLE_RESULT_CONTENT].kind == PARLEY_ABSENT;
+}
+
+static bool has_wrong_metadata(const struct parley_facts *facts) {
+    const enum parley_kind kind = facts->values[ROUNDTABLE_RESULT_METADATA].kind;
+    return has_result(facts) && kind != PARLEY_ABSENT && kind != PARLEY_OBJECT;
+}
+
+static bool says_retryable(const struct parley_facts *facts, bool is_retryable) {
+    const struct parley_value *retryable = &facts->values[ROUNDTABLE_RETRYABLE];
+    return retryable->kind == PARLEY_BOOLEAN && (retryable->number != 0) == is_retryable;
+}
+
+/* The two halves of the table in contract, Error Codes; internal_error is in neither. */
+static bool gives_up_on_passing_error(const struct parley_facts *facts) {
+    return is_any_of(&facts->values[ROUNDTABLE_ERROR],
+                     LIST("rate_limited", "timeout", "model_error")) &&
+           says_retryable(facts, false);
+}
+
+static bool retries_lasting_error(const struct parley_facts *facts) {
+    return is_any_of(&facts->values[ROUNDTABLE_ERROR], LIST("skill_missing", "invalid_params")) &&
+           says_retryable(facts, true);
+}
+
+/* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle). A time or a ttl that is
+ * none is another rule's. */
+static bool has_expired(const struct parley_facts *facts) {
+    const struct parley_value *timestamp = &facts->values[ROUNDTABLE_TIMESTAMP];
+    const struct parley_value *ttl = &facts->values[ROUNDTABLE_TTL];
+    const double lifetime = ttl->kind == PARLEY_ABSENT ? DEFAULT_TTL_SECONDS : ttl->number;
+    const bool has_lifetime =
+        ttl->kind == PARLEY_ABSENT || (ttl->kind == PARLEY_NUMBER && lifetime >= 1);
+    double sent;
+    return facts->options->now_seconds != 0 && has_lifetime &&
+           text_unix_time(parley_value_text(timestamp), &sent) &&
+           sent + lifetime < (double)facts->options->now_seconds;
+}
+
+/* ---- the table ---- */
+
+const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
+    {
+        .id = "RT-001",
+        .severity = PARLEY_ERROR,
+        .summary = "`id` is a UUID of version 4",
+        .source = "contract, Envelope Fields",
+        .hint = "Give the message a random UUID of its own as `id`: "
+                "550e8400-e29b-41d4-a716-446655440000.",
+        PARLEY_PLACES({.path = "/id",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_UUID4}),
+    },
+    {
+        .id = "RT-002",
+        .severity = PARLEY_ERROR,
+        .summary = "`version` is MAJOR.MINOR or MAJOR.MINOR.PATCH",
+        .source = "contract, Envelope Fields",
+        .hint = "Set `version` to \"1.0\", in quotes.",
+        PARLEY_PLACES({.path = "/version",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_PATTERN,
+                       .pattern = "^(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)(\\.(0|[1-9][0-9]*))?$",
+                       .words = "a version MAJOR.MINOR or MAJOR.MINOR.PATCH, without leading "
+                                "zeros"}),
+    },
+    {
+        .id = "RT-003",
+        .severity = PARLEY_ERROR,
+        .summary = "the major version is 1",
+        .source = "contract, Versioning",
+        .hint = "Send messages of version 1 of the contract, such as \"1.0\".",
+        PARLEY_PLACES({.path = "/version",
+                       .kinds = PARLEY_STRING,
+                       .constraint = PARLEY_PATTERN,
+                       .pattern = "^1\\.",
+                       .words = "a version whose major number is 1"}),
+    },
+    {
+        .id = "RT-004",
+        .severity = PARLEY_ERROR,
+        .summary = "`type` is task.request, task.claimed, task.progress, task.result, task.failed "
+                   "or heartbeat (case counts)",
+        .source = "contract, Message Types",
+        .hint = "Set `type` to the one of the six that says what this message does, in lower case.",
+        PARLEY_PLACES({.path = "/type",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = roundtable_types}),
+    },
+    {
+        .id = "RT-005",
+        .severity = PARLEY_ERROR,
+        .summary = "`from` is an agent id: 1 to 64 of A-Z a-z 0-9 _ -",
+        .source = "contract, Envelope Fields",
+        .hint = "Name the agent that sends this in `from`, without blanks or dots: \"galahad\".",
+        PARLEY_PLACES({.path = "/from", AGENT_ID, .is_required = true}),
+    },
+    {
+        .id = "RT-006",
+        .severity = PARLEY_ERROR,
+        .summary = "`to`, if any, is an agent id",
+        .source = "contract, Envelope Fields",
+        .hint = "Name one agent in `to`, without blanks or dots, or leave it out to address all.",
+        PARLEY_PLACES({.path = "/to", AGENT_ID}),
+    },
+    {
+        .id = "RT-007",
+        .severity = PARLEY_ERROR,
+        .summary = "`timestamp` is an RFC 3339 date-time",
+        .source = "contract, Envelope Fields",
+        .hint = "Write `timestamp` as in 2026-02-08T15:00:00Z: date, T, time and offset, all of "
+                "which must exist.",
+        PARLEY_PLACES({.path = "/timestamp",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_TIME}),
+    },
+    {
+        .id = "RT-008",
+        .severity = PARLEY_ERROR,
+        .summary = "`correlationId`, if any, is a UUID",
+        .source = "contract, Envelope Fields",
+        .hint = "Set `correlationId` to the `id` of the message that this one belongs to.",
+        PARLEY_PLACES(
+            {.path = "/correlationId", .kinds = PARLEY_STRING, .constraint = PARLEY_UUID}),
+    },
+    {
+        .id = "RT-009",
+        .severity = PARLEY_ERROR,
+        .summary = "task.claimed, task.progress, task.result and task.failed have a "
+                   "`correlationId`",
+        .source = "rules.md, Round Table; contract, Envelope Fields",
+        .hint = "Set `correlationId` to the `id` of the task.request that this message is about.",
+        PARLEY_PLACES({.path = "/correlationId",
+                       .is_required = true,
+                       .for_types = CLAIMED | PROGRESS | RESULT | FAILED,
+                       .message = "`correlationId` is missing: a message of this type must say "
+                                  "which task it is about"}),
+    },
+    {
+        .id = "RT-010",
+        .severity = PARLEY_ERROR,
+        .summary = "`priority`, if any, is low, normal, high or critical",
+        .source = "contract, Priority Levels",
+        .hint = "Set `priority` to low, normal, high or critical, or leave it out (normal).",
+        PARLEY_PLACES({.path = "/priority",
+                       .kinds = PARLEY_STRING,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = LIST("low", "normal", "high", "critical")}),
+    },
+    {
+        .id = "RT-011",
+        .severity = PARLEY_ERROR,
+        .summary = "`ttl`, if any, is a positive integer",
+        .source = "contract, Envelope Fields",
+        .hint = "Set `ttl` to a whole number of seconds, 1 or more, or leave it out (3600).",
+        PARLEY_PLACES(
+            {.path = "/ttl", .kinds = PARLEY_INTEGER, .constraint = PARLEY_MINIMUM, .minimum = 1}),
+    },
+    {
+        .id = "RT-012",
+        .severity = PARLEY_ERROR,
+        .summary = "`payload` is an object",
+        .source = "contract, Envelope Fields",
+        .hint = "Put what the message says into `payload`, an object.",
+        PARLEY_PLACES({.path = "/payload", .kinds = PARLEY_OBJECT, .is_required = true}),
+    },
+    {
+        .id = "RT-020",
+        .severity = PARLEY_ERROR,
+        .summary = "the `task` of a task.request is `<domain>.<action>`: two or more tokens of a-z "
+                   "0-9 _ - joined by dots, at most 128 characters",
+        .source = "contract, task.request",
+        .hint = "Name the task in `payload.task` as domain and action, in lower case: "
+                "\"security.briefing\".",
+        PARLEY_PLACES({.path = "/payload/task",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_PATTERN,
+                       .pattern = "^[a-z0-9_-]+(\\.[a-z0-9_-]+)+$",
+                       .maximum = 128,
+                       .words = "<domain>.<action> (two or more tokens of a-z 0-9 _ - joined by "
+                                "dots, at most 128 characters)",
+                       .for_types = REQUEST}),
+    },
+    {
+        .id = "RT-021",
+        .severity = PARLEY_ERROR,
+        .summary = "in a task.request `params` is an object, `responseFormat` a string and "
+                   "`maxTokens` a positive integer, each if any",
+        .source = "contract, task.request",
+        PARLEY_PLACES({.path = "/payload/params",
+                       .kinds = PARLEY_OBJECT,
+                       .for_types = REQUEST,
+                       .hint = "Make `params` an object, or leave it out."},
+                      {.path = "/payload/responseFormat",
+                       .kinds = PARLEY_STRING,
+                       .for_types = REQUEST,
+                       .hint = "Make `responseFormat` a string such as \"markdown\", or leave it "
+                               "out."},
+                      {.path = "/payload/maxTokens",
+                       .kinds = PARLEY_INTEGER,
+                       .constraint = PARLEY_MINIMUM,
+                       .minimum = 1,
+                       .for_types = REQUEST,
+                       .hint = "Set `maxTokens` to a whole number, 1 or more, or leave it out."}),
+    },
+    {
+        .id = "RT-022",
+        .severity = PARLEY_ERROR,
+        .summary = "in a task.claimed `estimatedDurationSeconds` is a number of 0 or more and "
+                   "`message` a string, each if any",
+        .source = "contract, task.claimed",
+        PARLEY_PLACES({.path = "/payload/estimatedDurationSeconds",
+                       .kinds = PARLEY_NUMBER,
+                       .constraint = PARLEY_MINIMUM,
+                       .minimum = 0,
+                       .for_types = CLAIMED,
+                       .hint = "Set `estimatedDurationSeconds` to a number of 0 or more, or leave "
+                               "it out."},
+                      {.path = "/payload/message",
+                       .kinds = PARLEY_STRING,
+                       .for_types = CLAIMED,
+                       .hint = "Make `message` a string, or leave it out."}),
+    },
+    {
+        .id = "RT-023",
+        .severity = PARLEY_ERROR,
+        .summary = "in a task.progress `percent` is a number from 0 to 100 and `message` a string, "
+                   "each if any",
+        .source = "contract, task.progress",
+        PARLEY_PLACES({.path = "/payload/percent",
+                       .kinds = PARLEY_NUMBER,
+                       .constraint = PARLEY_RANGE,
+                       .minimum = 0,
+                       .maximum = 100,
+                       .for_types = PROGRESS,
+                       .hint = "Set `percent` to a number from 0 to 100, not in quotes, or leave "
+                               "it out."},
+                      {.path = "/payload/message",
+                       .kinds = PARLEY_STRING,
+                       .for_types = PROGRESS,
+                       .hint = "Make `message` a string, or leave it out."}),
+    },
+    {
+        .id = "RT-024",
+        .severity = PARLEY_ERROR,
+        .summary = "in a task.progress `subTasks`, if any, is an array of objects with a string "
+                   "`id`, a `status` of pending, in_progress, completed or failed, and a string "
+                   "`description`, if any",
+        .source = "contract, task.progress",
+        PARLEY_PLACES({.path = "/payload/subTasks",
+                       .kinds = PARLEY_ARRAY,
+                       .for_types = PROGRESS,
+                       .hint = "Make `subTasks` an array of objects, or leave it out."},
+                      {.path = "/payload/subTasks/*",
+                       .kinds = PARLEY_OBJECT,
+                       .for_types = PROGRESS,
+                       .hint = "Write each sub-task as an object: {\"id\": \"…\", \"status\": "
+                               "\"pending\"}."},
+                      {.path = "/payload/subTasks/*/id",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = PROGRESS,
+                       .hint = "Give each sub-task an `id`: a string."},
+                      {.path = "/payload/subTasks/*/status",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = LIST("pending", "in_progress", "completed", "failed"),
+                       .for_types = PROGRESS,
+                       .hint = "Set the sub-task's `status` to pending, in_progress, completed or "
+                               "failed."},
+                      {.path = "/payload/subTasks/*/description",
+                       .kinds = PARLEY_STRING,
+                       .for_types = PROGRESS,
+                       .hint = "Make `description` a string, or leave it out."}),
+    },
+    {
+        .id = "RT-025",
+        .severity = PARLEY_ERROR,
+        .summary = "the `status` of a task.result is completed or failed",
+        .source = "contract, task.result and Task Lifecycle",
+        .hint = "Say in `payload.status` how the task ended: completed or failed.",
+        PARLEY_PLACES({.path = "/payload/status",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = LIST("completed", "failed"),
+                       .for_types = RESULT}),
+    },
+    {
+        .id = "RT-026",
+        .severity = PARLEY_ERROR,
+        .summary = "a task.result that is completed has a `result`: an object with a string "
+                   "`format` and a `content`, whose `metadata`, if any, is an object",
+        .source = "contract, task.result",
+        PARLEY_PLACES({.path = "/payload/result",
+                       .for_types = RESULT,
+                       .is_broken = lacks_result,
+                       .message = "the task is completed, but `payload/result` is missing or no "
+                                  "object",
+                       .hint = "Put what came of the task into `payload.result`: {\"format\": "
+                               "\"markdown\", \"content\": \"…\"}."},
+                      {.path = "/payload/result/format",
+                       .for_types = RESULT,
+                       .is_broken = lacks_format,
+                       .message = "the result's `format` is missing or no string",
+                       .hint = "Say in `format` how to read the content: \"markdown\", \"json\"."},
+                      {.path = "/payload/result/content",
+                       .for_types = RESULT,
+                       .is_broken = lacks_content,
+                       .message = "the result has no `content`",
+                       .hint = "Put the result itself into `content`: text, or any JSON value."},
+                      {.path = "/payload/result/metadata",
+                       .for_types = RESULT,
+                       .is_broken = has_wrong_metadata,
+                       .message = "the result's `metadata` is no object",
+                       .hint = "Make `metadata` an object, or leave it out."}),
+    },
+    {
+        .id = "RT-027",
+        .severity = PARLEY_ERROR,
+        .summary = "in a task.failed `error` is a string, and so is `message`, if any",
+        .source = "contract, task.failed",
+        PARLEY_PLACES({.path = "/payload/error",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FAILED,
+                       .hint = "Name what went wrong in `payload.error`, by a code such as "
+                               "\"timeout\"."},
+                      {.path = "/payload/message",
+                       .kinds = PARLEY_STRING,
+                       .for_types = FAILED,
+                       .hint = "Make `message` a string, or leave it out."}),
+    },
+    {
+        .id = "RT-028",
+        .severity = PARLEY_ERROR,
+        .summary = "in a task.failed `retryable` is a boolean, and `retryAfterSeconds`, if any, a "
+                   "number of 0 or more",
+        .source = "contract, task.failed",
+        PARLEY_PLACES({.path = "/payload/retryable",
+                       .kinds = PARLEY_BOOLEAN,
+                       .is_required = true,
+                       .for_types = FAILED,
+                       .hint = "Say in `payload.retryable` whether trying again may help: true or "
+                               "false, not in quotes."},
+                      {.path = "/payload/retryAfterSeconds",
+                       .kinds = PARLEY_NUMBER,
+                       .constraint = PARLEY_MINIMUM,
+                       .minimum = 0,
+                       .for_types = FAILED,
+                       .hint = "Set `retryAfterSeconds` to a number of 0 or more, or leave it "
+                               "out."}),
+    },
+    {
+        .id = "RT-029",
+        .severity = PARLEY_ERROR,
+        .summary = "a heartbeat has a string `status`; `uptime` is a number of 0 or more, "
+                   "`capabilities` an array of strings, `activeTaskCount` an integer of 0 or more, "
+                   "`model` and `version` are strings, each if any",
+        .source = "contract, heartbeat; rules.md, Round Table",
+        PARLEY_PLACES({.path = "/payload/status",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = HEARTBEAT,
+                       .hint = "Say in `payload.status` how the agent is: \"healthy\"."},
+                      {.path = "/payload/uptime",
+                       .kinds = PARLEY_NUMBER,
+                       .constraint = PARLEY_MINIMUM,
+                       .minimum = 0,
+                       .for_types = HEARTBEAT,
+                       .hint = "Set `uptime` to a number of seconds, 0 or more, or leave it out."},
+                      {.path = "/payload/capabilities",
+                       .kinds = PARLEY_ARRAY,
+                       .for_types = HEARTBEAT,
+                       .hint = "Make `capabilities` an array of task names, or leave it out."},
+                      {.path = "/payload/capabilities/*",
+                       .kinds = PARLEY_STRING,
+                       .for_types = HEARTBEAT,
+                       .hint = "Name each capability as a string: \"security.briefing\"."},
+                      {.path = "/payload/activeTaskCount",
+                       .kinds = PARLEY_INTEGER,
+                       .constraint = PARLEY_MINIMUM,
+                       .minimum = 0,
+                       .for_types = HEARTBEAT,
+                       .hint = "Set `activeTaskCount` to a whole number, 0 or more, or leave it "
+                               "out."},
+                      {.path = "/payload/model",
+                       .kinds = PARLEY_STRING,
+                       .for_types = HEARTBEAT,
+                       .hint = "Make `model` a string, or leave it out."},
+                      {.path = "/payload/version",
+                       .kinds = PARLEY_STRING,
+                       .for_types = HEARTBEAT,
+                       .hint = "Make the agent's `version` a string, or leave it out."}),
+    },
+    {
+        .id = "RT-101",
+        .severity = PARLEY_WARNING,
+        .summary = "the `error` of a task.failed is in the table of error codes: rate_limited, "
+                   "timeout, model_error, skill_missing, invalid_params or internal_error",
+        .source = "contract, Error Codes",
+        .hint = "Use the code of the table that comes nearest, and say the rest in `message`.",
+        PARLEY_PLACES({.path = "/payload/error",
+                       .kinds = PARLEY_STRING,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = LIST("rate_limited", "timeout", "model_error", "skill_missing",
+                                       "invalid_params", "internal_error"),
+                       .for_types = FAILED}),
+    },
+    {
+        .id = "RT-102",
+        .severity = PARLEY_WARNING,
+        .summary = "`retryable` of a task.failed is what the table of error codes says: true with "
+                   "rate_limited, timeout and model_error, false with skill_missing and "
+                   "invalid_params",
+        .source = "contract, Error Codes",
+        PARLEY_PLACES({.path = "/payload/retryable",
+                       .for_types = FAILED,
+                       .is_broken = gives_up_on_passing_error,
+                       .message = "`payload/retryable` is false, but an error of this code passes",
+                       .hint = "Set `retryable` to true, or use the error code that fits."},
+                      {.path = "/payload/retryable",
+                       .for_types = FAILED,
+                       .is_broken = retries_lasting_error,
+                       .message = "`payload/retryable` is true, but an error of this code stays",
+                       .hint = "Set `retryable` to false, or use the error code that fits."}),
+    },
+    {
+        .id = "RT-103",
+        .severity = PARLEY_WARNING,
+        .summary = "a task.request has not expired: `timestamp` and `ttl` (3600 seconds, if there "
+                   "is none) are not past yet",
+        .source = "contract, Envelope Fields and Task Lifecycle",
+        .hint = "Send the request anew with the present time, or with a longer `ttl`.",
+        PARLEY_PLACES({.path = "/timestamp",
+                       .for_types = REQUEST,
+                       .is_broken = has_expired,
+                       .message = "the request has expired: `timestamp` and `ttl` are already "
+                                  "past"}),
+    },
+};
