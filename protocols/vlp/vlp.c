@@ -54,6 +54,7 @@ const struct parley_protocol vlp_protocol = {
     .rule_count = VLP_RULE_COUNT,
     .codecs = codecs,
     .stamps = stamps,
+    .examples = vlp_examples,
     .decode = json_decode,
     .validate = json_validate,
     .encode = json_encode,

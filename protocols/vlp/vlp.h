@@ -36,5 +36,6 @@ extern const char *const vlp_types[];
 extern const char *const vlp_lanes[];
 #define VLP_RULE_COUNT 19
 extern const struct parley_rule vlp_rules[VLP_RULE_COUNT];
+extern const struct parley_example vlp_examples[];
 
 enum parley_status vlp_route(struct parley_message *message, struct parley_route *out);
