@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -116,6 +117,93 @@ static void test_a_date_is_a_time_exactly_when_timegm_leaves_it_as_it_is(void **
         }
     }
     assert_in_range(real_count, 20000, 180000);
+}
+
+static void test_a_time_has_the_unix_time_that_timegm_gives_it(void **state) {
+    (void)state;
+    struct random_source source = {1970};
+    for (int i = 0; i < 100000; i++) {
+        const int offset = (int)random_below(&source, 2 * 1439 + 1) - 1439;
+        struct tm at = {.tm_year = (int)random_below(&source, 10000) - 1900,
+                        .tm_mon = (int)random_below(&source, 12),
+                        .tm_mday = 1 + (int)random_below(&source, 28),
+                        .tm_hour = (int)random_below(&source, 24),
+                        .tm_min = (int)random_below(&source, 60),
+                        .tm_sec = (int)random_below(&source, 60)};
+        char text[64];
+        snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d%c%02d:%02d", at.tm_year + 1900,
+                 at.tm_mon + 1, at.tm_mday, at.tm_hour, at.tm_min, at.tm_sec,
+                 offset < 0 ? '-' : '+', abs(offset) / 60, abs(offset) % 60);
+        const int64_t wanted = timegm(&at) - INT64_C(60) * offset;
+        double seconds = 0;
+        if (!text_unix_time(parley_bytes_of(text), &seconds) || (int64_t)seconds != wanted) {
+            fail_msg("%s is %.3f, not %lld", text, seconds, (long long)wanted);
+        }
+    }
+}
+
+static void test_a_unix_time_counts_fractions_and_leap_seconds(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double seconds;
+    } rows[] = {{"1970-01-01T00:00:00Z", 0},
+                {"1970-01-01T00:00:00.25Z", 0.25},
+                {"1969-12-31T23:59:59.75Z", -0.25},
+                {"1970-01-01T00:00:00.000000000000000000000000000001Z", 1e-30},
+                {"2026-02-08T15:00:00.5Z", 1770562800.5},
+                {"2026-02-08t16:00:00.500+01:00", 1770562800.5},
+                {"2026-02-08T11:15:00-03:45", 1770562800},
+                {"2016-12-31T23:59:60Z", 1483228800},
+                {"2017-01-01T00:00:00Z", 1483228800},
+                {"0000-01-01T00:00:00Z", -62167219200},
+                {"0000-12-31T23:59:59Z", -62135596801},
+                {"9999-12-31T23:59:59Z", 253402300799}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double seconds = NAN;
+        assert_true(text_unix_time(parley_bytes_of(rows[i].text), &seconds));
+        if (fabs(seconds - rows[i].seconds) > 1e-6) {
+            fail_msg("%s is %.9f, not %.9f", rows[i].text, seconds, rows[i].seconds);
+        }
+    }
+}
+
+static void test_what_is_no_time_has_no_unix_time(void **state) {
+    (void)state;
+    static const char *const texts[] = {"",
+                                        "0",
+                                        "2026-02-30T00:00:00Z",
+                                        "2026-02-08T15:00:00",
+                                        "2026-02-08T23:59:60Z",
+                                        "2026-02-08T15:00:00.Z"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        double seconds = 7;
+        assert_false(text_unix_time(parley_bytes_of(texts[i]), &seconds));
+        assert_true(seconds == 7);
+    }
+    double seconds;
+    assert_false(text_unix_time((struct parley_bytes){0}, &seconds));
+}
+
+/* ---- domains ---- */
+
+static void test_a_domain_is_one_token_of_lower_case(void **state) {
+    (void)state;
+    static const char *const domains[] = {"a", "security", "0", "_", "-", "cve-2026_1"};
+    for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++) {
+        assert_true(text_is_domain(parley_bytes_of(domains[i])));
+    }
+    static const char *const others[] = {"",   "A",   "a.b", "a b", "*",       ">",
+                                         "a/", "a\n", "a{",  "`",   "\xC3\xA9"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_false(text_is_domain(parley_bytes_of(others[i])));
+    }
+    char many[129];
+    memset(many, 'd', sizeof many);
+    assert_true(text_is_domain((struct parley_bytes){many, 128}));
+    assert_false(text_is_domain((struct parley_bytes){many, 129}));
+    assert_false(text_is_domain((struct parley_bytes){"a\0b", 3}));
+    assert_false(text_is_domain((struct parley_bytes){0}));
 }
 
 /* Where the second is 60, the time one second before must end June or December in UTC. */
@@ -326,6 +414,10 @@ int main(void) {
         cmocka_unit_test(test_a_time_has_an_offset_that_exists),
         cmocka_unit_test(test_a_leap_second_ends_june_or_december_in_utc),
         cmocka_unit_test(test_a_date_is_a_time_exactly_when_timegm_leaves_it_as_it_is),
+        cmocka_unit_test(test_a_time_has_the_unix_time_that_timegm_gives_it),
+        cmocka_unit_test(test_a_unix_time_counts_fractions_and_leap_seconds),
+        cmocka_unit_test(test_what_is_no_time_has_no_unix_time),
+        cmocka_unit_test(test_a_domain_is_one_token_of_lower_case),
         cmocka_unit_test(test_a_leap_second_is_where_timegm_finds_the_last_second),
         cmocka_unit_test(test_a_time_that_is_cut_short_anywhere_is_none),
         cmocka_unit_test(test_every_pair_of_bytes_is_utf8_when_the_reference_says_so),

@@ -200,6 +200,20 @@ static void test_a_violation_has_all_its_members(void **state) {
     json_decref(json);
 }
 
+static void test_its_examples_show_every_type_without_a_warning(void **state) {
+    struct fixture *fixture = *state;
+    const struct parley_example *example = fixture->message.protocol->examples;
+    uint32_t shown = 0;
+    for (; example->name != NULL; example++) {
+        check(fixture, example->text);
+        if (fixture->message.findings.count > 0) {
+            fail_msg("%s: %s", example->name, fixture->message.findings.items[0].message);
+        }
+        shown |= PARLEY_TYPE_BIT(fixture->message.type);
+    }
+    assert_int_equal(shown, PARLEY_TYPE_BIT(7) - 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_claim_goes_to_its_lane_and_type),
@@ -211,6 +225,7 @@ int main(void) {
         cmocka_unit_test(test_the_verdict_on_an_invalid_message_says_what_can_be_read),
         cmocka_unit_test(test_the_verdict_on_what_cannot_be_read_is_null_all_over),
         cmocka_unit_test(test_a_violation_has_all_its_members),
+        cmocka_unit_test(test_its_examples_show_every_type_without_a_warning),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
