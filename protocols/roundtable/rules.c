@@ -102,8 +102,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`id` is a UUID of version 4",
         .source = "contract, Envelope Fields",
-        .hint = "Give the message a random UUID of its own as `id`: "
-                "550e8400-e29b-41d4-a716-446655440000.",
+        .hint = "Give the message a new random UUID (version 4) of its own as `id`: eight, four, "
+                "four, four and twelve hexadecimal digits with dashes between them.",
         PARLEY_PLACES({.path = "/id",
                        .kinds = PARLEY_STRING,
                        .is_required = true,

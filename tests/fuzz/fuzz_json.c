@@ -18,8 +18,8 @@ struct fuzz_json {
     struct parley_buffer payload, again, verdict;
 };
 
-static void start(struct fuzz_json *fuzz) {
-    demand(parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &fuzz->schema) ==
+static void start(struct fuzz_json *fuzz, const char *protocol) {
+    demand(parley_schema_create(parley_protocol_find(parley_bytes_of(protocol)), &fuzz->schema) ==
                PARLEY_OK,
            "the schema is made");
     readers_init(&fuzz->readers, fuzz->schema);
@@ -78,18 +78,18 @@ static void demand_places_are_in_the_text(const struct parley_findings *findings
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const struct parley_bytes text = {(const char *)data, size};
+static void look(const char *name, struct parley_bytes text) {
     /* Options by the size, so that an input is the body and nothing else. */
-    struct parley_options options = {.strict = (size & 1) != 0,
-                                     .stamp = (size & 2) != 0,
+    struct parley_options options = {.strict = (text.length & 1) != 0,
+                                     .stamp = (text.length & 2) != 0,
                                      .now = CASES_NOW,
+                                     .now_seconds = CASES_NOW_SECONDS,
                                      .fresh_id = CASES_ID};
     struct fuzz_json fuzz;
-    start(&fuzz);
+    start(&fuzz, name);
     demand(readers_agree(&fuzz.readers, text, &options), fuzz.readers.difference);
     check(&fuzz.first, text, &options);
-    demand_places_are_in_the_text(&fuzz.first.findings, size);
+    demand_places_are_in_the_text(&fuzz.first.findings, text.length);
     demand_verdict_is_json(&fuzz);
     if (fuzz.first.is_decoded) {
         const struct parley_protocol *protocol = fuzz.first.protocol;
@@ -105,5 +105,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                "encoding is a fixed point");
     }
     finish(&fuzz);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char *const names[] = {"vlp", "roundtable"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        look(names[i], (struct parley_bytes){(const char *)data, size});
+    }
     return 0;
 }

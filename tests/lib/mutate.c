@@ -63,6 +63,25 @@ static const char *const values[] = {
     "{\"level\":\"block\",\"issues\":[{\"code\":\"a\",\"detail\":1},{},3]}",
     "{\"level\":1,\"issues\":{\"code\":2}}",
     "{\"ref\":\"a\",\"a~b/c\":{\"*\":1}}",
+    "\"task.request\"",
+    "\"task.progress\"",
+    "\"task.result\"",
+    "\"task.failed\"",
+    "\"heartbeat\"",
+    "\"security.briefing\"",
+    "\"rate_limited\"",
+    "\"skill_missing\"",
+    "\"completed\"",
+    "\"failed\"",
+    "\"critical\"",
+    "\"2.0\"",
+    "\"01.0\"",
+    "\"550e8400-e29b-41d4-a716-446655440000\"",
+    "\"6ba7b810-9dad-11d1-80b4-00c04fd430c8\"",
+    "[{\"id\":\"a\",\"status\":\"pending\"},{\"status\":\"done\"},1]",
+    "{\"status\":\"completed\",\"result\":{\"format\":1}}",
+    "{\"task\":\"x\",\"params\":[],\"maxTokens\":0}",
+    "{\"error\":\"timeout\",\"retryable\":false}",
 };
 
 static const char *const keys[] = {
@@ -70,6 +89,8 @@ static const char *const keys[] = {
     "seq",        "confidence", "safety",   "refers_to",   "session_id", "topic",
     "provenance", "receiver",   "keywords", "constraints", "payload",    "_extras",
     "level",      "issues",     "code",     "detail",      "ref",        "kind",
+    "version",    "from",       "to",       "ttl",         "priority",   "correlationId",
+    "task",       "status",     "result",   "error",       "retryable",  "subTasks",
     "*",          "",           "~/",       "id ",         "Id"};
 
 static const char *const tokens[] = {"{",

@@ -16,6 +16,10 @@
 #include "lib/mutate.h"
 #include "lib/readers.h"
 
+/* The protocols whose messages are JSON, by the files of their cases. */
+static const char *const names[] = {"vlp", "roundtable"};
+enum { PROTOCOLS = sizeof names / sizeof names[0], VLP = 0 };
+
 struct fixture {
     struct test_cases cases;
     struct parley_schema *schema;
@@ -23,21 +27,28 @@ struct fixture {
 };
 
 static int set_up(void **state) {
-    static struct fixture fixture;
-    cases_read(&fixture.cases, PARLEY_SOURCE_DIR "/tests/conformance/vlp.ndjson");
-    if (parley_schema_create(fixture.cases.items[0].protocol, &fixture.schema) != PARLEY_OK) {
-        return -1;
+    static struct fixture fixtures[PROTOCOLS];
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        struct fixture *fixture = &fixtures[i];
+        char path[512];
+        snprintf(path, sizeof path, PARLEY_SOURCE_DIR "/tests/conformance/%s.ndjson", names[i]);
+        cases_read(&fixture->cases, path);
+        if (parley_schema_create(fixture->cases.items[0].protocol, &fixture->schema) != PARLEY_OK) {
+            return -1;
+        }
+        readers_init(&fixture->readers, fixture->schema);
     }
-    readers_init(&fixture.readers, fixture.schema);
-    *state = &fixture;
+    *state = fixtures;
     return 0;
 }
 
 static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    readers_finish(&fixture->readers);
-    parley_schema_destroy(fixture->schema);
-    cases_finish(&fixture->cases);
+    struct fixture *fixtures = *state;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        readers_finish(&fixtures[i].readers);
+        parley_schema_destroy(fixtures[i].schema);
+        cases_finish(&fixtures[i].cases);
+    }
     return 0;
 }
 
@@ -49,16 +60,18 @@ static void assert_agree(struct readers *readers, const char *name, struct parle
 }
 
 static void test_both_readers_say_the_same_of_every_conformance_case(void **state) {
-    struct fixture *fixture = *state;
-    for (size_t i = 0; i < fixture->cases.count; i++) {
-        const struct test_case *test = &fixture->cases.items[i];
-        assert_agree(&fixture->readers, test->name, test->body, &test->options);
+    struct fixture *fixtures = *state;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        for (size_t j = 0; j < fixtures[i].cases.count; j++) {
+            const struct test_case *test = &fixtures[i].cases.items[j];
+            assert_agree(&fixtures[i].readers, test->name, test->body, &test->options);
+        }
     }
 }
 
-static void test_both_readers_say_the_same_of_broken_messages(void **state) {
-    enum { MUTATIONS = 24000 };
-    struct fixture *fixture = *state;
+enum { MUTATIONS = 24000 }; /* of each protocol */
+
+static void compare_broken_messages(struct fixture *fixture) {
     struct random_source source = {11};
     struct parley_buffer text;
     parley_buffer_init(&text);
@@ -93,9 +106,16 @@ static void test_both_readers_say_the_same_of_broken_messages(void **state) {
     assert_in_range(warned, MUTATIONS / 100, MUTATIONS / 2);
 }
 
+static void test_both_readers_say_the_same_of_broken_messages(void **state) {
+    struct fixture *fixtures = *state;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        compare_broken_messages(&fixtures[i]);
+    }
+}
+
 /* Numbers are where readers like to differ: each form, at its limits. */
 static void test_both_readers_say_the_same_of_numbers(void **state) {
-    struct fixture *fixture = *state;
+    struct fixture *fixture = (struct fixture *)*state + VLP;
     static const char *const numbers[] = {
         "0",
         "-0",
@@ -148,7 +168,7 @@ static void test_both_readers_say_the_same_of_numbers(void **state) {
 
 /* Every prefix of a message is a body that was cut off. */
 static void test_both_readers_refuse_every_message_that_is_cut_off(void **state) {
-    struct fixture *fixture = *state;
+    struct fixture *fixture = (struct fixture *)*state + VLP;
     static const char text[] =
         "{\"id\":\"a\\u00e9\\n\xC3\xA9\",\"seq\":-1.5e+3,\"safety\":{\"level\":"
         "\"safe\",\"issues\":[true,false,null,\"\\ud83d\\ude00\"]}}";
@@ -164,7 +184,7 @@ static void test_both_readers_refuse_every_message_that_is_cut_off(void **state)
 
 /* The same for each single byte, put in any place. */
 static void test_both_readers_say_the_same_of_any_byte_in_any_place(void **state) {
-    struct fixture *fixture = *state;
+    struct fixture *fixture = (struct fixture *)*state + VLP;
     static const char text[] =
         "{ \"id\" : \"a\\n\", \"seq\":1.5e1 ,\"keywords\":[ true,null],\"topic\":\"\xC3\xA9\"}";
     const struct parley_options options = {0};
