@@ -14,17 +14,21 @@ enum parley_split {
     PARLEY_SPLIT_MORE,    /* the input is used up */
     PARLEY_SPLIT_MESSAGE, /* out holds one */
     PARLEY_SPLIT_SIZE,    /* one over the limit went by (GW-002); out holds its position */
-    PARLEY_SPLIT_FAULT,   /* an array that cannot be read further (GW-001); out->fault says why */
+    PARLEY_SPLIT_FAULT,   /* what is no message (GW-001); out->fault says why */
     PARLEY_SPLIT_END,     /* after finish: nothing is left */
     PARLEY_SPLIT_MEMORY,  /* of ours */
 };
 
 struct parley_slice {
     struct parley_bytes bytes;     /* borrowed until the next call */
-    struct parley_position origin; /* of its first byte, in the body */
+    struct parley_position origin; /* of its first byte, in the body; of a frame, in bytes: that of
+                                      its message, or for a fault that of its length field */
     size_t number;                 /* the physical line of NDJSON, else the ordinal from 1 */
-    const char *fault;
+    const char *fault;             /* borrowed until the next call */
 };
+
+/* A frame that claims more than this is no frame, and where the next one starts is not known. */
+#define PARLEY_FRAME_BYTES_MAX (100u << 20)
 
 /* Private; public only to be embedded. */
 struct parley_splitter {
@@ -37,9 +41,14 @@ struct parley_splitter {
     int state;
     size_t depth;
     bool in_string, after_backslash, is_oversize;
+    unsigned char head[4]; /* of a frame: as many bytes of its length as have come */
+    size_t head_count;
+    size_t frame_bytes, frame_left; /* its length, and what is still to come of it */
+    char fault_text[160];
 };
 
-/* For PARLEY_FRAMING_LINES, or PARLEY_FRAMING_JSON when the body is known to be an array. */
+/* For PARLEY_FRAMING_LINES, PARLEY_FRAMING_FRAMES, or PARLEY_FRAMING_JSON when the body is known to
+ * be an array. `message_bytes_max` is of a message; a frame's length field apart. */
 void parley_splitter_init(struct parley_splitter *splitter, enum parley_framing framing,
                           size_t message_bytes_max);
 void parley_splitter_finish(struct parley_splitter *splitter);
@@ -47,6 +56,11 @@ void parley_splitter_finish(struct parley_splitter *splitter);
 /* Takes bytes from the front of *input and says what came out. Blank lines are skipped. */
 enum parley_split parley_splitter_next(struct parley_splitter *splitter, struct parley_bytes *input,
                                        struct parley_slice *out);
+
+/* After PARLEY_SPLIT_FAULT: whether what is fed further can bring messages. Behind a frame of no
+ * bytes the next one is read; a fault in an array, a length that is no frame's and a body that was
+ * cut short end the stream: what is fed is dropped, and end answers PARLEY_SPLIT_END. */
+bool parley_splitter_goes_on(const struct parley_splitter *splitter);
 
 /* The body has ended: call until PARLEY_SPLIT_END. */
 enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct parley_slice *out);

@@ -106,7 +106,7 @@ static const char *path_to(struct reader *reader, size_t depth, const struct key
         } else {
             const bool is_last = i + 1 == depth && last != NULL;
             const struct key *key = is_last ? last : key_at(reader, level->last_key);
-            walk_append_token(&path, name_of(reader, key));
+            text_append_token(&path, name_of(reader, key));
         }
     }
     const char *copy =

@@ -70,22 +70,22 @@ static bool is_blank(char c) {
 
 static enum parley_status add_fault(struct parley_message *message,
                                     const struct json_fault *fault) {
-    const struct parley_rule *rule = &parley_gateway_rules[fault->rule];
-    message->findings.has_error = true;
-    PARLEY_TRY(findings_add(message, (struct parley_finding){.rule = rule,
-                                                             .path = fault->path,
-                                                             .message = fault->message,
-                                                             .hint = rule->hint,
-                                                             .for_types = UINT32_MAX,
-                                                             .offset = fault->offset}));
-    return findings_locate(message);
+    return findings_refuse(message, fault->rule,
+                           (struct parley_finding){.path = fault->path,
+                                                   .message = fault->message,
+                                                   .offset = fault->offset});
 }
 
-/* jansson refused the text: find out where and why. It says so only for a repeated key; where the
- * event reader finds no fault either, jansson had no memory. */
-static enum parley_status explain(struct parley_message *message, size_t duplicate_end) {
+/* jansson refused the text: find out where and why. Where the event reader finds no fault, jansson
+ * had no memory. */
+static enum parley_status explain(struct parley_message *message) {
     struct json_fault fault;
-    switch (json_text_read(message->text, NULL, &message->arena, duplicate_end, &fault)) {
+    struct key_set keys;
+    key_set_init(&keys, message->text);
+    const enum json_text_result result =
+        json_text_read(message->text, NULL, &message->arena, &keys, &fault);
+    key_set_finish(&keys);
+    switch (result) {
     case JSON_TEXT_FAULT:
         return add_fault(message, &fault);
     case JSON_TEXT_READ:
@@ -101,13 +101,10 @@ static void release_tree(void *tree) {
 
 enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
     (void)codec;
-    json_error_t error = {0};
-    json_t *tree = json_loadb(message->text.data, message->text.length, LOAD_FLAGS, &error);
+    json_t *tree = json_loadb(message->text.data, message->text.length, LOAD_FLAGS, NULL);
     if (tree == NULL || is_beyond_jansson(message->text)) {
-        const bool is_duplicate =
-            tree == NULL && json_error_code(&error) == json_error_duplicate_key;
         json_decref(tree);
-        return explain(message, is_duplicate ? (size_t)error.position : SIZE_MAX);
+        return explain(message);
     }
     message->tree = tree;
     message->release_tree = release_tree;
@@ -201,7 +198,7 @@ static enum parley_status add_positions(struct parley_message *message) {
     struct walk walk;
     struct json_fault fault;
     walk_begin(&walk, message, PARLEY_TYPE_BIT(message->type));
-    if (json_text_read(message->text, &walk, &message->arena, SIZE_MAX, &fault) != JSON_TEXT_READ) {
+    if (json_text_read(message->text, &walk, &message->arena, NULL, &fault) != JSON_TEXT_READ) {
         return PARLEY_E_MEMORY; /* jansson has read this text: it has no fault */
     }
     PARLEY_TRY(walk_end(&walk));

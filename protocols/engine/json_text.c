@@ -24,7 +24,7 @@ struct reader {
     const char *start, *at, *end;
     struct walk *walk;
     struct parley_arena *arena;
-    size_t duplicate_end;
+    struct key_set *keys;
     struct level levels[JSON_DEPTH_MAX];
     size_t depth;
     bool is_told; /* the value that comes next is */
@@ -62,13 +62,7 @@ static bool write_path(struct reader *reader) {
             parley_buffer_format(&path, "/%zu", level->count - 1);
             continue;
         }
-        parley_buffer_char(&path, '/');
-        for (size_t k = 0; k < level->key.length; k++) {
-            const char c = level->key.data[k];
-            parley_buffer_append(&path, c == '~'   ? PARLEY_BYTES("~0")
-                                        : c == '/' ? PARLEY_BYTES("~1")
-                                                   : (struct parley_bytes){&c, 1});
-        }
+        text_append_token(&path, level->key);
     }
     reader->fault->path =
         path.has_failed ? NULL : parley_arena_copy(reader->arena, parley_buffer_bytes(&path));
@@ -318,6 +312,9 @@ static bool open_level(struct reader *reader, struct parley_value *value) {
     value->kind = is_array ? PARLEY_ARRAY : PARLEY_OBJECT;
     const bool is_told = reader->is_told && walk_value(reader->walk, value);
     reader->levels[reader->depth++] = (struct level){.is_array = is_array, .is_told = is_told};
+    if (!is_array && reader->keys != NULL) {
+        key_set_enter(reader->keys);
+    }
     reader->at++;
     return true;
 }
@@ -327,7 +324,25 @@ static void close_level(struct reader *reader) {
     if (level->is_told) {
         walk_leave(reader->walk, level->count);
     }
+    if (!level->is_array && reader->keys != NULL) {
+        key_set_leave(reader->keys);
+    }
     reader->at++;
+}
+
+/* Keeps the present key, which began at `first`, unless its object has one like it. */
+static bool note_key(struct reader *reader, const char *first) {
+    switch (key_set_add(reader->keys, reader->levels[reader->depth - 1].key)) {
+    case KEY_SET_NEW:
+        return true;
+    case KEY_SET_REPEATED:
+        fail(reader, PARLEY_GW_DUPLICATE_KEY, first, "this key stood in the object before");
+        write_path(reader);
+        return false;
+    case KEY_SET_MEMORY:
+        break;
+    }
+    return out_of_memory(reader);
 }
 
 /* From behind an opening brace or a comma to the value of the next member. */
@@ -343,9 +358,7 @@ static bool read_key(struct reader *reader) {
     if (memchr(level->key.data, '\0', level->key.length) != NULL) {
         return fail_syntax(reader, first, "a key cannot hold a NUL");
     }
-    if ((size_t)(reader->at - reader->start) == reader->duplicate_end) {
-        fail(reader, PARLEY_GW_DUPLICATE_KEY, first, "this key stood in the object before");
-        write_path(reader);
+    if (reader->keys != NULL && !note_key(reader, first)) {
         return false;
     }
     skip_blanks(reader);
@@ -422,14 +435,14 @@ static bool read_all(struct reader *reader) {
 }
 
 enum json_text_result json_text_read(struct parley_bytes text, struct walk *walk,
-                                     struct parley_arena *arena, size_t duplicate_end,
+                                     struct parley_arena *arena, struct key_set *keys,
                                      struct json_fault *out_fault) {
     struct reader reader = {.start = text.data,
                             .at = text.data,
                             .end = text.data + text.length,
                             .walk = walk,
                             .arena = arena,
-                            .duplicate_end = duplicate_end,
+                            .keys = keys,
                             .fault = out_fault};
     *out_fault = (struct json_fault){.path = ""};
     if (read_all(&reader)) {

@@ -4,6 +4,7 @@
 /* The event reader: one strict pass over the bytes of a JSON text, without a tree. It drives a
  * walk with positions, and finds the first fault in the order of the bytes. */
 
+#include "key_set.h"
 #include "walk.h"
 
 #define JSON_DEPTH_MAX 64
@@ -21,10 +22,9 @@ enum json_text_result {
     JSON_TEXT_MEMORY,
 };
 
-/* Reads `text`. `walk` NULL: only look for faults. Where keys repeat is not found out here (it
- * would take a table of all keys): `duplicate_end`, if not SIZE_MAX, is where the key ends that
- * another reader found to be a repetition.
+/* Reads `text`. `walk` NULL: only look for faults. `keys`: made for this text, and empty; NULL: do
+ * not look for keys that are repeated.
  * Owns: decoded strings and the fault's path live in the arena, other strings in `text`. */
 enum json_text_result json_text_read(struct parley_bytes text, struct walk *walk,
-                                     struct parley_arena *arena, size_t duplicate_end,
+                                     struct parley_arena *arena, struct key_set *keys,
                                      struct json_fault *out_fault);

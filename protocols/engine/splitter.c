@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds where messages end: at line feeds, or where the brackets of an array's element close. It
+/* Finds where messages end: at line feeds, where the brackets of an array's element close, or where
+ * the length in front of a frame says. It
  * does not ask whether a message is JSON: whoever decodes it does. A message that lies whole in
  * the input is handed out in place; only one that is cut by the end of the input is copied. */
 
 #include <parley/splitter.h>
+
+#include <stdarg.h>
+#include <stdio.h>
 
 enum state {
     BEFORE_ARRAY,
@@ -15,6 +19,7 @@ enum state {
     IN_WORD, /* a number or literal: until a blank, comma or bracket */
     AFTER_ELEMENT,
     AFTER_ARRAY,
+    IN_FRAME, /* behind its length; before it, a splitter of frames is BEFORE_ARRAY */
     DEAD,
 };
 
@@ -22,7 +27,9 @@ void parley_splitter_init(struct parley_splitter *splitter, enum parley_framing 
                           size_t message_bytes_max) {
     *splitter = (struct parley_splitter){.framing = framing,
                                          .message_bytes_max = message_bytes_max,
-                                         .here = {1, 1},
+                                         .here = framing == PARLEY_FRAMING_FRAMES
+                                                     ? (struct parley_position){PARLEY_IN_BYTES, 0}
+                                                     : (struct parley_position){1, 1},
                                          .state = BEFORE_ARRAY};
     parley_buffer_init(&splitter->pending);
 }
@@ -35,6 +42,10 @@ void parley_splitter_abandon(struct parley_splitter *splitter) {
     splitter->state = DEAD;
     splitter->is_oversize = false;
     parley_buffer_clear(&splitter->pending);
+}
+
+bool parley_splitter_goes_on(const struct parley_splitter *splitter) {
+    return splitter->state != DEAD;
 }
 
 /* Keeps a part of a message for later, unless it is too large already. One byte more than the
@@ -263,13 +274,148 @@ static enum parley_split end_array(struct parley_splitter *splitter, struct parl
     return fault(splitter, "the body ends inside the array", out);
 }
 
+/* ---- frames ---- */
+
+static enum parley_split frame_fault(struct parley_splitter *splitter, struct parley_slice *out,
+                                     const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static enum parley_split frame_fault(struct parley_splitter *splitter, struct parley_slice *out,
+                                     const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(splitter->fault_text, sizeof splitter->fault_text, format, arguments);
+    va_end(arguments);
+    *out = (struct parley_slice){
+        .origin = splitter->start, .number = splitter->number, .fault = splitter->fault_text};
+    return PARLEY_SPLIT_FAULT;
+}
+
+static enum parley_split end_of_frames(struct parley_splitter *splitter, enum parley_split split) {
+    parley_splitter_abandon(splitter);
+    return split;
+}
+
+static bool begins_like_json(const struct parley_splitter *splitter) {
+    size_t i = 0;
+    while (i < sizeof splitter->head && is_space((char)splitter->head[i])) {
+        i++;
+    }
+    return i < sizeof splitter->head && (splitter->head[i] == '{' || splitter->head[i] == '[');
+}
+
+/* The four bytes of a frame's length are there.  Returns: PARLEY_SPLIT_MORE when a frame follows.
+ */
+static enum parley_split begin_frame(struct parley_splitter *splitter, struct parley_slice *out) {
+    const unsigned char *head = splitter->head;
+    const size_t length =
+        (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | (size_t)head[3];
+    splitter->head_count = 0;
+    if (length == 0) {
+        return frame_fault(splitter, out, "this frame has a length of zero, and so no message");
+    }
+    if (length > PARLEY_FRAME_BYTES_MAX && begins_like_json(splitter)) {
+        return end_of_frames(
+            splitter, frame_fault(splitter, out,
+                                  "this is JSON where the 4 bytes of a frame's length are wanted"));
+    }
+    if (length > PARLEY_FRAME_BYTES_MAX) {
+        return end_of_frames(splitter,
+                             frame_fault(splitter, out,
+                                         "the length of this frame says %zu bytes, over the %u of "
+                                         "the framing: where the next one starts is not known",
+                                         length, PARLEY_FRAME_BYTES_MAX));
+    }
+    splitter->frame_bytes = splitter->frame_left = length;
+    splitter->is_oversize = length > splitter->message_bytes_max;
+    splitter->start = splitter->here;
+    splitter->state = IN_FRAME;
+    return PARLEY_SPLIT_MORE;
+}
+
+static void take_bytes(struct parley_splitter *splitter, struct parley_bytes *input, size_t count) {
+    splitter->here.column += count;
+    take(input, count);
+}
+
+static enum parley_split read_head(struct parley_splitter *splitter, struct parley_bytes *input,
+                                   struct parley_slice *out) {
+    if (splitter->head_count == 0) {
+        splitter->start = splitter->here;
+        splitter->number++;
+    }
+    splitter->head[splitter->head_count++] = (unsigned char)input->data[0];
+    take_bytes(splitter, input, 1);
+    return splitter->head_count < sizeof splitter->head ? PARLEY_SPLIT_MORE
+                                                        : begin_frame(splitter, out);
+}
+
+static enum parley_split read_frame(struct parley_splitter *splitter, struct parley_bytes *input,
+                                    struct parley_slice *out) {
+    const bool is_whole = input->length >= splitter->frame_left;
+    const struct parley_bytes part = {input->data, is_whole ? splitter->frame_left : input->length};
+    take_bytes(splitter, input, part.length);
+    splitter->frame_left -= part.length;
+    if (is_whole) {
+        splitter->state = BEFORE_ARRAY;
+        return complete(splitter, part, out);
+    }
+    return keep(splitter, part) ? PARLEY_SPLIT_MORE : PARLEY_SPLIT_MEMORY;
+}
+
+static enum parley_split next_frame(struct parley_splitter *splitter, struct parley_bytes *input,
+                                    struct parley_slice *out) {
+    while (input->length > 0 && splitter->state != DEAD) {
+        const enum parley_split split = splitter->state == IN_FRAME
+                                            ? read_frame(splitter, input, out)
+                                            : read_head(splitter, input, out);
+        if (split != PARLEY_SPLIT_MORE) {
+            return split;
+        }
+    }
+    take(input, input->length);
+    return PARLEY_SPLIT_MORE;
+}
+
+static enum parley_split end_frames(struct parley_splitter *splitter, struct parley_slice *out) {
+    if (splitter->state == IN_FRAME) {
+        splitter->start.column -= sizeof splitter->head;
+        return end_of_frames(
+            splitter,
+            frame_fault(splitter, out,
+                        "the body ends inside this frame: %zu of its %zu bytes are there",
+                        splitter->frame_bytes - splitter->frame_left, splitter->frame_bytes));
+    }
+    if (splitter->state != DEAD && splitter->head_count > 0) {
+        return end_of_frames(splitter,
+                             frame_fault(splitter, out,
+                                         "the body ends inside the length of a frame: %zu of its 4 "
+                                         "bytes are there",
+                                         splitter->head_count));
+    }
+    return PARLEY_SPLIT_END;
+}
+
+/* ---- all of them ---- */
+
 enum parley_split parley_splitter_next(struct parley_splitter *splitter, struct parley_bytes *input,
                                        struct parley_slice *out) {
-    return splitter->framing == PARLEY_FRAMING_LINES ? next_line(splitter, input, out)
-                                                     : next_element(splitter, input, out);
+    switch (splitter->framing) {
+    case PARLEY_FRAMING_LINES:
+        return next_line(splitter, input, out);
+    case PARLEY_FRAMING_FRAMES:
+        return next_frame(splitter, input, out);
+    default:
+        return next_element(splitter, input, out);
+    }
 }
 
 enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct parley_slice *out) {
-    return splitter->framing == PARLEY_FRAMING_LINES ? end_lines(splitter, out)
-                                                     : end_array(splitter, out);
+    switch (splitter->framing) {
+    case PARLEY_FRAMING_LINES:
+        return end_lines(splitter, out);
+    case PARLEY_FRAMING_FRAMES:
+        return end_frames(splitter, out);
+    default:
+        return end_array(splitter, out);
+    }
 }

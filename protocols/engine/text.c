@@ -32,6 +32,26 @@ size_t text_utf8_sequence(const char *at, size_t left) {
     return is_overlong || is_surrogate || is_beyond ? 0 : length;
 }
 
+size_t text_utf8_prefix(struct parley_bytes text) {
+    size_t at = 0;
+    while (at < text.length) {
+        uint64_t eight;
+        if (text.length - at >= sizeof eight) {
+            memcpy(&eight, text.data + at, sizeof eight);
+            if ((eight & UINT64_C(0x8080808080808080)) == 0) {
+                at += sizeof eight;
+                continue;
+            }
+        }
+        const size_t sequence = text_utf8_sequence(text.data + at, text.length - at);
+        if (sequence == 0) {
+            break;
+        }
+        at += sequence;
+    }
+    return at;
+}
+
 size_t text_code_points(struct parley_bytes text) {
     size_t count = 0;
     for (size_t i = 0; i < text.length; i++) {
@@ -237,4 +257,17 @@ bool text_is_domain(struct parley_bytes text) {
         }
     }
     return text.length > 0 && text.length <= DOMAIN_MAX;
+}
+
+void text_append_token(struct parley_buffer *pointer, struct parley_bytes token) {
+    parley_buffer_char(pointer, '/');
+    for (size_t i = 0; i < token.length; i++) {
+        if (token.data[i] == '~') {
+            parley_buffer_text(pointer, "~0");
+        } else if (token.data[i] == '/') {
+            parley_buffer_text(pointer, "~1");
+        } else {
+            parley_buffer_char(pointer, token.data[i]);
+        }
+    }
 }

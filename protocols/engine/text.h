@@ -6,11 +6,15 @@
 #include <stdbool.h>
 
 #include <parley/arena.h>
+#include <parley/buffer.h>
 #include <parley/bytes.h>
 
 /* The length of the UTF-8 sequence that starts at `at`, or 0 when it is none (overlong forms,
  * surrogates and what lies beyond U+10FFFF are none). `left` > 0. */
 size_t text_utf8_sequence(const char *at, size_t left);
+
+/* How many bytes from the start of `text` on are UTF-8. */
+size_t text_utf8_prefix(struct parley_bytes text);
 
 /* How many code points `text`, which is UTF-8, has. */
 size_t text_code_points(struct parley_bytes text);
@@ -34,3 +38,6 @@ bool text_is_domain(struct parley_bytes text);
  * Owns: the arena. Returns: data NULL when there is no memory. */
 struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parley_bytes prefix,
                                         struct parley_bytes text);
+
+/* Appends a slash and `token` as RFC 6901 escapes it: one step of a JSON Pointer. */
+void text_append_token(struct parley_buffer *pointer, struct parley_bytes token);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "constraint.h"
+#include "text.h"
 
 unsigned walk_type_of(const struct parley_protocol *protocol, const struct parley_value *value) {
     if (value->kind != PARLEY_STRING) {
@@ -44,19 +45,6 @@ void walk_begin_inside(struct walk *walk, struct parley_message *message, const 
                           .inside_offset = offset};
 }
 
-void walk_append_token(struct parley_buffer *path, struct parley_bytes token) {
-    parley_buffer_char(path, '/');
-    for (size_t i = 0; i < token.length; i++) {
-        if (token.data[i] == '~') {
-            parley_buffer_text(path, "~0");
-        } else if (token.data[i] == '/') {
-            parley_buffer_text(path, "~1");
-        } else {
-            parley_buffer_char(path, token.data[i]);
-        }
-    }
-}
-
 /* The JSON Pointer of the present value, or of its member `missing` when that has data. */
 static const char *present_path(const struct walk *walk, struct parley_bytes missing) {
     struct parley_buffer path;
@@ -65,11 +53,11 @@ static const char *present_path(const struct walk *walk, struct parley_bytes mis
     for (size_t i = 0; i < walk->depth; i++) {
         const struct walk_frame *frame = &walk->frames[i];
         if (i + 1 == walk->depth && missing.data != NULL) {
-            walk_append_token(&path, missing);
+            text_append_token(&path, missing);
         } else if (frame->kind == PARLEY_ARRAY) {
             parley_buffer_format(&path, "/%zu", frame->index - 1);
         } else {
-            walk_append_token(&path, frame->key);
+            text_append_token(&path, frame->key);
         }
     }
     const char *copy = path.has_failed
@@ -350,6 +338,16 @@ enum parley_status walk_end(struct walk *walk) {
 static int by_offset(const void *left, const void *right) {
     const struct parley_finding *const *a = left, *const *b = right;
     return ((*a)->offset > (*b)->offset) - ((*a)->offset < (*b)->offset);
+}
+
+enum parley_status findings_refuse(struct parley_message *message, enum parley_gateway_rule rule,
+                                   struct parley_finding finding) {
+    finding.rule = &parley_gateway_rules[rule];
+    finding.hint = finding.hint != NULL ? finding.hint : finding.rule->hint;
+    finding.for_types = WALK_EVERY_TYPE;
+    message->findings.has_error = true;
+    PARLEY_TRY(findings_add(message, finding));
+    return findings_locate(message);
 }
 
 /* From an offset in what was read to one in what was sent. */

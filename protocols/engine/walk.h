@@ -80,9 +80,6 @@ enum parley_status walk_end(struct walk *walk) PARLEY_MUST_CHECK;
  * Owns: the texts are borrowed, and live as long as the message. */
 void walk_report(struct walk *walk, unsigned rule, struct parley_finding finding);
 
-/* Appends `token` to a JSON Pointer, escaped. */
-void walk_append_token(struct parley_buffer *path, struct parley_bytes token);
-
 /* Fills `at` of all findings that have none from their offsets. */
 enum parley_status findings_locate(struct parley_message *message) PARLEY_MUST_CHECK;
 
@@ -90,3 +87,8 @@ enum parley_status findings_locate(struct parley_message *message) PARLEY_MUST_C
  * Returns: PARLEY_E_MEMORY; what is too much is counted, not kept. */
 enum parley_status findings_add(struct parley_message *message,
                                 struct parley_finding finding) PARLEY_MUST_CHECK;
+
+/* For decoders: reading stopped, for the rule `rule`, as `finding` says (path, message, offset;
+ * hint NULL: the rule's).  Owns: as findings_add. */
+enum parley_status findings_refuse(struct parley_message *message, enum parley_gateway_rule rule,
+                                   struct parley_finding finding) PARLEY_MUST_CHECK;

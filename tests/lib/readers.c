@@ -96,7 +96,7 @@ bool readers_agree(struct readers *readers, struct parley_bytes text,
     prepare(&readers->by_text, tree->text, options);
     walk_begin(&walk, &readers->by_text, WALK_EVERY_TYPE);
     const bool is_read = json_text_read(readers->by_text.text, &walk, &readers->by_text.arena,
-                                        SIZE_MAX, &fault) == JSON_TEXT_READ;
+                                        NULL, &fault) == JSON_TEXT_READ;
     const bool is_object = !has_rule(tree, PARLEY_GW_TOP_LEVEL);
     if (is_read != (tree->is_decoded || !is_object)) {
         return differ(readers, "only one of them reads it; the event reader: %s",

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* msgpack-c's unpack template with callbacks that build nothing. The template reads the bytes and
+ * says what each value is; where it stands, which container it belongs to, and where that one ends
+ * is kept here, since the template tells none of it. No memory is taken for what a head claims: a
+ * claim of more than there is is a fault at once. */
+
+#include "msgpack_read.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "../engine/text.h"
+
+enum { DEPTH_MAX = KEY_SET_DEPTH_MAX };
+
+/* One open array or map. */
+struct level {
+    const char *name; /* "map 16" */
+    bool is_map;
+    bool is_told;
+    size_t offset;
+    size_t claimed;          /* items or members */
+    size_t done;             /* values of it that are whole; a key is one */
+    struct parley_bytes key; /* of the present member */
+};
+
+struct reader {
+    struct parley_bytes bytes;
+    size_t next; /* where the value begins that comes next, or is being read */
+    const struct msgpack_events *events;
+    struct key_set *keys;
+    struct parley_arena *arena;
+    struct level levels[DEPTH_MAX];
+    size_t depth;
+    bool is_told; /* the value that comes next is */
+    struct msgpack_fault *fault;
+    bool is_out_of_memory;
+};
+
+/* ---- families ---- */
+
+struct family {
+    const char *name;
+    unsigned char head_bytes; /* the first byte, and what follows it before a text or items */
+};
+
+/* By the first byte, from 0xc0 to 0xdf. */
+static const struct family wide_families[32] = {
+    {"nil", 1},      {"0xc1", 1},     {"false", 1},    {"true", 1},     {"bin 8", 2},
+    {"bin 16", 3},   {"bin 32", 5},   {"ext 8", 3},    {"ext 16", 4},   {"ext 32", 6},
+    {"float 32", 5}, {"float 64", 9}, {"uint 8", 2},   {"uint 16", 3},  {"uint 32", 5},
+    {"uint 64", 9},  {"int 8", 2},    {"int 16", 3},   {"int 32", 5},   {"int 64", 9},
+    {"fixext 1", 2}, {"fixext 2", 2}, {"fixext 4", 2}, {"fixext 8", 2}, {"fixext 16", 2},
+    {"str 8", 2},    {"str 16", 3},   {"str 32", 5},   {"array 16", 3}, {"array 32", 5},
+    {"map 16", 3},   {"map 32", 5},
+};
+
+static struct family family_of(unsigned char first) {
+    if (first >= 0xc0 && first <= 0xdf) {
+        return wide_families[first - 0xc0];
+    }
+    return (struct family){first < 0x80    ? "positive fixint"
+                           : first >= 0xe0 ? "negative fixint"
+                           : first < 0x90  ? "fixmap"
+                           : first < 0xa0  ? "fixarray"
+                                           : "fixstr",
+                           1};
+}
+
+static bool is_string(unsigned char first) {
+    return (first >= 0xa0 && first <= 0xbf) || (first >= 0xd9 && first <= 0xdb);
+}
+
+static bool is_map(unsigned char first) {
+    return (first & 0xf0) == 0x80 || first == 0xde || first == 0xdf;
+}
+
+static bool is_container(unsigned char first) {
+    return (first >= 0x80 && first <= 0x9f) || (first >= 0xdc && first <= 0xdf);
+}
+
+static bool is_extension(unsigned char first) {
+    return (first >= 0xc7 && first <= 0xc9) || (first >= 0xd4 && first <= 0xd8);
+}
+
+/* ---- faults ---- */
+
+static bool out_of_memory(struct reader *reader) {
+    reader->is_out_of_memory = true;
+    return false;
+}
+
+/* Returns: false. */
+static bool fail(struct reader *reader, struct msgpack_fault fault, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool fail(struct reader *reader, struct msgpack_fault fault, const char *format, ...) {
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fault.message = parley_arena_copy(reader->arena, parley_bytes_of(text));
+    fault.path = fault.path != NULL ? fault.path : "";
+    *reader->fault = fault;
+    return fault.message != NULL ? false : out_of_memory(reader);
+}
+
+/* The JSON Pointer of the present member or item.  Returns: NULL without memory. */
+static const char *present_path(struct reader *reader) {
+    struct parley_buffer path;
+    parley_buffer_init(&path);
+    for (size_t i = 0; i < reader->depth; i++) {
+        const struct level *level = &reader->levels[i];
+        if (level->is_map) {
+            text_append_token(&path, level->key);
+        } else {
+            parley_buffer_format(&path, "/%zu", level->done);
+        }
+    }
+    const char *copy =
+        path.has_failed ? NULL : parley_arena_copy(reader->arena, parley_buffer_bytes(&path));
+    parley_buffer_finish(&path);
+    return copy;
+}
+
+static bool fail_at_path(struct reader *reader, enum parley_gateway_rule rule, size_t offset,
+                         const char *message) {
+    const char *path = present_path(reader);
+    return path == NULL
+               ? out_of_memory(reader)
+               : fail(reader, (struct msgpack_fault){.rule = rule, .offset = offset, .path = path},
+                      "%s", message);
+}
+
+static const char *plural(size_t count) {
+    return count == 1 ? "" : "s";
+}
+
+static size_t bytes_left(const struct reader *reader, size_t offset) {
+    return reader->bytes.length - offset;
+}
+
+static unsigned char first_byte(const struct reader *reader, size_t offset) {
+    return (unsigned char)reader->bytes.data[offset];
+}
+
+/* ---- where a value stands ---- */
+
+static bool is_at_key(const struct reader *reader) {
+    const struct level *level = reader->depth > 0 ? &reader->levels[reader->depth - 1] : NULL;
+    return level != NULL && level->is_map && level->done % 2 == 0;
+}
+
+/* Whether a value whose first byte stands at `offset` may stand there at all. */
+static bool may_begin(struct reader *reader, size_t offset) {
+    const unsigned char first = first_byte(reader, offset);
+    const struct msgpack_fault fault = {.rule = PARLEY_GW_PARSE, .offset = offset};
+    if (first == 0xc1) {
+        return fail(reader, fault, "the byte 0xc1 begins no value in MessagePack");
+    }
+    if (is_at_key(reader) && !is_string(first)) {
+        struct msgpack_fault key_fault = fault;
+        key_fault.hint = "Write each key of a map as a string: JSON, in which the message goes on, "
+                         "knows no other keys.";
+        return fail(reader, key_fault, "a key must be a string, and this is a %s (0x%02x)",
+                    family_of(first).name, first);
+    }
+    if (is_extension(first)) {
+        struct msgpack_fault extension_fault = fault;
+        extension_fault.hint = "Send a time as an integer of Unix seconds or as text, and other "
+                               "types as maps, strings or bin.";
+        return fail(reader, extension_fault,
+                    "this is an extension type (%s, 0x%02x), which JSON cannot express",
+                    family_of(first).name, first);
+    }
+    if (is_container(first) && reader->depth == DEPTH_MAX) {
+        return fail_at_path(reader, PARLEY_GW_DEPTH, offset, "this is nested deeper than 64");
+    }
+    return true;
+}
+
+/* Behind the head of the next value. */
+static bool begin_value(struct reader *reader, struct msgpack_value *value) {
+    *value = (struct msgpack_value){.value.offset = reader->next};
+    if (!may_begin(reader, reader->next)) {
+        return false;
+    }
+    reader->next += family_of(first_byte(reader, reader->next)).head_bytes;
+    return true;
+}
+
+static bool tell(const struct reader *reader, const struct msgpack_value *value) {
+    return reader->is_told && reader->events->value(reader->events->context, value);
+}
+
+static void close_level(struct reader *reader) {
+    const struct level *level = &reader->levels[--reader->depth];
+    if (level->is_told) {
+        reader->events->leave(reader->events->context, level->claimed);
+    }
+    if (level->is_map && reader->keys != NULL) {
+        key_set_leave(reader->keys);
+    }
+}
+
+/* A value is whole: so are the containers whose last one it is. */
+static void end_value(struct reader *reader) {
+    while (reader->depth > 0) {
+        struct level *level = &reader->levels[reader->depth - 1];
+        level->done++;
+        if (level->done < (level->is_map ? 2 : 1) * level->claimed) {
+            reader->is_told = level->is_told;
+            return;
+        }
+        close_level(reader);
+    }
+}
+
+static bool add_scalar(struct reader *reader, const struct msgpack_value *value) {
+    tell(reader, value);
+    end_value(reader);
+    return true;
+}
+
+static bool add_integer(struct reader *reader, int64_t integer) {
+    struct msgpack_value value;
+    if (!begin_value(reader, &value)) {
+        return false;
+    }
+    value.value.kind = PARLEY_NUMBER;
+    value.value.number = (double)integer;
+    value.is_integer = true;
+    value.integer = integer;
+    return add_scalar(reader, &value);
+}
+
+static bool add_unsigned(struct reader *reader, uint64_t integer) {
+    if (integer > INT64_MAX) {
+        return fail(
+            reader,
+            (struct msgpack_fault){.rule = PARLEY_GW_PARSE,
+                                   .offset = reader->next,
+                                   .hint = "Send a number that 64 signed bits hold, or a string."},
+            "the integer %" PRIu64 " is more than %" PRId64
+            ", the largest that 64 signed bits hold",
+            integer, INT64_MAX);
+    }
+    return add_integer(reader, (int64_t)integer);
+}
+
+static bool add_float(struct reader *reader, double number) {
+    struct msgpack_value value;
+    if (!begin_value(reader, &value)) {
+        return false;
+    }
+    if (!isfinite(number)) {
+        return fail(
+            reader,
+            (struct msgpack_fault){.rule = PARLEY_GW_PARSE,
+                                   .offset = value.value.offset,
+                                   .hint = "Send a finite number, or nil where there is none."},
+            "this %s is %s, which is no number in JSON",
+            family_of(first_byte(reader, value.value.offset)).name,
+            isnan(number) ? "NaN" : (number < 0 ? "-Infinity" : "Infinity"));
+    }
+    value.value.kind = PARLEY_NUMBER;
+    value.value.number = number;
+    return add_scalar(reader, &value);
+}
+
+static bool add_simple(struct reader *reader, enum parley_kind kind, bool is_true) {
+    struct msgpack_value value;
+    if (!begin_value(reader, &value)) {
+        return false;
+    }
+    value.value.kind = kind;
+    value.value.number = is_true;
+    return add_scalar(reader, &value);
+}
+
+/* ---- strings and keys ---- */
+
+static bool add_key(struct reader *reader, struct parley_bytes key, size_t offset) {
+    struct level *level = &reader->levels[reader->depth - 1];
+    level->key = key;
+    if (reader->keys != NULL) {
+        if (memchr(key.data, '\0', key.length) != NULL) {
+            return fail(reader, (struct msgpack_fault){.rule = PARLEY_GW_PARSE, .offset = offset},
+                        "a key cannot hold a NUL");
+        }
+        const enum key_set_result result = key_set_add(reader->keys, key);
+        if (result != KEY_SET_NEW) {
+            return result == KEY_SET_REPEATED
+                       ? fail_at_path(reader, PARLEY_GW_DUPLICATE_KEY, offset,
+                                      "this key stood in the map before")
+                       : out_of_memory(reader);
+        }
+    }
+    level->done++;
+    reader->is_told = level->is_told && reader->events->key(reader->events->context, key);
+    return true;
+}
+
+static bool add_string(struct reader *reader, size_t length, bool is_binary) {
+    const bool is_key = is_at_key(reader);
+    struct msgpack_value value;
+    if (!begin_value(reader, &value)) {
+        return false;
+    }
+    const struct parley_bytes text = {reader->bytes.data + reader->next, length};
+    const size_t valid = is_binary || reader->keys == NULL ? length : text_utf8_prefix(text);
+    if (valid < length) {
+        return fail(reader,
+                    (struct msgpack_fault){
+                        .rule = PARLEY_GW_UTF8,
+                        .offset = reader->next + valid,
+                        .hint = "Encode text as UTF-8; send bytes that are no text as bin."},
+                    "the byte 0x%02x, number %zu of the %zu in this %s, is not UTF-8",
+                    (unsigned char)text.data[valid], valid + 1, length,
+                    family_of(first_byte(reader, value.value.offset)).name);
+    }
+    reader->next += length;
+    if (is_key) {
+        return add_key(reader, text, value.value.offset);
+    }
+    value.value.kind = PARLEY_STRING;
+    value.value.text = text;
+    value.is_binary = is_binary;
+    return add_scalar(reader, &value);
+}
+
+/* ---- arrays and maps ---- */
+
+static bool add_container(struct reader *reader, bool is_map_begun, size_t count) {
+    struct msgpack_value value;
+    if (!begin_value(reader, &value)) {
+        return false;
+    }
+    const size_t offset = value.value.offset;
+    const struct family family = family_of(first_byte(reader, offset));
+    const size_t left = bytes_left(reader, reader->next);
+    if (count > left / (is_map_begun ? 2 : 1)) {
+        return fail(reader, (struct msgpack_fault){.rule = PARLEY_GW_PARSE, .offset = offset},
+                    "this %s claims %zu %s%s of at least %s, and %zu byte%s left", family.name,
+                    count, is_map_begun ? "member" : "item", plural(count),
+                    is_map_begun ? "2 bytes each" : "1 byte each", left,
+                    left == 1 ? " is" : "s are");
+    }
+    value.value.kind = is_map_begun ? PARLEY_OBJECT : PARLEY_ARRAY;
+    value.value.count = count;
+    const bool is_told = tell(reader, &value);
+    reader->levels[reader->depth++] = (struct level){.name = family.name,
+                                                     .is_map = is_map_begun,
+                                                     .is_told = is_told,
+                                                     .offset = offset,
+                                                     .claimed = count};
+    if (is_map_begun && reader->keys != NULL) {
+        key_set_enter(reader->keys);
+    }
+    reader->is_told = is_told;
+    if (count == 0) {
+        close_level(reader);
+        end_value(reader);
+    }
+    return true;
+}
+
+/* ---- the template ---- */
+
+#define MSGPACK_EMBED_STACK_SIZE (DEPTH_MAX + 1) /* so that it is add_container that refuses */
+#include <msgpack/unpack.h>
+#include <msgpack/unpack_define.h>
+
+#define msgpack_unpack_struct(name) struct template##name
+#define msgpack_unpack_func(type, name) static inline type template##name
+#define msgpack_unpack_callback(name) on##name
+#define msgpack_unpack_object char /* what it would build of each value */
+#define msgpack_unpack_user struct reader *
+
+/* What the template takes for going on, and for stopping. */
+static int going_on(bool is_fine) {
+    return is_fine ? 0 : MSGPACK_UNPACK_PARSE_ERROR;
+}
+
+#define ON(name, type, add)                                                                        \
+    static int on##name(struct reader **reader, type value, char *object) {                        \
+        (void)object;                                                                              \
+        return going_on(add(*reader, value));                                                      \
+    }
+ON(_uint8, uint8_t, add_unsigned)
+ON(_uint16, uint16_t, add_unsigned)
+ON(_uint32, uint32_t, add_unsigned)
+ON(_uint64, uint64_t, add_unsigned)
+ON(_int8, int8_t, add_integer)
+ON(_int16, int16_t, add_integer)
+ON(_int32, int32_t, add_integer)
+ON(_int64, int64_t, add_integer)
+ON(_float, float, add_float)
+ON(_double, double, add_float)
+
+static int on_nil(struct reader **reader, char *object) {
+    (void)object;
+    return going_on(add_simple(*reader, PARLEY_NULL, false));
+}
+
+static int on_false(struct reader **reader, char *object) {
+    (void)object;
+    return going_on(add_simple(*reader, PARLEY_BOOLEAN, false));
+}
+
+static int on_true(struct reader **reader, char *object) {
+    (void)object;
+    return going_on(add_simple(*reader, PARLEY_BOOLEAN, true));
+}
+
+/* Where the text stands is wrong when it is empty: the reader knows. */
+static int on_str(struct reader **reader, const char *data, const char *text, unsigned length,
+                  char *object) {
+    (void)data;
+    (void)text;
+    (void)object;
+    return going_on(add_string(*reader, length, false));
+}
+
+static int on_bin(struct reader **reader, const char *data, const char *text, unsigned length,
+                  char *object) {
+    (void)data;
+    (void)text;
+    (void)object;
+    return going_on(add_string(*reader, length, true));
+}
+
+static int on_ext(struct reader **reader, const char *data, const char *text, unsigned length,
+                  char *object) {
+    (void)data;
+    (void)text;
+    (void)length;
+    (void)object;
+    return going_on(may_begin(*reader, (*reader)->next));
+}
+
+static int on_array(struct reader **reader, unsigned count, char *object) {
+    (void)object;
+    return going_on(add_container(*reader, false, count));
+}
+
+static int on_map(struct reader **reader, unsigned count, char *object) {
+    (void)object;
+    return going_on(add_container(*reader, true, count));
+}
+
+static int on_array_item(struct reader **reader, const char *array, char item) {
+    (void)reader;
+    (void)array;
+    (void)item;
+    return 0;
+}
+
+static int on_map_item(struct reader **reader, const char *map, char key, char value) {
+    (void)reader;
+    (void)map;
+    (void)key;
+    (void)value;
+    return 0;
+}
+
+static char on_root(struct reader **reader) {
+    (void)reader;
+    return 0;
+}
+
+#include <msgpack/unpack_template.h>
+
+/* ---- the whole message ---- */
+
+/* What the head of a str, bin, array or map claims.  The head is whole. */
+static size_t claim_of(const struct reader *reader, size_t offset) {
+    const unsigned char first = first_byte(reader, offset);
+    const size_t head_bytes = family_of(first).head_bytes;
+    size_t claim = 0;
+    for (size_t i = 1; i < head_bytes; i++) {
+        claim = claim << 8 | first_byte(reader, offset + i);
+    }
+    return head_bytes == 1 ? first & 0x1f : claim;
+}
+
+/* The bytes ended within a value, or where one is wanted. */
+static bool fail_at_end(struct reader *reader) {
+    const size_t offset = reader->next, left = bytes_left(reader, offset);
+    const struct msgpack_fault fault = {.rule = PARLEY_GW_PARSE, .offset = offset};
+    if (left == 0) {
+        const struct level *level = &reader->levels[reader->depth - 1];
+        return fail(reader, fault,
+                    "the bytes end inside the %s that begins at byte %zu: it claims %zu %s%s, and "
+                    "%zu %s whole",
+                    level->name, level->offset, level->claimed, level->is_map ? "member" : "item",
+                    plural(level->claimed), level->done / (level->is_map ? 2 : 1),
+                    level->done / (level->is_map ? 2 : 1) == 1 ? "is" : "are");
+    }
+    if (!may_begin(reader, offset)) {
+        return false;
+    }
+    const struct family family = family_of(first_byte(reader, offset));
+    if (left < family.head_bytes) {
+        return fail(reader, fault, "the bytes end inside a %s: it begins with %u bytes, and %zu %s",
+                    family.name, family.head_bytes, left, left == 1 ? "is left" : "are left");
+    }
+    const size_t claim = claim_of(reader, offset);
+    return fail(reader, fault, "this %s claims %zu byte%s, and %zu %s left", family.name, claim,
+                plural(claim), left - family.head_bytes,
+                left - family.head_bytes == 1 ? "is" : "are");
+}
+
+static bool fail_behind(struct reader *reader) {
+    const size_t left = bytes_left(reader, reader->next);
+    return fail(reader,
+                (struct msgpack_fault){
+                    .rule = PARLEY_GW_PARSE,
+                    .offset = reader->next,
+                    .hint = "Send one map and nothing behind it; many messages go as frames "
+                            "(application/vnd.parley.frames)."},
+                "%zu byte%s behind the message, which is whole before byte %zu", left,
+                left == 1 ? " stands" : "s stand", reader->next);
+}
+
+/* What is no MessagePack at all, but something else that people send by mistake. */
+static bool is_something_else(struct reader *reader) {
+    const struct parley_bytes bytes = reader->bytes;
+    struct msgpack_fault fault = {.rule = PARLEY_GW_PARSE};
+    if (bytes.length == 0) {
+        fault.hint = "Send the message as one MessagePack map.";
+        fail(reader, fault, "there is nothing to read");
+        return true;
+    }
+    if (bytes.data[0] == '{') {
+        fault.hint = "Send JSON with Content-Type: application/json (application/x-ndjson for a "
+                     "message a line), or encode the message as MessagePack.";
+        fail(reader, fault, "this is JSON, and a MessagePack map is wanted");
+        return true;
+    }
+    return false;
+}
+
+static bool read_all(struct reader *reader) {
+    if (is_something_else(reader)) {
+        return false;
+    }
+    struct template_context context;
+    context.user = reader;
+    template_init(&context);
+    size_t offset = 0;
+    const int result =
+        template_execute(&context, reader->bytes.data, reader->bytes.length, &offset);
+    if (result == 0) {
+        return fail_at_end(reader);
+    }
+    if (result < 0) {
+        /* The template stops of its own accord only at 0xc1. */
+        return reader->fault->message != NULL || reader->is_out_of_memory
+                   ? false
+                   : may_begin(reader, reader->next);
+    }
+    if (reader->next < reader->bytes.length) {
+        return fail_behind(reader);
+    }
+    const unsigned char first = first_byte(reader, 0);
+    return is_map(first) || fail(reader,
+                                 (struct msgpack_fault){.rule = PARLEY_GW_TOP_LEVEL,
+                                                        .hint = "Send the message as one map."},
+                                 "the message is a %s, and not a map", family_of(first).name);
+}
+
+enum msgpack_result msgpack_read_events(struct parley_bytes bytes,
+                                        const struct msgpack_events *events, struct key_set *keys,
+                                        struct parley_arena *arena,
+                                        struct msgpack_fault *out_fault) {
+    struct reader reader = {.bytes = bytes,
+                            .events = events,
+                            .keys = keys,
+                            .arena = arena,
+                            .is_told = events != NULL,
+                            .fault = out_fault};
+    *out_fault = (struct msgpack_fault){0};
+    if (read_all(&reader)) {
+        return MSGPACK_READ;
+    }
+    return reader.is_out_of_memory ? MSGPACK_MEMORY : MSGPACK_FAULT;
+}
