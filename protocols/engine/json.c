@@ -198,7 +198,8 @@ static enum parley_status add_positions(struct parley_message *message) {
     struct walk walk;
     struct json_fault fault;
     walk_begin(&walk, message, PARLEY_TYPE_BIT(message->type));
-    if (json_text_read(message->text, &walk, &message->arena, NULL, &fault) != JSON_TEXT_READ) {
+    const struct json_events events = json_events_of_walk(&walk);
+    if (json_text_read(message->text, &events, &message->arena, NULL, &fault) != JSON_TEXT_READ) {
         return PARLEY_E_MEMORY; /* jansson has read this text: it has no fault */
     }
     PARLEY_TRY(walk_end(&walk));

@@ -15,14 +15,14 @@
 /* One open array or object. */
 struct level {
     bool is_array;
-    bool is_told; /* to the walk */
+    bool is_told;
     size_t count;
     struct parley_bytes key; /* of the present member, decoded */
 };
 
 struct reader {
     const char *start, *at, *end;
-    struct walk *walk;
+    const struct json_events *events;
     struct parley_arena *arena;
     struct key_set *keys;
     struct level levels[JSON_DEPTH_MAX];
@@ -310,7 +310,7 @@ static bool open_level(struct reader *reader, struct parley_value *value) {
     }
     const bool is_array = *reader->at == '[';
     value->kind = is_array ? PARLEY_ARRAY : PARLEY_OBJECT;
-    const bool is_told = reader->is_told && walk_value(reader->walk, value);
+    const bool is_told = reader->is_told && reader->events->value(reader->events->context, value);
     reader->levels[reader->depth++] = (struct level){.is_array = is_array, .is_told = is_told};
     if (!is_array && reader->keys != NULL) {
         key_set_enter(reader->keys);
@@ -322,7 +322,7 @@ static bool open_level(struct reader *reader, struct parley_value *value) {
 static void close_level(struct reader *reader) {
     const struct level *level = &reader->levels[--reader->depth];
     if (level->is_told) {
-        walk_leave(reader->walk, level->count);
+        reader->events->leave(reader->events->context, level->count);
     }
     if (!level->is_array && reader->keys != NULL) {
         key_set_leave(reader->keys);
@@ -367,7 +367,7 @@ static bool read_key(struct reader *reader) {
     }
     reader->at++;
     skip_blanks(reader);
-    reader->is_told = level->is_told && walk_key(reader->walk, level->key);
+    reader->is_told = level->is_told && reader->events->key(reader->events->context, level->key);
     return true;
 }
 
@@ -387,7 +387,7 @@ static bool read_value(struct reader *reader, bool *out_is_open) {
         return false;
     }
     if (reader->is_told) {
-        walk_value(reader->walk, &value);
+        reader->events->value(reader->events->context, &value);
     }
     return true;
 }
@@ -423,7 +423,7 @@ static bool step(struct reader *reader, bool is_open) {
 static bool read_all(struct reader *reader) {
     bool is_open = false;
     skip_blanks(reader);
-    reader->is_told = reader->walk != NULL;
+    reader->is_told = reader->events != NULL;
     do {
         if (!read_value(reader, &is_open) || !step(reader, is_open)) {
             return false;
@@ -434,13 +434,30 @@ static bool read_all(struct reader *reader) {
            fail_syntax(reader, reader->at, "something follows behind the message");
 }
 
-enum json_text_result json_text_read(struct parley_bytes text, struct walk *walk,
+static bool walk_on_value(void *context, const struct parley_value *value) {
+    return walk_value(context, value);
+}
+
+static bool walk_on_key(void *context, struct parley_bytes key) {
+    return walk_key(context, key);
+}
+
+static void walk_on_leave(void *context, size_t count) {
+    walk_leave(context, count);
+}
+
+struct json_events json_events_of_walk(struct walk *walk) {
+    return (struct json_events){
+        .context = walk, .value = walk_on_value, .key = walk_on_key, .leave = walk_on_leave};
+}
+
+enum json_text_result json_text_read(struct parley_bytes text, const struct json_events *events,
                                      struct parley_arena *arena, struct key_set *keys,
                                      struct json_fault *out_fault) {
     struct reader reader = {.start = text.data,
                             .at = text.data,
                             .end = text.data + text.length,
-                            .walk = walk,
+                            .events = events,
                             .arena = arena,
                             .keys = keys,
                             .fault = out_fault};

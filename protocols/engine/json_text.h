@@ -22,9 +22,25 @@ enum json_text_result {
     JSON_TEXT_MEMORY,
 };
 
-/* Reads `text`. `walk` NULL: only look for faults. `keys`: made for this text, and empty; NULL: do
- * not look for keys that are repeated.
+/* What the reader tells, in the order of the text. What is inside a value that nobody wants to hear
+ * of is read, and not told. */
+struct json_events {
+    void *context;
+    /* An array or object begins (its count is not known yet), or a scalar is there.
+     * Returns: whether to tell of what is inside. */
+    bool (*value)(void *context, const struct parley_value *value);
+    /* Returns: whether to tell of its value. */
+    bool (*key)(void *context, struct parley_bytes key);
+    /* An array or object ends that was told of. */
+    void (*leave)(void *context, size_t count);
+};
+
+/* Reads `text`. `events` NULL: only look for faults. `keys`: made for this text, and empty; NULL:
+ * do not look for keys that are repeated.
  * Owns: decoded strings and the fault's path live in the arena, other strings in `text`. */
-enum json_text_result json_text_read(struct parley_bytes text, struct walk *walk,
+enum json_text_result json_text_read(struct parley_bytes text, const struct json_events *events,
                                      struct parley_arena *arena, struct key_set *keys,
                                      struct json_fault *out_fault);
+
+/* The rules as one who listens. */
+struct json_events json_events_of_walk(struct walk *walk);

@@ -27,7 +27,7 @@ enum msgpack_result msgpack_read(struct parley_bytes bytes, struct walk *walk,
 bool msgpack_begins(struct parley_bytes head);
 
 /* The hooks for messages that were sent as MessagePack (struct parley_protocol): message->text is
- * the bytes. Stamping fills an absent `timestamp` in front, and decodes again. */
+ * the bytes. Stamping puts what is absent of the protocol's stamps in front. */
 enum parley_status msgpack_decode(struct parley_message *message, const struct parley_codec *codec);
 enum parley_status msgpack_validate(struct parley_message *message);
 enum parley_status msgpack_stamp(struct parley_message *message, const struct parley_codec *codec);

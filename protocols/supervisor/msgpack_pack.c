@@ -5,6 +5,8 @@
  * or map says how many there are, and the text does only behind them: so it is read twice. */
 
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include <msgpack/pack.h>
@@ -35,4 +37,246 @@ static bool is_integer(const char *at, int64_t *out) {
     errno = 0;
     *out = strtoll(at, &end, 10);
     return errno == 0 && strchr(".eE", *end) == NULL && !(*out == 0 && *at == '-');
+}
+
+/* ---- from JSON ---- */
+
+struct json_packer {
+    msgpack_packer packer;
+    const char *text;
+    uint64_t maps; /* a bit a level: whether it is one */
+    /* How many items and members there are, in the order in which arrays and objects begin. NULL:
+     * heads are packed behind what they stand before, which is as long. */
+    const uint32_t *counts;
+    size_t next;
+};
+
+static void pack_head(struct json_packer *json, bool is_map, size_t count) {
+    if (is_map) {
+        msgpack_pack_map(&json->packer, count);
+    } else {
+        msgpack_pack_array(&json->packer, count);
+    }
+}
+
+static void pack_number(struct json_packer *json, const struct parley_value *value) {
+    int64_t integer;
+    if (is_integer(json->text + value->offset, &integer)) {
+        msgpack_pack_int64(&json->packer, integer);
+    } else if (fabs(value->number) <= FLT_MAX && (double)(float)value->number == value->number) {
+        msgpack_pack_float(&json->packer, (float)value->number);
+    } else {
+        msgpack_pack_double(&json->packer, value->number);
+    }
+}
+
+static bool pack_value(void *context, const struct parley_value *value) {
+    struct json_packer *json = context;
+    switch (value->kind) {
+    case PARLEY_OBJECT:
+    case PARLEY_ARRAY:
+        json->maps = json->maps << 1 | (value->kind == PARLEY_OBJECT);
+        if (json->counts != NULL) {
+            pack_head(json, value->kind == PARLEY_OBJECT, json->counts[json->next++]);
+        }
+        break;
+    case PARLEY_STRING:
+        pack_text(&json->packer, value->text);
+        break;
+    case PARLEY_NUMBER:
+        pack_number(json, value);
+        break;
+    case PARLEY_BOOLEAN:
+        value->number != 0 ? msgpack_pack_true(&json->packer) : msgpack_pack_false(&json->packer);
+        break;
+    default:
+        msgpack_pack_nil(&json->packer);
+        break;
+    }
+    return true;
+}
+
+static bool pack_key(void *context, struct parley_bytes key) {
+    struct json_packer *json = context;
+    pack_text(&json->packer, key);
+    return true;
+}
+
+static void pack_end(void *context, size_t count) {
+    struct json_packer *json = context;
+    if (json->counts == NULL) {
+        pack_head(json, (json->maps & 1) != 0, count);
+    }
+    json->maps >>= 1;
+}
+
+static enum parley_status read_json(struct parley_message *message,
+                                    const struct json_events *events) {
+    struct json_fault fault; /* there is none: the text was decoded */
+    return json_text_read(message->text, events, &message->arena, NULL, &fault) == JSON_TEXT_READ
+               ? PARLEY_OK
+               : PARLEY_E_MEMORY;
+}
+
+static enum parley_status pack_json(struct parley_message *message, struct json_packer *json) {
+    json->text = message->text.data;
+    return read_json(message,
+                     &(const struct json_events){
+                         .context = json, .value = pack_value, .key = pack_key, .leave = pack_end});
+}
+
+struct counter {
+    struct parley_buffer counts; /* of uint32_t */
+    size_t open[JSON_DEPTH_MAX]; /* where those of open ones stand in it */
+    size_t depth;
+};
+
+static bool count_value(void *context, const struct parley_value *value) {
+    struct counter *counter = context;
+    if (value->kind == PARLEY_OBJECT || value->kind == PARLEY_ARRAY) {
+        counter->open[counter->depth++] = counter->counts.length;
+        parley_buffer_append(&counter->counts, (struct parley_bytes){"\0\0\0\0", sizeof(uint32_t)});
+        return true;
+    }
+    return false;
+}
+
+static bool count_key(void *context, struct parley_bytes key) {
+    (void)context;
+    (void)key;
+    return true;
+}
+
+static void count_end(void *context, size_t count) {
+    struct counter *counter = context;
+    const uint32_t narrow = (uint32_t)count;
+    counter->depth--;
+    if (!counter->counts.has_failed) {
+        memcpy(counter->counts.data + counter->open[counter->depth], &narrow, sizeof narrow);
+    }
+}
+
+enum parley_status msgpack_from_json(struct parley_message *message, struct parley_buffer *out) {
+    struct counter counter = {.depth = 0};
+    parley_buffer_init(&counter.counts);
+    enum parley_status status = read_json(message, &(const struct json_events){.context = &counter,
+                                                                               .value = count_value,
+                                                                               .key = count_key,
+                                                                               .leave = count_end});
+    if (status == PARLEY_OK) {
+        status = parley_buffer_status(&counter.counts);
+    }
+    if (status == PARLEY_OK) {
+        struct json_packer json = {.packer = {.data = out, .callback = append},
+                                   .counts = (const uint32_t *)(void *)counter.counts.data};
+        status = pack_json(message, &json);
+    }
+    parley_buffer_finish(&counter.counts);
+    return status == PARLEY_OK ? parley_buffer_status(out) : status;
+}
+
+enum parley_status msgpack_size_from_json(struct parley_message *message, size_t *out) {
+    struct json_packer json = {.packer = {.data = out, .callback = add_up}};
+    *out = 0;
+    return pack_json(message, &json);
+}
+
+/* ---- stamps ---- */
+
+/* Which of the protocol's stamps the message has already: a bit each. */
+struct stamp_listener {
+    const struct parley_stamp *stamps;
+    uint32_t present;
+};
+
+static bool enter_message(void *context, const struct msgpack_value *value) {
+    (void)context;
+    (void)value;
+    return true;
+}
+
+static bool note_member(void *context, struct parley_bytes key) {
+    struct stamp_listener *listener = context;
+    for (unsigned i = 0; listener->stamps[i].member != NULL; i++) {
+        if (parley_bytes_equal(key, parley_bytes_of(listener->stamps[i].member))) {
+            listener->present |= UINT32_C(1) << i;
+        }
+    }
+    return false;
+}
+
+static void leave_message(void *context, size_t count) {
+    (void)context;
+    (void)count;
+}
+
+static void pack_stamp(msgpack_packer *packer, const struct parley_stamp *stamp,
+                       const struct parley_options *options) {
+    pack_text(packer, parley_bytes_of(stamp->member));
+    switch (stamp->with) {
+    case PARLEY_STAMP_ID:
+        pack_text(packer, parley_bytes_of(options->fresh_id));
+        break;
+    case PARLEY_STAMP_TEXT:
+        pack_text(packer, parley_bytes_of(stamp->text));
+        break;
+    case PARLEY_STAMP_TIME:
+        pack_text(packer, parley_bytes_of(options->now));
+        break;
+    case PARLEY_STAMP_SECONDS:
+        msgpack_pack_int64(packer, options->now_seconds);
+        break;
+    }
+}
+
+/* The message with the stamps that it lacks in front; the head, which counts them, may be longer
+ * than it was. */
+static enum parley_status insert_stamps(struct parley_message *message, uint32_t present,
+                                        struct parley_buffer *out) {
+    const struct parley_bytes text = message->text;
+    const struct parley_stamp *stamps = message->protocol->stamps;
+    const struct msgpack_head head = msgpack_head_of(text, 0);
+    size_t missing = 0;
+    for (unsigned i = 0; stamps[i].member != NULL; i++) {
+        missing += (present >> i & 1) == 0;
+    }
+    if (missing == 0) {
+        return PARLEY_OK;
+    }
+    msgpack_packer packer = {.data = out, .callback = append};
+    msgpack_pack_map(&packer, head.claim + missing);
+    for (unsigned i = 0; stamps[i].member != NULL; i++) {
+        if ((present >> i & 1) == 0) {
+            pack_stamp(&packer, &stamps[i], &message->options);
+        }
+    }
+    const size_t inserted = out->length - head.bytes;
+    parley_buffer_append(out,
+                         (struct parley_bytes){text.data + head.bytes, text.length - head.bytes});
+    const char *stamped =
+        out->has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(out));
+    if (stamped == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    message->text = (struct parley_bytes){stamped, out->length};
+    message->stamp_offset = head.bytes;
+    message->stamp_length = inserted;
+    return PARLEY_OK;
+}
+
+enum parley_status msgpack_stamp(struct parley_message *message, const struct parley_codec *codec) {
+    (void)codec;
+    struct stamp_listener listener = {.stamps = message->protocol->stamps};
+    const struct msgpack_events events = {
+        .context = &listener, .value = enter_message, .key = note_member, .leave = leave_message};
+    struct msgpack_fault fault; /* there is none: the message was decoded */
+    if (msgpack_read_events(message->text, &events, NULL, &message->arena, &fault) !=
+        MSGPACK_READ) {
+        return PARLEY_E_MEMORY;
+    }
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    const enum parley_status status = insert_stamps(message, listener.present, &out);
+    parley_buffer_finish(&out);
+    return status;
 }

@@ -74,6 +74,10 @@ static bool is_string(unsigned char first) {
     return (first >= 0xa0 && first <= 0xbf) || (first >= 0xd9 && first <= 0xdb);
 }
 
+static bool is_binary(unsigned char first) {
+    return first >= 0xc4 && first <= 0xc6;
+}
+
 static bool is_map(unsigned char first) {
     return (first & 0xf0) == 0x80 || first == 0xde || first == 0xdf;
 }
@@ -477,15 +481,18 @@ static char on_root(struct reader **reader) {
 
 /* ---- the whole message ---- */
 
-/* What the head of a str, bin, array or map claims.  The head is whole. */
-static size_t claim_of(const struct reader *reader, size_t offset) {
-    const unsigned char first = first_byte(reader, offset);
-    const size_t head_bytes = family_of(first).head_bytes;
-    size_t claim = 0;
-    for (size_t i = 1; i < head_bytes; i++) {
-        claim = claim << 8 | first_byte(reader, offset + i);
+struct msgpack_head msgpack_head_of(struct parley_bytes bytes, size_t offset) {
+    const unsigned char first = (unsigned char)bytes.data[offset];
+    const struct family family = family_of(first);
+    struct msgpack_head head = {.name = family.name, .bytes = family.head_bytes};
+    if (head.bytes == 1) {
+        head.claim = is_container(first) ? first & 0x0f : is_string(first) ? first & 0x1f : 0;
+    } else if (is_container(first) || is_string(first) || is_binary(first)) {
+        for (size_t i = 1; i < head.bytes && offset + i < bytes.length; i++) {
+            head.claim = head.claim << 8 | (unsigned char)bytes.data[offset + i];
+        }
     }
-    return head_bytes == 1 ? first & 0x1f : claim;
+    return head;
 }
 
 /* The bytes ended within a value, or where one is wanted. */
@@ -504,15 +511,13 @@ static bool fail_at_end(struct reader *reader) {
     if (!may_begin(reader, offset)) {
         return false;
     }
-    const struct family family = family_of(first_byte(reader, offset));
-    if (left < family.head_bytes) {
-        return fail(reader, fault, "the bytes end inside a %s: it begins with %u bytes, and %zu %s",
-                    family.name, family.head_bytes, left, left == 1 ? "is left" : "are left");
+    const struct msgpack_head head = msgpack_head_of(reader->bytes, offset);
+    if (left < head.bytes) {
+        return fail(reader, fault, "the bytes end inside this %s: it begins with %zu, and %zu %s",
+                    head.name, head.bytes, left, left == 1 ? "is left" : "are left");
     }
-    const size_t claim = claim_of(reader, offset);
-    return fail(reader, fault, "this %s claims %zu byte%s, and %zu %s left", family.name, claim,
-                plural(claim), left - family.head_bytes,
-                left - family.head_bytes == 1 ? "is" : "are");
+    return fail(reader, fault, "this %s claims %zu byte%s, and %zu %s left", head.name, head.claim,
+                plural(head.claim), left - head.bytes, left - head.bytes == 1 ? "is" : "are");
 }
 
 static bool fail_behind(struct reader *reader) {

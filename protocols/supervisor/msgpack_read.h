@@ -34,3 +34,13 @@ enum msgpack_result msgpack_read_events(struct parley_bytes bytes,
                                         const struct msgpack_events *events, struct key_set *keys,
                                         struct parley_arena *arena,
                                         struct msgpack_fault *out_fault);
+
+/* What stands before a text, or before items and members. */
+struct msgpack_head {
+    const char *name; /* of its family: "map 16" */
+    size_t bytes;
+    size_t claim; /* of a str, bin, array or map: how much follows; 0 for others */
+};
+
+/* The head at `offset`. Its claim is read only where the head is whole. */
+struct msgpack_head msgpack_head_of(struct parley_bytes bytes, size_t offset);

@@ -95,7 +95,8 @@ bool readers_agree(struct readers *readers, struct parley_bytes text,
     struct walk walk;
     prepare(&readers->by_text, tree->text, options);
     walk_begin(&walk, &readers->by_text, WALK_EVERY_TYPE);
-    const bool is_read = json_text_read(readers->by_text.text, &walk, &readers->by_text.arena,
+    const struct json_events events = json_events_of_walk(&walk);
+    const bool is_read = json_text_read(readers->by_text.text, &events, &readers->by_text.arena,
                                         NULL, &fault) == JSON_TEXT_READ;
     const bool is_object = !has_rule(tree, PARLEY_GW_TOP_LEVEL);
     if (is_read != (tree->is_decoded || !is_object)) {
