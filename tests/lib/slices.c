@@ -11,8 +11,12 @@ static void write_slice(struct parley_buffer *out, enum parley_split split,
     const char *kind = split == PARLEY_SPLIT_MESSAGE ? "message"
                        : split == PARLEY_SPLIT_SIZE  ? "size"
                                                      : "fault";
-    parley_buffer_format(out, "%s %zu at %zu:%zu", kind, slice->number, slice->origin.line,
-                         slice->origin.column);
+    parley_buffer_format(out, "%s %zu at ", kind, slice->number);
+    if (slice->origin.line == PARLEY_IN_BYTES) {
+        parley_buffer_format(out, "%zu", slice->origin.column);
+    } else {
+        parley_buffer_format(out, "%zu:%zu", slice->origin.line, slice->origin.column);
+    }
     if (split == PARLEY_SPLIT_MESSAGE) {
         parley_buffer_char(out, ' ');
         parley_buffer_append(out, slice->bytes);
@@ -37,6 +41,9 @@ static void feed(struct parley_splitter *splitter, struct parley_bytes piece, si
             abort();
         }
         write_slice(out, split, &slice);
+        if (split == PARLEY_SPLIT_FAULT && !parley_splitter_goes_on(splitter)) {
+            parley_buffer_text(out, "that is all\n");
+        }
         if (abandon_at != 0 && slice.number == abandon_at) {
             parley_splitter_abandon(splitter);
         }

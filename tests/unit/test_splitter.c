@@ -18,21 +18,25 @@ enum { LIMIT = 16, CUTS_MAX = 4096 };
 
 struct row {
     struct parley_bytes body;
-    const char *slices; /* as slices_write puts them */
+    struct parley_bytes slices; /* as slices_write puts them */
 };
 
 #define ROW(body, slices)                                                                          \
-    { {(body), sizeof(body) - 1}, (slices) }
+    {                                                                                              \
+        {(body), sizeof(body) - 1}, {                                                              \
+            (slices), sizeof(slices) - 1                                                           \
+        }                                                                                          \
+    }
 
 static void check_cuts(enum parley_framing framing, const struct row *row, const size_t *cuts,
                        size_t cut_count, size_t abandon_at) {
     struct parley_buffer got;
     parley_buffer_init(&got);
     slices_write(&got, framing, LIMIT, row->body, cuts, cut_count, abandon_at);
-    if (!parley_bytes_equal(parley_buffer_bytes(&got), parley_bytes_of(row->slices))) {
-        fail_msg("%.*s\nin %zu pieces, cut first at %zu\nwanted:\n%sgot:\n%.*s",
+    if (!parley_bytes_equal(parley_buffer_bytes(&got), row->slices)) {
+        fail_msg("%.*s\nin %zu pieces, cut first at %zu\nwanted:\n%.*sgot:\n%.*s",
                  (int)row->body.length, row->body.data, cut_count + 1, cut_count > 0 ? cuts[0] : 0,
-                 row->slices, (int)got.length, got.data);
+                 (int)row->slices.length, row->slices.data, (int)got.length, got.data);
     }
     parley_buffer_finish(&got);
 }
@@ -184,18 +188,20 @@ static void test_an_element_over_the_limit_is_told_and_the_next_one_read(void **
 static void test_what_is_no_array_ends_with_a_fault(void **state) {
     (void)state;
     CHECK_ARRAYS(
-        ROW("{}", "fault 1 at 1:1 an array is wanted here\n"),
-        ROW("\xEF\xBB\xBF[]", "fault 1 at 1:1 an array is wanted here\n"),
-        ROW("[,1]", "fault 1 at 1:2 a message or ] is wanted here\n"),
-        ROW("[}", "fault 1 at 1:2 a message or ] is wanted here\n"),
-        ROW("[:1]", "fault 1 at 1:2 a message or ] is wanted here\n"),
-        ROW("[1,]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\n"),
-        ROW("[1,,2]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\n"),
-        ROW("[{} {}]", "message 1 at 1:2 {}\nfault 2 at 1:5 a comma or ] is wanted here\n"),
-        ROW("[\"a\"\n:1]", "message 1 at 1:2 \"a\"\nfault 2 at 2:1 a comma or ] is wanted here\n"),
+        ROW("{}", "fault 1 at 1:1 an array is wanted here\nthat is all\n"),
+        ROW("\xEF\xBB\xBF[]", "fault 1 at 1:1 an array is wanted here\nthat is all\n"),
+        ROW("[,1]", "fault 1 at 1:2 a message or ] is wanted here\nthat is all\n"),
+        ROW("[}", "fault 1 at 1:2 a message or ] is wanted here\nthat is all\n"),
+        ROW("[:1]", "fault 1 at 1:2 a message or ] is wanted here\nthat is all\n"),
+        ROW("[1,]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\nthat is all\n"),
+        ROW("[1,,2]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\nthat is all\n"),
+        ROW("[{} {}]",
+            "message 1 at 1:2 {}\nfault 2 at 1:5 a comma or ] is wanted here\nthat is all\n"),
+        ROW("[\"a\"\n:1]",
+            "message 1 at 1:2 \"a\"\nfault 2 at 2:1 a comma or ] is wanted here\nthat is all\n"),
         ROW("[1] x[1,2,3]",
-            "message 1 at 1:2 1\nfault 2 at 1:5 something follows behind the array\n"),
-        ROW("[]]", "fault 1 at 1:3 something follows behind the array\n"));
+            "message 1 at 1:2 1\nfault 2 at 1:5 something follows behind the array\nthat is all\n"),
+        ROW("[]]", "fault 1 at 1:3 something follows behind the array\nthat is all\n"));
 }
 
 static void test_a_body_that_ends_inside_the_array_is_a_fault(void **state) {
@@ -232,7 +238,108 @@ static void test_an_array_may_be_abandoned_inside_an_element(void **state) {
     parley_splitter_finish(&splitter);
 }
 
-/* ---- both ---- */
+/* ---- frames ---- */
+
+#define CHECK_FRAMES(...) CHECK_ROWS(PARLEY_FRAMING_FRAMES, __VA_ARGS__)
+
+static void test_frames_are_messages(void **state) {
+    (void)state;
+    CHECK_FRAMES(ROW("", ""), ROW("\0\0\0\1a", "message 1 at 4 a\n"),
+                 ROW("\0\0\0\3abc\0\0\0\1d\0\0\0\2\0\n",
+                     "message 1 at 4 abc\nmessage 2 at 11 d\nmessage 3 at 16 \0\n\n"),
+                 ROW("\0\0\0\x10"
+                     "0123456789abcdef",
+                     "message 1 at 4 0123456789abcdef\n"));
+}
+
+static void test_a_frame_of_no_bytes_is_a_fault_and_the_next_one_is_read(void **state) {
+    (void)state;
+    CHECK_FRAMES(ROW("\0\0\0\1a\0\0\0\0\0\0\0\1b",
+                     "message 1 at 4 a\n"
+                     "fault 2 at 5 this frame has a length of zero, and so no message\n"
+                     "message 3 at 13 b\n"),
+                 ROW("\0\0\0\0\0\0\0\0",
+                     "fault 1 at 0 this frame has a length of zero, and so no message\n"
+                     "fault 2 at 4 this frame has a length of zero, and so no message\n"));
+}
+
+static void test_a_frame_over_the_limit_is_told_and_the_next_one_read(void **state) {
+    (void)state;
+    CHECK_FRAMES(ROW("\0\0\0\x11"
+                     "0123456789abcdefg\0\0\0\1a",
+                     "size 1 at 4\nmessage 2 at 25 a\n"),
+                 ROW("\0\0\0\x28"
+                     "0123456789012345678901234567890123456789\0\0\0\1a",
+                     "size 1 at 4\nmessage 2 at 48 a\n"));
+}
+
+static void test_a_length_that_is_no_frames_ends_the_stream(void **state) {
+    (void)state;
+    CHECK_FRAMES(
+        ROW("\0\0\0\1a\xff\xff\xff\xff\0\0\0\1b",
+            "message 1 at 4 a\nfault 2 at 5 the length of this frame says 4294967295 bytes, "
+            "over the 104857600 of the framing: where the next one starts is not known\n"
+            "that is all\n"),
+        ROW("\x06\x40\0\1abcd",
+            "fault 1 at 0 the length of this frame says 104857601 bytes, over the 104857600 "
+            "of the framing: where the next one starts is not known\nthat is all\n"),
+        ROW("{\"a\":1}", "fault 1 at 0 this is JSON where the 4 bytes of a frame's length "
+                         "are wanted\nthat is all\n"),
+        ROW(" \n[1]", "fault 1 at 0 this is JSON where the 4 bytes of a frame's length are "
+                      "wanted\nthat is all\n"));
+}
+
+static void test_a_body_that_ends_inside_a_frame_is_a_fault(void **state) {
+    (void)state;
+    CHECK_FRAMES(ROW("\0", "fault 1 at 0 the body ends inside the length of a frame: 1 of its 4 "
+                           "bytes are there\n"),
+                 ROW("\0\0\0\1a\0\0\0", "message 1 at 4 a\nfault 2 at 5 the body ends inside the "
+                                        "length of a frame: 3 of its 4 bytes are there\n"),
+                 ROW("\0\0\0\1", "fault 1 at 0 the body ends inside this frame: 0 of its 1 bytes "
+                                 "are there\n"),
+                 ROW("\0\0\0\1a\0\0\0\5bcd", "message 1 at 4 a\nfault 2 at 5 the body ends inside "
+                                             "this frame: 3 of its 5 bytes are there\n"),
+                 /* One over the limit that is cut short as well is told once. */
+                 ROW("\0\0\0\x20"
+                     "abc",
+                     "fault 1 at 0 the body ends inside this frame: 3 of its 32 "
+                     "bytes are there\n"),
+                 ROW("\x06\x40\0\0"
+                     "ab",
+                     "fault 1 at 0 the body ends inside this frame: 2 of its "
+                     "104857600 bytes are there\n"));
+}
+
+static void test_what_a_frame_claims_takes_no_memory(void **state) {
+    (void)state;
+    struct parley_splitter splitter;
+    struct parley_slice slice;
+    struct parley_bytes input = PARLEY_BYTES("\x06\x40\0\0"
+                                             "abc");
+    parley_splitter_init(&splitter, PARLEY_FRAMING_FRAMES, PARLEY_FRAME_BYTES_MAX);
+    assert_int_equal(parley_splitter_next(&splitter, &input, &slice), PARLEY_SPLIT_MORE);
+    assert_in_range(splitter.pending.capacity, 3, 4096);
+    parley_splitter_finish(&splitter);
+}
+
+static void test_frames_that_came_in_one_piece_are_not_copied(void **state) {
+    (void)state;
+    struct parley_splitter splitter;
+    struct parley_slice slice;
+    const struct parley_bytes body = PARLEY_BYTES("\0\0\0\1a\0\0\0\2bc\0\0\0");
+    struct parley_bytes input = body;
+    parley_splitter_init(&splitter, PARLEY_FRAMING_FRAMES, LIMIT);
+    fault_heap_arm(SIZE_MAX, 0);
+    assert_int_equal(parley_splitter_next(&splitter, &input, &slice), PARLEY_SPLIT_MESSAGE);
+    assert_ptr_equal(slice.bytes.data, body.data + 4);
+    assert_int_equal(parley_splitter_next(&splitter, &input, &slice), PARLEY_SPLIT_MESSAGE);
+    assert_ptr_equal(slice.bytes.data, body.data + 9);
+    assert_int_equal(parley_splitter_next(&splitter, &input, &slice), PARLEY_SPLIT_MORE);
+    assert_int_equal(fault_heap_disarm(), 0);
+    parley_splitter_finish(&splitter);
+}
+
+/* ---- all of them ---- */
 
 static void test_end_may_be_called_again(void **state) {
     (void)state;
@@ -267,11 +374,12 @@ static void test_a_message_that_lies_whole_in_the_input_is_not_copied(void **sta
 
 static void test_memory_is_bounded_by_the_limit_however_long_a_message_is(void **state) {
     (void)state;
-    static const enum parley_framing framings[] = {PARLEY_FRAMING_LINES, PARLEY_FRAMING_JSON};
-    for (size_t i = 0; i < 2; i++) {
+    static const enum parley_framing framings[] = {PARLEY_FRAMING_LINES, PARLEY_FRAMING_JSON,
+                                                   PARLEY_FRAMING_FRAMES};
+    for (size_t i = 0; i < 3; i++) {
         struct parley_splitter splitter;
         struct parley_slice slice;
-        struct parley_bytes input = PARLEY_BYTES("[\"");
+        struct parley_bytes input = i == 2 ? PARLEY_BYTES("\x06\x40\0\0") : PARLEY_BYTES("[\"");
         parley_splitter_init(&splitter, framings[i], 1000);
         for (int k = 0; k < 100000; k++) {
             assert_int_equal(parley_splitter_next(&splitter, &input, &slice), PARLEY_SPLIT_MORE);
@@ -284,11 +392,12 @@ static void test_memory_is_bounded_by_the_limit_however_long_a_message_is(void *
 
 static void test_without_memory_it_says_so(void **state) {
     (void)state;
-    static const enum parley_framing framings[] = {PARLEY_FRAMING_LINES, PARLEY_FRAMING_JSON};
-    for (size_t i = 0; i < 2; i++) {
+    static const enum parley_framing framings[] = {PARLEY_FRAMING_LINES, PARLEY_FRAMING_JSON,
+                                                   PARLEY_FRAMING_FRAMES};
+    for (size_t i = 0; i < 3; i++) {
         struct parley_splitter splitter;
         struct parley_slice slice;
-        struct parley_bytes input = PARLEY_BYTES("[{");
+        struct parley_bytes input = i == 2 ? PARLEY_BYTES("\0\0\0\2a") : PARLEY_BYTES("[{");
         parley_splitter_init(&splitter, framings[i], LIMIT);
         fault_heap_arm(0, 1);
         assert_int_equal(parley_splitter_next(&splitter, &input, &slice), PARLEY_SPLIT_MEMORY);
@@ -302,13 +411,19 @@ static void test_without_memory_it_says_so(void **state) {
 static void test_random_bodies_are_cut_alike_however_they_arrive(void **state) {
     (void)state;
     static const char bytes[] = "[[]]{}{},,::\"\"\\\\1a  \n\n\r\t\xC3\xA9";
+    static const char frame_bytes[] = "\0\0\0\0\0\0\0\0\0\0\0\0\1\1\2\3\x11\x12{ab";
+    static const enum parley_framing framings[] = {PARLEY_FRAMING_LINES, PARLEY_FRAMING_JSON,
+                                                   PARLEY_FRAMING_FRAMES};
     struct random_source source = {7464};
     for (int i = 0; i < 30000; i++) {
+        const enum parley_framing framing = framings[i % 3];
+        const bool has_frames = framing == PARLEY_FRAMING_FRAMES;
         char body[48] = "[";
         size_t cuts[48];
         const size_t length = random_below(&source, sizeof body);
-        for (size_t k = random_below(&source, 8) != 0; k < length; k++) {
-            body[k] = bytes[random_below(&source, sizeof bytes - 1)];
+        for (size_t k = !has_frames && random_below(&source, 8) != 0; k < length; k++) {
+            body[k] = has_frames ? frame_bytes[random_below(&source, sizeof frame_bytes - 1)]
+                                 : bytes[random_below(&source, sizeof bytes - 1)];
         }
         size_t cut_count = 0;
         for (size_t k = 0; k < length; k++) {
@@ -316,12 +431,11 @@ static void test_random_bodies_are_cut_alike_however_they_arrive(void **state) {
                 cuts[cut_count++] = k;
             }
         }
-        const enum parley_framing framing = i % 2 == 0 ? PARLEY_FRAMING_JSON : PARLEY_FRAMING_LINES;
         struct parley_buffer whole;
         parley_buffer_init(&whole);
         slices_write(&whole, framing, LIMIT, (struct parley_bytes){body, length}, NULL, 0, 0);
-        parley_buffer_char(&whole, '\0');
-        check_cuts(framing, &(struct row){{body, length}, whole.data}, cuts, cut_count, 0);
+        check_cuts(framing, &(struct row){{body, length}, parley_buffer_bytes(&whole)}, cuts,
+                   cut_count, 0);
         parley_buffer_finish(&whole);
     }
 }
@@ -344,6 +458,13 @@ int main(void) {
         cmocka_unit_test(test_a_body_that_ends_inside_the_array_is_a_fault),
         cmocka_unit_test(test_nothing_comes_after_an_array_is_abandoned),
         cmocka_unit_test(test_an_array_may_be_abandoned_inside_an_element),
+        cmocka_unit_test(test_frames_are_messages),
+        cmocka_unit_test(test_a_frame_of_no_bytes_is_a_fault_and_the_next_one_is_read),
+        cmocka_unit_test(test_a_frame_over_the_limit_is_told_and_the_next_one_read),
+        cmocka_unit_test(test_a_length_that_is_no_frames_ends_the_stream),
+        cmocka_unit_test(test_a_body_that_ends_inside_a_frame_is_a_fault),
+        cmocka_unit_test(test_what_a_frame_claims_takes_no_memory),
+        cmocka_unit_test(test_frames_that_came_in_one_piece_are_not_copied),
         cmocka_unit_test(test_end_may_be_called_again),
         cmocka_unit_test(test_a_message_that_lies_whole_in_the_input_is_not_copied),
         cmocka_unit_test(test_memory_is_bounded_by_the_limit_however_long_a_message_is),
