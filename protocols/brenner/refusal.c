@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The Validation Error body (brenner-message-bodies.md, Error Responses). Whatever it quotes is
+ * text, and stays on one line: nothing that a sender wrote becomes Markdown of ours. */
+
+#include "markdown.h"
+
+#include <ctype.h>
+
+#include "tokens.h"
+
+/* Longer quotations are cut: the message itself is with its sender. */
+enum { QUOTED_BYTES_MAX = 1000 };
+
+static bool is_alphanumeric(struct parley_bytes text, size_t at) {
+    return at < text.length && isalnum((unsigned char)text.data[at]);
+}
+
+/* Whether the character, if it is Markdown at all, would be that here. */
+static bool is_markup(struct parley_bytes text, size_t at, bool is_first, bool is_in_number) {
+    switch (text.data[at]) {
+    case '_': /* is none within a word */
+        return at == 0 || !is_alphanumeric(text, at - 1) || !is_alphanumeric(text, at + 1);
+    case '#':
+    case '+':
+    case '-':
+    case '=':
+        return is_first;
+    case '.':
+    case ')':
+        return is_in_number; /* a list's */
+    default:
+        return text.data[at] != '\0' && strchr("\\`*[]<>&~", text.data[at]) != NULL;
+    }
+}
+
+/* Appends text as one line of Markdown that means just that text. */
+static void append_text(struct parley_buffer *out, struct parley_bytes text) {
+    bool is_first = true, is_in_number = true, has_blank = false;
+    for (size_t i = 0; i < text.length; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        if (c <= ' ' || c == 0x7F) {
+            has_blank = true;
+            continue;
+        }
+        if (has_blank && !is_first) {
+            parley_buffer_char(out, ' ');
+            is_in_number = false;
+        }
+        if (is_markup(text, i, is_first, is_in_number && !is_first)) {
+            parley_buffer_char(out, '\\');
+        }
+        parley_buffer_char(out, (char)c);
+        is_in_number = is_in_number && isdigit(c);
+        is_first = has_blank = false;
+    }
+}
+
+static void append_quotation(struct parley_buffer *out, struct parley_bytes text) {
+    size_t length = text.length;
+    if (length > QUOTED_BYTES_MAX) {
+        length = QUOTED_BYTES_MAX;
+        while (length > 0 && ((unsigned char)text.data[length] & 0xC0) == 0x80) {
+            length--;
+        }
+    }
+    append_text(out, (struct parley_bytes){text.data, length});
+    parley_buffer_text(out, length < text.length ? " …" : "");
+}
+
+/* ---- which message ---- */
+
+/* The text of a string or number; of anything else, none.  Owns: as string_decode. */
+static struct parley_bytes text_of(struct parley_bytes value, void **owner) {
+    *owner = NULL;
+    if (value.data[0] == '"') {
+        return string_decode(value, owner);
+    }
+    const bool is_number = value.data[0] == '-' || isdigit((unsigned char)value.data[0]);
+    return is_number ? value : (struct parley_bytes){0};
+}
+
+/* Appends what the member `name` of the message says, if it is text. */
+static void append_member(struct parley_buffer *out, struct parley_bytes text,
+                          struct parley_bytes name) {
+    struct members members = {.rest = text};
+    struct member member;
+    while (member_next(&members, &member)) {
+        if (parley_bytes_equal(member.key, name)) {
+            void *owner;
+            append_quotation(out, text_of(member.value, &owner));
+            string_release(owner);
+        }
+    }
+    member_release(&members);
+}
+
+static void append_name(struct parley_buffer *out, const struct parley_message *message) {
+    static const char *const names[] = {"id", "subject", NULL};
+    parley_buffer_text(out, "## Message\n");
+    const size_t start = out->length;
+    for (size_t i = 0; message->is_decoded && names[i] != NULL && out->length == start; i++) {
+        append_member(out, message->text, parley_bytes_of(names[i]));
+    }
+    parley_buffer_text(
+        out, out->length > start ? "\n\n" : "It has no id and no subject that could be read.\n\n");
+}
+
+/* ---- what is wrong ---- */
+
+static bool is_error(const struct parley_finding *finding) {
+    return finding->rule->severity == PARLEY_ERROR;
+}
+
+static void append_errors(struct parley_buffer *out, const struct parley_findings *findings) {
+    parley_buffer_text(out, "## Errors\n");
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct parley_finding *finding = &findings->items[i];
+        if (!is_error(finding)) {
+            continue;
+        }
+        parley_buffer_format(out, "- %s: ", finding->rule->id);
+        append_quotation(out, parley_bytes_of(finding->message));
+        if (finding->body_at.line != 0) {
+            parley_buffer_format(out, " (line %zu of the body)", finding->body_at.line);
+        } else if (finding->at.line != 0) {
+            parley_buffer_format(out, " (line %zu)", finding->at.line);
+        }
+        parley_buffer_char(out, '\n');
+    }
+    if (findings->omitted_count > 0) {
+        parley_buffer_format(out, "- and %zu more\n", findings->omitted_count);
+    }
+    parley_buffer_char(out, '\n');
+}
+
+static bool was_suggested(const struct parley_findings *findings, size_t end) {
+    const char *hint = findings->items[end].hint;
+    for (size_t i = 0; i < end; i++) {
+        if (is_error(&findings->items[i]) && strcmp(findings->items[i].hint, hint) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void append_suggestions(struct parley_buffer *out, const struct parley_findings *findings) {
+    parley_buffer_text(out, "## Suggestion\n");
+    for (size_t i = 0; i < findings->count; i++) {
+        if (is_error(&findings->items[i]) && !was_suggested(findings, i)) {
+            parley_buffer_text(out, "- ");
+            append_quotation(out, parley_bytes_of(findings->items[i].hint));
+            parley_buffer_char(out, '\n');
+        }
+    }
+}
+
+enum parley_status markdown_write_refusal(struct parley_message *message,
+                                          struct parley_buffer *out) {
+    parley_buffer_text(out, "# Validation Error\n\n");
+    append_name(out, message);
+    append_errors(out, &message->findings);
+    append_suggestions(out, &message->findings);
+    return parley_buffer_status(out);
+}

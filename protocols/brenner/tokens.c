@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Steps over JSON that is known to be right: jansson has read it. Strings are decoded by jansson
+ * too, one by one. */
+
+#include "tokens.h"
+
+#include <jansson.h>
+
+static void skip(struct parley_bytes *text, size_t count) {
+    text->data += count;
+    text->length -= count;
+}
+
+static size_t string_length(struct parley_bytes text) {
+    size_t at = 1;
+    while (text.data[at] != '"') {
+        at += text.data[at] == '\\' ? 2 : 1;
+    }
+    return at + 1;
+}
+
+static size_t word_length(struct parley_bytes text) {
+    size_t at = 0;
+    while (at < text.length && memchr(" \t\r\n,]}", text.data[at], 7) == NULL) {
+        at++;
+    }
+    return at;
+}
+
+bool token_next(struct parley_bytes *rest, struct token *out) {
+    while (rest->length > 0 && memchr(" \t\r\n", rest->data[0], 4) != NULL) {
+        skip(rest, 1);
+    }
+    if (rest->length == 0) {
+        return false;
+    }
+    const char first = rest->data[0];
+    const bool is_mark = memchr("{}[],:", first, 6) != NULL;
+    out->kind = is_mark || first == '"' ? first : '\0';
+    out->text.data = rest->data;
+    out->text.length = is_mark ? 1 : first == '"' ? string_length(*rest) : word_length(*rest);
+    skip(rest, out->text.length);
+    return true;
+}
+
+struct parley_bytes string_decode(struct parley_bytes token, void **owner) {
+    const struct parley_bytes raw = {token.data + 1, token.length - 2};
+    *owner = NULL;
+    if (memchr(raw.data, '\\', raw.length) == NULL) {
+        return raw;
+    }
+    json_t *string = json_loadb(token.data, token.length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    *owner = string;
+    return (struct parley_bytes){json_string_value(string), json_string_length(string)};
+}
+
+void string_release(void *owner) {
+    json_decref(owner);
+}
+
+/* From the token that begins a value to the one that ends it. */
+static struct parley_bytes take_value(struct parley_bytes *rest) {
+    const char *start = NULL;
+    size_t depth = 0;
+    struct token token;
+    while (token_next(rest, &token)) {
+        start = start != NULL ? start : token.text.data;
+        depth += token.kind == '{' || token.kind == '[';
+        depth -= token.kind == '}' || token.kind == ']';
+        if (depth == 0) {
+            break;
+        }
+    }
+    return (struct parley_bytes){start, (size_t)(rest->data - start)};
+}
+
+bool member_next(struct members *members, struct member *out) {
+    struct token token;
+    do { /* the opening brace, or the comma */
+        if (!token_next(&members->rest, &token) || token.kind == '}') {
+            return false;
+        }
+    } while (token.kind != '"');
+    member_release(members);
+    out->key = string_decode(token.text, &members->decoded);
+    token_next(&members->rest, &token);
+    out->value = take_value(&members->rest);
+    members->has_failed = out->key.data == NULL;
+    return !members->has_failed;
+}
+
+void member_release(struct members *members) {
+    string_release(members->decoded);
+    members->decoded = NULL;
+}
