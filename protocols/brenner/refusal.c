@@ -34,8 +34,20 @@ static bool is_markup(struct parley_bytes text, size_t at, bool is_first, bool i
     }
 }
 
-/* Appends text as one line of Markdown that means just that text. */
-static void append_text(struct parley_buffer *out, struct parley_bytes text) {
+/* The length of the code span that our own texts have at `at`, or 0. Nothing in one is markup. */
+static size_t span_length(struct parley_bytes text, size_t at) {
+    const char *start = text.data + at;
+    const char *end = memchr(start + 1, '`', text.length - at - 1);
+    const bool is_single = end != NULL && end > start + 1 && (at == 0 || start[-1] != '`') &&
+                           (end + 1 == text.data + text.length || end[1] != '`');
+    return is_single && memchr(start, '\n', (size_t)(end - start)) == NULL
+               ? (size_t)(end + 1 - start)
+               : 0;
+}
+
+/* Appends text as one line of Markdown that means just that text. `is_ours`: of its backticks, the
+ * pairs are Markdown. */
+static void append_text(struct parley_buffer *out, struct parley_bytes text, bool is_ours) {
     bool is_first = true, is_in_number = true, has_blank = false;
     for (size_t i = 0; i < text.length; i++) {
         const unsigned char c = (unsigned char)text.data[i];
@@ -47,16 +59,21 @@ static void append_text(struct parley_buffer *out, struct parley_bytes text) {
             parley_buffer_char(out, ' ');
             is_in_number = false;
         }
-        if (is_markup(text, i, is_first, is_in_number && !is_first)) {
-            parley_buffer_char(out, '\\');
+        const size_t span = is_ours && c == '`' ? span_length(text, i) : 0;
+        if (span > 0) {
+            parley_buffer_append(out, (struct parley_bytes){text.data + i, span});
+            i += span - 1;
+        } else {
+            const bool is_escaped = is_markup(text, i, is_first, is_in_number && !is_first);
+            parley_buffer_text(out, is_escaped ? "\\" : "");
+            parley_buffer_char(out, (char)c);
         }
-        parley_buffer_char(out, (char)c);
         is_in_number = is_in_number && isdigit(c);
         is_first = has_blank = false;
     }
 }
 
-static void append_quotation(struct parley_buffer *out, struct parley_bytes text) {
+static void append_quotation(struct parley_buffer *out, struct parley_bytes text, bool is_ours) {
     size_t length = text.length;
     if (length > QUOTED_BYTES_MAX) {
         length = QUOTED_BYTES_MAX;
@@ -64,7 +81,7 @@ static void append_quotation(struct parley_buffer *out, struct parley_bytes text
             length--;
         }
     }
-    append_text(out, (struct parley_bytes){text.data, length});
+    append_text(out, (struct parley_bytes){text.data, length}, is_ours);
     parley_buffer_text(out, length < text.length ? " …" : "");
 }
 
@@ -88,7 +105,7 @@ static void append_member(struct parley_buffer *out, struct parley_bytes text,
     while (member_next(&members, &member)) {
         if (parley_bytes_equal(member.key, name)) {
             void *owner;
-            append_quotation(out, text_of(member.value, &owner));
+            append_quotation(out, text_of(member.value, &owner), false);
             string_release(owner);
         }
     }
@@ -120,7 +137,7 @@ static void append_errors(struct parley_buffer *out, const struct parley_finding
             continue;
         }
         parley_buffer_format(out, "- %s: ", finding->rule->id);
-        append_quotation(out, parley_bytes_of(finding->message));
+        append_quotation(out, parley_bytes_of(finding->message), true);
         if (finding->body_at.line != 0) {
             parley_buffer_format(out, " (line %zu of the body)", finding->body_at.line);
         } else if (finding->at.line != 0) {
@@ -149,7 +166,7 @@ static void append_suggestions(struct parley_buffer *out, const struct parley_fi
     for (size_t i = 0; i < findings->count; i++) {
         if (is_error(&findings->items[i]) && !was_suggested(findings, i)) {
             parley_buffer_text(out, "- ");
-            append_quotation(out, parley_bytes_of(findings->items[i].hint));
+            append_quotation(out, parley_bytes_of(findings->items[i].hint), true);
             parley_buffer_char(out, '\n');
         }
     }
