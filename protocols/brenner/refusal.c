@@ -36,13 +36,14 @@ static bool is_markup(struct parley_bytes text, size_t at, bool is_first, bool i
 
 /* The length of the code span that our own texts have at `at`, or 0. Nothing in one is markup. */
 static size_t span_length(struct parley_bytes text, size_t at) {
-    const char *start = text.data + at;
-    const char *end = memchr(start + 1, '`', text.length - at - 1);
-    const bool is_single = end != NULL && end > start + 1 && (at == 0 || start[-1] != '`') &&
-                           (end + 1 == text.data + text.length || end[1] != '`');
-    return is_single && memchr(start, '\n', (size_t)(end - start)) == NULL
-               ? (size_t)(end + 1 - start)
-               : 0;
+    size_t end = at + 1;
+    while (end < text.length && text.data[end] != '`' && (unsigned char)text.data[end] >= ' ') {
+        end++;
+    }
+    const bool is_closed = end < text.length && end > at + 1 && text.data[end] == '`';
+    const bool is_single = (at == 0 || text.data[at - 1] != '`') &&
+                           (end + 1 >= text.length || text.data[end + 1] != '`');
+    return is_closed && is_single ? end + 1 - at : 0;
 }
 
 /* Appends text as one line of Markdown that means just that text. `is_ours`: of its backticks, the

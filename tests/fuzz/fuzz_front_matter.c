@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Fuzzes Markdown messages, and JSON ones written as Markdown. Whatever the bytes: there is a
+ * verdict with places in the text, and a refusal can be written; a message that was read becomes
+ * Markdown that is read as the same message, and writing that gives the same bytes. */
+
+#include "fuzz.h"
+
+#include "brenner/markdown.h"
+#include "lib/cases.h"
+#include "lib/markdown_stub.h"
+
+struct fuzz_front_matter {
+    struct parley_schema *schema;
+    struct parley_message first, second;
+    struct parley_buffer written, again, refusal;
+};
+
+static void start(struct fuzz_front_matter *fuzz) {
+    demand(parley_schema_create(&markdown_stub, &fuzz->schema) == PARLEY_OK, "the schema is made");
+    parley_message_init(&fuzz->first, fuzz->schema);
+    parley_message_init(&fuzz->second, fuzz->schema);
+    parley_buffer_init(&fuzz->written);
+    parley_buffer_init(&fuzz->again);
+    parley_buffer_init(&fuzz->refusal);
+}
+
+static void finish(struct fuzz_front_matter *fuzz) {
+    parley_message_finish(&fuzz->first);
+    parley_message_finish(&fuzz->second);
+    parley_buffer_finish(&fuzz->written);
+    parley_buffer_finish(&fuzz->again);
+    parley_buffer_finish(&fuzz->refusal);
+    parley_schema_destroy(fuzz->schema);
+}
+
+static void check(struct parley_message *message, struct parley_bytes text,
+                  const struct parley_codec *codec, bool stamp) {
+    const struct parley_options options = {.stamp = stamp, .now = CASES_NOW, .fresh_id = CASES_ID};
+    demand(parley_message_check(message, text, codec, &options, (struct parley_position){1, 1}) ==
+               PARLEY_OK,
+           "there is a verdict");
+}
+
+static void demand_places_are_in_the_text(const struct parley_findings *findings, size_t length) {
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct parley_position at = findings->items[i].at;
+        demand(at.line >= 1 && at.column >= 1 && at.line + at.column <= length + 2,
+               "a finding has a place in the text");
+    }
+}
+
+/* Members that writing leaves out make two messages differ. */
+static bool is_whole(const json_t *message) {
+    return json_object_get(message, "sections") == NULL &&
+           json_object_get(message, "deltas") == NULL;
+}
+
+static void write_and_read(struct fuzz_front_matter *fuzz, bool was_markdown) {
+    demand(markdown_write(&fuzz->first, &fuzz->written) == PARLEY_OK, "it can be written");
+    check(&fuzz->second, parley_buffer_bytes(&fuzz->written), &markdown_stub_codec, false);
+    demand(fuzz->second.is_decoded, "what is written can be read");
+    if (was_markdown && is_whole(fuzz->first.tree)) {
+        demand(parley_bytes_equal(fuzz->first.text, fuzz->second.text), "it is the same message");
+        demand(fuzz->first.findings.count == fuzz->second.findings.count, "with the same verdict");
+    }
+    demand(markdown_write(&fuzz->second, &fuzz->again) == PARLEY_OK, "it can be written again");
+    demand(
+        parley_bytes_equal(parley_buffer_bytes(&fuzz->written), parley_buffer_bytes(&fuzz->again)),
+        "writing is a fixed point");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const struct parley_bytes text = {(const char *)data, size};
+    const bool is_markdown = markdown_begins(text);
+    struct fuzz_front_matter fuzz;
+    start(&fuzz);
+    check(&fuzz.first, text, is_markdown ? &markdown_stub_codec : &parley_codec_json,
+          (size & 1) != 0);
+    demand_places_are_in_the_text(&fuzz.first.findings, size);
+    demand(fuzz.first.is_decoded || fuzz.first.findings.count == 1, "a fault is told once");
+    demand(markdown_write_refusal(&fuzz.first, &fuzz.refusal) == PARLEY_OK, "it can be refused");
+    if (fuzz.first.is_decoded) {
+        write_and_read(&fuzz, is_markdown);
+    }
+    finish(&fuzz);
+    return 0;
+}
