@@ -27,6 +27,8 @@ static const struct command commands[] = {
     {"convert", command_convert, "messages in another encoding, with no server", false},
     {"rules", command_rules, "what is checked, and what makes it right", false},
     {"protocols", command_protocols, "the protocols that are spoken", false},
+    {"schema", command_schema, "a protocol's rules as a JSON Schema", false},
+    {"examples", command_examples, "messages to learn from, and to begin with", false},
     {"health", command_health, "ask a server whether it is ready", false},
 };
 

@@ -212,6 +212,20 @@ void cli_wrap(FILE *out, const char *text, size_t indent, size_t width) {
     fputc('\n', out);
 }
 
+int cli_print(void (*write)(struct parley_buffer *out, const void *context), const void *context) {
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    write(&out, context);
+    const enum parley_status status = parley_buffer_status(&out);
+    if (status == PARLEY_OK) {
+        fwrite(out.data, 1, out.length, stdout);
+    } else {
+        cli_error("%s", parley_status_text(status));
+    }
+    parley_buffer_finish(&out);
+    return status == PARLEY_OK ? EXIT_SUCCESS : CLI_USAGE;
+}
+
 void cli_append_clean(struct parley_buffer *out, const char *text) {
     for (; *text != '\0'; text++) {
         const unsigned char c = (unsigned char)text[0], second = (unsigned char)text[1];

@@ -65,6 +65,9 @@ size_t cli_width(FILE *stream);
  * `indent` already; further lines are indented that far. Ends with a line feed. */
 void cli_wrap(FILE *out, const char *text, size_t indent, size_t width);
 
+/* Prints what `write` appends, all or nothing.  Returns: the exit status. */
+int cli_print(void (*write)(struct parley_buffer *out, const void *context), const void *context);
+
 /* Appends text that a stranger wrote: a control character would speak to the terminal, or end the
  * line, and is written as \x1b. */
 void cli_append_clean(struct parley_buffer *out, const char *text);

@@ -19,7 +19,7 @@ static const char help[] =
     "Options:\n"
     "  --format human  for people [default]\n"
     "  --format json   an array of {name, title, version, stream, subjects, types, lanes,\n"
-    "                  media_types}\n"
+    "                  encodings, rules}\n"
     "  -h, --help      this text\n";
 
 enum { FORMAT, HELP };
@@ -75,22 +75,9 @@ static void print_human(void) {
     }
 }
 
-static int print_json(void) {
-    struct parley_buffer out;
-    parley_buffer_init(&out);
-    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        parley_buffer_text(&out, i == 0 ? "[" : ",\n");
-        describe_protocol(&out, parley_protocols[i]);
-    }
-    parley_buffer_text(&out, "]\n");
-    const enum parley_status status = parley_buffer_status(&out);
-    if (status == PARLEY_OK) {
-        fwrite(out.data, 1, out.length, stdout);
-    } else {
-        cli_error("%s", parley_status_text(status));
-    }
-    parley_buffer_finish(&out);
-    return status == PARLEY_OK ? EXIT_SUCCESS : CLI_USAGE;
+static void write_json(struct parley_buffer *out, const void *context) {
+    (void)context;
+    describe_protocols(out, NULL);
 }
 
 int command_protocols(int argc, char **argv) {
@@ -112,7 +99,7 @@ int command_protocols(int argc, char **argv) {
         format = value;
     }
     if (strcmp(format, "json") == 0) {
-        return print_json();
+        return cli_print(write_json, NULL);
     }
     if (strcmp(format, "human") != 0) {
         cli_error("--format wants human or json, not '%s'", format);

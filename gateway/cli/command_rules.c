@@ -56,27 +56,20 @@ static void print_human(const struct parley_protocol *protocol) {
     }
 }
 
-static int print_text(void (*describe)(struct parley_buffer *, const struct parley_protocol *),
-                      const struct parley_protocol *protocol) {
-    struct parley_buffer out;
-    parley_buffer_init(&out);
-    describe(&out, protocol);
-    const enum parley_status status = parley_buffer_status(&out);
-    if (status == PARLEY_OK) {
-        fwrite(out.data, 1, out.length, stdout);
-    } else {
-        cli_error("%s", parley_status_text(status));
-    }
-    parley_buffer_finish(&out);
-    return status == PARLEY_OK ? EXIT_SUCCESS : CLI_USAGE;
+static void write_json(struct parley_buffer *out, const void *protocol) {
+    describe_rules(out, protocol);
+}
+
+static void write_markdown(struct parley_buffer *out, const void *protocol) {
+    describe_rules_page(out, protocol);
 }
 
 static int print_as(const char *format, const struct parley_protocol *protocol) {
     if (strcmp(format, "json") == 0) {
-        return print_text(describe_rules, protocol);
+        return cli_print(write_json, protocol);
     }
     if (strcmp(format, "markdown") == 0) {
-        return print_text(describe_rules_page, protocol);
+        return cli_print(write_markdown, protocol);
     }
     if (strcmp(format, "human") != 0) {
         cli_error("--format wants human, json or markdown, not '%s'", format);

@@ -9,4 +9,6 @@ int command_check(int argc, char **argv);
 int command_convert(int argc, char **argv);
 int command_rules(int argc, char **argv);
 int command_protocols(int argc, char **argv);
+int command_schema(int argc, char **argv);
+int command_examples(int argc, char **argv);
 int command_health(int argc, char **argv);

@@ -11,11 +11,13 @@
 #include "jetstream.h"
 #include "reactor.h"
 
+struct describe_pages;
 struct streams;
 
 struct gateway {
     const struct configuration *configuration; /* read-only, shared */
     struct parley_schema *const *schemas;      /* of parley_protocols, read-only, shared */
+    const struct describe_pages *pages;        /* read-only, shared */
     struct parley_message *messages;           /* one a protocol, for the verdict under way */
     struct parley_buffer payload;              /* what is being published */
     struct reactor *reactor;

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "pages.h"
+#include "describe_pages.h"
 #include "problem.h"
 #include "sending.h"
 #include "streams.h"
@@ -47,13 +47,36 @@ static void serve_problem(struct gateway *gateway, struct http_request *request,
     problem_page(request, variable->name);
 }
 
-static void serve_page(struct gateway *gateway, struct http_request *request,
-                       const struct variable *variable) {
-    (void)gateway;
-    (void)variable;
+static void serve_index(struct gateway *gateway, struct http_request *request,
+                        const struct variable *variable) {
     http_header(request, "Content-Security-Policy",
                 "default-src 'none'; style-src 'unsafe-inline'");
-    http_respond(request, 200, "text/html; charset=utf-8", page_index());
+    describe_pages_serve(gateway->pages, request, DESCRIBE_INDEX, variable->protocol);
+}
+
+static void serve_protocols(struct gateway *gateway, struct http_request *request,
+                            const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_PROTOCOLS, variable->protocol);
+}
+
+static void serve_protocol(struct gateway *gateway, struct http_request *request,
+                           const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_PROTOCOL, variable->protocol);
+}
+
+static void serve_schema(struct gateway *gateway, struct http_request *request,
+                         const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_SCHEMA, variable->protocol);
+}
+
+static void serve_rules(struct gateway *gateway, struct http_request *request,
+                        const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_RULES, variable->protocol);
+}
+
+static void serve_examples(struct gateway *gateway, struct http_request *request,
+                           const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_EXAMPLES, variable->protocol);
 }
 
 static void serve_livez(struct gateway *gateway, struct http_request *request,
@@ -80,12 +103,17 @@ static const struct route {
     serve_fn *get, *post;
     bool while_draining;
 } routes[] = {
-    {.path = "/", .get = serve_page},
+    {.path = "/", .get = serve_index},
     {.path = "/v1/{protocol}/messages", .post = serve_messages},
     {.path = "/v1/{protocol}/validate", .post = serve_validate},
     {.path = "/v1/{protocol}/convert", .post = serve_convert},
     {.path = "/v1/{protocol}/stream", .get = serve_stream},
     {.path = "/v1/stream", .get = serve_stream},
+    {.path = "/v1/protocols", .get = serve_protocols, .while_draining = true},
+    {.path = "/v1/protocols/{protocol}", .get = serve_protocol, .while_draining = true},
+    {.path = "/v1/protocols/{protocol}/schema", .get = serve_schema, .while_draining = true},
+    {.path = "/v1/protocols/{protocol}/rules", .get = serve_rules, .while_draining = true},
+    {.path = "/v1/protocols/{protocol}/examples", .get = serve_examples, .while_draining = true},
     {.path = "/problems/{name}", .get = serve_problem, .while_draining = true},
     {.path = "/livez", .get = serve_livez, .while_draining = true},
     {.path = "/readyz", .get = serve_readyz, .while_draining = true},

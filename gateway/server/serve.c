@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "configuration.h"
+#include "describe_pages.h"
 #include "embedded.h"
 #include "worker.h"
 
@@ -33,6 +34,7 @@ struct server {
     struct reactor_timer announce_timer;
     struct embedded *embedded; /* NULL with --nats */
     struct parley_schema **schemas;
+    struct describe_pages *pages;
     struct worker **workers;
     unsigned worker_count, ready_count;
     int listen_fd;
@@ -226,6 +228,18 @@ static int create_schemas(struct server *server) {
     return 0;
 }
 
+static int create_pages(struct server *server) {
+    struct describe_served *served = calloc(parley_protocol_count(), sizeof *served);
+    for (size_t i = 0; served != NULL && parley_protocols[i] != NULL; i++) {
+        served[i] =
+            (struct describe_served){parley_protocols[i]->stream, parley_protocols[i]->subjects};
+    }
+    const enum parley_status status =
+        served != NULL ? describe_pages_create(served, &server->pages) : PARLEY_E_MEMORY;
+    free(served);
+    return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
+}
+
 static int start_nats(struct server *server) {
     const char *data = server->configuration.data;
     if (!make_folder(data)) {
@@ -260,6 +274,7 @@ static int start_workers(struct server *server) {
     const bool is_own = server->embedded != NULL;
     struct worker_options options = {.configuration = configuration,
                                      .schemas = server->schemas,
+                                     .pages = server->pages,
                                      .nats_urls = is_own ? embedded_url(server->embedded)
                                                          : configuration->nats,
                                      .nats_token = is_own ? embedded_token(server->embedded) : NULL,
@@ -295,7 +310,8 @@ static int start(struct server *server) {
     }
     server->announce_timer.fire = announce_anyway;
     const int status = watch_signals(server) != 0 || create_schemas(server) != 0 ||
-                       start_nats(server) != 0 || start_workers(server) != 0;
+                       create_pages(server) != 0 || start_nats(server) != 0 ||
+                       start_workers(server) != 0;
     if (status == 0) {
         reactor_timer_set(server->reactor, &server->announce_timer, ANNOUNCE_ANYWAY_MS);
     }
@@ -315,6 +331,7 @@ static void finish(struct server *server) {
         parley_schema_destroy(server->schemas[i]);
     }
     free(server->schemas);
+    describe_pages_destroy(server->pages);
     if (server->listen_fd >= 0) {
         close(server->listen_fd);
     }

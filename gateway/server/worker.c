@@ -162,6 +162,7 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->events = *events;
     worker->gateway.configuration = options->configuration;
     worker->gateway.schemas = options->schemas;
+    worker->gateway.pages = options->pages;
     enum parley_status status = build(worker);
     if (status == PARLEY_OK && pthread_create(&worker->thread, NULL, run, worker) != 0) {
         status = PARLEY_E_IO;

@@ -17,6 +17,7 @@ struct worker_events {
 struct worker_options {
     const struct configuration *configuration;
     struct parley_schema *const *schemas;
+    const struct describe_pages *pages;
     const char *nats_urls;
     const char *nats_token; /* NULL: none */
     int listen_fd;          /* shared */

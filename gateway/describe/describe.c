@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON and Markdown about protocols and rules. Summaries, sources and hints are Markdown in the
- * tables already, so that here only what would break a table's cell is escaped. */
+/* JSON, Markdown and HTML about protocols and rules. Summaries, sources and hints are Markdown in
+ * the tables already, so that there only what would break a table's cell is escaped. */
 
 #include "describe.h"
 
@@ -70,7 +70,34 @@ static void append_list(struct parley_buffer *out, const char *name, const char 
     parley_buffer_char(out, ']');
 }
 
-void describe_protocol(struct parley_buffer *out, const struct parley_protocol *protocol) {
+static void append_encodings(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    parley_buffer_text(out, ",\"encodings\":[");
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        parley_buffer_text(out, codec == protocol->codecs ? "{" : ",{");
+        append_member(out, "name", (*codec)->name);
+        append_list(out, "media_types", (*codec)->media_types);
+        append_list(out, "extensions", (*codec)->extensions);
+        parley_buffer_char(out, '}');
+    }
+    parley_buffer_char(out, ']');
+}
+
+static void append_links(struct parley_buffer *out, const char *name) {
+    static const char *const describing[] = {"schema", "rules", "examples"};
+    static const char *const doing[] = {"messages", "validate", "convert", "stream"};
+    parley_buffer_format(out, ",\"links\":{\"self\":\"/v1/protocols/%s\"", name);
+    for (size_t i = 0; i < sizeof describing / sizeof describing[0]; i++) {
+        parley_buffer_format(out, ",\"%s\":\"/v1/protocols/%s/%s\"", describing[i], name,
+                             describing[i]);
+    }
+    for (size_t i = 0; i < sizeof doing / sizeof doing[0]; i++) {
+        parley_buffer_format(out, ",\"%s\":\"/v1/%s/%s\"", doing[i], name, doing[i]);
+    }
+    parley_buffer_char(out, '}');
+}
+
+void describe_protocol(struct parley_buffer *out, const struct parley_protocol *protocol,
+                       const struct describe_served *served) {
     parley_buffer_char(out, '{');
     append_member(out, "name", protocol->name);
     parley_buffer_char(out, ',');
@@ -78,19 +105,38 @@ void describe_protocol(struct parley_buffer *out, const struct parley_protocol *
     parley_buffer_char(out, ',');
     append_member(out, "version", protocol->spec_version);
     parley_buffer_char(out, ',');
-    append_member(out, "stream", protocol->stream);
+    append_member(out, "stream", served != NULL ? served->stream : protocol->stream);
     parley_buffer_char(out, ',');
-    append_member(out, "subjects", protocol->subjects);
+    append_member(out, "subjects", served != NULL ? served->subjects : protocol->subjects);
     append_list(out, "types", protocol->types);
     append_list(out, "lanes", protocol->lanes);
-    parley_buffer_text(out, ",\"media_types\":[");
-    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
-        for (size_t i = 0; (*codec)->media_types[i] != NULL; i++) {
-            parley_buffer_text(out, codec == protocol->codecs && i == 0 ? "" : ",");
-            parley_buffer_json(out, parley_bytes_of((*codec)->media_types[i]));
-        }
+    append_encodings(out, protocol);
+    parley_buffer_format(out, ",\"rules\":%zu", protocol->rule_count);
+    if (served != NULL) {
+        append_links(out, protocol->name);
     }
-    parley_buffer_text(out, "]}");
+    parley_buffer_char(out, '}');
+}
+
+void describe_protocols(struct parley_buffer *out, const struct describe_served *served) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        parley_buffer_text(out, i == 0 ? "[" : ",\n");
+        describe_protocol(out, parley_protocols[i], served != NULL ? &served[i] : NULL);
+    }
+    parley_buffer_text(out, "]\n");
+}
+
+void describe_examples(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    const struct parley_example *example = protocol->examples;
+    parley_buffer_char(out, '[');
+    for (; example != NULL && example->name != NULL; example++) {
+        parley_buffer_text(out, example == protocol->examples ? "{" : ",\n{");
+        append_member(out, "name", example->name);
+        parley_buffer_char(out, ',');
+        append_member(out, "title", example->title);
+        parley_buffer_format(out, ",\"message\":%s}", example->text);
+    }
+    parley_buffer_text(out, "]\n");
 }
 
 static void append_rule(struct parley_buffer *out, const struct parley_rule *rule) {
@@ -197,5 +243,39 @@ void describe_rules_page(struct parley_buffer *out, const struct parley_protocol
                                  (*at)->spec_version);
             append_table(out, (*at)->rules, (*at)->rule_count);
         }
+    }
+}
+
+/* ---- HTML ---- */
+
+static void append_html(struct parley_buffer *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        switch (*text) {
+        case '<':
+            parley_buffer_text(out, "&lt;");
+            break;
+        case '&':
+            parley_buffer_text(out, "&amp;");
+            break;
+        default:
+            parley_buffer_char(out, *text);
+        }
+    }
+}
+
+void describe_protocols_rows(struct parley_buffer *out) {
+    for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
+        parley_buffer_format(out,
+                             "<tr><td><a href=\"/v1/protocols/%s\"><code>%s</code></a></td><td>",
+                             (*at)->name, (*at)->name);
+        append_html(out, (*at)->title);
+        parley_buffer_text(out, " (");
+        append_html(out, (*at)->spec_version);
+        parley_buffer_text(out, "), as ");
+        for (const struct parley_codec *const *codec = (*at)->codecs; *codec != NULL; codec++) {
+            parley_buffer_text(out, codec == (*at)->codecs ? "" : ", ");
+            append_html(out, (*codec)->name);
+        }
+        parley_buffer_text(out, "</td></tr>\n");
     }
 }

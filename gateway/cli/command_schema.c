@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* `parley schema`: a protocol's rules for the validators of other programs. */
+
+#include "commands.h"
+
+#include <stdlib.h>
+
+#include <parley/describe.h>
+
+#include "cli.h"
+
+static const char help[] =
+    "Usage: parley schema PROTOCOL\n"
+    "\n"
+    "Prints the rules of PROTOCOL as a JSON Schema (draft 2020-12), for editors, libraries and\n"
+    "language models. It says what each member must be; its $comment lists the rules that a\n"
+    "schema cannot express, and that only parley checks.\n"
+    "\n"
+    "Options:\n"
+    "  -h, --help  this text\n"
+    "\n"
+    "Example:\n"
+    "  parley schema vlp >vlp.schema.json\n";
+
+enum { HELP };
+static const struct cli_flag flags[] = {[HELP] = {"help", 'h', false}, {NULL, 0, false}};
+
+static void write_schema(struct parley_buffer *out, const void *protocol) {
+    out->has_failed |= parley_protocol_write_json_schema(protocol, out) != PARLEY_OK;
+}
+
+int command_schema(int argc, char **argv) {
+    struct cli_arguments arguments = {
+        .command = "schema", .flags = flags, .argc = argc, .argv = argv};
+    const struct parley_protocol *protocol = NULL;
+    const char *value;
+    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
+        if (argument == HELP) {
+            fputs(help, stdout);
+            return EXIT_SUCCESS;
+        }
+        if (argument != CLI_OPERAND) {
+            return CLI_USAGE;
+        }
+        if (protocol != NULL) {
+            cli_error("schema takes one protocol at a time");
+            return CLI_USAGE;
+        }
+        protocol = cli_protocol(value);
+        if (protocol == NULL) {
+            return CLI_USAGE;
+        }
+    }
+    if (protocol == NULL) {
+        cli_error("schema wants a protocol (parley protocols lists them)");
+        return CLI_USAGE;
+    }
+    return cli_print(write_schema, protocol);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Protocols and their rules put into words, from their tables alone: for the command line, the
+ * documents in docs/rules/ and whoever else must never say anything but what the tables say. */
+
+#include <parley/protocol.h>
+
+/* Where a server keeps a protocol's messages; without one, the table tells where they belong. */
+struct describe_served {
+    const char *stream, *subjects;
+};
+
+/* {"name","title","version","stream","subjects","types":[…],"lanes":[…],"encodings":[{"name",
+ * "media_types","extensions"}],"rules":N}; lanes is null where the protocol has none, and N counts
+ * its own rules.  `served` NULL: no server is asked; else "links" to its addresses follow. */
+void describe_protocol(struct parley_buffer *out, const struct parley_protocol *protocol,
+                       const struct describe_served *served);
+
+/* All of them as a JSON array, a line each.  `served`: in the order of parley_protocols, or NULL.
+ */
+void describe_protocols(struct parley_buffer *out, const struct describe_served *served);
+
+/* The protocol's examples as a JSON array of {"name","title","message"}. */
+void describe_examples(struct parley_buffer *out, const struct parley_protocol *protocol);
+
+/* The GW rules, then those of the protocol, or of all protocols where it is NULL, as a JSON array
+ * of {"id","severity","summary","source","paths","hint"}. */
+void describe_rules(struct parley_buffer *out, const struct parley_protocol *protocol);
+
+/* The same as a page of Markdown, with an anchor for each rule. */
+void describe_rules_page(struct parley_buffer *out, const struct parley_protocol *protocol);
+
+/* "error" or "warning". */
+const char *describe_severity(enum parley_severity severity);
+
+/* How the set of rules with the GW ids is called, for a heading. */
+extern const char describe_gateway_title[];
+
+/* All protocols as rows of an HTML table: name and link, then what it is. */
+void describe_protocols_rows(struct parley_buffer *out);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The pages on which parley describes itself, a table of their forms. */
+
+#include "describe_pages.h"
+
+#include <stdlib.h>
+
+#include <sodium.h>
+
+#include <parley/describe.h>
+
+#include "negotiate.h"
+#include "pages.h"
+#include "problem.h"
+
+/* What a form is written from. */
+struct subject {
+    const struct parley_protocol *protocol; /* NULL: all */
+    const struct describe_served *served;   /* of the protocol, or of all */
+};
+
+/* ---- the forms ---- */
+
+static void write_index(struct parley_buffer *out, const struct subject *subject) {
+    static const char mark[] = "<!-- protocols -->\n";
+    const struct parley_bytes page = page_index();
+    const char *at = memmem(page.data, page.length, mark, sizeof mark - 1);
+    (void)subject;
+    if (at == NULL) {
+        parley_buffer_append(out, page);
+        return;
+    }
+    const char *rest = at + sizeof mark - 1;
+    parley_buffer_append(out, (struct parley_bytes){page.data, (size_t)(at - page.data)});
+    describe_protocols_rows(out);
+    parley_buffer_append(out,
+                         (struct parley_bytes){rest, page.length - (size_t)(rest - page.data)});
+}
+
+static void write_protocols(struct parley_buffer *out, const struct subject *subject) {
+    describe_protocols(out, subject->served);
+}
+
+static void write_protocol(struct parley_buffer *out, const struct subject *subject) {
+    describe_protocol(out, subject->protocol, subject->served);
+    parley_buffer_char(out, '\n');
+}
+
+static void write_schema(struct parley_buffer *out, const struct subject *subject) {
+    out->has_failed |= parley_protocol_write_json_schema(subject->protocol, out) != PARLEY_OK;
+}
+
+static void write_rules(struct parley_buffer *out, const struct subject *subject) {
+    describe_rules(out, subject->protocol);
+}
+
+static void write_rules_page(struct parley_buffer *out, const struct subject *subject) {
+    describe_rules_page(out, subject->protocol);
+}
+
+static void write_examples(struct parley_buffer *out, const struct subject *subject) {
+    describe_examples(out, subject->protocol);
+}
+
+/* The first form of a page is what a client gets that accepts anything. */
+static const struct form {
+    enum describe_page page;
+    const char *media_type, *content_type;
+    void (*write)(struct parley_buffer *out, const struct subject *subject);
+} forms[] = {
+    {DESCRIBE_INDEX, "text/html", "text/html; charset=utf-8", write_index},
+    {DESCRIBE_PROTOCOLS, "application/json", "application/json", write_protocols},
+    {DESCRIBE_PROTOCOL, "application/json", "application/json", write_protocol},
+    {DESCRIBE_SCHEMA, "application/schema+json", "application/schema+json", write_schema},
+    {DESCRIBE_SCHEMA, "application/json", "application/json", write_schema},
+    {DESCRIBE_RULES, "application/json", "application/json", write_rules},
+    {DESCRIBE_RULES, "text/markdown", "text/markdown; charset=utf-8", write_rules_page},
+    {DESCRIBE_EXAMPLES, "application/json", "application/json", write_examples},
+};
+enum { FORM_COUNT = sizeof forms / sizeof forms[0], FORMS_OF_A_PAGE_MAX = 2 };
+
+/* ---- rendering ---- */
+
+struct rendered {
+    struct parley_buffer body;
+    char etag[2 + 32 + 1];
+};
+
+struct describe_pages {
+    size_t set_count;
+    struct rendered (*sets)[FORM_COUNT]; /* of all protocols together, then of each */
+};
+
+static bool is_of_one_protocol(const struct form *form) {
+    return form->page >= DESCRIBE_PROTOCOL;
+}
+
+static enum parley_status render(const struct form *form, const struct subject *subject,
+                                 struct rendered *out) {
+    unsigned char digest[16];
+    form->write(&out->body, subject);
+    PARLEY_TRY(parley_buffer_status(&out->body));
+    crypto_generichash(digest, sizeof digest, (const unsigned char *)out->body.data,
+                       out->body.length, NULL, 0);
+    out->etag[0] = '"';
+    sodium_bin2hex(out->etag + 1, sizeof out->etag - 1, digest, sizeof digest);
+    memcpy(out->etag + sizeof out->etag - 2, "\"", 2);
+    return PARLEY_OK;
+}
+
+static enum parley_status render_set(const struct subject *subject,
+                                     struct rendered set[FORM_COUNT]) {
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        parley_buffer_init(&set[i].body);
+    }
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        if (is_of_one_protocol(&forms[i]) == (subject->protocol != NULL)) {
+            PARLEY_TRY(render(&forms[i], subject, &set[i]));
+        }
+    }
+    return PARLEY_OK;
+}
+
+static enum parley_status render_all(struct describe_pages *pages,
+                                     const struct describe_served *served) {
+    PARLEY_TRY(render_set(&(struct subject){NULL, served}, pages->sets[0]));
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        PARLEY_TRY(
+            render_set(&(struct subject){parley_protocols[i], &served[i]}, pages->sets[i + 1]));
+    }
+    return PARLEY_OK;
+}
+
+enum parley_status describe_pages_create(const struct describe_served *served,
+                                         struct describe_pages **out) {
+    struct describe_pages *pages = calloc(1, sizeof *pages);
+    if (pages == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    pages->set_count = 1 + parley_protocol_count();
+    pages->sets = calloc(pages->set_count, sizeof *pages->sets);
+    const enum parley_status status =
+        pages->sets != NULL ? render_all(pages, served) : PARLEY_E_MEMORY;
+    if (status != PARLEY_OK) {
+        describe_pages_destroy(pages);
+        return status;
+    }
+    *out = pages;
+    return PARLEY_OK;
+}
+
+void describe_pages_destroy(struct describe_pages *pages) {
+    if (pages == NULL) {
+        return;
+    }
+    for (size_t i = 0; pages->sets != NULL && i < pages->set_count; i++) {
+        for (size_t j = 0; j < FORM_COUNT; j++) {
+            parley_buffer_finish(&pages->sets[i][j].body);
+        }
+    }
+    free(pages->sets);
+    free(pages);
+}
+
+/* ---- serving ---- */
+
+/* What the client has may be a list, or anything (RFC 9110, section 13.1.2). */
+static bool has_it(const struct http_request *request, const char *etag) {
+    const char *known = http_request_header(request, "If-None-Match");
+    return known != NULL && (strcmp(known, "*") == 0 || strstr(known, etag) != NULL);
+}
+
+static void respond(struct http_request *request, const struct form *form,
+                    const struct rendered *rendered) {
+    http_header(request, "ETag", rendered->etag);
+    /* A new parley may describe itself otherwise: keep it, but ask. */
+    http_header(request, "Cache-Control", "no-cache");
+    if (has_it(request, rendered->etag)) {
+        http_respond(request, 304, NULL, (struct parley_bytes){0});
+    } else {
+        http_respond(request, 200, form->content_type, parley_buffer_bytes(&rendered->body));
+    }
+}
+
+static const struct rendered *set_of(const struct describe_pages *pages,
+                                     const struct parley_protocol *protocol) {
+    size_t i = 0;
+    while (protocol != NULL && parley_protocols[i++] != protocol) {
+    }
+    return pages->sets[i];
+}
+
+void describe_pages_serve(const struct describe_pages *pages, struct http_request *request,
+                          enum describe_page page, const struct parley_protocol *protocol) {
+    const char *offers[FORMS_OF_A_PAGE_MAX + 1] = {NULL};
+    size_t first = 0, count = 0;
+    while (forms[first].page != page) {
+        first++;
+    }
+    for (; first + count < FORM_COUNT && forms[first + count].page == page; count++) {
+        offers[count] = forms[first + count].media_type;
+    }
+    const int chosen = negotiate(http_request_header(request, "Accept"), offers);
+    if (count > 1) {
+        http_header(request, "Vary", "Accept");
+    }
+    if (chosen < 0) {
+        problem_respond_format(request, PROBLEM_NOT_ACCEPTABLE, "%s comes as %s%s%s.",
+                               http_request_path(request), offers[0], count > 1 ? " or " : "",
+                               count > 1 ? offers[1] : "");
+        return;
+    }
+    const size_t form = first + (size_t)chosen;
+    respond(request, &forms[form], &set_of(pages, protocol)[form]);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* GET /v1/protocols and what is below it, and the page at / (api.md, Describing itself): rendered
+ * once at start, read-only afterwards, shared by all reactors. */
+
+#include "describe.h"
+#include "http.h"
+
+enum describe_page {
+    DESCRIBE_INDEX,     /* / */
+    DESCRIBE_PROTOCOLS, /* /v1/protocols */
+    DESCRIBE_PROTOCOL,  /* the rest is below it, and of one protocol */
+    DESCRIBE_SCHEMA,
+    DESCRIBE_RULES,
+    DESCRIBE_EXAMPLES,
+};
+
+struct describe_pages;
+
+/* `served`: of all protocols, in the order of parley_protocols. */
+enum parley_status describe_pages_create(const struct describe_served *served,
+                                         struct describe_pages **out) PARLEY_MUST_CHECK;
+void describe_pages_destroy(struct describe_pages *pages);
+
+/* Answers with a page: 200, 304 when the client has it already, 406 when it accepts none of the
+ * page's media types.  `protocol`: NULL for the first two.  Threads: any. */
+void describe_pages_serve(const struct describe_pages *pages, struct http_request *request,
+                          enum describe_page page, const struct parley_protocol *protocol);
