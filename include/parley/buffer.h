@@ -32,7 +32,7 @@ void parley_buffer_char(struct parley_buffer *buffer, char c);
 void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The shortest digits that read back the same.  `number`: finite. */
+/* `number`, which is finite, in the fewest digits that read back the same. */
 void parley_buffer_number(struct parley_buffer *buffer, double number);
 
 /* `bytes` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */

@@ -4,6 +4,7 @@
 
 #include <parley/buffer.h>
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,12 @@ void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...)
 }
 
 void parley_buffer_number(struct parley_buffer *buffer, double number) {
+    enum { PLAIN_BELOW = 1000000000 }; /* beyond, an exponent is easier to read */
     char digits[32];
+    if (fabs(number) < PLAIN_BELOW && number == floor(number)) {
+        parley_buffer_format(buffer, "%.0f", number);
+        return;
+    }
     for (int precision = 1; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, number);
         if (strtod(digits, NULL) == number) {

@@ -153,6 +153,23 @@ static void test_json_of_any_bytes_is_read_by_jansson(void **state) {
     parley_buffer_finish(&buffer);
 }
 
+static void test_a_number_is_written_with_the_digits_that_it_needs(void **state) {
+    (void)state;
+    static const struct {
+        double number;
+        const char *text;
+    } rows[] = {
+        {0, "0"},     {1, "1"},          {-1, "-1"},        {0.1, "0.1"},
+        {120, "120"}, {1e300, "1e+300"}, {0.5e-9, "5e-10"}, {1.0 / 3, "0.3333333333333333"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct parley_buffer buffer;
+        parley_buffer_init(&buffer);
+        parley_buffer_number(&buffer, rows[i].number);
+        assert_holds(&buffer, rows[i].text);
+        parley_buffer_finish(&buffer);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_grows_to_hold_all_that_is_appended),
@@ -162,6 +179,7 @@ int main(void) {
         cmocka_unit_test(test_more_than_memory_can_hold_is_a_failure),
         cmocka_unit_test(test_clear_keeps_the_memory),
         cmocka_unit_test(test_json_strings_escape_what_they_must),
+        cmocka_unit_test(test_a_number_is_written_with_the_digits_that_it_needs),
         cmocka_unit_test(test_json_of_any_bytes_is_read_by_jansson),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <parley/describe.h>
+
 #include "lib/cases.h"
 #include "lib/fault_heap.h"
 
@@ -180,12 +182,34 @@ static void test_a_schema_is_made_whole_or_not_at_all(void **state) {
     }
 }
 
+static void test_a_json_schema_is_written_whole_or_not_at_all(void **state) {
+    (void)state;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        struct parley_buffer out;
+        parley_buffer_init(&out);
+        fault_heap_arm(SIZE_MAX, 0);
+        assert_int_equal(parley_protocol_write_json_schema(parley_protocols[i], &out), PARLEY_OK);
+        const size_t count = fault_heap_disarm();
+        parley_buffer_finish(&out);
+        assert_true(count > 10);
+        for (size_t first = 0; first < count; first++) {
+            parley_buffer_init(&out);
+            fault_heap_arm(first, 1);
+            assert_int_equal(parley_protocol_write_json_schema(parley_protocols[i], &out),
+                             PARLEY_E_MEMORY);
+            fault_heap_disarm();
+            parley_buffer_finish(&out);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_allocation_that_fails_makes_a_wrong_verdict),
         cmocka_unit_test(test_many_findings_and_long_texts_survive_failures_too),
         cmocka_unit_test(test_a_refusal_without_reading_survives_failures),
         cmocka_unit_test(test_a_schema_is_made_whole_or_not_at_all),
+        cmocka_unit_test(test_a_json_schema_is_written_whole_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

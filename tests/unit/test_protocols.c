@@ -247,6 +247,43 @@ static void test_every_schema_is_built(void **state) {
     parley_schema_destroy(NULL);
 }
 
+static void assert_flawless(struct parley_message *message, const struct parley_example *example) {
+    const struct parley_options options = {0};
+    assert_int_equal(parley_message_check(message, parley_bytes_of(example->text),
+                                          &parley_codec_json, &options,
+                                          (struct parley_position){1, 1}),
+                     PARLEY_OK);
+    if (message->findings.count > 0) {
+        const struct parley_finding *finding = &message->findings.items[0];
+        fail_msg("the example %s of %s: %s %s: %s", example->name, message->protocol->name,
+                 finding->rule->id, finding->path, finding->message);
+    }
+}
+
+static void test_an_example_keeps_every_rule_and_gives_no_warning(void **state) {
+    (void)state;
+    size_t count = 0;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_example *examples = parley_protocols[i]->examples;
+        struct parley_schema *schema;
+        struct parley_message message;
+        assert_int_equal(parley_schema_create(parley_protocols[i], &schema), PARLEY_OK);
+        parley_message_init(&message, schema);
+        for (size_t j = 0; examples != NULL && examples[j].name != NULL; j++) {
+            assert_true(strspn(examples[j].name, name_letters) == strlen(examples[j].name));
+            assert_non_null(examples[j].title);
+            for (size_t k = 0; k < j; k++) {
+                assert_string_not_equal(examples[k].name, examples[j].name);
+            }
+            assert_flawless(&message, &examples[j]);
+            count++;
+        }
+        parley_message_finish(&message);
+        parley_schema_destroy(schema);
+    }
+    assert_true(count > 0);
+}
+
 static void test_every_status_has_a_text(void **state) {
     (void)state;
 #define X(name, text) assert_string_equal(parley_status_text(name), text);
@@ -268,6 +305,7 @@ int main(void) {
         cmocka_unit_test(test_every_codec_of_a_protocol_has_media_types_of_its_own),
         cmocka_unit_test(test_a_codec_is_found_in_any_case_and_with_parameters),
         cmocka_unit_test(test_every_schema_is_built),
+        cmocka_unit_test(test_an_example_keeps_every_rule_and_gives_no_warning),
         cmocka_unit_test(test_every_status_has_a_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pages.h"
+#include "describe_pages.h"
 #include "routes.h"
 #include "sending.h"
 #include "streams.h"
@@ -60,10 +60,6 @@ bool jetstream_is_ready(const struct jetstream *jetstream) {
     return jetstream->is_ready;
 }
 
-struct parley_bytes page_index(void) {
-    return PARLEY_BYTES("the page");
-}
-
 static void note(struct http_request *request, const char *who,
                  const struct parley_protocol *protocol) {
     assert_int_equal(request->status, 0);
@@ -84,6 +80,16 @@ void streams_serve(struct streams *streams, struct http_request *request,
                    const struct parley_protocol *protocol) {
     (void)streams;
     note(request, "stream", protocol);
+}
+
+void describe_pages_serve(const struct describe_pages *pages, struct http_request *request,
+                          enum describe_page page, const struct parley_protocol *protocol) {
+    static const char *const names[] = {
+        [DESCRIBE_INDEX] = "index",       [DESCRIBE_PROTOCOLS] = "protocols",
+        [DESCRIBE_PROTOCOL] = "protocol", [DESCRIBE_SCHEMA] = "schema",
+        [DESCRIBE_RULES] = "rules",       [DESCRIBE_EXAMPLES] = "examples"};
+    (void)pages;
+    note(request, names[page], protocol);
 }
 
 /* ---- addresses ---- */
@@ -113,8 +119,14 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"HEAD", "/v1/vlp/stream", 0, "stream vlp"},
         {"GET", "/v1/stream", 0, "stream all"},
         {"HEAD", "/v1/stream", 0, "stream all"},
-        {"GET", "/", 200, NULL},
-        {"HEAD", "/", 200, NULL},
+        {"GET", "/v1/protocols", 0, "protocols all"},
+        {"GET", "/v1/protocols/vlp", 0, "protocol vlp"},
+        {"HEAD", "/v1/protocols/vlp", 0, "protocol vlp"},
+        {"GET", "/v1/protocols/vlp/schema", 0, "schema vlp"},
+        {"GET", "/v1/protocols/vlp/rules", 0, "rules vlp"},
+        {"GET", "/v1/protocols/vlp/examples", 0, "examples vlp"},
+        {"GET", "/", 0, "index all"},
+        {"HEAD", "/", 0, "index all"},
         {"GET", "/livez", 200, NULL},
         {"GET", "/readyz", 200, NULL},
         {"GET", "/problems/internal", 200, NULL},
@@ -126,6 +138,12 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "//", 404, NULL},
         {"GET", "/livez/", 404, NULL},
         {"GET", "/v1/stream/", 404, NULL},
+        {"GET", "/v1/protocols/", 404, NULL},
+        {"GET", "/v1/protocols/nope", 404, NULL},
+        {"GET", "/v1/protocols/nope/schema", 404, NULL},
+        {"GET", "/v1/protocols/vlp/", 404, NULL},
+        {"GET", "/v1/protocols/vlp/messages", 404, NULL},
+        {"GET", "/v1/protocols/messages", 404, NULL},
         {"GET", "/v1//stream", 404, NULL},
         {"GET", "/v1/VLP/stream", 404, NULL},
         {"GET", "/v1/vl/stream", 404, NULL},
@@ -155,6 +173,9 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
         {{"HEAD", "/v1/vlp/validate", 405, NULL}, "POST, OPTIONS"},
         {{"GET", "/v1/vlp/convert", 405, NULL}, "POST, OPTIONS"},
         {{"POST", "/v1/vlp/stream", 405, NULL}, "GET, HEAD, OPTIONS"},
+        {{"POST", "/v1/protocols", 405, NULL}, "GET, HEAD, OPTIONS"},
+        {{"PUT", "/v1/protocols/vlp/schema", 405, NULL}, "GET, HEAD, OPTIONS"},
+        {{"OPTIONS", "/v1/protocols/vlp/rules", 204, NULL}, "GET, HEAD, OPTIONS"},
         {{"DELETE", "/", 405, NULL}, "GET, HEAD, OPTIONS"},
         {{"get", "/", 405, NULL}, "GET, HEAD, OPTIONS"},
         {{"OPTIONS", "/v1/vlp/messages", 204, NULL}, "POST, OPTIONS"},
@@ -198,6 +219,8 @@ static void test_while_draining_only_what_describes_it_is_served(void **state) {
         {"POST", "/v1/vlp/convert", 503, NULL},
         {"GET", "/v1/stream", 503, NULL},
         {"GET", "/readyz", 503, NULL},
+        {"GET", "/v1/protocols", 0, "protocols all"},
+        {"GET", "/v1/protocols/vlp/rules", 0, "rules vlp"},
         {"GET", "/livez", 200, NULL},
         {"GET", "/problems/draining", 200, NULL},
         {"GET", "/nowhere", 404, NULL},
