@@ -97,7 +97,7 @@ static void append_links(struct parley_buffer *out, const char *name) {
 }
 
 void describe_protocol(struct parley_buffer *out, const struct parley_protocol *protocol,
-                       const struct describe_served *served) {
+                       const struct channel *channel) {
     parley_buffer_char(out, '{');
     append_member(out, "name", protocol->name);
     parley_buffer_char(out, ',');
@@ -105,23 +105,23 @@ void describe_protocol(struct parley_buffer *out, const struct parley_protocol *
     parley_buffer_char(out, ',');
     append_member(out, "version", protocol->spec_version);
     parley_buffer_char(out, ',');
-    append_member(out, "stream", served != NULL ? served->stream : protocol->stream);
+    append_member(out, "stream", channel != NULL ? channel->stream : protocol->stream);
     parley_buffer_char(out, ',');
-    append_member(out, "subjects", served != NULL ? served->subjects : protocol->subjects);
+    append_member(out, "subjects", channel != NULL ? channel->subjects : protocol->subjects);
     append_list(out, "types", protocol->types);
     append_list(out, "lanes", protocol->lanes);
     append_encodings(out, protocol);
     parley_buffer_format(out, ",\"rules\":%zu", protocol->rule_count);
-    if (served != NULL) {
+    if (channel != NULL) {
         append_links(out, protocol->name);
     }
     parley_buffer_char(out, '}');
 }
 
-void describe_protocols(struct parley_buffer *out, const struct describe_served *served) {
+void describe_protocols(struct parley_buffer *out, const struct channel *channels) {
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
         parley_buffer_text(out, i == 0 ? "[" : ",\n");
-        describe_protocol(out, parley_protocols[i], served != NULL ? &served[i] : NULL);
+        describe_protocol(out, parley_protocols[i], channels != NULL ? &channels[i] : NULL);
     }
     parley_buffer_text(out, "]\n");
 }

@@ -6,20 +6,18 @@
 
 #include <parley/protocol.h>
 
-/* Where a server keeps a protocol's messages; without one, the table tells where they belong. */
-struct describe_served {
-    const char *stream, *subjects;
-};
+#include "channel.h"
 
 /* {"name","title","version","stream","subjects","types":[…],"lanes":[…],"encodings":[{"name",
  * "media_types","extensions"}],"rules":N}; lanes is null where the protocol has none, and N counts
- * its own rules.  `served` NULL: no server is asked; else "links" to its addresses follow. */
+ * its own rules.  `channel` NULL: no server is asked; else its stream and subjects, and "links" to
+ * its addresses. */
 void describe_protocol(struct parley_buffer *out, const struct parley_protocol *protocol,
-                       const struct describe_served *served);
+                       const struct channel *channel);
 
 /* All of them as a JSON array, a line each.  `served`: in the order of parley_protocols, or NULL.
  */
-void describe_protocols(struct parley_buffer *out, const struct describe_served *served);
+void describe_protocols(struct parley_buffer *out, const struct channel *channel);
 
 /* The protocol's examples as a JSON array of {"name","title","message"}. */
 void describe_examples(struct parley_buffer *out, const struct parley_protocol *protocol);

@@ -17,7 +17,7 @@
 /* What a form is written from. */
 struct subject {
     const struct parley_protocol *protocol; /* NULL: all */
-    const struct describe_served *served;   /* of the protocol, or of all */
+    const struct channel *channels;         /* the protocol's, or all */
 };
 
 /* ---- the forms ---- */
@@ -39,11 +39,11 @@ static void write_index(struct parley_buffer *out, const struct subject *subject
 }
 
 static void write_protocols(struct parley_buffer *out, const struct subject *subject) {
-    describe_protocols(out, subject->served);
+    describe_protocols(out, subject->channels);
 }
 
 static void write_protocol(struct parley_buffer *out, const struct subject *subject) {
-    describe_protocol(out, subject->protocol, subject->served);
+    describe_protocol(out, subject->protocol, subject->channels);
     parley_buffer_char(out, '\n');
 }
 
@@ -122,17 +122,16 @@ static enum parley_status render_set(const struct subject *subject,
     return PARLEY_OK;
 }
 
-static enum parley_status render_all(struct describe_pages *pages,
-                                     const struct describe_served *served) {
-    PARLEY_TRY(render_set(&(struct subject){NULL, served}, pages->sets[0]));
+static enum parley_status render_all(struct describe_pages *pages, const struct channel *channels) {
+    PARLEY_TRY(render_set(&(struct subject){NULL, channels}, pages->sets[0]));
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
         PARLEY_TRY(
-            render_set(&(struct subject){parley_protocols[i], &served[i]}, pages->sets[i + 1]));
+            render_set(&(struct subject){parley_protocols[i], &channels[i]}, pages->sets[i + 1]));
     }
     return PARLEY_OK;
 }
 
-enum parley_status describe_pages_create(const struct describe_served *served,
+enum parley_status describe_pages_create(const struct channel *channels,
                                          struct describe_pages **out) {
     struct describe_pages *pages = calloc(1, sizeof *pages);
     if (pages == NULL) {
@@ -141,7 +140,7 @@ enum parley_status describe_pages_create(const struct describe_served *served,
     pages->set_count = 1 + parley_protocol_count();
     pages->sets = calloc(pages->set_count, sizeof *pages->sets);
     const enum parley_status status =
-        pages->sets != NULL ? render_all(pages, served) : PARLEY_E_MEMORY;
+        pages->sets != NULL ? render_all(pages, channels) : PARLEY_E_MEMORY;
     if (status != PARLEY_OK) {
         describe_pages_destroy(pages);
         return status;

@@ -18,8 +18,8 @@ enum describe_page {
 
 struct describe_pages;
 
-/* `served`: of all protocols, in the order of parley_protocols. */
-enum parley_status describe_pages_create(const struct describe_served *served,
+/* `channels`: of all protocols, in the order of parley_protocols. */
+enum parley_status describe_pages_create(const struct channel *channels,
                                          struct describe_pages **out) PARLEY_MUST_CHECK;
 void describe_pages_destroy(struct describe_pages *pages);
 

@@ -229,14 +229,8 @@ static int create_schemas(struct server *server) {
 }
 
 static int create_pages(struct server *server) {
-    struct describe_served *served = calloc(parley_protocol_count(), sizeof *served);
-    for (size_t i = 0; served != NULL && parley_protocols[i] != NULL; i++) {
-        served[i] =
-            (struct describe_served){parley_protocols[i]->stream, parley_protocols[i]->subjects};
-    }
     const enum parley_status status =
-        served != NULL ? describe_pages_create(served, &server->pages) : PARLEY_E_MEMORY;
-    free(served);
+        describe_pages_create(server->configuration.channels, &server->pages);
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 

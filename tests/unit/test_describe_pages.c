@@ -67,18 +67,28 @@ struct parley_bytes page_index(void) {
     return PARLEY_BYTES("<table>\n<!-- protocols -->\n</table>\n");
 }
 
-static const struct describe_served served[] = {
-    {"S0", "s0.>"}, {"S1", "s1.>"}, {"S2", "s2.>"}, {"S3", "s3.>"},
-    {"S4", "s4.>"}, {"S5", "s5.>"}, {"S6", "s6.>"}, {"S7", "s7.>"},
+struct world {
+    struct parley_arena arena;
+    const struct channel *channels;
 };
 
+static struct world world;
+
 static int set_up(void **state) {
-    assert_in_range(parley_protocol_count(), 1, sizeof served / sizeof served[0]);
-    return sodium_init() < 0 || describe_pages_create(served, (struct describe_pages **)state);
+    char error[CHANNEL_ERROR_MAX];
+    parley_arena_init(&world.arena, 0);
+    if (sodium_init() < 0 ||
+        channels_create("vlp=fleet-a", &world.arena, &world.channels, error) != PARLEY_OK) {
+        return -1;
+    }
+    *state = NULL;
+    return describe_pages_create(world.channels, (struct describe_pages **)state) == PARLEY_OK ? 0
+                                                                                               : -1;
 }
 
 static int tear_down(void **state) {
     describe_pages_destroy(*state);
+    parley_arena_finish(&world.arena);
     return 0;
 }
 
@@ -165,13 +175,14 @@ static void test_the_list_says_where_each_protocol_is_kept(void **state) {
         char schema[128];
         snprintf(schema, sizeof schema, "/v1/protocols/%s/schema", parley_protocols[i]->name);
         assert_string_equal(text(protocol, "name"), parley_protocols[i]->name);
-        assert_string_equal(text(protocol, "stream"), served[i].stream);
-        assert_string_equal(text(protocol, "subjects"), served[i].subjects);
+        assert_string_equal(text(protocol, "stream"), world.channels[i].stream);
+        assert_string_equal(text(protocol, "subjects"), world.channels[i].subjects);
         assert_string_equal(text(json_object_get(protocol, "links"), "schema"), schema);
         assert_int_equal(json_integer_value(json_object_get(protocol, "rules")),
                          parley_protocols[i]->rule_count);
         assert_true(json_array_size(json_object_get(protocol, "encodings")) > 0);
     }
+    assert_non_null(strstr(request.body.data, "\"stream\":\"VLP_FLEET-A\""));
     const struct http_request one = get(*state, DESCRIBE_PROTOCOL, NULL);
     json_t *protocol = json_of(&one);
     assert_true(json_equal(protocol, json_array_get(list, 0)));
@@ -224,13 +235,13 @@ static void test_all_pages_are_made_or_none(void **state) {
     (void)state;
     struct describe_pages *pages = NULL;
     fault_heap_arm(SIZE_MAX, 0);
-    assert_int_equal(describe_pages_create(served, &pages), PARLEY_OK);
+    assert_int_equal(describe_pages_create(world.channels, &pages), PARLEY_OK);
     const size_t count = fault_heap_disarm();
     describe_pages_destroy(pages);
     describe_pages_destroy(NULL);
     for (size_t first = 0; first < count; first++) {
         fault_heap_arm(first, 1);
-        assert_int_equal(describe_pages_create(served, &pages), PARLEY_E_MEMORY);
+        assert_int_equal(describe_pages_create(world.channels, &pages), PARLEY_E_MEMORY);
         fault_heap_disarm();
     }
 }
