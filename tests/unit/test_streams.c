@@ -73,11 +73,17 @@ static bool is_away(void *context) {
 }
 
 static void start_gateway(struct world *world) {
-    static const struct jetstream_stream streams[] = {{.name = "VLP", .subjects = "vlp.>"}};
+    static struct jetstream_stream streams[16];
+    const size_t stream_count = parley_protocol_count();
+    assert_true(stream_count <= sizeof streams / sizeof streams[0]);
+    for (size_t i = 0; i < stream_count; i++) {
+        streams[i] = (struct jetstream_stream){.name = parley_protocols[i]->stream,
+                                               .subjects = parley_protocols[i]->subjects};
+    }
     const struct jetstream_options options = {
         .bus = {.urls = world->nats.url, .name = "test"},
         .streams = streams,
-        .stream_count = 1,
+        .stream_count = stream_count,
         .replicas = 1,
         .ack_timeout_ms = 10000,
         .in_flight_count_max = 64,
