@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Drives one rule table by two readers. What each reports of repeated keys is left out: the event
- * reader does not look for them. */
+/* Drives one rule table by two readers. */
 
 #include "readers.h"
 
@@ -88,7 +87,7 @@ bool readers_agree(struct readers *readers, struct parley_bytes text,
                              (struct parley_position){1, 1}) != PARLEY_OK) {
         return differ(readers, "jansson refuses what the event reader reads");
     }
-    if (has_rule(tree, PARLEY_GW_DUPLICATE_KEY) || has_rule(tree, PARLEY_GW_SIZE)) {
+    if (has_rule(tree, PARLEY_GW_SIZE)) {
         return true;
     }
     struct json_fault fault;
@@ -96,8 +95,11 @@ bool readers_agree(struct readers *readers, struct parley_bytes text,
     prepare(&readers->by_text, tree->text, options);
     walk_begin(&walk, &readers->by_text, WALK_EVERY_TYPE);
     const struct json_events events = json_events_of_walk(&walk);
-    const bool is_read = json_text_read(readers->by_text.text, &events, &readers->by_text.arena,
-                                        NULL, &fault) == JSON_TEXT_READ;
+    struct key_set keys;
+    key_set_init(&keys, tree->text);
+    const bool is_read = json_text_read(tree->text, &events, &readers->by_text.arena, &keys,
+                                        &fault) == JSON_TEXT_READ;
+    key_set_finish(&keys);
     const bool is_object = !has_rule(tree, PARLEY_GW_TOP_LEVEL);
     if (is_read != (tree->is_decoded || !is_object)) {
         return differ(readers, "only one of them reads it; the event reader: %s",
