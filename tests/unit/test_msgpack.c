@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* MessagePack by tables: hexadecimal bytes, what is read of them, and what is wrong with them. The
- * protocol is one of this test's own, so that no rule of a real one is in the way. */
+ * rules are those of tests/lib/msgpack_protocol.c, so that no real ones are in the way. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,95 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/json.h"
 #include "lib/fault_heap.h"
 #include "lib/hex.h"
+#include "lib/msgpack_protocol.h"
 #include "supervisor/msgpack.h"
-
-/* ---- a protocol ---- */
-
-enum { TYPE, TIMESTAMP, LABEL };
-
-static const char *const fields[] = {"/type", "/timestamp", "/label", NULL};
-static const char *const types[] = {"beat", "note", NULL};
-
-static const struct parley_rule rules[] = {
-    {.id = "T-001",
-     .severity = PARLEY_ERROR,
-     .summary = "a type is a string",
-     .hint = "-",
-     PARLEY_PLACES({.path = "/type", .kinds = PARLEY_STRING, .is_required = true})},
-    {.id = "T-002",
-     .severity = PARLEY_ERROR,
-     .summary = "a timestamp is an integer",
-     .hint = "-",
-     PARLEY_PLACES({.path = "/timestamp", .kinds = PARLEY_INTEGER, .is_required = true})},
-    {.id = "T-003",
-     .severity = PARLEY_ERROR,
-     .summary = "a note has data",
-     .hint = "-",
-     PARLEY_PLACES({.path = "/data", .is_required = true, .for_types = PARLEY_TYPE_BIT(1)},
-                   {.path = "/data/list/*", .kinds = PARLEY_STRING})},
-    {.id = "T-004",
-     .severity = PARLEY_WARNING,
-     .summary = "a label is short",
-     .hint = "-",
-     PARLEY_PLACES({.path = "/label", .constraint = PARLEY_MAX_LENGTH, .maximum = 4})},
-};
-
-static const struct parley_codec msgpack_codec = {
-    .name = "msgpack", .framing = PARLEY_FRAMING_WHOLE, .is_binary = true};
-
-static const struct parley_codec *const codecs[] = {&parley_codec_json, &msgpack_codec, NULL};
-
-static const struct parley_stamp stamps[] = {{.member = "timestamp", .with = PARLEY_STAMP_SECONDS},
-                                             {.member = NULL}};
-
-static enum parley_status decode(struct parley_message *message, const struct parley_codec *codec) {
-    return codec->is_binary ? msgpack_decode(message, codec) : json_decode(message, codec);
-}
-
-static enum parley_status validate(struct parley_message *message) {
-    return message->codec->is_binary ? msgpack_validate(message) : json_validate(message);
-}
-
-static enum parley_status encode(struct parley_message *message, struct parley_buffer *out) {
-    return message->codec->is_binary ? msgpack_encode(message, out) : json_encode(message, out);
-}
-
-static enum parley_status stamp(struct parley_message *message, const struct parley_codec *codec) {
-    return codec->is_binary ? msgpack_stamp(message, codec) : json_stamp(message, codec);
-}
-
-static enum parley_status route(struct parley_message *message, struct parley_route *out) {
-    (void)message;
-    *out = (struct parley_route){.subject = {0}};
-    return PARLEY_OK;
-}
-
-static const struct parley_protocol protocol = {
-    .name = "test",
-    .message_bytes_max = 1 << 20,
-    .types = types,
-    .fields = fields,
-    .type_field = TYPE,
-    .rules = rules,
-    .rule_count = sizeof rules / sizeof rules[0],
-    .codecs = codecs,
-    .stamps = stamps,
-    .decode = decode,
-    .validate = validate,
-    .encode = encode,
-    .route = route,
-    .convert = json_convert,
-    .stamp = stamp,
-};
 
 static struct parley_schema *schema;
 
 static int set_up(void **state) {
     (void)state;
-    return parley_schema_create(&protocol, &schema) == PARLEY_OK ? 0 : -1;
+    return parley_schema_create(&msgpack_protocol, &schema) == PARLEY_OK ? 0 : -1;
 }
 
 static int tear_down(void **state) {
@@ -128,7 +49,7 @@ static enum parley_status read_as(const struct parley_codec *codec, struct parle
         }
     }
     if (status == PARLEY_OK && !wants_findings && message.is_decoded) {
-        status = encode(&message, out);
+        status = message.protocol->encode(&message, out);
     }
     parley_message_finish(&message);
     return status != PARLEY_OK ? status : parley_buffer_status(out);
@@ -145,8 +66,9 @@ static void check_rows(const struct row *rows, size_t count, bool is_stamped, bo
         size_t length;
         unsigned char *bytes = hex_bytes(rows[i].hex, &length);
         parley_buffer_init(&got);
-        assert_int_equal(read_as(&msgpack_codec, (struct parley_bytes){(const char *)bytes, length},
-                                 is_stamped, wants_findings, &got),
+        assert_int_equal(read_as(&msgpack_protocol_codec,
+                                 (struct parley_bytes){(const char *)bytes, length}, is_stamped,
+                                 wants_findings, &got),
                          PARLEY_OK);
         if (!parley_bytes_equal(parley_buffer_bytes(&got), parley_bytes_of(rows[i].result))) {
             fail_msg("%s\nwanted: %s\ngot:    %.*s", rows[i].hex, rows[i].result, (int)got.length,
@@ -232,16 +154,16 @@ static void test_long_texts_and_many_items_take_wide_heads(void **state) {
     parley_buffer_init(&got);
     size_t length;
     unsigned char *bytes = hex_bytes("81a161 db00011170(78*70000)", &length);
-    assert_int_equal(
-        read_as(&msgpack_codec, (struct parley_bytes){(char *)bytes, length}, false, false, &got),
-        PARLEY_OK);
+    assert_int_equal(read_as(&msgpack_protocol_codec, (struct parley_bytes){(char *)bytes, length},
+                             false, false, &got),
+                     PARLEY_OK);
     assert_int_equal(got.length, 70000 + 8);
     free(bytes);
     parley_buffer_clear(&got);
     bytes = hex_bytes("81a161 dd00011170(01*70000)", &length);
-    assert_int_equal(
-        read_as(&msgpack_codec, (struct parley_bytes){(char *)bytes, length}, false, false, &got),
-        PARLEY_OK);
+    assert_int_equal(read_as(&msgpack_protocol_codec, (struct parley_bytes){(char *)bytes, length},
+                             false, false, &got),
+                     PARLEY_OK);
     assert_int_equal(got.length, 70000 * 2 - 1 + 8);
     free(bytes);
     parley_buffer_finish(&got);
@@ -368,8 +290,8 @@ static void test_depth_ends_at_64(void **state) {
         size_t length;
         unsigned char *bytes = hex_bytes(rows[i].hex, &length);
         parley_buffer_clear(&got);
-        assert_int_equal(read_as(&msgpack_codec, (struct parley_bytes){(char *)bytes, length},
-                                 false, false, &got),
+        assert_int_equal(read_as(&msgpack_protocol_codec,
+                                 (struct parley_bytes){(char *)bytes, length}, false, false, &got),
                          PARLEY_OK);
         parley_buffer_char(&got, '\0');
         if (strncmp(got.data, rows[i].starts, strlen(rows[i].starts)) != 0) {
@@ -485,8 +407,9 @@ static void test_a_head_grows_with_its_count(void **state) {
         parley_buffer_init(&body);
         append_members(&body, rows[i].head, rows[i].count);
         parley_message_init(&message, schema);
-        assert_int_equal(parley_message_check(&message, parley_buffer_bytes(&body), &msgpack_codec,
-                                              &options, (struct parley_position){1, 1}),
+        assert_int_equal(parley_message_check(&message, parley_buffer_bytes(&body),
+                                              &msgpack_protocol_codec, &options,
+                                              (struct parley_position){1, 1}),
                          PARLEY_OK);
         size_t length;
         unsigned char *head = hex_bytes(rows[i].stamped, &length);
@@ -662,7 +585,7 @@ static void test_json_and_messagepack_are_the_same_message(void **state) {
         if (strstr(rows[i], "\\u0000") == NULL) { /* JSON allows no such key: only read it */
             assert_int_equal(pack(rows[i], &packed, &size), PARLEY_OK);
             assert_int_equal(
-                read_as(&msgpack_codec, parley_buffer_bytes(&packed), false, false, &text),
+                read_as(&msgpack_protocol_codec, parley_buffer_bytes(&packed), false, false, &text),
                 PARLEY_OK);
             parley_buffer_char(&text, '\0');
             assert_int_equal(pack(text.data, &again, &size), PARLEY_OK);
@@ -685,9 +608,9 @@ struct materials {
 static enum parley_status do_all(const struct materials *materials, struct parley_buffer *out) {
     static const char json[] = "{\"type\":\"note\",\"\\u0061\":[1,{\"b\":[\"\\n\",0.1]}]}";
     size_t size;
-    PARLEY_TRY(read_as(&msgpack_codec, materials->good, true, true, out));
-    PARLEY_TRY(read_as(&msgpack_codec, materials->good, true, false, out));
-    PARLEY_TRY(read_as(&msgpack_codec, materials->bad, false, true, out));
+    PARLEY_TRY(read_as(&msgpack_protocol_codec, materials->good, true, true, out));
+    PARLEY_TRY(read_as(&msgpack_protocol_codec, materials->good, true, false, out));
+    PARLEY_TRY(read_as(&msgpack_protocol_codec, materials->bad, false, true, out));
     return pack(json, out, &size);
 }
 

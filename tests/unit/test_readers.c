@@ -166,6 +166,49 @@ static void test_both_readers_say_the_same_of_numbers(void **state) {
     }
 }
 
+/* Keys are compared as what they mean, and few otherwise than many. */
+static void test_both_readers_say_the_same_of_repeated_keys(void **state) {
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *text; /* behind `count` other members */
+        bool is_repeated;
+    } rows[] = {
+        {"\"a\":1,\"b\":2", false},
+        {"\"a\":1,\"a\":2", true},
+        {"\"a\":1,\"\\u0061\":2", true},
+        {"\"\\u0061\":1,\"a\":2", true},
+        {"\"\\u0061\":1,\"\\u0061\":2", true},
+        {"\"\\u0061\":1,\"\\u0062\":2", false},
+        {"\"\":1,\"\":2", true},
+        {"\"a\":{\"a\":1},\"b\":[{\"a\":2},{\"a\":3}]", false},
+        {"\"a\":{\"b\":{},\"c\":{},\"b\":[]}", true},
+        {"\"a\":[{\"b\":1,\"\\/\":2,\"/\":3}]", true},
+        {"\"k0\":1", true},
+        {"\"k00\":1", false},
+        {"\"a\":1,\"a\"", true},
+        {"\"a\":nul,\"a\":1", false},
+    };
+    static const int counts[] = {1, 14, 15, 16, 17, 100};
+    const struct parley_options options = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+            struct parley_buffer text;
+            parley_buffer_init(&text);
+            for (int member = 0; member < counts[k]; member++) {
+                parley_buffer_format(&text, "%s\"k%d\":{\"a\":0}", member == 0 ? "{" : ",", member);
+            }
+            parley_buffer_format(&text, ",%s}", rows[i].text);
+            assert_agree(&fixture->readers, rows[i].text, parley_buffer_bytes(&text), &options);
+            const struct parley_findings *findings = &fixture->readers.by_tree.findings;
+            assert_int_equal(findings->count > 0 &&
+                                 findings->items[0].rule ==
+                                     &parley_gateway_rules[PARLEY_GW_DUPLICATE_KEY],
+                             rows[i].is_repeated);
+            parley_buffer_finish(&text);
+        }
+    }
+}
+
 /* Every prefix of a message is a body that was cut off. */
 static void test_both_readers_refuse_every_message_that_is_cut_off(void **state) {
     struct fixture *fixture = (struct fixture *)*state + VLP;
@@ -204,6 +247,7 @@ int main(void) {
         cmocka_unit_test(test_both_readers_say_the_same_of_every_conformance_case),
         cmocka_unit_test(test_both_readers_say_the_same_of_broken_messages),
         cmocka_unit_test(test_both_readers_say_the_same_of_numbers),
+        cmocka_unit_test(test_both_readers_say_the_same_of_repeated_keys),
         cmocka_unit_test(test_both_readers_refuse_every_message_that_is_cut_off),
         cmocka_unit_test(test_both_readers_say_the_same_of_any_byte_in_any_place),
     };
