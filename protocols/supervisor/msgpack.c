@@ -76,8 +76,7 @@ enum msgpack_result msgpack_read(struct parley_bytes bytes, struct walk *walk,
 }
 
 bool msgpack_begins(struct parley_bytes head) {
-    const unsigned char first = head.length > 0 ? (unsigned char)head.data[0] : 0;
-    return (first & 0xf0) == 0x80 || first == 0xde || first == 0xdf;
+    return head.length > 0 && msgpack_is_map((unsigned char)head.data[0]);
 }
 
 /* ---- what decoding looks for besides faults ---- */

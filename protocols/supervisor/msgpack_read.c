@@ -40,56 +40,6 @@ struct reader {
     bool is_out_of_memory;
 };
 
-/* ---- families ---- */
-
-struct family {
-    const char *name;
-    unsigned char head_bytes; /* the first byte, and what follows it before a text or items */
-};
-
-/* By the first byte, from 0xc0 to 0xdf. */
-static const struct family wide_families[32] = {
-    {"nil", 1},      {"0xc1", 1},     {"false", 1},    {"true", 1},     {"bin 8", 2},
-    {"bin 16", 3},   {"bin 32", 5},   {"ext 8", 3},    {"ext 16", 4},   {"ext 32", 6},
-    {"float 32", 5}, {"float 64", 9}, {"uint 8", 2},   {"uint 16", 3},  {"uint 32", 5},
-    {"uint 64", 9},  {"int 8", 2},    {"int 16", 3},   {"int 32", 5},   {"int 64", 9},
-    {"fixext 1", 2}, {"fixext 2", 2}, {"fixext 4", 2}, {"fixext 8", 2}, {"fixext 16", 2},
-    {"str 8", 2},    {"str 16", 3},   {"str 32", 5},   {"array 16", 3}, {"array 32", 5},
-    {"map 16", 3},   {"map 32", 5},
-};
-
-static struct family family_of(unsigned char first) {
-    if (first >= 0xc0 && first <= 0xdf) {
-        return wide_families[first - 0xc0];
-    }
-    return (struct family){first < 0x80    ? "positive fixint"
-                           : first >= 0xe0 ? "negative fixint"
-                           : first < 0x90  ? "fixmap"
-                           : first < 0xa0  ? "fixarray"
-                                           : "fixstr",
-                           1};
-}
-
-static bool is_string(unsigned char first) {
-    return (first >= 0xa0 && first <= 0xbf) || (first >= 0xd9 && first <= 0xdb);
-}
-
-static bool is_binary(unsigned char first) {
-    return first >= 0xc4 && first <= 0xc6;
-}
-
-static bool is_map(unsigned char first) {
-    return (first & 0xf0) == 0x80 || first == 0xde || first == 0xdf;
-}
-
-static bool is_container(unsigned char first) {
-    return (first >= 0x80 && first <= 0x9f) || (first >= 0xdc && first <= 0xdf);
-}
-
-static bool is_extension(unsigned char first) {
-    return (first >= 0xc7 && first <= 0xc9) || (first >= 0xd4 && first <= 0xd8);
-}
-
 /* ---- faults ---- */
 
 static bool out_of_memory(struct reader *reader) {
@@ -166,22 +116,22 @@ static bool may_begin(struct reader *reader, size_t offset) {
     if (first == 0xc1) {
         return fail(reader, fault, "the byte 0xc1 begins no value in MessagePack");
     }
-    if (is_at_key(reader) && !is_string(first)) {
+    if (is_at_key(reader) && !msgpack_is_string(first)) {
         struct msgpack_fault key_fault = fault;
         key_fault.hint = "Write each key of a map as a string: JSON, in which the message goes on, "
                          "knows no other keys.";
         return fail(reader, key_fault, "a key must be a string, and this is a %s (0x%02x)",
-                    family_of(first).name, first);
+                    msgpack_family_of(first).name, first);
     }
-    if (is_extension(first)) {
+    if (msgpack_is_extension(first)) {
         struct msgpack_fault extension_fault = fault;
         extension_fault.hint = "Send a time as an integer of Unix seconds or as text, and other "
                                "types as maps, strings or bin.";
         return fail(reader, extension_fault,
                     "this is an extension type (%s, 0x%02x), which JSON cannot express",
-                    family_of(first).name, first);
+                    msgpack_family_of(first).name, first);
     }
-    if (is_container(first) && reader->depth == DEPTH_MAX) {
+    if (msgpack_is_container(first) && reader->depth == DEPTH_MAX) {
         return fail_at_path(reader, PARLEY_GW_DEPTH, offset, "this is nested deeper than 64");
     }
     return true;
@@ -193,7 +143,7 @@ static bool begin_value(struct reader *reader, struct msgpack_value *value) {
     if (!may_begin(reader, reader->next)) {
         return false;
     }
-    reader->next += family_of(first_byte(reader, reader->next)).head_bytes;
+    reader->next += msgpack_family_of(first_byte(reader, reader->next)).head_bytes;
     return true;
 }
 
@@ -243,17 +193,18 @@ static bool add_integer(struct reader *reader, int64_t integer) {
 }
 
 static bool add_unsigned(struct reader *reader, uint64_t integer) {
-    if (integer > INT64_MAX) {
-        return fail(
-            reader,
-            (struct msgpack_fault){.rule = PARLEY_GW_PARSE,
-                                   .offset = reader->next,
-                                   .hint = "Send a number that 64 signed bits hold, or a string."},
-            "the integer %" PRIu64 " is more than %" PRId64
-            ", the largest that 64 signed bits hold",
-            integer, INT64_MAX);
+    if (integer <= INT64_MAX) {
+        return add_integer(reader, (int64_t)integer);
     }
-    return add_integer(reader, (int64_t)integer);
+    return may_begin(reader, reader->next) &&
+           fail(reader,
+                (struct msgpack_fault){.rule = PARLEY_GW_PARSE,
+                                       .offset = reader->next,
+                                       .hint =
+                                           "Send a number that 64 signed bits hold, or a string."},
+                "the integer %" PRIu64 " is more than %" PRId64
+                ", the largest that 64 signed bits hold",
+                integer, INT64_MAX);
 }
 
 static bool add_float(struct reader *reader, double number) {
@@ -268,7 +219,7 @@ static bool add_float(struct reader *reader, double number) {
                                    .offset = value.value.offset,
                                    .hint = "Send a finite number, or nil where there is none."},
             "this %s is %s, which is no number in JSON",
-            family_of(first_byte(reader, value.value.offset)).name,
+            msgpack_family_of(first_byte(reader, value.value.offset)).name,
             isnan(number) ? "NaN" : (number < 0 ? "-Infinity" : "Infinity"));
     }
     value.value.kind = PARLEY_NUMBER;
@@ -276,13 +227,13 @@ static bool add_float(struct reader *reader, double number) {
     return add_scalar(reader, &value);
 }
 
-static bool add_simple(struct reader *reader, enum parley_kind kind, bool is_true) {
+static bool add_word(struct reader *reader, enum parley_kind kind, double number) {
     struct msgpack_value value;
     if (!begin_value(reader, &value)) {
         return false;
     }
     value.value.kind = kind;
-    value.value.number = is_true;
+    value.value.number = number;
     return add_scalar(reader, &value);
 }
 
@@ -325,7 +276,7 @@ static bool add_string(struct reader *reader, size_t length, bool is_binary) {
                         .hint = "Encode text as UTF-8; send bytes that are no text as bin."},
                     "the byte 0x%02x, number %zu of the %zu in this %s, is not UTF-8",
                     (unsigned char)text.data[valid], valid + 1, length,
-                    family_of(first_byte(reader, value.value.offset)).name);
+                    msgpack_family_of(first_byte(reader, value.value.offset)).name);
     }
     reader->next += length;
     if (is_key) {
@@ -337,6 +288,20 @@ static bool add_string(struct reader *reader, size_t length, bool is_binary) {
     return add_scalar(reader, &value);
 }
 
+static bool add_str(struct reader *reader, size_t length) {
+    return add_string(reader, length, false);
+}
+
+static bool add_bin(struct reader *reader, size_t length) {
+    return add_string(reader, length, true);
+}
+
+/* Returns: false, for it may stand nowhere. */
+static bool add_extension(struct reader *reader, size_t length) {
+    (void)length;
+    return may_begin(reader, reader->next);
+}
+
 /* ---- arrays and maps ---- */
 
 static bool add_container(struct reader *reader, bool is_map_begun, size_t count) {
@@ -345,7 +310,7 @@ static bool add_container(struct reader *reader, bool is_map_begun, size_t count
         return false;
     }
     const size_t offset = value.value.offset;
-    const struct family family = family_of(first_byte(reader, offset));
+    const struct msgpack_family family = msgpack_family_of(first_byte(reader, offset));
     const size_t left = bytes_left(reader, reader->next);
     if (count > left / (is_map_begun ? 2 : 1)) {
         return fail(reader, (struct msgpack_fault){.rule = PARLEY_GW_PARSE, .offset = offset},
@@ -373,6 +338,14 @@ static bool add_container(struct reader *reader, bool is_map_begun, size_t count
     return true;
 }
 
+static bool add_array(struct reader *reader, size_t count) {
+    return add_container(reader, false, count);
+}
+
+static bool add_map(struct reader *reader, size_t count) {
+    return add_container(reader, true, count);
+}
+
 /* ---- the template ---- */
 
 #define MSGPACK_EMBED_STACK_SIZE (DEPTH_MAX + 1) /* so that it is add_container that refuses */
@@ -391,71 +364,44 @@ static int going_on(bool is_fine) {
 }
 
 #define ON(name, type, add)                                                                        \
-    static int on##name(struct reader **reader, type value, char *object) {                        \
+    static int on_##name(struct reader **reader, type value, const char *object) {                 \
         (void)object;                                                                              \
         return going_on(add(*reader, value));                                                      \
     }
-ON(_uint8, uint8_t, add_unsigned)
-ON(_uint16, uint16_t, add_unsigned)
-ON(_uint32, uint32_t, add_unsigned)
-ON(_uint64, uint64_t, add_unsigned)
-ON(_int8, int8_t, add_integer)
-ON(_int16, int16_t, add_integer)
-ON(_int32, int32_t, add_integer)
-ON(_int64, int64_t, add_integer)
-ON(_float, float, add_float)
-ON(_double, double, add_float)
+ON(uint8, uint8_t, add_unsigned)
+ON(uint16, uint16_t, add_unsigned)
+ON(uint32, uint32_t, add_unsigned)
+ON(uint64, uint64_t, add_unsigned)
+ON(int8, int8_t, add_integer)
+ON(int16, int16_t, add_integer)
+ON(int32, int32_t, add_integer)
+ON(int64, int64_t, add_integer)
+ON(float, float, add_float)
+ON(double, double, add_float)
+ON(array, unsigned, add_array)
+ON(map, unsigned, add_map)
 
-static int on_nil(struct reader **reader, char *object) {
-    (void)object;
-    return going_on(add_simple(*reader, PARLEY_NULL, false));
-}
+#define ON_WORD(name, kind, number)                                                                \
+    static int on_##name(struct reader **reader, const char *object) {                             \
+        (void)object;                                                                              \
+        return going_on(add_word(*reader, kind, number));                                          \
+    }
+ON_WORD(nil, PARLEY_NULL, 0)
+ON_WORD(false, PARLEY_BOOLEAN, 0)
+ON_WORD(true, PARLEY_BOOLEAN, 1)
 
-static int on_false(struct reader **reader, char *object) {
-    (void)object;
-    return going_on(add_simple(*reader, PARLEY_BOOLEAN, false));
-}
-
-static int on_true(struct reader **reader, char *object) {
-    (void)object;
-    return going_on(add_simple(*reader, PARLEY_BOOLEAN, true));
-}
-
-/* Where the text stands is wrong when it is empty: the reader knows. */
-static int on_str(struct reader **reader, const char *data, const char *text, unsigned length,
-                  char *object) {
-    (void)data;
-    (void)text;
-    (void)object;
-    return going_on(add_string(*reader, length, false));
-}
-
-static int on_bin(struct reader **reader, const char *data, const char *text, unsigned length,
-                  char *object) {
-    (void)data;
-    (void)text;
-    (void)object;
-    return going_on(add_string(*reader, length, true));
-}
-
-static int on_ext(struct reader **reader, const char *data, const char *text, unsigned length,
-                  char *object) {
-    (void)data;
-    (void)text;
-    (void)length;
-    (void)object;
-    return going_on(may_begin(*reader, (*reader)->next));
-}
-
-static int on_array(struct reader **reader, unsigned count, char *object) {
-    (void)object;
-    return going_on(add_container(*reader, false, count));
-}
-
-static int on_map(struct reader **reader, unsigned count, char *object) {
-    (void)object;
-    return going_on(add_container(*reader, true, count));
-}
+/* Where the text stands is wrong when it is empty; the reader knows. */
+#define ON_TEXT(name, add)                                                                         \
+    static int on_##name(struct reader **reader, const char *data, const char *text,               \
+                         unsigned length, const char *object) {                                    \
+        (void)data;                                                                                \
+        (void)text;                                                                                \
+        (void)object;                                                                              \
+        return going_on(add(*reader, length));                                                     \
+    }
+ON_TEXT(str, add_str)
+ON_TEXT(bin, add_bin)
+ON_TEXT(ext, add_extension)
 
 static int on_array_item(struct reader **reader, const char *array, char item) {
     (void)reader;
@@ -480,20 +426,6 @@ static char on_root(struct reader **reader) {
 #include <msgpack/unpack_template.h>
 
 /* ---- the whole message ---- */
-
-struct msgpack_head msgpack_head_of(struct parley_bytes bytes, size_t offset) {
-    const unsigned char first = (unsigned char)bytes.data[offset];
-    const struct family family = family_of(first);
-    struct msgpack_head head = {.name = family.name, .bytes = family.head_bytes};
-    if (head.bytes == 1) {
-        head.claim = is_container(first) ? first & 0x0f : is_string(first) ? first & 0x1f : 0;
-    } else if (is_container(first) || is_string(first) || is_binary(first)) {
-        for (size_t i = 1; i < head.bytes && offset + i < bytes.length; i++) {
-            head.claim = head.claim << 8 | (unsigned char)bytes.data[offset + i];
-        }
-    }
-    return head;
-}
 
 /* The bytes ended within a value, or where one is wanted. */
 static bool fail_at_end(struct reader *reader) {
@@ -573,10 +505,11 @@ static bool read_all(struct reader *reader) {
         return fail_behind(reader);
     }
     const unsigned char first = first_byte(reader, 0);
-    return is_map(first) || fail(reader,
-                                 (struct msgpack_fault){.rule = PARLEY_GW_TOP_LEVEL,
-                                                        .hint = "Send the message as one map."},
-                                 "the message is a %s, and not a map", family_of(first).name);
+    return msgpack_is_map(first) ||
+           fail(reader,
+                (struct msgpack_fault){.rule = PARLEY_GW_TOP_LEVEL,
+                                       .hint = "Send the message as one map."},
+                "the message is a %s, and not a map", msgpack_family_of(first).name);
 }
 
 enum msgpack_result msgpack_read_events(struct parley_bytes bytes,

@@ -35,9 +35,21 @@ enum msgpack_result msgpack_read_events(struct parley_bytes bytes,
                                         struct parley_arena *arena,
                                         struct msgpack_fault *out_fault);
 
+/* A family of values, by their first byte. */
+struct msgpack_family {
+    const char *name;         /* "map 16" */
+    unsigned char head_bytes; /* the first byte, and what follows it before a text or items */
+};
+
+struct msgpack_family msgpack_family_of(unsigned char first);
+bool msgpack_is_string(unsigned char first);
+bool msgpack_is_map(unsigned char first);
+bool msgpack_is_container(unsigned char first);
+bool msgpack_is_extension(unsigned char first);
+
 /* What stands before a text, or before items and members. */
 struct msgpack_head {
-    const char *name; /* of its family: "map 16" */
+    const char *name; /* of its family */
     size_t bytes;
     size_t claim; /* of a str, bin, array or map: how much follows; 0 for others */
 };
