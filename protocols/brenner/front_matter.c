@@ -172,6 +172,10 @@ static bool take_key(struct reader *reader, const yaml_event_t *event) {
     const struct parley_bytes name = {(const char *)event->data.scalar.value,
                                       event->data.scalar.length};
     const size_t length = reader->out->length;
+    if (at > 0 && reader->text.data[at - 1] == '?') {
+        /* In brackets libyaml makes [?x] a key; to YAML 1.2 it is text, as no blank follows. */
+        return fail(reader, front_matter_fault_of(FRONT_MATTER_QUESTION, at - 1), at);
+    }
     if (event->type != YAML_SCALAR_EVENT ||
         (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
          yaml_scalar_write(name, reader->out) != YAML_SCALAR_STRING)) {

@@ -36,6 +36,9 @@ struct front_matter_fault front_matter_fault_of(enum front_matter_flaw flaw, siz
                                    "Put the key in double quotes."},
         [FRONT_MATTER_KEY_NUL] = {PARLEY_GW_PARSE, "a key cannot hold a NUL",
                                   "Take the \\0 out of the key."},
+        [FRONT_MATTER_QUESTION] = {PARLEY_GW_PARSE,
+                                   "text in brackets or braces cannot begin with a question mark",
+                                   "Put the text in double quotes."},
         [FRONT_MATTER_TOP_LEVEL] =
             {PARLEY_GW_TOP_LEVEL, "the front matter is not a mapping",
              "Write a member a line, as in  subject: \"INFO: done\".  A body "

@@ -7,6 +7,10 @@
 
 #include <jansson.h>
 
+static bool is_one_of(char c, const char *set) {
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
 static void skip(struct parley_bytes *text, size_t count) {
     text->data += count;
     text->length -= count;
@@ -22,21 +26,21 @@ static size_t string_length(struct parley_bytes text) {
 
 static size_t word_length(struct parley_bytes text) {
     size_t at = 0;
-    while (at < text.length && memchr(" \t\r\n,]}", text.data[at], 7) == NULL) {
+    while (at < text.length && !is_one_of(text.data[at], " \t\r\n,]}")) {
         at++;
     }
     return at;
 }
 
 bool token_next(struct parley_bytes *rest, struct token *out) {
-    while (rest->length > 0 && memchr(" \t\r\n", rest->data[0], 4) != NULL) {
+    while (rest->length > 0 && is_one_of(rest->data[0], " \t\r\n")) {
         skip(rest, 1);
     }
     if (rest->length == 0) {
         return false;
     }
     const char first = rest->data[0];
-    const bool is_mark = memchr("{}[],:", first, 6) != NULL;
+    const bool is_mark = is_one_of(first, "{}[],:");
     out->kind = is_mark || first == '"' ? first : '\0';
     out->text.data = rest->data;
     out->text.length = is_mark ? 1 : first == '"' ? string_length(*rest) : word_length(*rest);

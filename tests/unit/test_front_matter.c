@@ -86,6 +86,8 @@ static const struct meaning meanings[] = {
     {"a no-break space is a character", Y("a: x\xC2\xA0y\n"), "{\"a\":\"x\xC2\xA0y\"}"},
     {"the end of the document may be marked", Y("a: b\n...\n# c\n"), "{\"a\":\"b\"}"},
     {"a flow mapping of names alone", Y("a: {b, c: d}\n"), "{\"a\":{\"b\":null,\"c\":\"d\"}}"},
+    {"question marks within text, and before a key", Y("a: [b?c, {? d : e?}]\nf: ?g\n"),
+     "{\"a\":[\"b?c\",{\"d\":\"e?\"}],\"f\":\"?g\"}"},
     {"a pair in a list", Y("a: [b: c]\n"), "{\"a\":[{\"b\":\"c\"}]}"},
 };
 
@@ -158,6 +160,10 @@ static const struct fault faults[] = {
     {"a mapping as a key", Y("? {a: b}\n: c\n"), "GW-001", 2, 3, "",
      "Put the key in double quotes."},
     {"a NUL in a key", Y("\"a\\0b\": 1\n"), "GW-001", 2, 1, "", "Take the \\0 out"},
+
+    {"a question mark that would make a key", Y("a: [b, ?c]\n"), "GW-001", 2, 8, "",
+     "double quotes"},
+    {"a question mark within braces", Y("a: {?b: c}\n"), "GW-001", 2, 5, "", "double quotes"},
 
     {"a key twice", Y("a: 1\nb: 2\na: 3\n"), "GW-003", 4, 1, "/a", "Keep one"},
     {"a key twice, once in quotes", Y("a: 1\n\"\\x61\": 3\n"), "GW-003", 3, 1, "/a", "Keep one"},
