@@ -65,10 +65,19 @@ struct world {
 int world_set_up(void **state);
 int world_tear_down(void **state);
 
+/* From now on requests are for this protocol instead of VLP. */
+void world_speak(struct world *world, const struct parley_protocol *protocol);
+/* VLP in more encodings: `sheet` (text/markdown), which holds one message, and binary `frames`
+ * (application/vnd.parley.frames), both with JSON inside, and with a refusal of its own form, which
+ * is the first rule's id. */
+const struct parley_protocol *toy_protocol(void);
+#define TOY_FRAMES "application/vnd.parley.frames"
+
 /* A request, from its head on. Several in one test follow each other. */
 void world_begin(struct world *world, const struct sending_head *head);
 /* A piece of its body. */
 void world_send(struct world *world, const char *text);
+void world_send_bytes(struct world *world, struct parley_bytes bytes);
 /* How many bytes of the body were not taken. */
 size_t world_held(const struct world *world);
 /* The end of the body, told once all of it was taken. */
@@ -84,7 +93,7 @@ void world_ack_all(struct world *world);
 /* JetStream has room again for so many. */
 void world_make_room(struct world *world, size_t count);
 
-/* The answer, NUL-terminated; "" while there is none. */
+/* The answer, NUL-terminated; "" while there is none. Its length is that of request.answer. */
 const char *world_answer(struct world *world);
 
 #define CLAIM_OF(id)                                                                               \

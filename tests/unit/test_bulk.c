@@ -242,6 +242,82 @@ static void test_an_idempotency_key_is_numbered_by_the_line(void **state) {
     assert_string_equal(world->jetstream.published[1].message_id, "k:4");
 }
 
+/* ---- frames ---- */
+
+#define FRAME(text) "\0\0\0\x80" text
+_Static_assert(sizeof CLAIM_OF("1") == 0x80 + 1, "the length in FRAME");
+#define BYTES(...)                                                                                 \
+    { __VA_ARGS__, sizeof(__VA_ARGS__) - 1 }
+
+static const struct sending_head framed = {.type = TOY_FRAMES};
+
+/* A body in two pieces, the first of `cut` bytes. */
+static void post_cut(struct world *world, const struct sending_head *head, struct parley_bytes body,
+                     size_t cut) {
+    world_begin(world, head);
+    world_send_bytes(world, (struct parley_bytes){body.data, cut});
+    world_send_bytes(world, (struct parley_bytes){body.data + cut, body.length - cut});
+    world_end(world);
+    world_ack_all(world);
+}
+
+static void test_frames_are_messages_wherever_the_body_is_cut(void **state) {
+    struct world *world = *state;
+    static const struct {
+        struct parley_bytes body;
+        const char *statuses, *says;
+    } rows[] = {
+        {BYTES(FRAME(CLAIM_OF("1")) FRAME(CLAIM_OF("2"))), "accepted accepted 2/2/0/0/0",
+         "{\"line\":2,\"status\":\"accepted\""},
+        /* a frame of no bytes stops nothing */
+        {BYTES(FRAME(CLAIM_OF("1")) "\0\0\0\0" FRAME(CLAIM_OF("2"))),
+         "accepted invalid accepted 3/2/0/1/0", "\"at\":{\"offset\":132}"},
+        /* one over the limit is passed by */
+        {BYTES("\0\0\0\x81" CLAIM_OF("1") " " FRAME(CLAIM_OF("2"))), "invalid accepted 2/1/0/1/0",
+         "GW-002"},
+        {BYTES("\0\0\0\2{}" FRAME(CLAIM_OF("2"))), "invalid accepted 2/1/0/1/0", "VLP-001"},
+        /* cut short */
+        {BYTES(FRAME(CLAIM_OF("1")) "\0\0\0\5{}"), "accepted invalid 2/1/0/1/0",
+         "\"at\":{\"offset\":132}"},
+        {BYTES(FRAME(CLAIM_OF("1")) "\0"), "accepted invalid 2/1/0/1/0", "GW-001"},
+        /* no length of a frame: nothing behind it can be read */
+        {BYTES("{\"id\":1}" FRAME(CLAIM_OF("1"))), "invalid 1/0/0/1/0", "GW-001"},
+        {BYTES(""), "0/0/0/0/0", "\"received\":0"},
+    };
+    world_speak(world, toy_protocol());
+    world->configuration.message_max_bytes = 0x80;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t cut = 0; cut <= rows[i].body.length; cut++) {
+            post_cut(world, &framed, rows[i].body, cut);
+            assert_string_equal(statuses(world), rows[i].statuses);
+            assert_non_null(strstr(world_answer(world), rows[i].says));
+        }
+    }
+}
+
+static void test_frames_can_be_filtered_into_lines(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {
+        .type = TOY_FRAMES, .task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
+    const struct parley_bytes body = BYTES(FRAME(CLAIM_OF("1")) "\0\0\0\2{}" FRAME(CLAIM_OF("2")));
+    world_speak(world, toy_protocol());
+    post_cut(world, &head, body, 0);
+    assert_string_equal(world_answer(world), ONE TWO);
+}
+
+static void test_frames_wait_for_room_as_lines_do(void **state) {
+    struct world *world = *state;
+    const struct parley_bytes body = BYTES(FRAME(CLAIM_OF("1")) FRAME(CLAIM_OF("2")));
+    world_speak(world, toy_protocol());
+    world->jetstream.room = 1;
+    post_cut(world, &framed, body, body.length - 1);
+    assert_int_equal(world->jetstream.count, 1);
+    world_make_room(world, 9);
+    world_ack_all(world);
+    assert_string_equal(world->jetstream.published[1].payload, CLAIM_OF("2"));
+    assert_string_equal(statuses(world), "accepted accepted 2/2/0/0/0");
+}
+
 /* ---- the disk is full ---- */
 
 static const struct sending_head verdicts = {.task = SENDING_VALIDATE};
@@ -413,6 +489,9 @@ int main(void) {
         TEST(test_a_filter_gives_the_valid_messages_and_nothing_else),
         TEST(test_stamp_gives_each_line_an_id_of_its_own),
         TEST(test_an_idempotency_key_is_numbered_by_the_line),
+        TEST(test_frames_are_messages_wherever_the_body_is_cut),
+        TEST(test_frames_can_be_filtered_into_lines),
+        TEST(test_frames_wait_for_room_as_lines_do),
         TEST(test_results_that_cannot_be_kept_are_counted),
         TEST(test_a_filter_that_cannot_keep_all_is_broken_off),
         TEST(test_past_the_limit_only_what_was_not_accepted_is_kept),

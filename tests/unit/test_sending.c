@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "../lib/fault_heap.h"
 #include "sending_fixture.h"
@@ -138,6 +139,15 @@ static void test_blanks_before_an_array_count_for_places(void **state) {
     assert_non_null(strstr(world_answer(world), "\"at\":{\"line\":3,\"column\":3}"));
 }
 
+static void test_what_holds_one_message_is_no_array_whatever_it_begins_with(void **state) {
+    struct world *world = *state;
+    world_speak(world, toy_protocol());
+    const struct sending_head head = {.type = "text/markdown", .task = SENDING_VALIDATE};
+    world_post(world, &head, "[" CLAIM_OF("1") "]");
+    assert_string_equal(world->request.type, "application/json");
+    assert_non_null(strstr(world_answer(world), "GW-006"));
+}
+
 /* ---- one message ---- */
 
 static void test_one_message_is_answered_when_it_is_stored(void **state) {
@@ -195,6 +205,110 @@ static void test_what_cannot_be_published_becomes_a_status(void **state) {
         world_post(world, &one, CLAIM_OF("1"));
         assert_int_equal(world->request.status, rows[i].status);
     }
+}
+
+static void test_what_nats_will_not_take_is_told_both_limits(void **state) {
+    struct world *world = *state;
+    world->jetstream.says = JETSTREAM_TOO_LARGE;
+    world->configuration.message_max_bytes = 7654321;
+    world_post(world, &one, CLAIM_OF("1"));
+    assert_non_null(strstr(world_answer(world), "/problems/too-large"));
+    assert_non_null(strstr(world_answer(world), "1048576 bytes that NATS takes"));
+    assert_non_null(strstr(world_answer(world), "7654321 bytes (--message-max)"));
+}
+
+/* ---- the protocol's own form of a refusal ---- */
+
+static void test_a_refusal_has_the_form_that_the_client_likes_best(void **state) {
+    struct world *world = *state;
+    static const struct {
+        const char *accept;
+        bool is_own;
+    } rows[] = {
+        {NULL, false},
+        {"", false},
+        {"*/*", false},
+        {"text/markdown", true},
+        {"Text/*", true},
+        {"text/markdown, application/json", false},
+        {"application/json, text/markdown", false},
+        {"text/markdown, application/problem+json", false},
+        {"text/markdown;q=0.5, application/json;q=0.4", true},
+        {"text/markdown;q=0.4, application/json;q=0.5", false},
+        {"text/markdown, */*;q=0.1", true},
+        {"text/markdown;q=0, */*", false},
+    };
+    world_speak(world, toy_protocol());
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct sending_head head = {JSON, .headers = {{"Accept", rows[i].accept}}};
+        world_post(world, &head, "{}");
+        assert_int_equal(world->request.status, 422);
+        assert_string_equal(world->request.type, rows[i].is_own ? "text/markdown; charset=utf-8"
+                                                                : "application/problem+json");
+    }
+}
+
+static void test_a_refusal_in_the_protocols_own_form_keeps_its_status(void **state) {
+    struct world *world = *state;
+    static const struct {
+        enum sending_task task;
+        const char *body;
+        unsigned status;
+        const char *answer;
+    } rows[] = {
+        {SENDING_FORWARD, "{}", 422, "# VLP-001\n"},
+        {SENDING_FORWARD, "{", 400, "# GW-001\n"},
+        {SENDING_FORWARD, CLAIM_OF("12"), 413, "# GW-002\n"},
+        {SENDING_CONVERT, "{}", 422, "# VLP-001\n"},
+        {SENDING_CONVERT, "{", 400, "# GW-001\n"},
+        {SENDING_CONVERT, CLAIM_OF("12"), 413, "# GW-002\n"},
+        {SENDING_VALIDATE, "{}", 200, "# VLP-001\n"},
+        {SENDING_VALIDATE, "{", 200, "# GW-001\n"},
+        {SENDING_VALIDATE, CLAIM_OF("12"), 413, "# GW-002\n"},
+    };
+    world_speak(world, toy_protocol());
+    world->configuration.message_max_bytes = strlen(CLAIM_OF("1"));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const bool is_converting = rows[i].task == SENDING_CONVERT;
+        const struct sending_head head = {
+            JSON,
+            .task = rows[i].task,
+            .headers = {{"Accept", "text/markdown"}},
+            .query = {{is_converting ? "to" : NULL, "sheet"}},
+        };
+        world_post(world, &head, rows[i].body);
+        assert_int_equal(world->request.status, rows[i].status);
+        assert_string_equal(world->request.type, "text/markdown; charset=utf-8");
+        assert_string_equal(world_answer(world), rows[i].answer);
+    }
+}
+
+static void test_everything_but_a_refusal_stays_json(void **state) {
+    struct world *world = *state;
+    const struct sending_head own = {JSON, .headers = {{"Accept", "text/markdown"}}};
+    const struct sending_head verdict = {JSON, .headers = {{"Accept", "text/markdown"}},
+                                         .task = SENDING_VALIDATE};
+    world_speak(world, toy_protocol());
+    world_post(world, &own, CLAIM_OF("1"));
+    world_ack(world, 0, JETSTREAM_STORED);
+    assert_string_equal(world->request.type, "application/json");
+    world_post(world, &own, CLAIM_OF("1"));
+    world_ack(world, 1, JETSTREAM_TIMEOUT);
+    assert_string_equal(world->request.type, "application/problem+json");
+    world_post(world, &verdict, CLAIM_OF("1"));
+    assert_string_equal(world->request.type, "application/json");
+    world_post(world, &verdict, "[{}]");
+    assert_string_equal(world->request.type, "application/x-ndjson");
+    world_speak(world, parley_protocol_find(PARLEY_BYTES("vlp")));
+    world_post(world, &own, "{}");
+    assert_int_equal(world->request.status, 406);
+}
+
+static void test_every_check_knows_the_time(void **state) {
+    struct world *world = *state;
+    const time_t before = time(NULL);
+    world_post(world, &one_verdict, CLAIM_OF("1"));
+    assert_in_range(world->message.options.now_seconds, before - 1, time(NULL));
 }
 
 static void test_a_request_may_close_before_its_ack(void **state) {
@@ -267,10 +381,16 @@ int main(void) {
         TEST(test_a_batch_is_refused_at_once_while_nats_is_away),
         TEST(test_an_array_is_told_by_its_first_byte_that_is_no_blank),
         TEST(test_blanks_before_an_array_count_for_places),
+        TEST(test_what_holds_one_message_is_no_array_whatever_it_begins_with),
         TEST(test_one_message_is_answered_when_it_is_stored),
         TEST(test_what_jetstream_answers_becomes_a_status),
         cmocka_unit_test(test_a_message_over_the_streams_own_limit_is_too_large),
         TEST(test_what_cannot_be_published_becomes_a_status),
+        TEST(test_what_nats_will_not_take_is_told_both_limits),
+        TEST(test_a_refusal_has_the_form_that_the_client_likes_best),
+        TEST(test_a_refusal_in_the_protocols_own_form_keeps_its_status),
+        TEST(test_everything_but_a_refusal_stays_json),
+        TEST(test_every_check_knows_the_time),
         TEST(test_a_request_may_close_before_its_ack),
         TEST(test_a_message_over_the_limit_is_413_on_both_paths),
         TEST(test_what_is_wrong_with_a_message_becomes_a_status),
