@@ -6,10 +6,12 @@
 
 extern const struct parley_protocol vlp_protocol;
 extern const struct parley_protocol roundtable_protocol;
+extern const struct parley_protocol supervisor_protocol;
 
 const struct parley_protocol *const parley_protocols[] = {
     &vlp_protocol,
     &roundtable_protocol,
+    &supervisor_protocol,
     NULL,
 };
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The compressed data of a checkpoint: base64 of zstd of one MessagePack map or JSON object.
+ * Source: schema, Compression; rules.md, IPC-016. */
+
+#include "../engine/walk.h"
+
+/* Compressed data may hold so much, and not a byte more is ever produced of it. */
+#define CHECKPOINT_BYTES_MAX (100u << 20)
+
+struct checkpoint_fault {
+    const char *message; /* about `data`.  Owns: the arena */
+    const char *hint;    /* static; NULL: the rule's */
+};
+
+enum checkpoint_result { CHECKPOINT_READ, CHECKPOINT_FAULT, CHECKPOINT_MEMORY };
+
+/* Decompresses `text` into `out`, which is empty. It is decompressed once in constant memory to
+ * learn its size, which no header is believed about, and then into one allocation of that size.
+ * Memory: zstd's window besides (a claim of more than 128 MiB, zstd's own default, is a fault). */
+enum checkpoint_result checkpoint_unpack(struct parley_bytes text, struct parley_buffer *out,
+                                         struct parley_arena *arena,
+                                         struct checkpoint_fault *out_fault);
+
+/* Reads what was unpacked, from its first byte to its last, and drives a walk that has begun
+ * inside. After a fault the walk's findings are worth nothing.
+ * Owns: nothing of `inside` is borrowed afterwards. */
+enum checkpoint_result checkpoint_read(struct parley_bytes inside, struct walk *walk,
+                                       struct parley_arena *arena,
+                                       struct checkpoint_fault *out_fault);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The rules that no row can ask: how large a message is as MessagePack, and what its compressed
+ * data holds. A message that has findings may be walked twice (engine/json.c), so that what was
+ * expensive to find out is kept with the message. */
+
+#include "../engine/walk.h"
+#include "checkpoint.h"
+#include "msgpack.h"
+#include "supervisor.h"
+
+#define KIB 1024u
+#define MIB (1024u * KIB)
+
+/* Source: schema, Message Size Limits; what it does not list has 1 MiB (rules.md, IPC-007). */
+static const size_t payload_bytes_max[SUPERVISOR_TYPE_COUNT] = {
+    [SUPERVISOR_HEARTBEAT] = 100,
+    [SUPERVISOR_CHECKPOINT] = 100 * MIB,
+    [SUPERVISOR_WAL_ENTRY] = 10 * KIB,
+    [SUPERVISOR_WAL_BATCH] = MIB,
+    [SUPERVISOR_EVOLUTION_INTENT] = MIB,
+    [SUPERVISOR_METRICS] = 10 * KIB,
+    [SUPERVISOR_CHECKPOINT_ACK] = MIB,
+    [SUPERVISOR_RESTORE] = 100 * MIB,
+    [SUPERVISOR_HOT_RELOAD] = MIB,
+    [SUPERVISOR_EVOLUTION_RESULT] = MIB,
+    [SUPERVISOR_PROCESS_REQUEST] = MIB,
+    [SUPERVISOR_SHUTDOWN] = MIB,
+    [SUPERVISOR_ERROR] = MIB,
+};
+
+/* Over it a checkpoint should be compressed (schema, Compression). */
+#define UNCOMPRESSED_BYTES 1048576u
+
+/* In message->derived, once there is something to keep. */
+struct inspection {
+    bool is_measured, is_unpacked;
+    size_t payload_bytes;
+    struct checkpoint_fault fault; /* of the compressed data; message NULL: none */
+    struct parley_findings inside; /* else: what is to be said of what is in it */
+};
+
+static struct inspection *inspection_of(struct parley_message *message) {
+    if (message->derived == NULL) {
+        struct inspection *inspection = parley_arena_allocate(&message->arena, sizeof *inspection);
+        if (inspection != NULL) {
+            *inspection = (struct inspection){0};
+        }
+        message->derived = inspection;
+    }
+    return message->derived;
+}
+
+/* ---- the size ---- */
+
+/* No JSON becomes longer than this as MessagePack: the worst is `0.1,`, 9 bytes out of 4. */
+static size_t payload_bytes_at_most(struct parley_bytes text) {
+    return text.length / 4 * 9 + 9;
+}
+
+/* How large the payload is; 0 for JSON that cannot be larger than `limit`, which spares reading
+ * it once more. */
+static enum parley_status measure(struct parley_message *message, size_t limit, size_t *out) {
+    *out = 0;
+    if (message->codec->is_binary) {
+        *out = message->sent.length;
+        return PARLEY_OK;
+    }
+    if (payload_bytes_at_most(message->text) <= limit) {
+        return PARLEY_OK;
+    }
+    struct inspection *inspection = inspection_of(message);
+    if (inspection == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    if (!inspection->is_measured) {
+        PARLEY_TRY(msgpack_size_from_json(message, &inspection->payload_bytes));
+        inspection->is_measured = true;
+    }
+    *out = inspection->payload_bytes;
+    return PARLEY_OK;
+}
+
+static enum parley_status report_size(struct walk *walk, enum supervisor_rule rule, size_t bytes,
+                                      size_t limit) {
+    struct parley_message *message = walk->message;
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_format(&text, "this %s is %zu bytes of MessagePack%s; %zu are the %s",
+                         supervisor_types[message->type], bytes,
+                         message->codec->is_binary ? "" : " in its shortest form", limit,
+                         rule == SUPERVISOR_IPC_007 ? "limit of its type"
+                                                    : "most that should go uncompressed");
+    const char *copy =
+        text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+    if (copy == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    walk_report(
+        walk, rule,
+        (struct parley_finding){.path = "", .message = copy, .offset = walk->frames[0].offset});
+    return PARLEY_OK;
+}
+
+static enum parley_status inspect_size(struct parley_message *message, struct walk *walk,
+                                       bool should_be_compressed) {
+    const size_t limit = payload_bytes_max[message->type];
+    size_t bytes;
+    PARLEY_TRY(measure(message, should_be_compressed ? UNCOMPRESSED_BYTES : limit, &bytes));
+    if (bytes > limit) {
+        PARLEY_TRY(report_size(walk, SUPERVISOR_IPC_007, bytes, limit));
+    }
+    return should_be_compressed && bytes > UNCOMPRESSED_BYTES
+               ? report_size(walk, SUPERVISOR_IPC_101, bytes, UNCOMPRESSED_BYTES)
+               : PARLEY_OK;
+}
+
+/* ---- compressed data ---- */
+
+/* Keeps what the walk inside added to the findings since `before`, and takes it out again. */
+static enum parley_status keep_findings(struct parley_message *message,
+                                        const struct parley_findings *before,
+                                        struct parley_findings *out) {
+    struct parley_findings *now = &message->findings;
+    *out = (struct parley_findings){.count = now->count - before->count,
+                                    .omitted_count = now->omitted_count - before->omitted_count,
+                                    .omitted_error_types = now->omitted_error_types};
+    if (out->count > 0) {
+        const size_t size = out->count * sizeof *out->items;
+        out->items = parley_arena_allocate(&message->arena, size);
+        if (out->items == NULL) {
+            return PARLEY_E_MEMORY;
+        }
+        memcpy(out->items, now->items + before->count, size);
+    }
+    *now = *before;
+    return PARLEY_OK;
+}
+
+static enum parley_status read_inside(struct parley_message *message, struct parley_bytes bytes,
+                                      struct inspection *inspection) {
+    const struct parley_findings before = message->findings;
+    struct walk inside;
+    walk_begin_inside(&inside, message, "/data", 0);
+    switch (checkpoint_read(bytes, &inside, &message->arena, &inspection->fault)) {
+    case CHECKPOINT_READ:
+        PARLEY_TRY(inside.status);
+        return keep_findings(message, &before, &inspection->inside);
+    case CHECKPOINT_FAULT: /* nothing that was found before the fault counts */
+        message->findings = before;
+        return PARLEY_OK;
+    case CHECKPOINT_MEMORY:
+        break;
+    }
+    return PARLEY_E_MEMORY;
+}
+
+static enum parley_status unpack(struct parley_message *message, struct inspection *inspection) {
+    struct parley_buffer inside;
+    parley_buffer_init(&inside);
+    enum parley_status status = PARLEY_OK;
+    switch (checkpoint_unpack(message->values[SUPERVISOR_DATA].text, &inside, &message->arena,
+                              &inspection->fault)) {
+    case CHECKPOINT_READ:
+        status = read_inside(message, parley_buffer_bytes(&inside), inspection);
+        break;
+    case CHECKPOINT_FAULT:
+        break;
+    case CHECKPOINT_MEMORY:
+        status = PARLEY_E_MEMORY;
+        break;
+    }
+    parley_buffer_finish(&inside);
+    inspection->is_unpacked = status == PARLEY_OK;
+    return status;
+}
+
+static enum parley_status report_inside(struct parley_message *message, struct walk *walk,
+                                        const struct inspection *inspection) {
+    const size_t offset = message->values[SUPERVISOR_DATA].offset;
+    if (inspection->fault.message != NULL) {
+        walk_report(walk, SUPERVISOR_IPC_016,
+                    (struct parley_finding){.path = "/data",
+                                            .message = inspection->fault.message,
+                                            .hint = inspection->fault.hint,
+                                            .offset = offset});
+        return PARLEY_OK;
+    }
+    for (size_t i = 0; i < inspection->inside.count; i++) {
+        struct parley_finding finding = inspection->inside.items[i];
+        finding.offset = offset;
+        PARLEY_TRY(findings_add(message, finding));
+    }
+    message->findings.omitted_count += inspection->inside.omitted_count;
+    message->findings.omitted_error_types |= inspection->inside.omitted_error_types;
+    return PARLEY_OK;
+}
+
+static bool is_true(const struct parley_value *value) {
+    return value->kind == PARLEY_BOOLEAN && value->number != 0;
+}
+
+static enum parley_status inspect_data(struct parley_message *message, struct walk *walk) {
+    const struct parley_value *compression = &message->values[SUPERVISOR_COMPRESSION];
+    const bool is_zstd = compression->kind == PARLEY_STRING &&
+                         parley_bytes_equal(compression->text, PARLEY_BYTES("zstd"));
+    if (!is_zstd || message->values[SUPERVISOR_DATA].kind != PARLEY_STRING) {
+        return PARLEY_OK; /* the rows said so */
+    }
+    struct inspection *inspection = inspection_of(message);
+    if (inspection == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    if (!inspection->is_unpacked) {
+        PARLEY_TRY(unpack(message, inspection));
+    }
+    return report_inside(message, walk, inspection);
+}
+
+enum parley_status supervisor_inspect(struct parley_message *message, struct walk *walk) {
+    if (message->type == PARLEY_TYPE_OTHER) {
+        return PARLEY_OK; /* no type, no limit */
+    }
+    const bool is_checkpoint = message->type == SUPERVISOR_CHECKPOINT;
+    const bool is_compressed = is_true(&message->values[SUPERVISOR_COMPRESSED]);
+    PARLEY_TRY(inspect_size(message, walk, is_checkpoint && !is_compressed));
+    return is_checkpoint && is_compressed ? inspect_data(message, walk) : PARLEY_OK;
+}

@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The rules of the supervisor IPC, as rules.md words and decides them. Source: "schema" is
+ * supervisor-ipc-message-schema.md. What a checkpoint and a WAL entry are made of stands in several
+ * messages, so that those places are macros over where it stands and for which types. */
+
+#include "supervisor.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define FOR(type) PARLEY_TYPE_BIT(SUPERVISOR_##type)
+
+/* "When buffer reaches 100 entries" (schema, WAL Batch). */
+#define WAL_BATCH_ENTRIES 100
+
+/* ---- rules over several members ---- */
+
+static bool is_text(const struct parley_value *value, const char *text) {
+    return value->kind == PARLEY_STRING && parley_bytes_equal(value->text, parley_bytes_of(text));
+}
+
+static bool is_sent_by_other_side(const struct parley_facts *facts) {
+    const unsigned sides = supervisor_sides(facts->type);
+    const char *from = facts->options->from;
+    return from != NULL && sides != 0 && (sides & supervisor_side_of(parley_bytes_of(from))) == 0;
+}
+
+static bool is_compressed(const struct parley_facts *facts) {
+    const struct parley_value *compressed = &facts->values[SUPERVISOR_COMPRESSED];
+    return compressed->kind == PARLEY_BOOLEAN && compressed->number != 0;
+}
+
+static bool is_text_but_not_compressed(const struct parley_facts *facts) {
+    return !is_compressed(facts) && facts->values[SUPERVISOR_DATA].kind == PARLEY_STRING;
+}
+
+static bool is_map_but_compressed(const struct parley_facts *facts) {
+    return is_compressed(facts) && facts->values[SUPERVISOR_DATA].kind == PARLEY_OBJECT;
+}
+
+static bool is_compressed_otherwise(const struct parley_facts *facts) {
+    return is_compressed(facts) && !is_text(&facts->values[SUPERVISOR_COMPRESSION], "zstd");
+}
+
+static bool has_many_entries(const struct parley_facts *facts) {
+    const struct parley_value *data = &facts->values[SUPERVISOR_DATA];
+    return data->kind == PARLEY_ARRAY && data->count > WAL_BATCH_ENTRIES;
+}
+
+/* Two percentiles that are both there, and the lower of them is the larger. */
+static bool falls(const struct parley_facts *facts, enum supervisor_field lower,
+                  enum supervisor_field upper) {
+    const struct parley_value *a = &facts->values[lower], *b = &facts->values[upper];
+    return a->kind == PARLEY_NUMBER && b->kind == PARLEY_NUMBER && a->number > b->number;
+}
+
+static bool p95_is_below_p50(const struct parley_facts *facts) {
+    return falls(facts, SUPERVISOR_P50_LATENCY, SUPERVISOR_P95_LATENCY);
+}
+
+/* Where there is no p95 between them, the 50th percentile is asked. */
+static bool p99_is_below_the_others(const struct parley_facts *facts) {
+    const bool has_p95 = facts->values[SUPERVISOR_P95_LATENCY].kind == PARLEY_NUMBER;
+    return falls(facts, has_p95 ? SUPERVISOR_P95_LATENCY : SUPERVISOR_P50_LATENCY,
+                 SUPERVISOR_P99_LATENCY);
+}
+
+static bool contradicts_itself(const struct parley_facts *facts) {
+    const struct parley_value *success = &facts->values[SUPERVISOR_SUCCESS];
+    const struct parley_value *decision = &facts->values[SUPERVISOR_DECISION];
+    return success->kind == PARLEY_BOOLEAN &&
+           is_text(decision, success->number != 0 ? "rejected" : "promoted");
+}
+
+/* ---- places that stand in several messages ---- */
+
+/* A number of 0 or more without a fraction, and one from 0 to 1. */
+#define COUNT .kinds = PARLEY_INTEGER, .constraint = PARLEY_MINIMUM, .minimum = 0
+#define SHARE .kinds = PARLEY_NUMBER, .constraint = PARLEY_RANGE, .minimum = 0, .maximum = 1
+
+#define AGENT_STATE(at, types)                                                                     \
+    {.path = at "/agent_state",                                                                    \
+     .kinds = PARLEY_OBJECT,                                                                       \
+     .for_types = (types),                                                                         \
+     .hint = "Make `agent_state` a map, or leave it out."},                                        \
+        {.path = at "/agent_state/id", .kinds = PARLEY_STRING, .for_types = (types)},              \
+        {.path = at "/agent_state/name", .kinds = PARLEY_STRING, .for_types = (types)},            \
+        {.path = at "/agent_state/version", .kinds = PARLEY_STRING, .for_types = (types)}, {       \
+        .path = at "/agent_state/status", .kinds = PARLEY_STRING, .constraint = PARLEY_ONE_OF,     \
+        .choices = LIST("idle", "thinking", "acting", "evolving"), .for_types = (types),           \
+        .hint = "Set `status` to idle, thinking, acting or evolving, or leave it out."             \
+    }
+
+#define MEMORY_BLOCKS(at, types)                                                                   \
+    {.path = at "/memory_blocks",                                                                  \
+     .kinds = PARLEY_ARRAY,                                                                        \
+     .for_types = (types),                                                                         \
+     .hint = "Make `memory_blocks` an array of maps, or leave it out."},                           \
+        {.path = at "/memory_blocks/*",                                                            \
+         .kinds = PARLEY_OBJECT,                                                                   \
+         .for_types = (types),                                                                     \
+         .hint = "Write each memory block as a map: {\"id\": \"…\", \"text\": \"…\"}."},           \
+        {.path = at "/memory_blocks/*/id",                                                         \
+         .kinds = PARLEY_STRING,                                                                   \
+         .is_required = true,                                                                      \
+         .for_types = (types),                                                                     \
+         .hint = "Give each memory block an `id`: a string."},                                     \
+        {.path = at "/memory_blocks/*/text",                                                       \
+         .kinds = PARLEY_STRING,                                                                   \
+         .is_required = true,                                                                      \
+         .for_types = (types),                                                                     \
+         .hint = "Give each memory block its `text`: a string."},                                  \
+        {.path = at "/memory_blocks/*/embedding", .kinds = PARLEY_ARRAY, .for_types = (types)},    \
+        {.path = at "/memory_blocks/*/embedding/*", .kinds = PARLEY_NUMBER, .for_types = (types)}, \
+        {.path = at "/memory_blocks/*/metadata", .kinds = PARLEY_OBJECT, .for_types = (types)},    \
+        {.path = at "/memory_blocks/*/importance", SHARE, .for_types = (types)},                   \
+        {.path = at "/memory_blocks/*/access_count", COUNT, .for_types = (types)}, {               \
+        .path = at "/memory_blocks/*/created", COUNT, .for_types = (types)                         \
+    }
+
+#define TOOL_REGISTRY(at, types)                                                                   \
+    {.path = at "/tool_registry",                                                                  \
+     .kinds = PARLEY_OBJECT,                                                                       \
+     .for_types = (types),                                                                         \
+     .hint = "Make `tool_registry` a map: {\"tools\": […]}, or leave it out."},                    \
+        {.path = at "/tool_registry/tools",                                                        \
+         .kinds = PARLEY_ARRAY,                                                                    \
+         .for_types = (types),                                                                     \
+         .hint = "Make `tools` an array of maps, or leave it out."},                               \
+        {.path = at "/tool_registry/tools/*",                                                      \
+         .kinds = PARLEY_OBJECT,                                                                   \
+         .for_types = (types),                                                                     \
+         .hint = "Write each tool as a map: {\"name\": \"…\"}."},                                  \
+        {.path = at "/tool_registry/tools/*/name",                                                 \
+         .kinds = PARLEY_STRING,                                                                   \
+         .is_required = true,                                                                      \
+         .for_types = (types),                                                                     \
+         .hint = "Give each tool a `name`: a string."},                                            \
+        {.path = at "/tool_registry/tools/*/params",                                               \
+         .kinds = PARLEY_ARRAY,                                                                    \
+         .for_types = (types),                                                                     \
+         .hint = "List a tool's parameters by their names: an array of strings."},                 \
+        {.path = at "/tool_registry/tools/*/params/*",                                             \
+         .kinds = PARLEY_STRING,                                                                   \
+         .for_types = (types),                                                                     \
+         .hint = "List a tool's parameters by their names: an array of strings."},                 \
+        {.path = at "/tool_registry/tools/*/doc", .kinds = PARLEY_STRING, .for_types = (types)}, { \
+        .path = at "/tool_registry/tools/*/unsafe", .kinds = PARLEY_BOOLEAN, .for_types = (types)  \
+    }
+
+#define CONVERSATION_HISTORY(at, types)                                                            \
+    {.path = at "/conversation_history",                                                           \
+     .kinds = PARLEY_ARRAY,                                                                        \
+     .for_types = (types),                                                                         \
+     .hint = "Make `conversation_history` an array of maps, or leave it out."},                    \
+        {.path = at "/conversation_history/*", .kinds = PARLEY_OBJECT, .for_types = (types)},      \
+        {.path = at "/conversation_history/*/role",                                                \
+         .kinds = PARLEY_STRING,                                                                   \
+         .is_required = true,                                                                      \
+         .constraint = PARLEY_ONE_OF,                                                              \
+         .choices = LIST("user", "assistant"),                                                     \
+         .for_types = (types)},                                                                    \
+        {.path = at "/conversation_history/*/content",                                             \
+         .kinds = PARLEY_STRING,                                                                   \
+         .is_required = true,                                                                      \
+         .for_types = (types)},                                                                    \
+    {                                                                                              \
+        .path = at "/conversation_history/*/timestamp", .kinds = PARLEY_INTEGER,                   \
+        .is_required = true, .for_types = (types)                                                  \
+    }
+
+/* A map of numbers that may be left out. */
+#define MAP_OF_NUMBERS(at, types)                                                                  \
+    {.path = at, .kinds = PARLEY_OBJECT, .for_types = (types)}, {                                  \
+        .path = at "/*", .kinds = PARLEY_NUMBER, .for_types = (types)                              \
+    }
+
+#define OPERATION(at, types)                                                                       \
+    {                                                                                              \
+        .path = at "/operation", .kinds = PARLEY_STRING, .is_required = true,                      \
+        .constraint = PARLEY_ONE_OF,                                                               \
+        .choices = LIST("memory_add", "tool_register", "state_update"), .for_types = (types)       \
+    }
+
+#define PARAMS(at, types)                                                                          \
+    { .path = at "/params", .kinds = PARLEY_OBJECT, .is_required = true, .for_types = (types) }
+
+#define SEQUENCE(at, types)                                                                        \
+    { .path = at "/sequence", COUNT, .is_required = true, .for_types = (types) }
+
+/* ---- the table ---- */
+
+const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
+    {
+        .id = "IPC-001",
+        .severity = PARLEY_ERROR,
+        .summary = "`type` is a string",
+        .source = "schema, Required Fields",
+        .hint = "Name what this message is in `type`, such as \"heartbeat\".",
+        PARLEY_PLACES({.path = "/type", .kinds = PARLEY_STRING, .is_required = true}),
+    },
+    {
+        .id = "IPC-002",
+        .severity = PARLEY_ERROR,
+        .summary = "`timestamp` is an integer of 0 or more: Unix time in seconds",
+        .source = "schema, Required Fields",
+        .hint = "Set `timestamp` to the Unix time in whole seconds, such as 1705392000.",
+        PARLEY_PLACES({.path = "/timestamp", COUNT, .is_required = true}),
+    },
+    {
+        .id = "IPC-003",
+        .severity = PARLEY_ERROR,
+        .summary = "`type` is one that Gerbil or Elixir sends (case counts)",
+        .source = "schema, Type Validation",
+        .hint = "Set `type` to one of the types of the schema, in lower case.",
+        PARLEY_PLACES({.path = "/type",
+                       .kinds = PARLEY_STRING,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = supervisor_types}),
+    },
+    {
+        .id = "IPC-004",
+        .severity = PARLEY_ERROR,
+        .summary = "where the request names the side (`from=gerbil`, `from=elixir`), `type` is one "
+                   "that this side sends",
+        .source = "schema, Type Validation",
+        .hint = "Send this type from the other side, or set `from` to the side that sends it.",
+        PARLEY_PLACES({.path = "/type",
+                       .is_broken = is_sent_by_other_side,
+                       .message = "the side that `from` names does not send messages of this "
+                                  "type"}),
+    },
+    {
+        .id = "IPC-005",
+        .severity = PARLEY_ERROR,
+        .summary = "`version`, if any, is 1 or 2",
+        .source = "schema, Versioning",
+        .hint = "Set `version` to 1 or 2, or leave it out.",
+        PARLEY_PLACES({.path = "/version",
+                       .kinds = PARLEY_INTEGER,
+                       .constraint = PARLEY_RANGE,
+                       .minimum = 1,
+                       .maximum = 2}),
+    },
+    {
+        .id = "IPC-006",
+        .severity = PARLEY_ERROR,
+        .summary = "`metadata`, if any, is a map",
+        .source = "schema, Base Message Structure",
+        .hint = "Make `metadata` a map, or leave it out.",
+        PARLEY_PLACES({.path = "/metadata", .kinds = PARLEY_OBJECT}),
+    },
+    [SUPERVISOR_IPC_007] =
+        {
+            .id = "IPC-007",
+            .severity = PARLEY_ERROR,
+            .summary = "the MessagePack payload is not over the limit of its type: heartbeat 100 "
+                       "bytes, wal_entry and metrics 10 KiB, checkpoint and restore 100 MiB, every "
+                       "other type 1 MiB; JSON is measured on its shortest MessagePack",
+            .source = "schema, Message Size Limits",
+            .hint = "Send less: leave out what the receiver can do without, or spread it over "
+                    "several messages.",
+            PARLEY_PLACES({.path = "", .by_inspection = true}),
+        },
+    {
+        .id = "IPC-010",
+        .severity = PARLEY_ERROR,
+        .summary = "the `data` of a checkpoint is a map; where `compressed` is true, a string",
+        .source = "schema, Checkpoint Request; Compression",
+        PARLEY_PLACES({.path = "/data",
+                       .kinds = PARLEY_OBJECT | PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(CHECKPOINT),
+                       .hint = "Put the agent's state into `data`: a map, or its compressed text."},
+                      {.path = "/data",
+                       .for_types = FOR(CHECKPOINT),
+                       .is_broken = is_text_but_not_compressed,
+                       .message = "`data` is a string, and `compressed` is not true",
+                       .hint = "Make `data` a map, or set `compressed` to true if it is "
+                               "compressed."},
+                      {.path = "/data",
+                       .for_types = FOR(CHECKPOINT),
+                       .is_broken = is_map_but_compressed,
+                       .message = "`compressed` is true, and `data` is a map",
+                       .hint = "Leave `compressed` out, or compress `data` into a string."}),
+    },
+    {
+        .id = "IPC-011",
+        .severity = PARLEY_ERROR,
+        .summary = "the `agent_state` of a checkpoint is a map; its `id`, `name` and `version` are "
+                   "strings, its `status` is idle, thinking, acting or evolving",
+        .source = "schema, Checkpoint Request",
+        .hint = "Make this member of `agent_state` a string, or leave it out.",
+        PARLEY_PLACES(AGENT_STATE("/data", FOR(CHECKPOINT)),
+                      AGENT_STATE("/snapshot", FOR(RESTORE))),
+    },
+    {
+        .id = "IPC-012",
+        .severity = PARLEY_ERROR,
+        .summary = "the `memory_blocks` of a checkpoint are an array of maps with strings `id` and "
+                   "`text`; `embedding` is an array of numbers, `metadata` a map, `importance` a "
+                   "number from 0 to 1, `access_count` and `created` are integers of 0 or more",
+        .source = "schema, Checkpoint Request",
+        .hint = "Give this member of the memory block a value of its type, or leave it out.",
+        PARLEY_PLACES(MEMORY_BLOCKS("/data", FOR(CHECKPOINT)),
+                      MEMORY_BLOCKS("/snapshot", FOR(RESTORE))),
+    },
+    {
+        .id = "IPC-013",
+        .severity = PARLEY_ERROR,
+        .summary = "the `tool_registry` of a checkpoint is a map; its `tools` are an array of maps "
+                   "with a string `name`; `params` is an array of strings, `doc` a string, "
+                   "`unsafe` a boolean",
+        .source = "schema, Checkpoint Request",
+        .hint = "Give this member of the tool a value of its type, or leave it out.",
+        PARLEY_PLACES(TOOL_REGISTRY("/data", FOR(CHECKPOINT)),
+                      TOOL_REGISTRY("/snapshot", FOR(RESTORE))),
+    },
+    {
+        .id = "IPC-014",
+        .severity = PARLEY_ERROR,
+        .summary = "the `conversation_history` of a checkpoint is an array of maps with a `role` "
+                   "of user or assistant, a string `content` and an integer `timestamp`",
+        .source = "schema, Checkpoint Request",
+        .hint = "Write each turn as {\"role\": \"user\", \"content\": \"…\", \"timestamp\": "
+                "1234567890}, the role being user or assistant.",
+        PARLEY_PLACES(CONVERSATION_HISTORY("/data", FOR(CHECKPOINT)),
+                      CONVERSATION_HISTORY("/snapshot", FOR(RESTORE))),
+    },
+    {
+        .id = "IPC-015",
+        .severity = PARLEY_ERROR,
+        .summary = "the `metrics` of a checkpoint are a map of numbers",
+        .source = "schema, Checkpoint Request",
+        .hint = "Make `metrics` a map whose values are all numbers, or leave it out.",
+        PARLEY_PLACES(MAP_OF_NUMBERS("/data/metrics", FOR(CHECKPOINT)),
+                      MAP_OF_NUMBERS("/snapshot/metrics", FOR(RESTORE))),
+    },
+    [SUPERVISOR_IPC_016] =
+        {
+            .id = "IPC-016",
+            .severity = PARLEY_ERROR,
+            .summary = "the `compressed` of a checkpoint is a boolean; where it is true, "
+                       "`compression` is `zstd` and `data` is base64 (RFC 4648, with padding) of "
+                       "at most 100 MiB, compressed, that hold one MessagePack map or JSON object; "
+                       "what is inside is checked like plain checkpoint data",
+            .source = "schema, Compression",
+            .hint = "Encode the map of the checkpoint's data as MessagePack or JSON, compress that "
+                    "with zstd, and write it as base64 into `data`.",
+            PARLEY_PLACES({.path = "/compressed",
+                           .kinds = PARLEY_BOOLEAN,
+                           .for_types = FOR(CHECKPOINT),
+                           .hint = "Set `compressed` to true or false, or leave it out."},
+                          {.path = "/compression",
+                           .for_types = FOR(CHECKPOINT),
+                           .is_broken = is_compressed_otherwise,
+                           .message = "`compressed` is true, and `compression` is not \"zstd\"",
+                           .hint = "Compress with zstd, and set `compression` to \"zstd\"."},
+                          {.path = "/data", .for_types = FOR(CHECKPOINT), .by_inspection = true}),
+        },
+    {
+        .id = "IPC-020",
+        .severity = PARLEY_ERROR,
+        .summary = "the `data` of a wal_entry is a map",
+        .source = "schema, WAL Entry",
+        .hint =
+            "Put the entry into `data`: {\"operation\": \"…\", \"params\": {}, \"sequence\": 1}.",
+        PARLEY_PLACES({.path = "/data",
+                       .kinds = PARLEY_OBJECT,
+                       .is_required = true,
+                       .for_types = FOR(WAL_ENTRY)}),
+    },
+    {
+        .id = "IPC-021",
+        .severity = PARLEY_ERROR,
+        .summary = "the `operation` of an entry is memory_add, tool_register or state_update",
+        .source = "schema, WAL Entry",
+        .hint = "Set `operation` to memory_add, tool_register or state_update.",
+        PARLEY_PLACES(OPERATION("/data", FOR(WAL_ENTRY)), OPERATION("/data/*", FOR(WAL_BATCH)),
+                      OPERATION("/wal_entries/*", FOR(RESTORE))),
+    },
+    {
+        .id = "IPC-022",
+        .severity = PARLEY_ERROR,
+        .summary = "the `params` of an entry are a map",
+        .source = "schema, WAL Entry",
+        .hint = "Put what the operation needs into `params`, a map; {} if it needs nothing.",
+        PARLEY_PLACES(PARAMS("/data", FOR(WAL_ENTRY)), PARAMS("/data/*", FOR(WAL_BATCH)),
+                      PARAMS("/wal_entries/*", FOR(RESTORE))),
+    },
+    {
+        .id = "IPC-023",
+        .severity = PARLEY_ERROR,
+        .summary = "the `sequence` of an entry is an integer of 0 or more",
+        .source = "schema, WAL Entry",
+        .hint = "Number the entry in `sequence`: an integer of 0 or more.",
+        PARLEY_PLACES(SEQUENCE("/data", FOR(WAL_ENTRY)), SEQUENCE("/data/*", FOR(WAL_BATCH)),
+                      SEQUENCE("/wal_entries/*", FOR(RESTORE))),
+    },
+    {
+        .id = "IPC-024",
+        .severity = PARLEY_ERROR,
+        .summary = "the `data` of a wal_batch is an array of maps that is not empty",
+        .source = "schema, WAL Batch",
+        PARLEY_PLACES({.path = "/data",
+                       .kinds = PARLEY_ARRAY,
+                       .is_required = true,
+                       .constraint = PARLEY_MIN_ITEMS,
+                       .minimum = 1,
+                       .for_types = FOR(WAL_BATCH),
+                       .hint = "List the entries in `data`: an array of at least one."},
+                      {.path = "/data/*",
+                       .kinds = PARLEY_OBJECT,
+                       .for_types = FOR(WAL_BATCH),
+                       .hint = "Write each entry as a map: {\"operation\": \"…\", \"params\": {}, "
+                               "\"sequence\": 1}."}),
+    },
+    {
+        .id = "IPC-025",
+        .severity = PARLEY_ERROR,
+        .summary = "the sequences of a wal_batch strictly increase",
+        .source = "schema, WAL Batch",
+        .hint = "Sort the entries by `sequence`, and give no two of them the same.",
+        PARLEY_PLACES({.path = "/data/*/sequence",
+                       .kinds = PARLEY_INTEGER,
+                       .constraint = PARLEY_INCREASING,
+                       .for_types = FOR(WAL_BATCH)}),
+    },
+    {
+        .id = "IPC-030",
+        .severity = PARLEY_ERROR,
+        .summary = "the `hypothesis` of an evolution_intent is a map with strings `reason`, "
+                   "`target` and `new_code`",
+        .source = "schema, Evolution Intent",
+        PARLEY_PLACES({.path = "/hypothesis",
+                       .kinds = PARLEY_OBJECT,
+                       .is_required = true,
+                       .for_types = FOR(EVOLUTION_INTENT),
+                       .hint = "Say in `hypothesis` what is to change: {\"reason\": \"…\", "
+                               "\"target\": \"…\", \"new_code\": \"…\"}."},
+                      {.path = "/hypothesis/reason",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(EVOLUTION_INTENT),
+                       .hint = "Say why in `reason`: a string."},
+                      {.path = "/hypothesis/target",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(EVOLUTION_INTENT),
+                       .hint = "Name what changes in `target`: a string such as "
+                               "\"memory_system\"."},
+                      {.path = "/hypothesis/new_code",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(EVOLUTION_INTENT),
+                       .hint = "Put the code into `new_code`: a string."}),
+    },
+    {
+        .id = "IPC-031",
+        .severity = PARLEY_ERROR,
+        .summary = "the `expected_improvement` of an evolution_intent, if any, is a map of numbers",
+        .source = "schema, Evolution Intent",
+        .hint = "Make `expected_improvement` a map whose values are all numbers, such as "
+                "{\"latency\": -0.2}, or leave it out.",
+        PARLEY_PLACES(MAP_OF_NUMBERS("/hypothesis/expected_improvement", FOR(EVOLUTION_INTENT))),
+    },
+    {
+        .id = "IPC-040",
+        .severity = PARLEY_ERROR,
+        .summary = "the `data` of metrics is a map of numbers",
+        .source = "schema, Metrics Report",
+        .hint = "Put the figures into `data`: a map whose values are all numbers.",
+        PARLEY_PLACES({.path = "/data",
+                       .kinds = PARLEY_OBJECT,
+                       .is_required = true,
+                       .for_types = FOR(METRICS)},
+                      {.path = "/data/*", .kinds = PARLEY_NUMBER, .for_types = FOR(METRICS)}),
+    },
+    {
+        .id = "IPC-041",
+        .severity = PARLEY_ERROR,
+        .summary = "the `error_rate` of metrics is from 0 to 1",
+        .source = "schema, Metrics Report",
+        .hint = "Write `error_rate` as a share of 1: 1.5 % is 0.015.",
+        PARLEY_PLACES({.path = "/data/error_rate", SHARE, .for_types = FOR(METRICS)}),
+    },
+    {
+        .id = "IPC-050",
+        .severity = PARLEY_ERROR,
+        .summary = "the `checkpoint_id` of a checkpoint_ack is a UUID; its `size`, if any, an "
+                   "integer of 0 or more",
+        .source = "schema, Checkpoint Acknowledgment",
+        PARLEY_PLACES(
+            {.path = "/checkpoint_id",
+             .kinds = PARLEY_STRING,
+             .is_required = true,
+             .constraint = PARLEY_UUID,
+             .for_types = FOR(CHECKPOINT_ACK),
+             .hint = "Name the checkpoint that was saved in `checkpoint_id`, by its "
+                     "UUID."},
+            {.path = "/size",
+             COUNT,
+             .for_types = FOR(CHECKPOINT_ACK),
+             .hint = "Make `size` the number of bytes that were saved, or leave it out."}),
+    },
+    {
+        .id = "IPC-051",
+        .severity = PARLEY_ERROR,
+        .summary = "the `checkpoint_id` of a restore is a UUID, its `snapshot` a map (checked like "
+                   "a checkpoint's data), its `wal_entries`, if any, an array of maps (each "
+                   "checked like an entry)",
+        .source = "schema, Restore Command",
+        PARLEY_PLACES(
+            {.path = "/checkpoint_id",
+             .kinds = PARLEY_STRING,
+             .is_required = true,
+             .constraint = PARLEY_UUID,
+             .for_types = FOR(RESTORE),
+             .hint = "Name the checkpoint to go back to in `checkpoint_id`, by its UUID."},
+            {.path = "/snapshot",
+             .kinds = PARLEY_OBJECT,
+             .is_required = true,
+             .for_types = FOR(RESTORE),
+             .hint = "Put the checkpoint's data into `snapshot`: a map."},
+            {.path = "/wal_entries",
+             .kinds = PARLEY_ARRAY,
+             .for_types = FOR(RESTORE),
+             .hint = "Make `wal_entries` an array of maps, or leave it out."},
+            {.path = "/wal_entries/*",
+             .kinds = PARLEY_OBJECT,
+             .for_types = FOR(RESTORE),
+             .hint = "Write each entry as a map: {\"operation\": \"…\", \"params\": {}, "
+                     "\"sequence\": 1}."}),
+    },
+    {
+        .id = "IPC-053",
+        .severity = PARLEY_ERROR,
+        .summary = "the `code` of a hot_reload is a string; so is its `module`, if any, and its "
+                   "`backup_checkpoint_id`, if any, is a UUID",
+        .source = "schema, Hot Reload",
+        PARLEY_PLACES({.path = "/code",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(HOT_RELOAD),
+                       .hint = "Put the code to load into `code`: a string."},
+                      {.path = "/module",
+                       .kinds = PARLEY_STRING,
+                       .for_types = FOR(HOT_RELOAD),
+                       .hint = "Name the module that is replaced as a string, or leave it out."},
+                      {.path = "/backup_checkpoint_id",
+                       .kinds = PARLEY_STRING,
+                       .constraint = PARLEY_UUID,
+                       .for_types = FOR(HOT_RELOAD),
+                       .hint = "Name the checkpoint to fall back to by its UUID, or leave it "
+                               "out."}),
+    },
+    {
+        .id = "IPC-054",
+        .severity = PARLEY_ERROR,
+        .summary = "the `success` of an evolution_result is a boolean, its `decision` promoted or "
+                   "rejected; its `reason`, if any, is a string, its `metrics` are a map of "
+                   "numbers",
+        .source = "schema, Evolution Result",
+        .hint = "Make `metrics` a map whose values are all numbers, or leave it out.",
+        PARLEY_PLACES({.path = "/success",
+                       .kinds = PARLEY_BOOLEAN,
+                       .is_required = true,
+                       .for_types = FOR(EVOLUTION_RESULT),
+                       .hint = "Set `success` to true or false."},
+                      {.path = "/decision",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = LIST("promoted", "rejected"),
+                       .for_types = FOR(EVOLUTION_RESULT),
+                       .hint = "Set `decision` to promoted or rejected."},
+                      {.path = "/reason",
+                       .kinds = PARLEY_STRING,
+                       .for_types = FOR(EVOLUTION_RESULT),
+                       .hint = "Make `reason` a string, or leave it out."},
+                      MAP_OF_NUMBERS("/metrics", FOR(EVOLUTION_RESULT))),
+    },
+    {
+        .id = "IPC-055",
+        .severity = PARLEY_ERROR,
+        .summary = "the `request_id` of a process_request is a string, its `data` a map with a "
+                   "string `message`; `context`, if any, is a map, `user_id` a string",
+        .source = "schema, Process Request",
+        PARLEY_PLACES({.path = "/request_id",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(PROCESS_REQUEST),
+                       .hint = "Name the request in `request_id`: a string, such as a UUID."},
+                      {.path = "/data",
+                       .kinds = PARLEY_OBJECT,
+                       .is_required = true,
+                       .for_types = FOR(PROCESS_REQUEST),
+                       .hint = "Put the request into `data`: {\"message\": \"…\"}."},
+                      {.path = "/data/message",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(PROCESS_REQUEST),
+                       .hint = "Put what the user said into `message`: a string."},
+                      {.path = "/data/context",
+                       .kinds = PARLEY_OBJECT,
+                       .for_types = FOR(PROCESS_REQUEST),
+                       .hint = "Make `context` a map, or leave it out."},
+                      {.path = "/data/user_id",
+                       .kinds = PARLEY_STRING,
+                       .for_types = FOR(PROCESS_REQUEST),
+                       .hint = "Make `user_id` a string, or leave it out."}),
+    },
+    {
+        .id = "IPC-056",
+        .severity = PARLEY_ERROR,
+        .summary = "the `reason` of a shutdown is a string; its `create_checkpoint`, if any, a "
+                   "boolean",
+        .source = "schema, Shutdown Command",
+        PARLEY_PLACES({.path = "/reason",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(SHUTDOWN),
+                       .hint = "Say in `reason` why the agent has to stop: a string."},
+                      {.path = "/create_checkpoint",
+                       .kinds = PARLEY_BOOLEAN,
+                       .for_types = FOR(SHUTDOWN),
+                       .hint = "Set `create_checkpoint` to true or false, or leave it out."}),
+    },
+    {
+        .id = "IPC-057",
+        .severity = PARLEY_ERROR,
+        .summary = "the `error` of an error is a map with strings `code` and `message`; "
+                   "`stack_trace`, if any, is a string, `context` and `details` are maps",
+        .source = "schema, Error Messages",
+        PARLEY_PLACES({.path = "/error",
+                       .kinds = PARLEY_OBJECT,
+                       .is_required = true,
+                       .for_types = FOR(ERROR),
+                       .hint = "Say in `error` what went wrong: {\"code\": \"…\", \"message\": "
+                               "\"…\"}."},
+                      {.path = "/error/code",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(ERROR),
+                       .hint = "Give the error a `code`: a string such as \"EVAL_ERROR\"."},
+                      {.path = "/error/message",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .for_types = FOR(ERROR),
+                       .hint = "Describe the error in `message`: a string."},
+                      {.path = "/error/stack_trace",
+                       .kinds = PARLEY_STRING,
+                       .for_types = FOR(ERROR),
+                       .hint = "Make `stack_trace` a string, or leave it out."},
+                      {.path = "/error/context",
+                       .kinds = PARLEY_OBJECT,
+                       .for_types = FOR(ERROR),
+                       .hint = "Make `context` a map, or leave it out."},
+                      {.path = "/error/details",
+                       .kinds = PARLEY_OBJECT,
+                       .for_types = FOR(ERROR),
+                       .hint = "Make `details` a map, or leave it out."}),
+    },
+    [SUPERVISOR_IPC_101] =
+        {
+            .id = "IPC-101",
+            .severity = PARLEY_WARNING,
+            .summary = "a checkpoint over 1 MiB (measured as for IPC-007) is compressed",
+            .source = "schema, Compression",
+            .hint = "Compress `data` with zstd, write it as base64, and set `compressed` to true "
+                    "and `compression` to \"zstd\".",
+            PARLEY_PLACES({.path = "", .for_types = FOR(CHECKPOINT), .by_inspection = true}),
+        },
+    {
+        .id = "IPC-102",
+        .severity = PARLEY_WARNING,
+        .summary = "a wal_batch has at most 100 entries",
+        .source = "schema, WAL Batch",
+        .hint = "Send the entries in several batches of at most 100.",
+        PARLEY_PLACES({.path = "/data",
+                       .for_types = FOR(WAL_BATCH),
+                       .is_broken = has_many_entries,
+                       .message = "the batch has more than 100 entries"}),
+    },
+    {
+        .id = "IPC-103",
+        .severity = PARLEY_WARNING,
+        .summary = "the percentiles of metrics do not fall: `p50_latency` <= `p95_latency` <= "
+                   "`p99_latency`",
+        .source = "schema, Metrics Report",
+        .hint = "Look at how the percentiles are computed: a higher one cannot be lower.",
+        PARLEY_PLACES({.path = "/data/p95_latency",
+                       .for_types = FOR(METRICS),
+                       .is_broken = p95_is_below_p50,
+                       .message = "`p95_latency` is below `p50_latency`"},
+                      {.path = "/data/p99_latency",
+                       .for_types = FOR(METRICS),
+                       .is_broken = p99_is_below_the_others,
+                       .message = "`p99_latency` is below a lower percentile"}),
+    },
+    {
+        .id = "IPC-104",
+        .severity = PARLEY_WARNING,
+        .summary = "`success` and `decision` of an evolution_result agree: promoted after a "
+                   "success, rejected after a failure",
+        .source = "schema, Evolution Result",
+        .hint = "Promote what succeeded, and reject what failed.",
+        PARLEY_PLACES({.path = "/decision",
+                       .for_types = FOR(EVOLUTION_RESULT),
+                       .is_broken = contradicts_itself,
+                       .message = "`success` and `decision` contradict each other"}),
+    },
+};

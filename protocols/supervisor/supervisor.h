@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the files of the supervisor plugin share: the numbers of its types and fields. Source:
+ * supervisor-ipc-message-schema.md. */
+
+#include <parley/message.h>
+
+struct walk;
+
+/* Those that Gerbil sends, then those that Elixir sends; `error` travels both ways. */
+enum supervisor_type {
+    SUPERVISOR_HEARTBEAT,
+    SUPERVISOR_CHECKPOINT,
+    SUPERVISOR_WAL_ENTRY,
+    SUPERVISOR_WAL_BATCH,
+    SUPERVISOR_EVOLUTION_INTENT,
+    SUPERVISOR_METRICS,
+    SUPERVISOR_CHECKPOINT_ACK,
+    SUPERVISOR_RESTORE,
+    SUPERVISOR_HOT_RELOAD,
+    SUPERVISOR_EVOLUTION_RESULT,
+    SUPERVISOR_PROCESS_REQUEST,
+    SUPERVISOR_SHUTDOWN,
+    SUPERVISOR_ERROR,
+    SUPERVISOR_TYPE_COUNT
+};
+
+/* The facts that its rules and its route are about. */
+enum supervisor_field {
+    SUPERVISOR_TYPE,
+    SUPERVISOR_TIMESTAMP,
+    SUPERVISOR_REQUEST_ID,
+    SUPERVISOR_DATA,
+    SUPERVISOR_COMPRESSED,
+    SUPERVISOR_COMPRESSION,
+    SUPERVISOR_P50_LATENCY,
+    SUPERVISOR_P95_LATENCY,
+    SUPERVISOR_P99_LATENCY,
+    SUPERVISOR_SUCCESS,
+    SUPERVISOR_DECISION,
+    SUPERVISOR_ERROR_DETAILS,
+};
+
+/* The places in the table of the rules that are asked by inspection. */
+enum supervisor_rule {
+    SUPERVISOR_IPC_007 = 6,
+    SUPERVISOR_IPC_016 = 13,
+    SUPERVISOR_IPC_101 = 31,
+};
+
+#define SUPERVISOR_RULE_COUNT 35
+extern const char *const supervisor_types[];
+extern const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT];
+extern const struct parley_example supervisor_examples[];
+
+/* The sides that send messages of a type, as a set; nothing for PARLEY_TYPE_OTHER. */
+enum supervisor_side { SUPERVISOR_GERBIL = 1, SUPERVISOR_ELIXIR = 2 };
+unsigned supervisor_sides(unsigned type);
+/* The side that an option or a token names, or 0. */
+unsigned supervisor_side_of(struct parley_bytes name);
+
+enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out);
+enum parley_status supervisor_inspect(struct parley_message *message, struct walk *walk);
