@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The conformance runner: asks for the verdict on each case of a file, from libparley in this
- * process or, with --url, from a running server, and compares rule ids, order, path and place. It
- * also asks that every rule has a failing case, a passing one, one whose place is checked, and one
- * in which doing what the hint says mends the message.
+/* The conformance runner: asks for the verdict on each case of a file, or the verdicts on the many
+ * messages of its body, from libparley in this process or, with --url, from a running server, and
+ * compares rule ids, order, path and place. It also asks that every rule has a failing case, a
+ * passing one, one whose place is checked, and one in which doing what the hint says mends the
+ * message.
  *
  *   run [--url http://127.0.0.1:PORT] [--filter TEXT] FILE…
  *
@@ -19,6 +20,7 @@
 #include <jansson.h>
 
 #include <parley/message.h>
+#include <parley/splitter.h>
 
 struct runner {
     int port; /* 0: in this process */
@@ -27,7 +29,7 @@ struct runner {
     json_t *failing, *passing, *placed, *mended; /* sets of rule ids */
 };
 
-/* ---- the two ways to a verdict; both return an object to be released, or NULL ---- */
+/* ---- the two ways to verdicts; both return an array to be released: one a message ---- */
 
 static void set_options(struct parley_options *options, char *query) {
     for (char *pair = strtok(query, "&"); pair != NULL; pair = strtok(NULL, "&")) {
@@ -41,38 +43,85 @@ static void set_options(struct parley_options *options, char *query) {
     }
 }
 
-static json_t *ask_library(const struct parley_protocol *protocol, struct parley_bytes body,
-                           const char *media_type, const char *query) {
+/* What a body is checked with in this process. */
+struct library {
     struct parley_schema *schema;
     struct parley_message message;
+    const struct parley_codec *codec;
+    struct parley_options options;
+    size_t message_bytes_max;
+    json_t *verdicts;
+};
+
+static enum parley_status check(struct library *library, enum parley_split split,
+                                const struct parley_slice *slice) {
+    switch (split) {
+    case PARLEY_SPLIT_SIZE:
+        return parley_message_refuse_size(&library->message, library->message_bytes_max,
+                                          slice->origin);
+    case PARLEY_SPLIT_FAULT:
+        return parley_message_refuse_fault(&library->message, slice->fault, slice->origin);
+    default:
+        return parley_message_check(&library->message, slice->bytes, library->codec,
+                                    &library->options, slice->origin);
+    }
+}
+
+static void add_verdict(struct library *library, enum parley_split split,
+                        const struct parley_slice *slice) {
     struct parley_buffer out;
+    parley_buffer_init(&out);
+    parley_buffer_char(&out, '{');
+    if (check(library, split, slice) == PARLEY_OK &&
+        parley_message_write_verdict(&library->message, &out) == PARLEY_OK) {
+        parley_buffer_char(&out, '}');
+        json_array_append_new(library->verdicts, json_loadb(out.data, out.length, 0, NULL));
+    }
+    parley_buffer_finish(&out);
+}
+
+static void add_verdicts(struct library *library, struct parley_bytes body) {
+    struct parley_splitter splitter;
+    struct parley_slice slice;
+    enum parley_split split;
+    parley_splitter_init(&splitter, library->codec->framing, library->message_bytes_max);
+    while ((split = parley_splitter_next(&splitter, &body, &slice)) != PARLEY_SPLIT_MORE) {
+        add_verdict(library, split, &slice);
+    }
+    while ((split = parley_splitter_end(&splitter, &slice)) != PARLEY_SPLIT_END) {
+        add_verdict(library, split, &slice);
+    }
+    parley_splitter_finish(&splitter);
+}
+
+static json_t *ask_library(const struct parley_protocol *protocol, struct parley_bytes body,
+                           const char *media_type, const char *query, bool is_many) {
     char now[32];
     const time_t now_seconds = time(NULL); /* as a server has it: cases are far past or far ahead */
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now_seconds));
-    struct parley_options options = {
-        .now = now, .now_seconds = now_seconds, .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"};
+    struct library library = {.codec = parley_codec_find(protocol, parley_bytes_of(media_type)),
+                              .options = {.now = now,
+                                          .now_seconds = now_seconds,
+                                          .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"},
+                              .message_bytes_max = protocol->message_bytes_max,
+                              .verdicts = json_array()};
     char *options_text = strdup(query);
-    set_options(&options, options_text);
-    if (parley_schema_create(protocol, &schema) != PARLEY_OK) {
-        return NULL;
+    set_options(&library.options, options_text);
+    if (library.codec == NULL || parley_schema_create(protocol, &library.schema) != PARLEY_OK) {
+        fprintf(stderr, "%s does not know %s\n", protocol->name, media_type);
+        exit(2);
     }
-    parley_message_init(&message, schema);
-    parley_buffer_init(&out);
-    const struct parley_codec *codec = parley_codec_find(protocol, parley_bytes_of(media_type));
-    json_t *verdict = NULL;
-    if (parley_message_check(&message, body, codec, &options, (struct parley_position){1, 1}) ==
-        PARLEY_OK) {
-        parley_buffer_char(&out, '{');
-        if (parley_message_write_verdict(&message, &out) == PARLEY_OK) {
-            parley_buffer_char(&out, '}');
-            verdict = json_loadb(out.data, out.length, 0, NULL);
-        }
+    parley_message_init(&library.message, library.schema);
+    if (is_many) {
+        add_verdicts(&library, body);
+    } else {
+        add_verdict(&library, PARLEY_SPLIT_MESSAGE,
+                    &(struct parley_slice){.bytes = body, .origin = {1, 1}});
     }
-    parley_buffer_finish(&out);
-    parley_message_finish(&message);
-    parley_schema_destroy(schema);
+    parley_message_finish(&library.message);
+    parley_schema_destroy(library.schema);
     free(options_text);
-    return verdict;
+    return library.verdicts;
 }
 
 static bool send_all(int fd, const char *data, size_t length) {
@@ -87,8 +136,25 @@ static bool send_all(int fd, const char *data, size_t length) {
     return true;
 }
 
+/* One verdict, or one a line and then the summary. */
+static json_t *read_verdicts(const char *text, bool is_many) {
+    json_t *verdicts = json_array();
+    for (bool has_ended = false; text != NULL && *text != '\0' && !has_ended;) {
+        const char *end = is_many ? strchrnul(text, '\n') : text + strlen(text);
+        json_t *verdict = json_loadb(text, (size_t)(end - text), 0, NULL);
+        has_ended = verdict == NULL || json_object_get(verdict, "summary") != NULL;
+        if (has_ended) {
+            json_decref(verdict);
+        } else {
+            json_array_append_new(verdicts, verdict);
+        }
+        text = end + (*end != '\0');
+    }
+    return verdicts;
+}
+
 static json_t *ask_server(int port, const char *protocol, struct parley_bytes body,
-                          const char *media_type, const char *query) {
+                          const char *media_type, const char *query, bool is_many) {
     const struct sockaddr_in address = {.sin_family = AF_INET,
                                         .sin_port = htons((uint16_t)port),
                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -96,12 +162,12 @@ static json_t *ask_server(int port, const char *protocol, struct parley_bytes bo
     char head[1024];
     const int head_length =
         snprintf(head, sizeof head,
-                 "POST /v1/%s/validate?%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\n"
+                 "POST /v1/%s/validate?%s HTTP/1.0\r\nHost: localhost\r\nContent-Type: %s\r\n"
                  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
                  protocol, query, media_type, body.length);
     struct parley_buffer answer;
     parley_buffer_init(&answer);
-    json_t *verdict = NULL;
+    json_t *verdicts = NULL;
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
         send_all(fd, head, (size_t)head_length) && send_all(fd, body.data, body.length)) {
         char piece[65536];
@@ -110,11 +176,11 @@ static json_t *ask_server(int port, const char *protocol, struct parley_bytes bo
         }
         parley_buffer_char(&answer, '\0');
         const char *start = strstr(answer.data, "\r\n\r\n");
-        verdict = start == NULL ? NULL : json_loads(start + 4, 0, NULL);
+        verdicts = read_verdicts(start == NULL ? "" : start + 4, is_many);
     }
     close(fd);
     parley_buffer_finish(&answer);
-    return verdict;
+    return verdicts != NULL ? verdicts : json_array();
 }
 
 /* ---- cases ---- */
@@ -146,6 +212,7 @@ static void repeat(json_t *form, struct parley_buffer *out) {
     parley_buffer_text(out, json_string_value(json_object_get(form, "suffix")));
 }
 
+/* Verdicts on the body of a case: more than one where it expects lines. */
 static json_t *ask(const struct runner *runner, json_t *test, const char *body_key) {
     const char *protocol = json_string_value(json_object_get(test, "protocol"));
     const char *media_type = json_string_value(json_object_get(test, "media_type"));
@@ -162,12 +229,13 @@ static json_t *ask(const struct runner *runner, json_t *test, const char *body_k
     const struct parley_bytes bytes =
         body != NULL ? (struct parley_bytes){json_string_value(body), json_string_length(body)}
                      : parley_buffer_bytes(&made);
-    json_t *verdict =
-        runner->port == 0
-            ? ask_library(parley_protocol_find(parley_bytes_of(protocol)), bytes, media_type, query)
-            : ask_server(runner->port, protocol, bytes, media_type, query);
+    const bool is_many = json_object_get(json_object_get(test, "expect"), "lines") != NULL;
+    json_t *verdicts = runner->port == 0
+                           ? ask_library(parley_protocol_find(parley_bytes_of(protocol)), bytes,
+                                         media_type, query, is_many)
+                           : ask_server(runner->port, protocol, bytes, media_type, query, is_many);
     parley_buffer_finish(&made);
-    return verdict;
+    return verdicts;
 }
 
 static void add(json_t *set, const char *rule) {
@@ -265,41 +333,42 @@ static bool misses_place(struct runner *runner, const char *name, json_t *places
     return false;
 }
 
+static void note_mended(struct runner *runner, json_t *expect) {
+    static const char *const severities[] = {"errors", "warnings"};
+    for (size_t k = 0; k < 2; k++) {
+        size_t i;
+        json_t *id;
+        json_array_foreach(json_object_get(expect, severities[k]), i, id) {
+            add(runner->mended, json_string_value(id));
+        }
+    }
+}
+
 /* Doing what the hints say must leave none of the rules broken that the case is about. */
 static bool is_not_mended(struct runner *runner, json_t *test, const char *name) {
-    json_t *expect = json_object_get(test, "expect");
     if (json_object_get(test, "mended") == NULL) {
         return false;
     }
-    json_t *verdict = ask(runner, test, "mended");
-    json_t *violations = json_object_get(verdict, "violations");
-    char *left = json_dumps(violations, JSON_COMPACT);
-    const bool is_mended = violations != NULL && json_array_size(violations) == 0;
-    if (!is_mended) {
-        printf("not ok  %s: the mended message is not right\n    got    %s\n", name, left);
-    }
-    free(left);
-    json_decref(verdict);
+    json_t *verdicts = ask(runner, test, "mended");
+    bool is_mended = json_array_size(verdicts) > 0;
     size_t i;
-    json_t *id;
-    json_array_foreach(json_object_get(expect, "errors"), i, id) {
-        add(runner->mended, json_string_value(id));
+    json_t *verdict;
+    json_array_foreach(verdicts, i, verdict) {
+        json_t *violations = json_object_get(verdict, "violations");
+        is_mended = is_mended && violations != NULL && json_array_size(violations) == 0;
     }
-    json_array_foreach(json_object_get(expect, "warnings"), i, id) {
-        add(runner->mended, json_string_value(id));
+    if (!is_mended) {
+        char *left = json_dumps(verdicts, JSON_COMPACT);
+        printf("not ok  %s: the mended message is not right\n    got    %s\n", name, left);
+        free(left);
     }
+    json_decref(verdicts);
+    note_mended(runner, json_object_get(test, "expect"));
     return !is_mended;
 }
 
-static bool fails(struct runner *runner, json_t *test, const char *name) {
-    json_t *expect = json_object_get(test, "expect");
-    const struct parley_protocol *protocol =
-        parley_protocol_find(parley_bytes_of(json_string_value(json_object_get(test, "protocol"))));
-    json_t *verdict = ask(runner, test, "body");
-    if (verdict == NULL) {
-        printf("not ok  %s: there is no verdict\n", name);
-        return true;
-    }
+static bool is_unexpected(struct runner *runner, const struct parley_protocol *protocol,
+                          json_t *expect, json_t *verdict, const char *name) {
     json_t *violations = json_object_get(verdict, "violations");
     char *errors = ids_of(violations, "error");
     char *warnings = ids_of(violations, "warning");
@@ -313,7 +382,6 @@ static bool fails(struct runner *runner, json_t *test, const char *name) {
     has_failed |= differs(name, "warnings", wanted_warnings, warnings);
     has_failed |= is_out_of_order(protocol, name, violations);
     has_failed |= misses_place(runner, name, json_object_get(expect, "places"), violations);
-    has_failed |= is_not_mended(runner, test, name);
     for (size_t i = 0; i < protocol->rule_count; i++) {
         if (strstr(errors, protocol->rules[i].id) == NULL &&
             strstr(warnings, protocol->rules[i].id) == NULL) {
@@ -324,8 +392,31 @@ static bool fails(struct runner *runner, json_t *test, const char *name) {
     free(warnings);
     free(wanted_errors);
     free(wanted_warnings);
-    json_decref(verdict);
     return has_failed;
+}
+
+/* A case expects one verdict, or `lines`, a list of them. */
+static bool fails(struct runner *runner, json_t *test, const char *name) {
+    const struct parley_protocol *protocol =
+        parley_protocol_find(parley_bytes_of(json_string_value(json_object_get(test, "protocol"))));
+    json_t *expect = json_object_get(test, "expect");
+    json_t *lines = json_object_get(expect, "lines");
+    json_t *verdicts = ask(runner, test, "body");
+    const size_t wanted = lines != NULL ? json_array_size(lines) : 1;
+    const size_t count = json_array_size(verdicts);
+    bool has_failed = count != wanted;
+    if (has_failed) {
+        printf("not ok  %s: %zu verdicts, and not %zu\n", name, count, wanted);
+    }
+    for (size_t i = 0; i < count && i < wanted; i++) {
+        char line_name[256];
+        snprintf(line_name, sizeof line_name, "%s, message %zu", name, i + 1);
+        has_failed |=
+            is_unexpected(runner, protocol, lines != NULL ? json_array_get(lines, i) : expect,
+                          json_array_get(verdicts, i), lines != NULL ? line_name : name);
+    }
+    json_decref(verdicts);
+    return is_not_mended(runner, test, name) || has_failed;
 }
 
 static void run_file(struct runner *runner, const char *path) {
