@@ -190,21 +190,23 @@ bool front_matter_explain(struct parley_bytes yaml, const struct front_matter_pr
 
 /* ---- characters ---- */
 
-static bool has_bytes(const char *at, size_t left, const char *bytes) {
-    const size_t length = strlen(bytes);
-    return left >= length && memcmp(at, bytes, length) == 0;
-}
-
-/* Controls but tab, CR and LF; DEL; C1 controls, NEL among them; U+2028, U+2029, U+FEFF, U+FFFE
- * and U+FFFF. */
-static bool is_unfit(const char *at, size_t left) {
-    const unsigned char c = (unsigned char)at[0];
-    if (c < 0x80) {
-        return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
+bool front_matter_is_unfit(const char *at, size_t length) {
+    static const char *const unfit[] = {"\xE2\x80\xA8", "\xE2\x80\xA9", "\xEF\xBB\xBF",
+                                        "\xEF\xBF\xBE", "\xEF\xBF\xBF"};
+    const unsigned char first = (unsigned char)at[0];
+    if (length == 1) {
+        const bool is_blank = first == '\t' || first == '\n' || first == '\r';
+        return (first < 0x20 && !is_blank) || first == 0x7F;
     }
-    return (c == 0xC2 && (unsigned char)at[1] < 0xA0) || has_bytes(at, left, "\xE2\x80\xA8") ||
-           has_bytes(at, left, "\xE2\x80\xA9") || has_bytes(at, left, "\xEF\xBB\xBF") ||
-           has_bytes(at, left, "\xEF\xBF\xBE") || has_bytes(at, left, "\xEF\xBF\xBF");
+    if (length == 2) {
+        return first == 0xC2 && (unsigned char)at[1] < 0xA0;
+    }
+    for (size_t i = 0; length == 3 && i < sizeof unfit / sizeof unfit[0]; i++) {
+        if (memcmp(at, unfit[i], length) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool front_matter_find_unfit(struct parley_bytes yaml, struct front_matter_fault *out) {
@@ -218,7 +220,7 @@ bool front_matter_find_unfit(struct parley_bytes yaml, struct front_matter_fault
                                                .path = ""};
             return true;
         }
-        if (is_unfit(at, left)) {
+        if (front_matter_is_unfit(at, sequence)) {
             *out = (struct front_matter_fault){
                 .rule = PARLEY_GW_PARSE,
                 .offset = i,

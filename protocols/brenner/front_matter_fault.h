@@ -31,6 +31,10 @@ struct front_matter_problem {
 bool front_matter_explain(struct parley_bytes yaml, const struct front_matter_problem *problem,
                           struct parley_arena *arena, struct front_matter_fault *out);
 
-/* Looks for the first bytes that are no UTF-8, or no character that front matter may hold: what
- * YAML does not print, and what YAML 1.1 takes for a line's end and 1.2 does not. */
+/* Whether front matter may not hold a character (UTF-8, of `length` bytes) but as an escape: what
+ * YAML does not print (controls but tab, CR and LF; U+FEFF; what is no character), and what YAML
+ * 1.1 takes for a line's end and 1.2 does not (U+0085, U+2028, U+2029). */
+bool front_matter_is_unfit(const char *at, size_t length);
+
+/* Looks for the first bytes that are no UTF-8, or an unfit character. */
 bool front_matter_find_unfit(struct parley_bytes yaml, struct front_matter_fault *out);

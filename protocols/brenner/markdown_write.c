@@ -6,6 +6,7 @@
 #include "markdown.h"
 
 #include "../engine/text.h"
+#include "front_matter_fault.h"
 #include "tokens.h"
 #include "yaml_scalar.h"
 
@@ -44,23 +45,9 @@ static bool is_plain(struct parley_bytes text) {
     return text.length > 0 && text.length <= IMPLICIT_KEY_BYTES_MAX && !is_word_of_yaml(text);
 }
 
-/* Whether YAML can hold the character (UTF-8) as it is, in double quotes on one line. */
+/* Whether the character (UTF-8) can stand as it is in double quotes on one line. */
 static bool is_printed(const char *at, size_t length) {
-    static const char *const unfit[] = {"\xE2\x80\xA8", "\xE2\x80\xA9", "\xEF\xBB\xBF",
-                                        "\xEF\xBF\xBE", "\xEF\xBF\xBF"};
-    const unsigned char first = (unsigned char)at[0];
-    if (length == 1) {
-        return first >= 0x20 && first != 0x7F && first != '"' && first != '\\';
-    }
-    if (length == 2 && first == 0xC2) {
-        return (unsigned char)at[1] >= 0xA0;
-    }
-    for (size_t i = 0; length == 3 && i < sizeof unfit / sizeof unfit[0]; i++) {
-        if (memcmp(at, unfit[i], length) == 0) {
-            return false;
-        }
-    }
-    return true;
+    return !front_matter_is_unfit(at, length) && strchr("\"\\\t\n\r", at[0]) == NULL;
 }
 
 static void append_escape(struct parley_buffer *out, const char *at, size_t length) {

@@ -98,8 +98,8 @@ test('words that YAML knows mean the same in every case of letters', () => {
 test('random scalars mean the same, plain and in quotes', () => {
   const random = randomSource(7);
   const letters = ['a', 'b', ' ', ' ', ':', ': ', '#', ' #', ',', '-', '- ', '.', '"', "'", '\\',
-    '\\n', '\\x41', '\\u00e9', '[', ']', '{', '}', '&', '*', '!', '|', '>', '%', '@', '`', '?', '~', '1', '0',
-    'e', 'é', '😀', '\t', '\n', '\n  ', '\r\n  ', '/'];
+    '\\n', '\\x41', '\\u00e9', '[', ']', '{', '}', '&', '*', '!', '|', '>', '%', '@', '`', '?', '~',
+    '1', '0', 'e', 'é', '😀', '\t', '\n', '\n  ', '\r\n  ', '/'];
   const texts = [];
   for (let i = 0; i < 40000; i += 1) {
     let scalar = '';
