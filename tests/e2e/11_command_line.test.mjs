@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that need no server of their own: check, rules, protocols, health, help.
+// The commands that need no server of their own: check, rules, protocols, schema, examples, health,
+// help.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -40,7 +41,7 @@ describe('parley', () => {
 
   it('names its commands in --help', async () => {
     const { stdout } = await parley(['--help']);
-    for (const command of ['serve', 'check', 'rules', 'protocols', 'health']) {
+    for (const command of ['serve', 'check', 'rules', 'protocols', 'schema', 'examples', 'health']) {
       assert.match(stdout, new RegExp(`\\b${command}\\b`));
     }
   });

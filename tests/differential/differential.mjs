@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks two judges about the same messages: parley, and Ajv with the JSON Schema that parley writes.
+// Of what the schema expresses they must say the same, and each of its rules must have been broken
+// and kept often enough for that to mean something. See --help.
+
+import { readFileSync, existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import Ajv2020 from 'ajv/dist/2020.js';
+import { isDateTime } from './date_time.mjs';
+import { Generator } from './generate.mjs';
+import { isObject, tokens, write } from './json.mjs';
+import { Protocols } from './protocol.mjs';
+import { randomSource } from './random.mjs';
+import { valuesFor } from './values.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const BATCH = 5000;
+const SHOWN = 5; // of the differences
+
+const HELP = `Usage: tests/differential/run [--count N] [--seed N] [--protocol NAME] [--parley FILE]
+  --count N        messages of each protocol [5000]
+  --seed N         repeats a run [one of the clock]
+  --protocol NAME  only this one
+  --parley FILE    the program [build/dev/gateway/parley]
+`;
+
+const { values: options } = parseArgs({
+  options: {
+    count: { type: 'string', default: '5000' },
+    seed: { type: 'string', default: String(Date.now() % 2 ** 32) },
+    protocol: { type: 'string' },
+    parley: { type: 'string', default: join(here, '../../build/dev/gateway/parley') },
+    help: { type: 'boolean', short: 'h' },
+  },
+});
+
+// ---- the judges ----
+
+function compile(schema) {
+  const ajv = new Ajv2020.default({ strict: true, validateFormats: true, ownProperties: true });
+  ajv.addFormat('date-time', { type: 'string', validate: isDateTime });
+  return ajv.compile(schema);
+}
+
+// The ids that the schema says it leaves out, whole and in part.
+function leftOut(schema) {
+  const found = [...schema.$comment.matchAll(/\b([A-Z]+-\d{3})( \(in part\))?/g)];
+  const ids = (isInPart) => found.filter((of) => Boolean(of[2]) === isInPart).map((of) => of[1]);
+  return { whole: new Set(ids(false)), inPart: new Set(ids(true)) };
+}
+
+const isOfDecoding = ({ rule }) => rule.startsWith('GW-') && rule !== 'GW-006';
+
+// What is wrong between the two verdicts on one message, or nothing. A rule that is expressed in
+// part may or may not be heard from the schema.
+function difference(isValid, broken, left) {
+  const expressed = broken.filter((id) => !left.whole.has(id));
+  const certain = expressed.filter((id) => !left.inPart.has(id));
+  if (isValid && certain.length > 0) return `the schema takes what breaks ${certain.join(', ')}`;
+  if (!isValid && expressed.length === 0) return 'the schema refuses what parley takes';
+  return null;
+}
+
+// ---- which messages ----
+
+// The bodies of the conformance cases, as far as they are one JSON object and not large.
+function casesOf(name) {
+  const file = join(here, `../conformance/${name}.ndjson`);
+  if (!existsSync(file)) return [];
+  const cases = readFileSync(file, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
+  return cases
+    .filter((of) => of.media_type === 'application/json' && typeof of.body === 'string')
+    .flatMap((of) => {
+      try {
+        return [JSON.parse(of.body)];
+      } catch {
+        return [];
+      }
+    })
+    .filter((of) => isObject(of) && JSON.stringify(of).length < 20000);
+}
+
+// Those that no GW rule stops: such a one has no verdict to compare, nor has what is made of it.
+async function readable(protocols, name, messages) {
+  const verdicts = await protocols.check(name, messages.map((of) => JSON.stringify(of)));
+  return messages.filter((_, i) => !verdicts[i].violations.some(isOfDecoding));
+}
+
+const isThere = (value, path) => {
+  if (path.length === 0) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  if (path[0] === '*') return Object.values(value).some((of) => isThere(of, path.slice(1)));
+  return Object.hasOwn(value, path[0]) && isThere(value[path[0]], path.slice(1));
+};
+
+// ---- one protocol ----
+
+const fits = (pattern, path) =>
+  pattern.length === path.length && pattern.every((token, i) => token === '*' || token === path[i]);
+
+// How often each rule was broken at each of its places, and nothing else that the schema expresses,
+// so that nothing else can have made the schema refuse; and how often a message with that place
+// in it was valid. Of a rule that is expressed in part, all places count as one.
+class Tally {
+  constructor(rules, left) {
+    this.left = left;
+    this.places = rules.flatMap(({ id, paths }) => {
+      const patterns = paths.length > 0 ? paths : [''];
+      return left.inPart.has(id)
+        ? [{ id, name: id, patterns: patterns.map(tokens), alone: 0, kept: 0 }]
+        : patterns.map((path) => (
+          { id, name: `${id} ${path}`, patterns: [tokens(path)], alone: 0, kept: 0 }));
+    });
+  }
+
+  count(message, isValid, errors) {
+    const expressed = errors.filter(({ rule }) => !this.left.whole.has(rule));
+    const [{ rule, path } = {}] = expressed;
+    for (const place of this.places) {
+      const isThis = place.id === rule && place.patterns.some((of) => fits(of, tokens(path)));
+      if (expressed.length === 1 && !isValid && isThis) place.alone++;
+      if (isValid && place.patterns.some((of) => isThere(message, of))) place.kept++;
+    }
+  }
+
+  unproven() {
+    return this.places.filter(({ alone, kept }) => alone === 0 || kept === 0)
+      .map(({ name, alone, kept }) => `${name} (broken alone ${alone}, kept ${kept})`);
+  }
+
+  least() {
+    return Math.min(...this.places.map(({ alone }) => alone));
+  }
+}
+
+// Compares the verdicts on a batch.  Returns: how many were valid.
+async function compare({ protocols, name, validate, left, tally, differences }, texts) {
+  const verdicts = await protocols.check(name, texts);
+  let validCount = 0;
+  verdicts.forEach((verdict, i) => {
+    const message = JSON.parse(texts[i]);
+    const isValid = validate(message);
+    const errors = verdict.violations.filter(({ severity }) => severity === 'error');
+    const broken = [...new Set(errors.map(({ rule }) => rule))];
+    const wrong = verdict.violations.some(isOfDecoding)
+      ? `the generator made what is no message: ${broken}`
+      : difference(isValid, broken, left);
+    if (wrong) {
+      differences.push({ wrong, text: texts[i], parley: verdict.violations, ajv: validate.errors });
+    }
+    tally.count(message, isValid, errors);
+    validCount += verdict.valid;
+  });
+  return validCount;
+}
+
+function show({ wrong, text, parley, ajv }) {
+  console.error(`${wrong}\n  message: ${text}`);
+  console.error(`  parley: ${JSON.stringify(parley.map(({ rule, path }) => `${rule} ${path}`))}`);
+  console.error(`  ajv: ${JSON.stringify((ajv ?? []).map((of) => `${of.instancePath} ${of.message}`))}`);
+}
+
+async function judge(protocols, { name }, count, seed) {
+  const schema = await protocols.schema(name);
+  const left = leftOut(schema);
+  const rules = (await protocols.rules(name))
+    .filter(({ id, severity }) => severity === 'error' && !left.whole.has(id));
+  const examples = (await protocols.examples(name)).map(({ message }) => message);
+  const generator = new Generator({
+    random: randomSource(seed),
+    seeds: await readable(protocols, name, [...examples, ...casesOf(name)]),
+    paths: rules.flatMap(({ paths }) => paths),
+    values: valuesFor(schema),
+  });
+  const run = { protocols, name, validate: compile(schema), left,
+    tally: new Tally(rules, left), differences: [] };
+  let validCount = 0;
+  for (let done = 0; done < count; done += BATCH) {
+    const length = Math.min(BATCH, count - done);
+    const texts = Array.from({ length }, () => write(generator.next()));
+    validCount += await compare(run, texts);
+  }
+  run.differences.slice(0, SHOWN).forEach(show);
+  const unproven = run.tally.unproven();
+  console.log(`${name}: ${count} messages, ${validCount} valid; ${rules.length} rules at ` +
+    `${run.tally.places.length} places expressed, each broken alone ${run.tally.least()} times or more; ${run.differences.length} differences`);
+  if (unproven.length > 0) console.error(`  not proven: ${unproven.join(', ')}`);
+  return run.differences.length === 0 && unproven.length === 0;
+}
+
+if (options.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+const seed = Number(options.seed) >>> 0;
+const protocols = new Protocols(resolve(options.parley));
+console.log(`seed ${seed}`);
+let isFine = true;
+for (const protocol of await protocols.list()) {
+  if (options.protocol === undefined || options.protocol === protocol.name) {
+    isFine = (await judge(protocols, protocol, Number(options.count), seed)) && isFine;
+  }
+}
+if (!isFine) console.error(`Repeat it with --seed ${seed} --count ${options.count}`);
+process.exit(isFine ? 0 : 1);
