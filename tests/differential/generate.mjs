@@ -67,11 +67,11 @@ export class Generator {
       'constructor', 'toString', 'length', '0']);
   }
 
-  // The container and key of a place that a rule names, its `*` chosen; what is missing on the way
-  // is made only when `isMade`. Nothing where there is no such place.
+  // The container and key of a place that a rule names, its `*` chosen, and the last name on the
+  // way; what is missing on the way is made only when `isMade`. Nothing where there is no such place.
   find(message, isMade) {
     const path = this.random.pick(this.paths);
-    let at = message;
+    let at = message, name = '';
     for (let i = 0; i < path.length; i++) {
       if (!Array.isArray(at) && !isObject(at)) return null;
       let key = path[i];
@@ -82,7 +82,8 @@ export class Generator {
       } else if (Array.isArray(at)) {
         return null;
       }
-      if (i === path.length - 1) return { container: at, key };
+      if (path[i] !== '*') name = path[i];
+      if (i === path.length - 1) return { container: at, key, name };
       if (!Object.hasOwn(at, key)) {
         if (!isMade) return null;
         this.put(at, key, path[i + 1] === '*' && this.random.chance(0.7) ? [] : {});
@@ -99,7 +100,13 @@ export class Generator {
 
   setAtRule(message) {
     const place = this.find(message, this.random.chance(0.5));
-    if (place) this.put(place.container, place.key, this.value());
+    if (place) this.put(place.container, place.key, this.valueAbout(place.name));
+  }
+
+  // A value at the edge of what the rules of that member want, or any other.
+  valueAbout(name) {
+    const list = this.values.byName[name] ?? [];
+    return list.length > 0 && this.random.chance(0.5) ? this.random.pick(list) : this.value();
   }
 
   dropAtRule(message) {
@@ -114,7 +121,8 @@ export class Generator {
     const value = place.container[place.key];
     if (typeof value === 'string') this.put(place.container, place.key, this.edit(value));
     else if (typeof value === 'number' || value instanceof Spelled) {
-      this.put(place.container, place.key, this.random.pick(this.values.numbers));
+      this.put(place.container, place.key, this.random.pick([
+        ...this.values.numbers, ...(this.values.byName[place.name] ?? [])]));
     }
   }
 

@@ -50,35 +50,45 @@ const OTHERS = [null, true, false];
 const long = (length) =>
   ['a', 'é', '😀', 'e\u0301'].map((unit) => [...unit.repeat(length)].slice(0, length).join(''));
 
-// What the schema names: choices, and the lengths and numbers about its limits.
-function named(schema, found = { strings: [], numbers: [], lengths: new Set([64, 128]) }) {
-  if (typeof schema !== 'object' || schema === null) return found;
+// Adds what the schema says of each member to `found`, by the member's name: its choices, forms, and
+// what lies about its limits. What it says of items stands with the array.
+function about(schema, name, found) {
+  if (typeof schema !== 'object' || schema === null) return;
+  const values = (found[name] ??= []);
   for (const [key, value] of Object.entries(schema)) {
-    if (key === 'enum' || key === 'const') {
-      found.strings.push(...[value].flat().filter((of) => typeof of === 'string'));
+    if (key === 'properties') {
+      for (const [member, of] of Object.entries(value)) about(of, member, found);
+    } else if (key === 'enum' || key === 'const') {
+      const choices = [value].flat().filter((of) => typeof of === 'string');
+      values.push(...choices.flatMap((of) => [of, of.toUpperCase(), `${of} `, of.slice(1)]));
     } else if (key === 'minLength' || key === 'maxLength') {
-      found.lengths.add(value);
+      values.push(...[value - 1, value, value + 1].filter((length) => length >= 0).flatMap(long));
     } else if (key === 'minimum' || key === 'maximum') {
       const step = Math.max(Math.abs(value), 1) * Number.EPSILON;
-      found.numbers.push(...[value, value - step, value + step, value - 1, value + 1].map(String));
-    } else {
-      named(value, found);
+      const near = [value, value - step, value + step, value - 1, value + 1].map(String);
+      values.push(...[...near, '-0.0', '1.0', '0.5'].map((text) => new Spelled(text)));
+    } else if (key === 'format') {
+      values.push(...TIMES);
+    } else if (key === 'pattern') {
+      values.push(...UUIDS, ...STRINGS, ...long(64), ...long(65), ...long(128), ...long(129));
+    } else if (key !== 'required' && key !== 'type') {
+      about(value, name, found);
     }
   }
-  return found;
 }
 
-// Lists of values by kind, for a generator to pick from.
+// Lists of values by kind, and by the name of the member whose rules they are about.
 export function valuesFor(schema) {
-  const { strings, numbers, lengths } = named(schema);
-  const about = [...lengths].flatMap((length) => [length - 1, length, length + 1]);
+  const byName = {};
+  about(schema, '', byName);
+  const choices = Object.values(byName).flat().filter((of) => typeof of === 'string');
   return {
-    numbers: [...NUMBERS, ...numbers].map((text) => new Spelled(text)),
+    numbers: NUMBERS.map((text) => new Spelled(text)),
     times: TIMES,
     uuids: UUIDS,
-    strings: [...STRINGS, ...strings, ...about.filter((length) => length >= 0).flatMap(long)],
-    choices: [...strings, ...strings.map((text) => text.toUpperCase()),
-      ...strings.map((text) => `${text} `)],
+    strings: [...STRINGS, ...long(64), ...long(65)],
+    choices: [...new Set(choices)],
     others: OTHERS,
+    byName,
   };
 }
