@@ -93,7 +93,8 @@ struct bus {
 
     struct mailboxes mailboxes;
     struct messages incoming; /* read, not yet delivered */
-    struct messages trash;    /* to be destroyed */
+    struct bus_alias *aliases;
+    struct messages trash; /* to be destroyed */
 
     /* The opener writes `connection`, and what the hooks write, until has_opened is set. */
     pthread_t opener;
@@ -179,6 +180,21 @@ void bus_mailbox_tag(const struct bus *bus, struct bus_mailbox mailbox, char tag
     mailbox_write(mailbox, tag + bus->id_length + 1);
 }
 
+void bus_alias_add(struct bus *bus, struct bus_alias *alias) {
+    alias->next = bus->aliases;
+    bus->aliases = alias;
+}
+
+void bus_alias_remove(struct bus *bus, struct bus_alias *alias) {
+    struct bus_alias **link = &bus->aliases;
+    while (*link != NULL && *link != alias) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = alias->next;
+    }
+}
+
 /* ---- receiving ---- */
 
 static bool messages_add(struct messages *messages, natsMsg *message, size_t bytes) {
@@ -232,10 +248,24 @@ static const char *find_address(const struct bus *bus, const char *subject, cons
     return at != NULL && at[bus->id_length] == '-' ? at + bus->id_length + 1 : NULL;
 }
 
+static const struct bus_alias *find_alias(const struct bus *bus, const char *reply) {
+    const struct bus_alias *alias = reply != NULL ? bus->aliases : NULL;
+    while (alias != NULL && strstr(reply, alias->text) == NULL) {
+        alias = alias->next;
+    }
+    return alias;
+}
+
 static void deliver(struct bus *bus, natsMsg *native) {
     const char *subject = natsMsg_GetSubject(native);
     const char *reply = natsMsg_GetReply(native);
     const char *address = find_address(bus, subject, reply);
+    const struct bus_alias *alias = address == NULL ? find_alias(bus, reply) : NULL;
+    char of_alias[MAILBOX_TEXT_MAX];
+    if (alias != NULL) {
+        mailbox_write(alias->mailbox, of_alias);
+        address = of_alias;
+    }
     if (address == NULL) {
         return; /* for the inbox of the connection before this one */
     }

@@ -87,6 +87,17 @@ void bus_mailbox_address(const struct bus *bus, struct bus_mailbox mailbox,
  * the subject it was stored with, and its reply bears the consumer's name: put the tag in that.) */
 void bus_mailbox_tag(const struct bus *bus, struct bus_mailbox mailbox, char tag[BUS_TAG_MAX]);
 
+/* A message of a consumer that others share bears nobody's tag: it goes to the mailbox of the alias
+ * whose text is in its reply subject. The owner embeds it, and keeps it until it is removed. */
+struct bus_alias {
+    const char *text; /* ".STREAM.CONSUMER." */
+    struct bus_mailbox mailbox;
+    struct bus_alias *next;
+};
+void bus_alias_add(struct bus *bus, struct bus_alias *alias);
+/* Harmless when it was not added. */
+void bus_alias_remove(struct bus *bus, struct bus_alias *alias);
+
 /* ---- sending ---- */
 
 enum bus_send {

@@ -188,15 +188,7 @@ void jetstream_feed_pull(struct jetstream_feed *feed, size_t count) {
 
 /* ---- what comes ---- */
 
-struct delivery {
-    uint64_t stream_sequence;
-    uint64_t consumer_sequence;
-    int64_t time_ns;
-};
-
-/* $JS.ACK.<stream>.<consumer>.<tries>.<sseq>.<cseq>.<time>.<pending>, or with <domain>.<account>
- * behind $JS.ACK (and maybe one more token at the end). */
-static bool read_delivery(const char *reply, struct delivery *out) {
+bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out) {
     const char *tokens[ACK_TOKENS_MAX];
     size_t count = 0;
     if (reply == NULL || strncmp(reply, "$JS.ACK.", 8) != 0) {
@@ -228,7 +220,7 @@ static void stands(struct jetstream_feed *feed) {
     }
 }
 
-static void deliver(struct jetstream_feed *feed, const struct delivery *delivery,
+static void deliver(struct jetstream_feed *feed, const struct jetstream_delivery *delivery,
                     const struct bus_message *message) {
     feed->consumer_sequence = delivery->consumer_sequence;
     feed->requested_count -= feed->requested_count > 0 ? 1 : 0;
@@ -290,10 +282,10 @@ static void on_status(struct jetstream_feed *feed, const struct bus_message *mes
 
 static void on_message(void *context, const struct bus_message *message) {
     struct jetstream_feed *feed = context;
-    struct delivery delivery;
+    struct jetstream_delivery delivery;
     enter(feed);
     feed->heard_ms = reactor_now_ms(feed->jetstream->reactor);
-    if (!read_delivery(message->reply, &delivery)) {
+    if (!jetstream_delivery_read(message->reply, &delivery)) {
         on_status(feed, message);
     } else if (delivery.consumer_sequence != feed->consumer_sequence + 1) {
         restart_feed(feed);

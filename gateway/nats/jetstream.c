@@ -375,6 +375,7 @@ void jetstream_become_ready(struct jetstream *jetstream) {
     }
     jetstream->is_ready = true;
     jetstream_feeds_start(jetstream);
+    jetstream_shares_start(jetstream);
     jetstream->events.ready(jetstream->events.context);
 }
 
@@ -385,6 +386,7 @@ static void on_disconnected(void *context) {
     reactor_timer_clear(jetstream->reactor, &jetstream->prober.tick);
     jetstream_setup_end(jetstream);
     jetstream_feeds_stop(jetstream);
+    jetstream_shares_stop(jetstream);
     lose_all(jetstream);
     jetstream_requests_end(jetstream, true);
     note_room(jetstream);
@@ -432,6 +434,7 @@ void jetstream_destroy(struct jetstream *jetstream) {
     if (jetstream->bus != NULL) {
         jetstream_setup_end(jetstream);
         jetstream_feeds_stop(jetstream);
+        jetstream_shares_stop(jetstream);
         jetstream_requests_end(jetstream, false);
     }
     reactor_timer_clear(jetstream->reactor, &jetstream->window.deadline);

@@ -16,6 +16,8 @@ struct jetstream;
 struct jetstream_stream {
     const char *name;     /* VLP */
     const char *subjects; /* vlp.> */
+    unsigned bucket_days; /* it is the stream of a key-value bucket that forgets after so many days;
+                             0: it is none */
 };
 
 struct jetstream_options {
@@ -105,6 +107,33 @@ void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter 
 /* How many publications await their ack. */
 size_t jetstream_in_flight_count(const struct jetstream *jetstream);
 
+/* ---- asking ---- */
+
+/* A question under way. */
+struct jetstream_request;
+
+/* It is not answered any more. NULL is allowed. */
+void jetstream_request_cancel(struct jetstream_request *request);
+
+/* The last message of a stream on one subject, told by the stream's leader: what was acknowledged
+ * to anybody before is there.  Owns: borrowed for the call. */
+struct jetstream_last {
+    enum {
+        JETSTREAM_LAST_FOUND,
+        JETSTREAM_LAST_NONE,      /* no message, or one that marks a key as deleted */
+        JETSTREAM_LAST_NO_STREAM, /* which is being made again, if it is one that must exist */
+        JETSTREAM_LAST_UNKNOWN,   /* no answer, or one that says nothing of the message */
+    } found;
+    struct parley_bytes payload;
+    const char *error; /* of JETSTREAM_LAST_UNKNOWN: what the server said, or NULL */
+};
+typedef void jetstream_last_fn(void *context, const struct jetstream_last *last);
+
+/* Returns: NULL when it cannot be asked now; otherwise `done` is called once, in a later turn. */
+struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const char *stream,
+                                             const char *subject, jetstream_last_fn *done,
+                                             void *context);
+
 /* ---- reading ---- */
 
 struct jetstream_stream_info {
@@ -163,3 +192,33 @@ enum parley_status jetstream_feed_open(struct jetstream *jetstream, const char *
 void jetstream_feed_pull(struct jetstream_feed *feed, size_t count);
 /* May be called from its own callbacks. */
 void jetstream_feed_close(struct jetstream_feed *feed);
+
+/* ---- sharing ---- */
+
+/* A durable consumer whose messages are dealt out among all who take from it, each message until
+ * somebody has acknowledged it. One that is missing is created; one that exists is used as it is.
+ */
+struct jetstream_share;
+
+struct jetstream_share_options {
+    const char *stream, *durable, *filter; /* borrowed for its life */
+    size_t batch;                          /* at most so many are on their way to us */
+    int64_t ack_wait_ms;                   /* after which somebody else may get it */
+};
+
+/* A message, and what to acknowledge it by.  Owns: borrowed for the call. */
+typedef void jetstream_share_fn(void *context, const struct jetstream_stored *stored,
+                                const char *receipt);
+
+/* Takes from it for as long as it is open, in the background; it heals itself as a feed does.
+ * Owns: options are copied, the texts are borrowed; the share is yours. */
+enum parley_status jetstream_share_open(struct jetstream *jetstream,
+                                        const struct jetstream_share_options *options,
+                                        jetstream_share_fn *taken, void *context,
+                                        struct jetstream_share **out) PARLEY_MUST_CHECK;
+/* Not from its own callback. NULL is allowed. */
+void jetstream_share_close(struct jetstream_share *share);
+/* It is done with, and is not dealt out again. */
+void jetstream_share_ack(struct jetstream *jetstream, const char *receipt);
+/* It is to be dealt out again in a while. */
+void jetstream_share_return(struct jetstream *jetstream, const char *receipt, int64_t delay_ms);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Requests to JetStream's JSON API, each with a mailbox and a deadline of its own. There are few of
- * them (setting up, opening a feed, asking about a stream), so they are made with jansson and take
- * no care of speed; acks and messages do not come this way. It retries nothing: whoever asks knows
- * whether it is worth it. */
+ * them (setting up, opening a feed, asking about a stream, or for what is not remembered here), so
+ * they are made with jansson and take no care of speed; acks and messages do not come this way. It
+ * retries nothing: whoever asks knows whether it is worth it. */
 
 #include "jetstream_internal.h"
 
@@ -13,12 +13,15 @@
 #include <string.h>
 #include <time.h>
 
+#include <sodium.h>
+
 struct jetstream_request {
     struct jetstream *jetstream;
     struct bus_mailbox mailbox;
     struct reactor_timer deadline;
     jetstream_answer_fn *done;
     jetstream_info_fn *info; /* instead, for jetstream_stream_ask */
+    jetstream_last_fn *last; /* instead, for jetstream_last_ask */
     void *context;
     struct jetstream_request *next, **link; /* *link == this */
 };
@@ -92,6 +95,55 @@ static void read_info(const json_t *answer, struct jetstream_stream_info *out) {
     out->first_time_ns = jetstream_time_ns(json_string_value(json_object_get(state, "first_ts")));
 }
 
+/* Text in base64.  Owns: the caller frees out->data.  Returns: false: it is none, or no memory. */
+static bool read_base64(const char *text, struct parley_bytes *out) {
+    const size_t length = text != NULL ? strlen(text) : 0;
+    char *bytes = malloc(length / 4 * 3 + 1);
+    *out = (struct parley_bytes){bytes, 0};
+    if (bytes == NULL ||
+        sodium_base642bin((unsigned char *)bytes, length / 4 * 3 + 1, text != NULL ? text : "",
+                          length, NULL, &out->length, NULL, sodium_base64_VARIANT_ORIGINAL) != 0) {
+        free(bytes);
+        return false;
+    }
+    return true;
+}
+
+/* A key-value bucket marks a key that was deleted or purged by a message with this header. */
+static bool is_deletion(const json_t *message) {
+    const json_t *text = json_object_get(message, "hdrs");
+    struct parley_bytes headers;
+    if (text == NULL || !read_base64(json_string_value(text), &headers)) {
+        return false;
+    }
+    static const char name[] = "\r\nKV-Operation:";
+    const bool has = memmem(headers.data, headers.length, name, sizeof name - 1) != NULL;
+    free((char *)headers.data);
+    return has;
+}
+
+static void tell_last(struct jetstream *jetstream, const json_t *answer, jetstream_last_fn *last,
+                      void *context) {
+    const json_t *message = json_object_get(answer, "message");
+    const int error = jetstream_answer_error(answer);
+    struct jetstream_last read = {.found = JETSTREAM_LAST_UNKNOWN};
+    struct parley_bytes payload = {0};
+    if (error == JETSTREAM_E_NO_MESSAGE || (message != NULL && is_deletion(message))) {
+        read.found = JETSTREAM_LAST_NONE;
+    } else if (error == JETSTREAM_E_NO_STREAM) {
+        read.found = JETSTREAM_LAST_NO_STREAM;
+        jetstream_setup_again(jetstream);
+    } else if (error != 0) {
+        read.error = jetstream_answer_text(answer);
+    } else if (message != NULL &&
+               read_base64(json_string_value(json_object_get(message, "data")), &payload)) {
+        read.found = JETSTREAM_LAST_FOUND;
+        read.payload = payload;
+    }
+    last(context, &read);
+    free((char *)payload.data);
+}
+
 /* ---- requests ---- */
 
 static void free_request(struct jetstream_request *request) {
@@ -107,8 +159,14 @@ static void free_request(struct jetstream_request *request) {
 static void end_request(struct jetstream_request *request, json_t *answer) {
     jetstream_answer_fn *done = request->done;
     jetstream_info_fn *info = request->info;
+    jetstream_last_fn *last = request->last;
+    struct jetstream *jetstream = request->jetstream;
     void *context = request->context;
     free_request(request);
+    if (last != NULL) {
+        tell_last(jetstream, answer, last, context);
+        return;
+    }
     if (info == NULL) {
         done(context, answer);
         return;
@@ -210,4 +268,17 @@ bool jetstream_stream_ask(struct jetstream *jetstream, const char *stream, jetst
     }
     request->info = done;
     return true;
+}
+
+struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const char *stream,
+                                             const char *subject, jetstream_last_fn *done,
+                                             void *context) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
+    struct jetstream_request *request = jetstream_request_send(
+        jetstream, what, json_pack("{s:s}", "last_by_subj", subject), NULL, context);
+    if (request != NULL) {
+        request->last = done;
+    }
+    return request;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the four files of JetStream share, and nobody else includes: jetstream.c (publishing, and
+/* What the five files of JetStream share, and nobody else includes: jetstream.c (publishing, and
  * the whole's life), jetstream_api.c (requests to the JSON API), jetstream_setup.c (the streams
- * that must exist) and feed.c (reading). */
+ * that must exist), feed.c (reading) and share.c (reading with others). */
 
 #include <jansson.h>
 
@@ -21,6 +21,8 @@ enum {
 enum {
     JETSTREAM_E_INSUFFICIENT_RESOURCES = 10023,
     JETSTREAM_E_NO_PEERS = 10005,
+    JETSTREAM_E_NO_CONSUMER = 10014,
+    JETSTREAM_E_NO_MESSAGE = 10037,
     JETSTREAM_E_ACCOUNT_RESOURCES = 10002,
     JETSTREAM_E_STORAGE_RESOURCES = 10047,
     JETSTREAM_E_NAME_IN_USE = 10058,
@@ -81,6 +83,7 @@ struct jetstream {
     struct jetstream_request *requests;
     struct jetstream_feed *feeds;
     struct reactor_timer feeds_tick;
+    struct jetstream_share *shares;
 };
 
 /* ---- jetstream.c ---- */
@@ -91,8 +94,6 @@ void jetstream_note_good(struct jetstream *jetstream);
 
 /* ---- jetstream_api.c ---- */
 
-struct jetstream_request;
-
 /* `answer` is borrowed; NULL: none in time, the connection broke, JetStream is not there, or it
  * is no JSON object. */
 typedef void jetstream_answer_fn(void *context, json_t *answer);
@@ -102,8 +103,6 @@ typedef void jetstream_answer_fn(void *context, json_t *answer);
 struct jetstream_request *jetstream_request_send(struct jetstream *jetstream, const char *what,
                                                  json_t *body, jetstream_answer_fn *done,
                                                  void *context);
-/* `done` will not be called. NULL is allowed. */
-void jetstream_request_cancel(struct jetstream_request *request);
 /* All at once: they get no answer any more (`is_told`), or are just forgotten. */
 void jetstream_requests_end(struct jetstream *jetstream, bool is_told);
 /* Asks for something and does not wait for the answer. */
@@ -133,3 +132,18 @@ void jetstream_setup_again(struct jetstream *jetstream);
 
 void jetstream_feeds_start(struct jetstream *jetstream); /* ready */
 void jetstream_feeds_stop(struct jetstream *jetstream);  /* away */
+
+/* $JS.ACK.<stream>.<consumer>.<tries>.<sseq>.<cseq>.<time>.<pending>, or with <domain>.<account>
+ * behind $JS.ACK (and maybe one more token at the end). */
+struct jetstream_delivery {
+    uint64_t stream_sequence;
+    uint64_t consumer_sequence;
+    int64_t time_ns;
+};
+/* Returns: false: the subject is none of these. */
+bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out);
+
+/* ---- share.c ---- */
+
+void jetstream_shares_start(struct jetstream *jetstream); /* ready */
+void jetstream_shares_stop(struct jetstream *jetstream);  /* away */

@@ -14,6 +14,8 @@
 
 enum {
     DAYS_KEPT = 7,
+    DAY_MS = 24 * 3600 * 1000,
+    BUCKET_DEDUPE_WINDOW_MS = 2 * 60 * 1000, /* the convention's; no message there bears an id */
     OVERLAPS_MAX = 3,           /* it may overlap with itself, while another reactor creates it */
     DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
 };
@@ -60,10 +62,29 @@ static void stands(struct jetstream *jetstream) {
 
 /* ---- creating ---- */
 
+/* As every client of NATS makes a key-value bucket, so that theirs can read it: ADR-8 of
+ * github.com/nats-io/nats-architecture-and-design. */
+static json_t *bucket_configuration(const struct jetstream *jetstream) {
+    const struct jetstream_stream *stream = present_stream(jetstream);
+    const json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
+    const json_int_t age_ns = (json_int_t)stream->bucket_days * DAY_MS * NS_A_MS;
+    return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:I, s:I, s:b, s:b,"
+                     " s:b, s:b}",
+                     "name", stream->name, "subjects", stream->subjects, "retention", "limits",
+                     "storage", "file", "discard", "new", "max_msgs", -1, "max_msgs_per_subject", 1,
+                     "max_consumers", -1, "max_bytes", -1, "max_age", age_ns, "max_msg_size", -1,
+                     "num_replicas", replicas, "duplicate_window",
+                     (json_int_t)BUCKET_DEDUPE_WINDOW_MS * NS_A_MS, "allow_rollup_hdrs", true,
+                     "deny_delete", true, "deny_purge", false, "allow_direct", true);
+}
+
 static json_t *configuration(const struct jetstream *jetstream) {
     const struct jetstream_stream *stream = present_stream(jetstream);
+    if (stream->bucket_days > 0) {
+        return bucket_configuration(jetstream);
+    }
     int64_t window_ms = jetstream->options.dedupe_window_ms;
-    json_int_t age_ns = (json_int_t)DAYS_KEPT * 24 * 3600 * 1000 * NS_A_MS;
+    json_int_t age_ns = (json_int_t)DAYS_KEPT * DAY_MS * NS_A_MS;
     json_int_t messages_max = -1;
     json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
     if (is_probe(jetstream)) {

@@ -4,11 +4,19 @@
 
 #include "gateway.h"
 
-struct parley_message *gateway_message(struct gateway *gateway,
-                                       const struct parley_protocol *protocol) {
+static size_t index_of(const struct parley_protocol *protocol) {
     size_t i = 0;
     while (parley_protocols[i] != protocol) {
         i++;
     }
-    return &gateway->messages[i];
+    return i;
+}
+
+struct parley_message *gateway_message(struct gateway *gateway,
+                                       const struct parley_protocol *protocol) {
+    return &gateway->messages[index_of(protocol)];
+}
+
+struct memory *gateway_memory(struct gateway *gateway, const struct parley_protocol *protocol) {
+    return gateway->memories[index_of(protocol)];
 }

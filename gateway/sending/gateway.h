@@ -9,6 +9,7 @@
 #include "configuration.h"
 #include "http.h"
 #include "jetstream.h"
+#include "memory.h"
 #include "reactor.h"
 
 struct describe_pages;
@@ -19,6 +20,7 @@ struct gateway {
     struct parley_schema *const *schemas;      /* of parley_protocols, read-only, shared */
     const struct describe_pages *pages;        /* read-only, shared */
     struct parley_message *messages;           /* one a protocol, for the verdict under way */
+    struct memory **memories;                  /* one a protocol; NULL: it remembers nothing */
     struct parley_buffer payload;              /* what is being published */
     struct reactor *reactor;
     struct jetstream *jetstream;
@@ -31,3 +33,6 @@ struct gateway {
  * time, so that nothing in it outlives the callback that asked for it. */
 struct parley_message *gateway_message(struct gateway *gateway,
                                        const struct parley_protocol *protocol);
+
+/* NULL: the protocol remembers nothing. */
+struct memory *gateway_memory(struct gateway *gateway, const struct parley_protocol *protocol);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "channel.h"
+#include "gatherer.h"
 #include "routes.h"
 #include "streams.h"
 
@@ -21,11 +22,17 @@ enum {
     IN_FLIGHT_BYTES_MAX = 64 << 20,
 };
 
+struct bucket {
+    char stream[MEMORY_NAME_MAX], subjects[MEMORY_NAME_MAX];
+};
+
 struct worker {
     struct gateway gateway;
     struct worker_options options;
     struct worker_events events;
     struct jetstream_stream *streams; /* what must exist in NATS */
+    struct bucket *buckets;           /* one a protocol, for the names of those that have one */
+    struct gatherer **gatherers;      /* one a protocol; NULL: none */
     pthread_t thread;
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
@@ -54,24 +61,45 @@ static void on_unresponsive(void *context) {
 
 /* ---- putting together ---- */
 
-static enum parley_status create_jetstream(struct worker *worker) {
-    const struct configuration *configuration = worker->options.configuration;
+/* The streams of all channels, and the buckets of those protocols that remember. */
+static enum parley_status list_streams(struct worker *worker, size_t *out_count) {
     const size_t count = parley_protocol_count();
-    worker->streams = calloc(count, sizeof *worker->streams);
-    if (worker->streams == NULL) {
+    worker->streams = calloc(2 * count, sizeof *worker->streams);
+    worker->buckets = calloc(count, sizeof *worker->buckets);
+    if (worker->streams == NULL || worker->buckets == NULL) {
         return PARLEY_E_MEMORY;
     }
+    *out_count = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct channel *channel = &configuration->channels[i];
-        worker->streams[i] =
+        const struct channel *channel = &worker->options.configuration->channels[i];
+        worker->streams[(*out_count)++] =
             (struct jetstream_stream){.name = channel->stream, .subjects = channel->subjects};
     }
+    for (size_t i = 0; i < count; i++) {
+        const struct parley_protocol *protocol = parley_protocols[i];
+        struct bucket *bucket = &worker->buckets[i];
+        if (protocol->memory != NULL) {
+            memory_stream_name(protocol->memory, bucket->stream);
+            memory_stream_subjects(protocol->memory, bucket->subjects);
+            worker->streams[(*out_count)++] =
+                (struct jetstream_stream){.name = bucket->stream,
+                                          .subjects = bucket->subjects,
+                                          .bucket_days = protocol->memory_days};
+        }
+    }
+    return PARLEY_OK;
+}
+
+static enum parley_status create_jetstream(struct worker *worker) {
+    const struct configuration *configuration = worker->options.configuration;
+    size_t stream_count;
+    PARLEY_TRY(list_streams(worker, &stream_count));
     const struct jetstream_options options = {
         .bus = {.urls = worker->options.nats_urls,
                 .token = worker->options.nats_token,
                 .name = "parley"},
         .streams = worker->streams,
-        .stream_count = count,
+        .stream_count = stream_count,
         .replicas = (unsigned)configuration->replicas,
         .dedupe_window_ms = configuration->dedupe_window_ms,
         .ack_timeout_ms = configuration->ack_timeout_ms,
@@ -114,6 +142,41 @@ static enum parley_status create_messages(struct worker *worker) {
     return PARLEY_OK;
 }
 
+static enum parley_status create_memories(struct worker *worker) {
+    const size_t count = parley_protocol_count();
+    struct gateway *gateway = &worker->gateway;
+    gateway->memories = calloc(count, sizeof(struct memory *));
+    worker->gatherers = calloc(count, sizeof(struct gatherer *));
+    if (gateway->memories == NULL || worker->gatherers == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct channel *channel = &gateway->configuration->channels[i];
+        if (parley_protocols[i]->memory == NULL) {
+            continue;
+        }
+        PARLEY_TRY(memory_create(gateway->reactor, gateway->jetstream, parley_protocols[i]->memory,
+                                 &gateway->memories[i]));
+        if (worker->options.is_gathering && channel->memory_subjects != NULL) {
+            PARLEY_TRY(gatherer_create(gateway->memories[i], gateway->jetstream, channel,
+                                       &gateway->messages[i], &worker->gatherers[i]));
+        }
+    }
+    return PARLEY_OK;
+}
+
+static void destroy_memories(struct worker *worker) {
+    struct gateway *gateway = &worker->gateway;
+    for (size_t i = 0; worker->gatherers != NULL && i < parley_protocol_count(); i++) {
+        gatherer_destroy(worker->gatherers[i]);
+    }
+    for (size_t i = 0; gateway->memories != NULL && i < parley_protocol_count(); i++) {
+        memory_destroy(gateway->memories[i]);
+    }
+    free(worker->gatherers);
+    free(gateway->memories);
+}
+
 static enum parley_status build(struct worker *worker) {
     struct gateway *gateway = &worker->gateway;
     PARLEY_TRY(reactor_create(&gateway->reactor));
@@ -122,6 +185,7 @@ static enum parley_status build(struct worker *worker) {
      * publishes leaves in that turn's one write. No request comes before the thread runs. */
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
+    PARLEY_TRY(create_memories(worker));
     return streams_create(gateway->reactor, gateway->jetstream, gateway->schemas,
                           gateway->configuration->channels, &gateway->streams);
 }
@@ -133,6 +197,7 @@ static void take_apart(struct worker *worker) {
     }
     http_server_destroy(gateway->http);
     streams_destroy(gateway->streams);
+    destroy_memories(worker);
     jetstream_destroy(gateway->jetstream);
     for (size_t i = 0; gateway->messages != NULL && i < parley_protocol_count(); i++) {
         parley_message_finish(&gateway->messages[i]);
@@ -141,6 +206,7 @@ static void take_apart(struct worker *worker) {
     parley_buffer_finish(&gateway->payload);
     reactor_destroy(gateway->reactor);
     free(worker->streams);
+    free(worker->buckets);
 }
 
 /* ---- the thread ---- */
@@ -178,11 +244,21 @@ enum parley_status worker_create(const struct worker_options *options,
 
 /* ---- draining ---- */
 
+static bool has_idle_memories(const struct gateway *gateway) {
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        if (gateway->memories[i] != NULL && !memory_is_idle(gateway->memories[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void poll_drained(struct reactor_timer *timer) {
     struct worker *worker =
         (struct worker *)(void *)((char *)timer - offsetof(struct worker, drain_timer));
     struct gateway *gateway = &worker->gateway;
     const bool is_idle = http_server_active_count(gateway->http) == 0 &&
+                         has_idle_memories(gateway) &&
                          jetstream_in_flight_count(gateway->jetstream) == 0;
     if (is_idle || reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms) {
         reactor_stop(gateway->reactor);
@@ -198,6 +274,9 @@ static void begin_drain(void *context) {
     worker->drain_deadline_ms += reactor_now_ms(gateway->reactor);
     http_server_drain(gateway->http);
     streams_drain(gateway->streams);
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        gatherer_stop(worker->gatherers[i]);
+    }
     worker->drain_timer.fire = poll_drained;
     reactor_timer_set(gateway->reactor, &worker->drain_timer, 0);
 }

@@ -23,6 +23,7 @@ struct worker_options {
     int listen_fd;          /* shared */
     unsigned worker_count;
     bool is_probing;
+    bool is_gathering; /* it remembers for all what was published straight to NATS */
 };
 
 struct worker;
