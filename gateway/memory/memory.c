@@ -145,16 +145,15 @@ static void learn(struct memory *memory, struct entry *entry, struct parley_byte
     }
 }
 
-static bool is_known(struct memory *memory, struct entry *entry) {
-    if (entry == NULL || entry->value == NULL) {
-        return false;
-    }
-    if (reactor_now_ms(memory->reactor) - entry->known_ms > CACHE_MS) {
-        return false;
+const char *memory_known(struct memory *memory, struct parley_bytes key) {
+    struct entry *entry = find_entry(memory, key);
+    if (entry == NULL || entry->value == NULL ||
+        reactor_now_ms(memory->reactor) - entry->known_ms > CACHE_MS) {
+        return NULL;
     }
     TAILQ_REMOVE(&memory->known, entry, link);
     TAILQ_INSERT_TAIL(&memory->known, entry, link);
-    return true;
+    return entry->value;
 }
 
 /* ---- queues ---- */
@@ -266,10 +265,10 @@ static void found(struct memory_recall *recall, struct parley_bytes payload) {
         remove_if_unused(memory, entry);
     }
     if (value == NULL) {
-        fail(recall, "There is no memory for this request.");
+        fail(recall, NULL);
         return;
     }
-    const struct memory_recollection known = {.found = MEMORY_KNOWN, .value = value};
+    const struct memory_recollection known = {.found = MEMORY_FOUND, .value = value};
     end_recall(recall, &known);
     free(value);
 }
@@ -329,24 +328,14 @@ static void on_ask(struct reactor_timer *timer) {
 }
 
 bool memory_recall(struct memory *memory, struct memory_recall *recall, struct parley_bytes key,
-                   bool is_patient, struct memory_recollection *out) {
+                   bool is_patient) {
     struct entry *entry = find_entry(memory, key);
-    if (is_known(memory, entry)) {
-        *out = (struct memory_recollection){.found = MEMORY_KNOWN, .value = entry->value};
-        return true;
-    }
-    *out = (struct memory_recollection){.found = MEMORY_NOTHING};
-    if (key.length > MEMORY_KEY_MAX) {
-        return true;
-    }
-    *out = (struct memory_recollection){.found = MEMORY_FAILED, .error = away};
     if (memory->is_ending || !jetstream_is_ready(memory->jetstream)) {
-        return true;
+        return false;
     }
-    recall->key = strndup(key.data, key.length);
+    recall->key = strndup(key.data, key.length < MEMORY_KEY_MAX ? key.length : MEMORY_KEY_MAX);
     if (recall->key == NULL) {
-        out->error = "There is no memory for this request.";
-        return true;
+        return false;
     }
     recall->memory = memory;
     recall->is_patient = is_patient;
@@ -357,7 +346,7 @@ bool memory_recall(struct memory *memory, struct memory_recall *recall, struct p
     } else {
         line_up(recall);
     }
-    return false;
+    return true;
 }
 
 /* ---- remembering ---- */
@@ -372,7 +361,7 @@ static void release_waiting(struct memory *memory, struct entry *entry) {
     while ((recall = TAILQ_FIRST(&entry->waiting)) != NULL) {
         char *value = entry->value != NULL ? strdup(entry->value) : NULL;
         if (value != NULL) {
-            const struct memory_recollection known = {.found = MEMORY_KNOWN, .value = value};
+            const struct memory_recollection known = {.found = MEMORY_FOUND, .value = value};
             end_recall(recall, &known);
             free(value);
         } else {

@@ -49,14 +49,15 @@ enum jetstream_publish memory_publish(struct memory *memory, struct parley_bytes
 
 /* ---- recalling ---- */
 
+/* Owns: texts are borrowed for the call. */
 struct memory_recollection {
     enum {
-        MEMORY_KNOWN,
+        MEMORY_FOUND,
         MEMORY_NOTHING, /* nobody has kept anything under this key */
         MEMORY_FAILED,  /* NATS is away, or does not answer; `error` says what to do */
     } found;
-    const char *value; /* NUL-terminated.  Owns: borrowed for the call */
-    const char *error;
+    const char *value; /* NUL-terminated */
+    const char *error; /* a sentence or more for whoever sent the message, NULL: no memory */
 };
 
 /* A question under way. The owner embeds it, zeroed at first, and keeps it until it is told or has
@@ -73,13 +74,17 @@ struct memory_recall {
 };
 TAILQ_HEAD(memory_recalls, memory_recall);
 
-/* Asks for the value of `key`: what is known here, else what the bucket's leader knows.
- * `is_patient`: a key that is not there is looked for once more after MEMORY_PATIENCE_MS, since
- * whoever reads what was published straight to NATS may be about to write it. Returns: true: `out`
- * tells, and `done` is not called; false: `done` will be called once, in a later turn, unless
- * memory_recall_cancel comes first. */
+/* The value of `key`, if it is known here.  Returns: NULL when not.  Owns: borrowed, until the next
+ * turn. */
+const char *memory_known(struct memory *memory, struct parley_bytes key);
+
+/* Asks for the value of `key`, which the bucket's leader knows. `is_patient`: a key that is not
+ * there is looked for once more after MEMORY_PATIENCE_MS, since whoever gathers what was published
+ * straight to NATS may be about to keep it.
+ * Returns: true: `done` will be called once, in a later turn, unless memory_recall_cancel comes
+ * first; false: NATS is away (or there is no memory). */
 #define MEMORY_PATIENCE_MS 250
 bool memory_recall(struct memory *memory, struct memory_recall *recall, struct parley_bytes key,
-                   bool is_patient, struct memory_recollection *out);
+                   bool is_patient) PARLEY_MUST_CHECK;
 /* `done` is not called any more. Harmless when nothing is under way. */
 void memory_recall_cancel(struct memory_recall *recall);

@@ -5,7 +5,7 @@
  * which is the answer once the body has ended. What is in memory is bounded by the window: when it
  * is full, no more of the body is read. */
 
-#include "sending.h"
+#include "recalling.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -34,6 +34,16 @@ struct result {
     size_t warnings_offset;
 };
 
+/* A message that cannot be published yet: it found no room in JetStream's window, or it, or one
+ * before it, has to know of an earlier message first. */
+struct pending {
+    struct pending *next;
+    struct result *result;
+    struct parley_slice slice;
+    struct recalling recalling;
+    char bytes[]; /* of the slice */
+};
+
 struct bulk {
     struct sending sending;
     struct http_request *request; /* NULL once it is gone */
@@ -44,11 +54,10 @@ struct bulk {
     size_t window_count, window_bytes;
     size_t awaited_count; /* published, ack still to come */
     uint64_t counts[STATUS_COUNT], received_count, omitted_count;
-    uint64_t read_offset;       /* of the answer, in the spool */
-    struct result *held_result; /* of the message that found no room in JetStream's window */
-    struct parley_buffer held;
-    struct parley_slice held_slice;
+    uint64_t read_offset;                         /* of the answer, in the spool */
+    struct pending *first_pending, **pending_end; /* in the order sent */
     struct jetstream_waiter waiter;
+    bool is_full;   /* the first of those that are pending waits for room in JetStream's window */
     bool owes_byte; /* the next byte of the body was seen already, but not called taken */
     bool is_ended;  /* the whole body has come */
     bool is_answered;
@@ -67,6 +76,7 @@ struct bulk *bulk_create(const struct sending *sending, struct http_request *req
     bulk->sending.publication.is_batch = true;
     bulk->request = request;
     bulk->end = &bulk->first;
+    bulk->pending_end = &bulk->first_pending;
     bulk->waiter.room = room_again;
     parley_splitter_init(&bulk->splitter, sending->codec->framing,
                          sending_message_bytes_max(sending));
@@ -83,22 +93,52 @@ static void free_list(struct result *result) {
     }
 }
 
+static void pop_pending(struct bulk *bulk) {
+    struct pending *pending = bulk->first_pending;
+    bulk->first_pending = pending->next;
+    if (bulk->first_pending == NULL) {
+        bulk->pending_end = &bulk->first_pending;
+    }
+    bulk->window_bytes -= pending->slice.bytes.length;
+    recalling_finish(&pending->recalling);
+    free(pending);
+}
+
+static void drop_pending(struct bulk *bulk) {
+    while (bulk->first_pending != NULL) {
+        pop_pending(bulk);
+    }
+}
+
 static void destroy(struct bulk *bulk) {
     jetstream_wait_cancel(bulk->sending.gateway->jetstream, &bulk->waiter);
+    drop_pending(bulk);
     free_list(bulk->first);
     free_list(bulk->free_results);
     parley_splitter_finish(&bulk->splitter);
-    parley_buffer_finish(&bulk->held);
     spool_finish(&bulk->spool);
     free(bulk);
 }
 
+/* Nobody reads what comes of it any more.  Returns: whether the bulk is gone. */
+static bool destroy_if_over(struct bulk *bulk) {
+    if (bulk->request != NULL || bulk->first_pending != NULL || bulk->awaited_count > 0) {
+        return false;
+    }
+    destroy(bulk);
+    return true;
+}
+
+/* What came whole is published, whether or not the client waits for it; but nobody makes room any
+ * more while the server shuts down. */
 void bulk_closed(struct bulk *bulk) {
     bulk->request = NULL;
-    jetstream_wait_cancel(bulk->sending.gateway->jetstream, &bulk->waiter);
-    if (bulk->awaited_count == 0) {
-        destroy(bulk);
+    if (bulk->sending.task != SENDING_FORWARD || bulk->has_failed ||
+        (bulk->is_full && bulk->sending.gateway->is_draining)) {
+        jetstream_wait_cancel(bulk->sending.gateway->jetstream, &bulk->waiter);
+        drop_pending(bulk);
     }
+    destroy_if_over(bulk);
 }
 
 /* ---- results ---- */
@@ -223,7 +263,7 @@ static void end_invalid(struct result *result, struct parley_message *message) {
 
 /* A defect of ours: once a body is enough. */
 static void log_once(struct bulk *bulk, const char *detail) {
-    if (!bulk->has_logged) {
+    if (!bulk->has_logged && bulk->request != NULL) {
         bulk->has_logged = true;
         problem_log(bulk->request, detail);
     }
@@ -274,8 +314,7 @@ static void end_stored(struct result *result, const struct jetstream_ack *ack) {
 }
 
 static bool has_room(const struct bulk *bulk) {
-    return bulk->held_result == NULL && bulk->window_count < WINDOW_COUNT &&
-           bulk->window_bytes < WINDOW_BYTES;
+    return !bulk->is_full && bulk->window_count < WINDOW_COUNT && bulk->window_bytes < WINDOW_BYTES;
 }
 
 static void finish(struct bulk *bulk);
@@ -294,9 +333,7 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     struct bulk *bulk = result->bulk;
     bulk->awaited_count--;
     if (bulk->request == NULL) {
-        if (bulk->awaited_count == 0) {
-            destroy(bulk);
-        }
+        destroy_if_over(bulk);
         return;
     }
     if (ack->outcome == JETSTREAM_STORED) {
@@ -327,47 +364,30 @@ static void note_message(struct result *result, const struct parley_message *mes
     result->bulk->window_bytes += result->text.length;
 }
 
-/* JetStream's window is full: keep the message, and its place in the order, until there is room. */
-static void hold(struct bulk *bulk, struct result *result, const struct parley_slice *slice) {
-    bulk->window_bytes -= result->text.length;
-    parley_buffer_clear(&result->text);
-    bulk->held_result = result;
-    if (slice != &bulk->held_slice) {
-        parley_buffer_clear(&bulk->held);
-        parley_buffer_append(&bulk->held, slice->bytes);
-        bulk->held_slice = *slice;
-        bulk->held_slice.bytes = parley_buffer_bytes(&bulk->held);
-    }
-    if (bulk->held.has_failed) {
-        bulk->held_result = NULL;
-        end_internal(result, PARLEY_E_MEMORY);
-        return;
-    }
-    jetstream_wait_for_room(bulk->sending.gateway->jetstream, &bulk->waiter);
-}
-
-static void publish(struct bulk *bulk, struct result *result, struct parley_message *message,
+/* Returns: false: there is no room, and nothing has been done. */
+static bool publish(struct bulk *bulk, struct result *result, struct parley_message *message,
                     const struct parley_slice *slice) {
-    struct gateway *gateway = bulk->sending.gateway;
     struct publication publication;
-    const enum parley_status status = publication_prepare(
-        message, &bulk->sending.publication, slice->number, &gateway->payload, &publication);
+    const enum parley_status status =
+        publication_prepare(message, &bulk->sending.publication, slice->number,
+                            &bulk->sending.gateway->payload, &publication);
     if (status != PARLEY_OK) {
         end_internal(result, status);
-        return;
+        return true;
     }
-    note_message(result, message, &publication.route);
-    const enum jetstream_publish published = jetstream_publish(
-        gateway->jetstream, publication.route.subject.data, publication.headers,
-        publication.header_count, parley_buffer_bytes(&gateway->payload), on_ack, result);
+    const enum jetstream_publish published =
+        recalling_publish(&bulk->sending, &publication, on_ack, result);
+    if (published == JETSTREAM_FULL) {
+        return false;
+    }
     if (published == JETSTREAM_PUBLISHED) {
+        note_message(result, message, &publication.route);
         bulk->awaited_count++;
-    } else if (published == JETSTREAM_FULL) {
-        hold(bulk, result, slice);
     } else {
         const struct sending_failure failure = sending_refused(&bulk->sending, published);
-        end_failed(result, failure.problem, failure.detail, result->text.length);
+        end_failed(result, failure.problem, failure.detail, 0);
     }
+    return true;
 }
 
 /* ---- validating ---- */
@@ -397,6 +417,115 @@ static void end_verdict(struct bulk *bulk, struct result *result, struct parley_
     result_end(result, is_valid ? ACCEPTED : INVALID, 0);
 }
 
+/* ---- what has to wait ---- */
+
+/* What follows from a valid message.  Returns: false: there is no room for it. */
+static bool conclude(struct bulk *bulk, struct result *result, struct parley_message *message,
+                     const struct parley_slice *slice) {
+    if (bulk->sending.task == SENDING_FORWARD) {
+        return publish(bulk, result, message, slice);
+    }
+    end_verdict(bulk, result, message);
+    return true;
+}
+
+static void wait_for_room(struct bulk *bulk) {
+    bulk->is_full = true;
+    jetstream_wait_for_room(bulk->sending.gateway->jetstream, &bulk->waiter);
+}
+
+/* The message object has served others meanwhile. */
+static bool conclude_pending(struct bulk *bulk, struct pending *pending) {
+    struct sending *sending = &bulk->sending;
+    const struct recalling *recalling = &pending->recalling;
+    if (recalling->has_failed && sending->task == SENDING_FORWARD) {
+        const struct sending_failure failure = recalling_failure(recalling);
+        end_failed(pending->result, failure.problem, failure.detail, 0);
+        return true;
+    }
+    sending->options.recalled = recalling->has_failed ? NULL : recalling->text;
+    const enum parley_status status =
+        sending_check(sending, pending->slice.bytes, pending->slice.origin);
+    sending->options.recalled = NULL;
+    if (status != PARLEY_OK) {
+        end_internal(pending->result, status);
+        return true;
+    }
+    return conclude(bulk, pending->result, gateway_message(sending->gateway, sending->protocol),
+                    &pending->slice);
+}
+
+/* Goes on with what waits, in the order sent, up to one that has to wait longer. */
+static void conclude_all(struct bulk *bulk) {
+    while (bulk->first_pending != NULL && !bulk->first_pending->recalling.is_asking &&
+           !bulk->is_full) {
+        if (conclude_pending(bulk, bulk->first_pending)) {
+            pop_pending(bulk);
+        } else {
+            wait_for_room(bulk);
+        }
+    }
+}
+
+static void on_told(struct recalling *recalling) {
+    struct pending *pending =
+        (struct pending *)(void *)((char *)recalling - offsetof(struct pending, recalling));
+    struct bulk *bulk = pending->result->bulk;
+    conclude_all(bulk);
+    if (!destroy_if_over(bulk) && bulk->request != NULL) {
+        go_on(bulk);
+    }
+}
+
+/* Returns: NULL without memory: the result is ended. */
+static struct pending *add_pending(struct bulk *bulk, struct result *result,
+                                   const struct parley_slice *slice) {
+    struct pending *pending = malloc(sizeof *pending + slice->bytes.length);
+    if (pending == NULL) {
+        end_internal(result, PARLEY_E_MEMORY);
+        return NULL;
+    }
+    *pending = (struct pending){.result = result, .slice = *slice, .recalling.told = on_told};
+    memcpy(pending->bytes, slice->bytes.data, slice->bytes.length);
+    pending->slice.bytes.data = pending->bytes;
+    bulk->window_bytes += slice->bytes.length;
+    *bulk->pending_end = pending;
+    bulk->pending_end = &pending->next;
+    return pending;
+}
+
+/* `key`: what it has to know first; data NULL: nothing, but others are before it. */
+static void wait_in_line(struct bulk *bulk, struct result *result, struct parley_message *message,
+                         const struct parley_slice *slice, struct parley_bytes key) {
+    struct pending *pending = add_pending(bulk, result, slice);
+    if (pending == NULL) {
+        return;
+    }
+    if (key.data != NULL) {
+        recalling_begin(&pending->recalling, &bulk->sending, key);
+    } else {
+        const char *known = message->options.recalled;
+        pending->recalling.text = known != NULL ? strdup(known) : NULL;
+        pending->recalling.has_failed = known != NULL && pending->recalling.text == NULL;
+        recalling_keep_early(&bulk->sending, message);
+    }
+    conclude_all(bulk);
+}
+
+static void recall_or_conclude(struct bulk *bulk, struct result *result,
+                               struct parley_message *message, const struct parley_slice *slice) {
+    struct parley_bytes key;
+    const enum parley_status status = recalling_need(&bulk->sending, message, &key);
+    if (status != PARLEY_OK) {
+        end_internal(result, status);
+    } else if (key.data != NULL || bulk->first_pending != NULL) {
+        wait_in_line(bulk, result, message, slice, key);
+    } else if (!conclude(bulk, result, message, slice) &&
+               add_pending(bulk, result, slice) != NULL) {
+        wait_for_room(bulk);
+    }
+}
+
 /* ---- the body ---- */
 
 /* Reaches a verdict on a message and does what follows from it. */
@@ -407,14 +536,12 @@ static void settle(struct bulk *bulk, struct result *result, enum parley_split s
         sending_check_slice(&bulk->sending, split, slice, &bulk->splitter);
     if (status != PARLEY_OK) {
         end_internal(result, status);
-        return;
-    }
-    if (bulk->sending.task == SENDING_VALIDATE) {
+    } else if (parley_message_is_valid(message)) {
+        recall_or_conclude(bulk, result, message, slice);
+    } else if (bulk->sending.task == SENDING_VALIDATE) {
         end_verdict(bulk, result, message);
-    } else if (!parley_message_is_valid(message)) {
-        end_invalid(result, message);
     } else {
-        publish(bulk, result, message, slice);
+        end_invalid(result, message);
     }
 }
 
@@ -427,11 +554,10 @@ static void take(struct bulk *bulk, enum parley_split split, const struct parley
     settle(bulk, result, split, slice);
 }
 
-/* While a message is held, not all is called taken: a client that is gone is told of once all that
- * it sent was taken (http.h), and the held one is to be published all the same. */
+/* While a message finds no room, not all is called taken: so the client is not read from. */
 size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
     struct parley_bytes left = bytes;
-    if (bulk->owes_byte && bulk->held_result == NULL) {
+    if (bulk->owes_byte && !bulk->is_full) {
         bulk->owes_byte = false;
         left = (struct parley_bytes){bytes.data + 1, bytes.length - 1};
     }
@@ -447,7 +573,7 @@ size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
     if (bulk->has_failed) {
         return bytes.length;
     }
-    bulk->owes_byte = bulk->owes_byte || (bulk->held_result != NULL && left.length == 0);
+    bulk->owes_byte = bulk->owes_byte || (bulk->is_full && left.length == 0);
     return bytes.length - left.length - (bulk->owes_byte && left.length == 0);
 }
 
@@ -530,10 +656,9 @@ void bulk_end(struct bulk *bulk) {
 
 static void room_again(struct jetstream_waiter *waiter) {
     struct bulk *bulk = (struct bulk *)(void *)((char *)waiter - offsetof(struct bulk, waiter));
-    struct result *result = bulk->held_result;
-    bulk->held_result = NULL;
-    if (result != NULL) {
-        settle(bulk, result, PARLEY_SPLIT_MESSAGE, &bulk->held_slice);
+    bulk->is_full = false;
+    conclude_all(bulk);
+    if (!destroy_if_over(bulk) && bulk->request != NULL) {
+        go_on(bulk);
     }
-    go_on(bulk);
 }

@@ -104,7 +104,7 @@ ssize_t conversion_read(struct conversion *conversion, char *buffer, size_t size
 /* What went wrong with a publication that was not even made, or that was made, as a problem. */
 struct sending_failure {
     enum problem problem;
-    char detail[256];
+    char detail[512];
 };
 struct sending_failure sending_refused(const struct sending *sending,
                                        enum jetstream_publish refused);

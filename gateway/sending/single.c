@@ -5,7 +5,7 @@
  * written before publishing, since the message object belongs to the next request by the time of
  * the ack. */
 
-#include "sending.h"
+#include "recalling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@ struct single {
     struct parley_buffer body;    /* up to a byte over the limit: enough to refuse it */
     struct parley_buffer answer;  /* up to and including the subject */
     struct parley_buffer warnings;
+    struct recalling recalling;
     bool is_published; /* its ack is still to come */
 };
 
@@ -32,6 +33,7 @@ static void destroy(struct single *single) {
     parley_buffer_finish(&single->body);
     parley_buffer_finish(&single->answer);
     parley_buffer_finish(&single->warnings);
+    recalling_finish(&single->recalling);
     free(single);
 }
 
@@ -45,14 +47,18 @@ void single_body(struct single *single, struct parley_bytes bytes) {
     parley_buffer_append(&single->body, (struct parley_bytes){bytes.data, count});
 }
 
+/* What came whole is published, whether or not the client waits for it. */
 void single_closed(struct single *single) {
     single->request = NULL;
-    if (!single->is_published) {
+    if (!single->is_published && !single->recalling.is_asking) {
         destroy(single);
     }
 }
 
 static void respond_internal(struct single *single, enum parley_status status) {
+    if (single->request == NULL) {
+        return;
+    }
     problem_respond_format(single->request, PROBLEM_INTERNAL, "No verdict was reached: %s.",
                            parley_status_text(status));
 }
@@ -198,15 +204,77 @@ static void publish(struct single *single, struct parley_message *message) {
         respond_internal(single, status);
         return;
     }
-    const enum jetstream_publish published = jetstream_publish(
-        gateway->jetstream, publication.route.subject.data, publication.headers,
-        publication.header_count, parley_buffer_bytes(&gateway->payload), on_ack, single);
+    const enum jetstream_publish published =
+        recalling_publish(&single->sending, &publication, on_ack, single);
     single->is_published = published == JETSTREAM_PUBLISHED;
     if (single->is_published) {
         parley_buffer_finish(&single->body); /* blanks in it count for nothing in the window */
-    } else {
+    } else if (single->request != NULL) {
         const struct sending_failure failure = sending_refused(&single->sending, published);
         problem_respond(single->request, failure.problem, failure.detail);
+    }
+}
+
+/* What follows from a valid message. */
+static void conclude(struct single *single, struct parley_message *message) {
+    switch (single->sending.task) {
+    case SENDING_FORWARD:
+        publish(single, message);
+        break;
+    case SENDING_VALIDATE:
+        respond_verdict(single, message);
+        break;
+    case SENDING_CONVERT:
+        respond_converted(single, message);
+        break;
+    }
+}
+
+/* What it wanted to know is known, or nobody knows it; the message object has served others
+ * meanwhile. */
+static void conclude_told(struct single *single) {
+    struct sending *sending = &single->sending;
+    if (single->recalling.has_failed && sending->task == SENDING_FORWARD) {
+        const struct sending_failure failure = recalling_failure(&single->recalling);
+        if (single->request != NULL) {
+            problem_respond(single->request, failure.problem, failure.detail);
+        }
+        return;
+    }
+    sending->options.recalled = single->recalling.has_failed ? NULL : single->recalling.text;
+    const enum parley_status status =
+        sending_check(sending, parley_buffer_bytes(&single->body), (struct parley_position){1, 1});
+    if (status != PARLEY_OK) {
+        respond_internal(single, status);
+    } else {
+        conclude(single, gateway_message(sending->gateway, sending->protocol));
+    }
+}
+
+static void on_told(struct recalling *recalling) {
+    struct single *single =
+        (struct single *)(void *)((char *)recalling - offsetof(struct single, recalling));
+    if (single->request != NULL || single->sending.task == SENDING_FORWARD) {
+        conclude_told(single);
+    }
+    if (single->request == NULL && !single->is_published) {
+        destroy(single);
+    }
+}
+
+static void recall_or_conclude(struct single *single, struct parley_message *message) {
+    struct parley_bytes key;
+    const enum parley_status status = recalling_need(&single->sending, message, &key);
+    if (status != PARLEY_OK) {
+        respond_internal(single, status);
+    } else if (key.data == NULL) {
+        conclude(single, message);
+    } else {
+        single->recalling.told = on_told;
+        recalling_begin(&single->recalling, &single->sending, key);
+        if (!single->recalling.is_asking) {
+            conclude_told(single);
+        }
     }
 }
 
@@ -223,13 +291,12 @@ void single_end(struct single *single) {
         message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     if (status != PARLEY_OK) {
         respond_internal(single, status);
-    } else if (single->sending.task == SENDING_VALIDATE && !is_oversize) {
+    } else if (!parley_message_is_valid(message) && single->sending.task == SENDING_VALIDATE &&
+               !is_oversize) {
         respond_verdict(single, message);
     } else if (!parley_message_is_valid(message)) {
         respond_invalid(single, message);
-    } else if (single->sending.task == SENDING_CONVERT) {
-        respond_converted(single, message);
     } else {
-        publish(single, message);
+        recall_or_conclude(single, message);
     }
 }

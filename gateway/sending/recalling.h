@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a message on its way out has to do with its protocol's memory: a request is remembered, and
+ * a reply has to know its request before it can be said where it goes. */
+
+#include "sending.h"
+
+/* What a message wants to know of an earlier one.  Owns: the text; zeroed at first. */
+struct recalling {
+    struct memory_recall recall;
+    void (*told)(struct recalling *recalling); /* is_asking is over */
+    bool is_asking;
+    bool has_failed;
+    char *text; /* the value, NULL: there is none; or what to tell the sender, NULL: no memory */
+};
+
+/* Whether a valid message wants to know something that is not known here: then that key, else what
+ * is known has become an option of the message.
+ * Owns: the key lives in the message's arena.  `out_key`: data NULL when nothing is to be asked. */
+enum parley_status recalling_need(struct sending *sending, struct parley_message *message,
+                                  struct parley_bytes *out_key) PARLEY_MUST_CHECK;
+
+/* Asks; `told` follows in a later turn while is_asking. */
+void recalling_begin(struct recalling *recalling, struct sending *sending, struct parley_bytes key);
+void recalling_finish(struct recalling *recalling);
+struct sending_failure recalling_failure(const struct recalling *recalling);
+
+/* Keeps what others will want to know of a message that cannot be published yet, so that those
+ * behind it need not wait for it. */
+void recalling_keep_early(struct sending *sending, struct parley_message *message);
+
+/* Publishes, and keeps what is to be remembered; as jetstream_publish. */
+enum jetstream_publish recalling_publish(struct sending *sending,
+                                         const struct publication *publication,
+                                         jetstream_ack_fn *done, void *context);
