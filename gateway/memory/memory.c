@@ -68,6 +68,10 @@ void memory_stream_subjects(const char *bucket, char out[MEMORY_NAME_MAX]) {
     snprintf(out, MEMORY_NAME_MAX, "$KV.%s.>", bucket);
 }
 
+static const char *memory_bucket(const struct memory *memory) {
+    return memory->stream + strlen("KV_");
+}
+
 /* ---- entries ---- */
 
 static struct entry **chain_of(struct memory *memory, struct parley_bytes key) {
@@ -243,12 +247,12 @@ static void fail_unanswered(struct memory_recall *recall, const struct jetstream
                  "The key-value bucket `%s`, which knows what this message answers, is not there. "
                  "parley is making it again; if that fails, `nats kv add %s` does. Nothing was "
                  "stored: send the message again.",
-                 memory->stream + strlen("KV_"), memory->stream + strlen("KV_"));
+                 memory_bucket(memory), memory_bucket(memory));
     } else {
         snprintf(memory->error, sizeof memory->error,
                  "The key-value bucket `%s` did not tell what this message answers (%s). Nothing "
                  "was stored: send it again.",
-                 memory->stream + strlen("KV_"),
+                 memory_bucket(memory),
                  last->error != NULL ? last->error : "no answer came in time");
     }
     fail(recall, memory->error);
@@ -443,19 +447,18 @@ static void keep_error(struct pair *pair, struct jetstream_ack *ack) {
     }
 }
 
-/* The message is stored; that it can be recalled is not sure. */
+/* The message is stored; whether it can be recalled is not sure. For its sender that is as an ack
+ * that did not come: to send it again is right, and stores nothing twice. */
 static void tell_not_kept(struct pair *pair) {
-    const struct memory *memory = pair->memory;
     char text[sizeof pair->error + 256];
     struct jetstream_ack told = pair->kept;
     if (told.outcome == JETSTREAM_REFUSED) {
         snprintf(text, sizeof text,
-                 "The message was stored, but its place for replies was not: the key-value bucket "
+                 "The message was stored, but where its replies go was not: the key-value bucket "
                  "`%s` refused it (%s). Send it again with the same id, and nothing is stored "
                  "twice.",
-                 memory->stream + strlen("KV_"), pair->error);
-        told.error = text;
-        told.error_code = 0;
+                 memory_bucket(pair->memory), pair->error);
+        told = (struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT, .error = text};
     }
     pair->done(pair->context, &told);
 }

@@ -273,9 +273,12 @@ struct sending_failure sending_failed(const struct jetstream_ack *ack) {
         return failure(PROBLEM_BUS_UNAVAILABLE,
                        ack->error != NULL ? ack->error : "JetStream refused the message.");
     case JETSTREAM_TIMEOUT:
-        return failure(PROBLEM_BUS_TIMEOUT,
-                       "JetStream did not acknowledge in time. The message may have been stored: "
-                       "send it again with the same id, and nothing is stored twice.");
+        return failure(
+            PROBLEM_BUS_TIMEOUT,
+            ack->error != NULL
+                ? ack->error
+                : "JetStream did not acknowledge in time. The message may have been stored: "
+                  "send it again with the same id, and nothing is stored twice.");
     case JETSTREAM_LOST:
     case JETSTREAM_STORED:
         break;

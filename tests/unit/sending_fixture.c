@@ -26,7 +26,6 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
                                          const struct bus_header *headers, size_t header_count,
                                          struct parley_bytes payload, jetstream_ack_fn *done,
                                          void *context) {
-    assert_string_equal(subject, "vlp.safe.claim");
     if (!jetstream->is_ready) {
         return JETSTREAM_AWAY;
     }
@@ -40,6 +39,7 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
     assert_true(jetstream->count < SENDING_PUBLISHED_MAX);
     struct published *published = &jetstream->published[jetstream->count++];
     *published = (struct published){.done = done, .context = context};
+    snprintf(published->subject, sizeof published->subject, "%s", subject);
     published->payload = strndup(payload.data, payload.length);
     for (size_t i = 0; i < header_count; i++) {
         if (strcmp(headers[i].name, "Nats-Msg-Id") == 0) {
@@ -57,6 +57,72 @@ void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter 
     if (jetstream->waiter == waiter) {
         jetstream->waiter = NULL;
     }
+}
+
+/* ---- memory ---- */
+
+const char *memory_known(struct memory *memory, struct parley_bytes key) {
+    return memory->key != NULL && parley_bytes_equal(parley_bytes_of(memory->key), key)
+               ? memory->known
+               : NULL;
+}
+
+bool memory_recall(struct memory *memory, struct memory_recall *recall, struct parley_bytes key,
+                   bool is_patient) {
+    assert_true(key.length > 0);
+    if (!memory->jetstream->is_ready) {
+        return false;
+    }
+    assert_true(memory->recall_count < SENDING_PUBLISHED_MAX);
+    memory->is_patient[memory->recall_count] = is_patient;
+    memory->recalls[memory->recall_count++] = recall;
+    return true;
+}
+
+void memory_recall_cancel(struct memory_recall *recall) {
+    (void)recall; /* one that is told after it shows as a use after free */
+}
+
+enum jetstream_publish memory_keep(struct memory *memory, struct parley_bytes key,
+                                   struct parley_bytes value, jetstream_ack_fn *done,
+                                   void *context) {
+    (void)done;
+    (void)context;
+    const size_t used = strlen(memory->kept);
+    snprintf(memory->kept + used, sizeof memory->kept - used, "%.*s=%.*s ", (int)key.length,
+             key.data, (int)value.length, value.data);
+    return JETSTREAM_PUBLISHED;
+}
+
+enum jetstream_publish memory_publish(struct memory *memory, struct parley_bytes key,
+                                      struct parley_bytes value, const char *subject,
+                                      const struct bus_header *headers, size_t header_count,
+                                      struct parley_bytes payload, jetstream_ack_fn *done,
+                                      void *context) {
+    memory_keep(memory, key, value, NULL, NULL);
+    return jetstream_publish(memory->jetstream, subject, headers, header_count, payload, done,
+                             context);
+}
+
+static void go_on(struct http_request *request);
+
+static void tell(struct world *world, size_t number, const struct memory_recollection *what) {
+    assert_true(number < world->memory.recall_count);
+    struct memory_recall *recall = world->memory.recalls[number];
+    assert_non_null(recall);
+    world->memory.recalls[number] = NULL;
+    recall->done(recall, what);
+    go_on(&world->request);
+}
+
+void world_tell(struct world *world, size_t number, const char *value) {
+    const struct memory_recollection what = {.found = value != NULL ? MEMORY_FOUND : MEMORY_NOTHING,
+                                             .value = value};
+    tell(world, number, &what);
+}
+
+void world_tell_failure(struct world *world, size_t number, const char *error) {
+    tell(world, number, &(struct memory_recollection){.found = MEMORY_FAILED, .error = error});
 }
 
 /* ---- HTTP ---- */
@@ -151,6 +217,11 @@ void world_speak(struct world *world, const struct parley_protocol *protocol) {
     world->channel = (struct channel){.protocol = protocol, .stream = "VLP"};
 }
 
+struct memory *gateway_memory(struct gateway *gateway, const struct parley_protocol *protocol) {
+    (void)protocol;
+    return gateway->memories != NULL ? gateway->memories[0] : NULL;
+}
+
 int world_set_up(void **state) {
     struct world *world = calloc(1, sizeof *world);
     if (world == NULL || sodium_init() < 0) {
@@ -163,6 +234,8 @@ int world_set_up(void **state) {
     world->gateway = (struct gateway){.configuration = &world->configuration,
                                       .messages = &world->message,
                                       .jetstream = &world->jetstream};
+    world->memory.jetstream = &world->jetstream;
+    world->memories[0] = &world->memory;
     world->jetstream = (struct jetstream){.is_ready = true, .room = SIZE_MAX};
     *state = world;
     return 0;
@@ -171,8 +244,8 @@ int world_set_up(void **state) {
 int world_tear_down(void **state) {
     struct world *world = *state;
     world_close(world);
-    assert_null(world->jetstream.waiter);
     world_ack_all(world);
+    assert_null(world->jetstream.waiter);
     for (size_t i = 0; i < world->jetstream.count; i++) {
         free(world->jetstream.published[i].payload);
     }

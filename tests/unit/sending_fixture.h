@@ -28,6 +28,17 @@ struct published {
     void *context;
     char *payload;
     char message_id[192]; /* Nats-Msg-Id, or "" */
+    char subject[64];
+};
+
+/* The memory of a protocol, played. */
+struct memory {
+    struct jetstream *jetstream;
+    struct memory_recall *recalls[SENDING_PUBLISHED_MAX]; /* NULL: told or cancelled */
+    bool is_patient[SENDING_PUBLISHED_MAX];
+    size_t recall_count;
+    char kept[1024];         /* "KEY=VALUE " of each, in order */
+    const char *key, *known; /* known without asking */
 };
 
 struct jetstream {
@@ -53,6 +64,8 @@ struct http_request {
 };
 
 struct world {
+    struct memory memory; /* a test that wants it sets gateway.memories */
+    struct memory *memories[1];
     struct configuration configuration;
     struct channel channel;
     struct parley_schema *schema;
@@ -90,6 +103,9 @@ void world_post(struct world *world, const struct sending_head *head, const char
 /* Acks the publication with this number (from 0), which is also its sequence number. */
 void world_ack(struct world *world, size_t number, enum jetstream_outcome outcome);
 void world_ack_all(struct world *world);
+/* What the bucket says to the look-up with this number (from 0). */
+void world_tell(struct world *world, size_t number, const char *value);
+void world_tell_failure(struct world *world, size_t number, const char *error);
 /* JetStream has room again for so many. */
 void world_make_room(struct world *world, size_t count);
 

@@ -181,9 +181,21 @@ static void test_a_request_may_close_with_acks_to_come(void **state) {
     world_ack(world, 2, JETSTREAM_STORED); /* the last one frees it: the leak sanitizer watches */
 }
 
-static void test_a_request_may_close_with_a_message_held(void **state) {
+static void test_a_message_held_is_published_though_its_request_is_closed(void **state) {
     struct world *world = *state;
     world->jetstream.room = 1;
+    world_begin(world, &plain);
+    world_send(world, ONE TWO);
+    world_close(world);
+    world_ack(world, 0, JETSTREAM_STORED);
+    world_make_room(world, 1);
+    assert_int_equal(world->jetstream.count, 2);
+}
+
+static void test_while_draining_a_request_may_close_with_a_message_held(void **state) {
+    struct world *world = *state;
+    world->jetstream.room = 1;
+    world->gateway.is_draining = true;
     world_begin(world, &plain);
     world_send(world, ONE TWO);
     assert_non_null(world->jetstream.waiter);
@@ -484,7 +496,8 @@ int main(void) {
         TEST(test_a_held_message_fails_when_the_bus_goes_away),
         TEST(test_a_full_window_of_results_stops_reading_until_the_first_is_known),
         TEST(test_a_request_may_close_with_acks_to_come),
-        TEST(test_a_request_may_close_with_a_message_held),
+        TEST(test_a_message_held_is_published_though_its_request_is_closed),
+        TEST(test_while_draining_a_request_may_close_with_a_message_held),
         TEST(test_results_says_which_lines_come),
         TEST(test_a_filter_gives_the_valid_messages_and_nothing_else),
         TEST(test_stamp_gives_each_line_an_id_of_its_own),

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Messages that are remembered and messages that have to know of an earlier one: what is asked,
+ * what waits for it, and in which order all of it is published. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "sending_fixture.h"
+
+/* A protocol for these tests: VLP, whose queries are remembered by their content, under the value
+ * "of-ID", and whose claims go to where the query of their content went. */
+
+static enum parley_status route(struct parley_message *message, struct parley_route *out) {
+    extern const struct parley_protocol vlp_protocol;
+    PARLEY_TRY(vlp_protocol.route(message, out));
+    const struct parley_bytes sent = message->text;
+    const char *content =
+        memmem(sent.data, sent.length, "\"content\":\"", strlen("\"content\":\""));
+    if (content == NULL || out->subject.data == NULL) {
+        return PARLEY_OK;
+    }
+    content += strlen("\"content\":\"");
+    const struct parley_bytes key = {content, strcspn(content, "\"")};
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    if (parley_bytes_equal(parley_message_type(message), PARLEY_BYTES("query"))) {
+        parley_buffer_format(&text, "of-%.*s", (int)out->id.length, out->id.data);
+        out->remember_key = key;
+        out->remember_value =
+            parley_bytes_of(parley_arena_copy(&message->arena, parley_buffer_bytes(&text)));
+    } else if (!parley_bytes_equal(key, PARLEY_BYTES("alone"))) {
+        const char *recalled = message->options.recalled;
+        parley_buffer_format(&text, "vlp.%s", recalled != NULL ? recalled : "unknown");
+        out->recall_key = key;
+        out->subject =
+            parley_bytes_of(parley_arena_copy(&message->arena, parley_buffer_bytes(&text)));
+    }
+    parley_buffer_finish(&text);
+    return PARLEY_OK;
+}
+
+static struct parley_protocol protocol;
+
+static int set_up(void **state) {
+    if (world_set_up(state) != 0) {
+        return -1;
+    }
+    struct world *world = *state;
+    parley_message_finish(&world->message);
+    parley_schema_destroy(world->schema);
+    protocol = *parley_protocol_find(PARLEY_BYTES("vlp"));
+    protocol.memory = "test";
+    protocol.route = route;
+    if (parley_schema_create(&protocol, &world->schema) != PARLEY_OK) {
+        return -1;
+    }
+    parley_message_init(&world->message, world->schema);
+    world->channel.protocol = &protocol;
+    world->gateway.memories = world->memories;
+    return 0;
+}
+
+#define MESSAGE(id, type, content)                                                                 \
+    "{\"id\":\"MSG" id "\",\"protocol\":\"VLP/1.1\",\"type\":\"" type "\","                        \
+    "\"timestamp\":\"2025-12-14T10:30:00Z\",\"sender\":\"A\",\"content\":\"" content "\","         \
+    "\"confidence\":0.5}\n"
+#define REPLY(id, key) MESSAGE(id, "claim", key)
+#define REQUEST(id, key) MESSAGE(id, "query", key)
+#define ALONE(id) MESSAGE(id, "claim", "alone")
+
+static const struct sending_head many = {0};
+static const struct sending_head single = {.type = "application/json"};
+
+static const char *subjects(struct world *world) {
+    static char text[1024];
+    text[0] = '\0';
+    for (size_t i = 0; i < world->jetstream.count; i++) {
+        strcat(strcat(text, i > 0 ? " " : ""), world->jetstream.published[i].subject);
+    }
+    return text;
+}
+
+/* ---- one message ---- */
+
+static void test_a_reply_waits_for_its_request_to_be_found(void **state) {
+    struct world *world = *state;
+    world_post(world, &single, REPLY("1", "a"));
+    assert_int_equal(world->memory.recall_count, 1);
+    assert_true(world->memory.is_patient[0]);
+    assert_int_equal(world->jetstream.count, 0);
+    world_tell(world, 0, "found");
+    assert_string_equal(subjects(world), "vlp.found");
+    world_ack_all(world);
+    assert_int_equal(world->request.status, 200);
+    assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
+}
+
+static void test_a_reply_to_nothing_goes_where_its_protocol_says(void **state) {
+    struct world *world = *state;
+    world_post(world, &single, REPLY("1", "a"));
+    world_tell(world, 0, NULL);
+    assert_string_equal(subjects(world), "vlp.unknown");
+}
+
+static void test_what_is_known_here_is_not_asked_for(void **state) {
+    struct world *world = *state;
+    world->memory.key = "a";
+    world->memory.known = "known";
+    world_post(world, &single, REPLY("1", "a"));
+    world_post(world, &many, REPLY("1", "a"));
+    assert_string_equal(subjects(world), "vlp.known vlp.known");
+    assert_int_equal(world->memory.recall_count, 0);
+}
+
+static void test_a_reply_whose_request_cannot_be_asked_for_is_not_published(void **state) {
+    struct world *world = *state;
+    world_post(world, &single, REPLY("1", "a"));
+    world_tell_failure(world, 0, "The bucket is gone.");
+    assert_int_equal(world->request.status, 503);
+    assert_non_null(strstr(world_answer(world), "The bucket is gone."));
+    world->jetstream.is_ready = false;
+    world_post(world, &single, REPLY("1", "a"));
+    assert_int_equal(world->request.status, 503);
+    assert_int_equal(world->jetstream.count, 0);
+}
+
+static void test_a_reply_is_published_though_its_client_is_gone(void **state) {
+    struct world *world = *state;
+    world_post(world, &single, REPLY("1", "a"));
+    world_close(world);
+    world_tell(world, 0, "found");
+    assert_string_equal(subjects(world), "vlp.found");
+    world_post(world, &single, REPLY("1", "a"));
+    world_close(world);
+    world_tell_failure(world, 1, "Away."); /* the leak sanitizer watches */
+}
+
+static void test_a_request_is_kept(void **state) {
+    struct world *world = *state;
+    world_post(world, &single, REQUEST("1", "a"));
+    assert_string_equal(world->memory.kept, "a=of-MSG1 ");
+    assert_string_equal(subjects(world), "vlp.safe.query");
+}
+
+static void test_what_is_invalid_is_neither_kept_nor_asked_for(void **state) {
+    struct world *world = *state;
+    world_post(world, &single, "{\"content\":\"a\"}");
+    assert_int_equal(world->request.status, 422);
+    world_post(world, &single, "{\"type\":\"query\",\"content\":\"a\"}");
+    assert_int_equal(world->memory.recall_count, 0);
+    assert_string_equal(world->memory.kept, "");
+}
+
+/* ---- a verdict ---- */
+
+static void test_a_verdict_says_the_subject_without_patience(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.type = "application/json", .task = SENDING_VALIDATE};
+    world_post(world, &head, REPLY("1", "a"));
+    assert_false(world->memory.is_patient[0]);
+    world_tell(world, 0, "found");
+    assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
+    assert_int_equal(world->jetstream.count, 0);
+    world_post(world, &head, REQUEST("1", "a"));
+    assert_string_equal(world->memory.kept, "");
+}
+
+static void test_a_verdict_does_not_need_nats(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.type = "application/json", .task = SENDING_VALIDATE};
+    world_post(world, &head, REPLY("1", "a"));
+    world_tell_failure(world, 0, "Away.");
+    assert_int_equal(world->request.status, 200);
+    assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.unknown\""));
+    world->jetstream.is_ready = false;
+    world_post(world, &head, REPLY("1", "a"));
+    assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.unknown\""));
+    assert_int_equal(world->memory.recall_count, 1);
+}
+
+static void test_a_filter_asks_for_nothing(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
+    world_post(world, &head, REPLY("1", "a"));
+    assert_int_equal(world->memory.recall_count, 0);
+    assert_string_equal(world_answer(world), REPLY("1", "a"));
+}
+
+static void test_verdicts_of_many_are_in_the_order_sent(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.task = SENDING_VALIDATE};
+    world_post(world, &head, REPLY("1", "a") "{}\n" ALONE("2"));
+    assert_int_equal(world->request.status, 0);
+    world_tell(world, 0, "found");
+    const char *first = strstr(world_answer(world), "{\"line\":1,\"valid\":true");
+    const char *third = strstr(world_answer(world), "{\"line\":3,\"valid\":true");
+    assert_ptr_equal(first, world_answer(world));
+    assert_non_null(strstr(first, "vlp.found"));
+    assert_true(third > first);
+}
+
+/* ---- many ---- */
+
+static void test_all_are_asked_for_at_once_and_published_in_the_order_sent(void **state) {
+    struct world *world = *state;
+    world_post(world, &many, REPLY("1", "a") REPLY("2", "b") ALONE("3") REPLY("4", "c"));
+    assert_int_equal(world->memory.recall_count, 3);
+    world_tell(world, 2, "third");
+    world_tell(world, 1, "second");
+    assert_int_equal(world->jetstream.count, 0);
+    world_tell(world, 0, NULL);
+    assert_string_equal(subjects(world), "vlp.unknown vlp.second vlp.safe.claim vlp.third");
+    world_ack_all(world);
+    assert_int_equal(world->request.status, 200);
+    assert_true(world->request.is_whole);
+}
+
+static void test_what_came_before_does_not_wait(void **state) {
+    struct world *world = *state;
+    world_post(world, &many, ALONE("1") REPLY("2", "a"));
+    assert_int_equal(world->jetstream.count, 1);
+    world_tell(world, 0, "found");
+    assert_int_equal(world->jetstream.count, 2);
+}
+
+static void test_one_that_cannot_be_asked_for_fails_alone(void **state) {
+    struct world *world = *state;
+    world_post(world, &many, REPLY("1", "a") REPLY("2", "b"));
+    world_tell_failure(world, 0, "No answer.");
+    world_tell(world, 1, "found");
+    assert_string_equal(subjects(world), "vlp.found");
+    world_ack_all(world);
+    assert_non_null(strstr(world_answer(world), "{\"line\":1,\"status\":\"failed\""));
+    assert_non_null(strstr(world_answer(world), "No answer."));
+    assert_non_null(strstr(world_answer(world), "{\"line\":2,\"status\":\"accepted\""));
+}
+
+static void test_a_request_in_line_is_kept_before_its_turn(void **state) {
+    struct world *world = *state;
+    world_post(world, &many, REPLY("1", "a") REQUEST("2", "b") REPLY("3", "b"));
+    assert_string_equal(world->memory.kept, "b=of-MSG2 ");
+    assert_int_equal(world->jetstream.count, 0);
+    world_tell(world, 0, NULL);
+    assert_int_equal(world->jetstream.count, 2);
+    assert_string_equal(world->memory.kept, "b=of-MSG2 b=of-MSG2 ");
+    world_tell(world, 1, "of-MSG2");
+    assert_string_equal(subjects(world), "vlp.unknown vlp.safe.query vlp.of-MSG2");
+}
+
+static void test_one_that_is_told_may_find_no_room(void **state) {
+    struct world *world = *state;
+    world->jetstream.room = 1;
+    world_post(world, &many, REPLY("1", "a") REPLY("2", "b") REPLY("3", "c"));
+    world_tell(world, 0, "x");
+    world_tell(world, 1, "y");
+    assert_int_equal(world->jetstream.count, 1);
+    assert_non_null(world->jetstream.waiter);
+    world_tell(world, 2, "z");
+    world_make_room(world, 9);
+    assert_string_equal(subjects(world), "vlp.x vlp.y vlp.z");
+    world_ack_all(world);
+    assert_true(world->request.is_whole);
+}
+
+static void test_the_window_bounds_what_waits(void **state) {
+    enum { WINDOW = 4096 };
+    struct world *world = *state;
+    world_begin(world, &many);
+    for (size_t i = 0; i < WINDOW; i++) {
+        world_send(world, REPLY("1", "a"));
+    }
+    assert_int_equal(world_held(world), 0);
+    world_send(world, REPLY("2", "b"));
+    assert_int_equal(world->memory.recall_count, WINDOW);
+    assert_int_equal(world_held(world), strlen(REPLY("2", "b")));
+    world_tell(world, 0, "x");
+    world_ack(world, 0, JETSTREAM_STORED);
+    assert_int_equal(world_held(world), 0);
+    for (size_t i = 1; i <= WINDOW; i++) {
+        world_tell(world, i, NULL);
+    }
+}
+
+static void test_all_that_came_is_published_though_the_client_is_gone(void **state) {
+    struct world *world = *state;
+    world_begin(world, &many);
+    world_send(world, REPLY("1", "a") REPLY("2", "b") ALONE("3") REPLY("4", "c"));
+    world_close(world);
+    world_tell(world, 0, "x");
+    world_tell_failure(world, 1, "Away.");
+    assert_string_equal(subjects(world), "vlp.x vlp.safe.claim");
+    world_ack_all(world);
+    world_tell(world, 2, "z");
+    assert_string_equal(subjects(world), "vlp.x vlp.safe.claim vlp.z");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, world_tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_reply_waits_for_its_request_to_be_found),
+        TEST(test_a_reply_to_nothing_goes_where_its_protocol_says),
+        TEST(test_what_is_known_here_is_not_asked_for),
+        TEST(test_a_reply_whose_request_cannot_be_asked_for_is_not_published),
+        TEST(test_a_reply_is_published_though_its_client_is_gone),
+        TEST(test_a_request_is_kept),
+        TEST(test_what_is_invalid_is_neither_kept_nor_asked_for),
+        TEST(test_a_verdict_says_the_subject_without_patience),
+        TEST(test_a_verdict_does_not_need_nats),
+        TEST(test_a_filter_asks_for_nothing),
+        TEST(test_verdicts_of_many_are_in_the_order_sent),
+        TEST(test_all_are_asked_for_at_once_and_published_in_the_order_sent),
+        TEST(test_what_came_before_does_not_wait),
+        TEST(test_one_that_cannot_be_asked_for_fails_alone),
+        TEST(test_a_request_in_line_is_kept_before_its_turn),
+        TEST(test_one_that_is_told_may_find_no_room),
+        TEST(test_the_window_bounds_what_waits),
+        TEST(test_all_that_came_is_published_though_the_client_is_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
