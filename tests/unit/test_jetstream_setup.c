@@ -52,6 +52,60 @@ static void a_missing_stream_is_created_as_promised(void **state) {
     jsStreamInfo_Destroy(info);
 }
 
+static const struct jetstream_stream BUCKET = {
+    .name = "KV_things", .subjects = "$KV.things.>", .bucket_days = 3};
+
+static void a_missing_bucket_is_one_that_every_client_can_use(void **state) {
+    struct js_world *world = *state;
+    world->options.streams = &BUCKET;
+    js_world_start(world);
+    js_world_look(world);
+    kvStore *bucket = NULL;
+    kvEntry *entry = NULL;
+    assert_int_equal(js_KeyValue(&bucket, world->context, "things"), NATS_OK);
+    assert_int_equal(kvStore_PutString(NULL, bucket, "a", "1"), NATS_OK);
+    assert_int_equal(kvStore_PutString(NULL, bucket, "a", "2"), NATS_OK);
+    assert_int_equal(kvStore_Get(&entry, bucket, "a"), NATS_OK);
+    assert_string_equal(kvEntry_ValueString(entry), "2");
+    kvEntry_Destroy(entry);
+    assert_int_equal(kvStore_Purge(bucket, "a", NULL), NATS_OK);
+    assert_int_equal(kvStore_Get(&entry, bucket, "a"), NATS_NOT_FOUND);
+    kvStatus *status = NULL;
+    assert_int_equal(kvStore_Status(&status, bucket), NATS_OK);
+    assert_int_equal(kvStatus_TTL(status), 3 * 24 * 3600 * NS_A_S);
+    assert_int_equal(kvStatus_History(status), 1);
+    kvStatus_Destroy(status);
+    kvStore_Destroy(bucket);
+    jsStreamInfo *info = NULL;
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "KV_things", NULL, NULL), NATS_OK);
+    assert_int_equal(info->Config->Storage, js_FileStorage);
+    assert_int_equal(info->Config->Discard, js_DiscardNew);
+    assert_true(info->Config->AllowRollup);
+    assert_true(info->Config->DenyDelete);
+    jsStreamInfo_Destroy(info);
+}
+
+static void a_bucket_that_a_client_made_is_used_as_it_is(void **state) {
+    struct js_world *world = *state;
+    world->options.streams = &BUCKET;
+    nats_server_start(&world->server);
+    js_world_look(world);
+    kvStore *bucket = NULL;
+    kvConfig config;
+    kvConfig_Init(&config);
+    config.Bucket = "things";
+    config.History = 5;
+    assert_int_equal(js_CreateKeyValue(&bucket, world->context, &config), NATS_OK);
+    js_world_open(world);
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+    kvStatus *status = NULL;
+    assert_int_equal(kvStore_Status(&status, bucket), NATS_OK);
+    assert_int_equal(kvStatus_History(status), 5);
+    assert_int_equal(kvStatus_TTL(status), 0);
+    kvStatus_Destroy(status);
+    kvStore_Destroy(bucket);
+}
+
 static void a_stream_that_exists_is_used_as_it_is(void **state) {
     struct js_world *world = *state;
     const struct jetstream_stream narrow = {.name = "VLP", .subjects = "vlp.safe.claim.>"};
@@ -183,6 +237,8 @@ static void a_server_without_jetstream_is_asked_until_it_has_it(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_missing_stream_is_created_as_promised),
+        TEST(a_missing_bucket_is_one_that_every_client_can_use),
+        TEST(a_bucket_that_a_client_made_is_used_as_it_is),
         TEST(a_stream_that_exists_is_used_as_it_is),
         TEST(a_stream_with_wrong_subjects_is_unusable),
         TEST(subjects_that_another_stream_has_are_unusable),
