@@ -52,16 +52,10 @@ static int set_up(void **state) {
         return -1;
     }
     struct world *world = *state;
-    parley_message_finish(&world->message);
-    parley_schema_destroy(world->schema);
     protocol = *parley_protocol_find(PARLEY_BYTES("vlp"));
     protocol.memory = "test";
     protocol.route = route;
-    if (parley_schema_create(&protocol, &world->schema) != PARLEY_OK) {
-        return -1;
-    }
-    parley_message_init(&world->message, world->schema);
-    world->channel.protocol = &protocol;
+    world_speak(world, &protocol);
     world->gateway.memories = world->memories;
     return 0;
 }
