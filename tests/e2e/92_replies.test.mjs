@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the reply to a task goes: to the domain of its request, whichever gateway took that one.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { embeddedUrl, natsClient, startNats, storedMessages } from './lib/nats.mjs';
+import { parleyFor, startParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import {
+  resultSubject,
+  sendTask,
+  taskFailed,
+  taskProgress,
+  taskRequest,
+  taskResult,
+} from './lib/roundtable.mjs';
+
+const PATIENCE_MS = 250;
+
+async function subjectOf(server, message, options) {
+  const answer = await sendTask(server, message, options);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json.subject;
+}
+
+// Publishes straight to NATS, and says when JetStream has it.
+const publish = (nats, message) =>
+  nats
+    .jetstream()
+    .publish(`roundtable.tasks.${message.payload.task}`, JSON.stringify(message));
+
+async function bucketHas(nats, id) {
+  const bucket = await nats.jetstream().views.kv('parley_tasks', { bindOnly: true });
+  return until(`${id} is remembered`, async () => (await bucket.get(id))?.string());
+}
+
+// How long something takes, in milliseconds.
+async function timed(work) {
+  const began = performance.now();
+  const value = await work();
+  return [value, performance.now() - began];
+}
+
+describe('a reply', () => {
+  let nats;
+  let one;
+  let two;
+  before(async () => {
+    nats = await startNats();
+    one = await startParley({ nats: nats.url });
+    two = await startParley({ nats: nats.url });
+  });
+  after(async () => {
+    await one?.stop();
+    await two?.stop();
+    await nats?.stop();
+  });
+
+  it('goes to the domain of its request, at the other gateway at once', async () => {
+    for (let i = 0; i < 50; i++) {
+      const [first, second] = i % 2 ? [one, two] : [two, one];
+      const request = taskRequest(`domain-${i}.do.it`);
+      assert.equal(await subjectOf(first, request), `roundtable.tasks.domain-${i}.do.it`);
+      const expected = resultSubject(`domain-${i}`, request.id);
+      assert.equal(await subjectOf(second, taskResult(request.id)), expected);
+      assert.equal(await subjectOf(second, taskFailed(request.id)), expected);
+    }
+  });
+
+  it('names its task in any case', async () => {
+    const request = taskRequest('research.search', { id: randomUUID().toUpperCase() });
+    await subjectOf(one, request);
+    assert.equal(
+      await subjectOf(two, taskResult(request.id)),
+      resultSubject('research', request.id),
+    );
+  });
+
+  it('has a bucket that nats.js can read, with the keys in lower case', async (t) => {
+    const client = await natsClient(t, nats.url);
+    const request = taskRequest('code.review', { id: randomUUID().toUpperCase() });
+    await subjectOf(one, request);
+    const bucket = await client.jetstream().views.kv('parley_tasks', { bindOnly: true });
+    assert.equal((await bucket.get(request.id.toLowerCase())).string(), 'code');
+    const status = await bucket.status();
+    assert.equal(status.ttl, 7 * 24 * 3600 * 1000);
+    assert.equal(status.history, 1);
+  });
+
+  it('to a request that was published straight to NATS goes to its domain too', async (t) => {
+    const client = await natsClient(t, nats.url);
+    const requests = Array.from({ length: 100 }, (_, i) => taskRequest(`straight-${i}.do`));
+    for (const request of requests) await publish(client, request);
+    for (const [i, request] of requests.entries()) {
+      await bucketHas(client, request.id);
+      const expected = resultSubject(`straight-${i}`, request.id);
+      assert.equal(await subjectOf(i % 2 ? one : two, taskResult(request.id)), expected);
+    }
+  });
+
+  it('waits for such a request that came just before it', async (t) => {
+    const client = await natsClient(t, nats.url);
+    for (let i = 0; i < 20; i++) {
+      const request = taskRequest('just.now');
+      await publish(client, request);
+      const expected = resultSubject('just', request.id);
+      assert.equal(await subjectOf(i % 2 ? one : two, taskResult(request.id)), expected);
+    }
+  });
+
+  it('to a request that is invalid goes nowhere special, and stops nothing', async (t) => {
+    const client = await natsClient(t, nats.url);
+    const broken = taskRequest('broken.do', { from: '' });
+    await publish(client, broken);
+    const request = taskRequest('whole.do');
+    await publish(client, request);
+    await bucketHas(client, request.id);
+    assert.equal(await subjectOf(one, taskResult(broken.id)), resultSubject('unknown', broken.id));
+  });
+
+  it('to nothing waits a little, then goes to the domain that is given, or to unknown', async () => {
+    for (const [query, domain] of [
+      ['', 'unknown'],
+      ['?domain=legal', 'legal'],
+    ]) {
+      const id = randomUUID();
+      const [subject, took] = await timed(() => subjectOf(one, taskResult(id), { query }));
+      assert.equal(subject, resultSubject(domain, id));
+      assert.ok(took >= PATIENCE_MS, `${took} ms`);
+    }
+  });
+
+  it('to nothing goes to the domain of the request once that is there', async () => {
+    const request = taskRequest('late.do');
+    assert.equal(await subjectOf(one, taskResult(request.id)), resultSubject('unknown', request.id));
+    await subjectOf(two, request);
+    const query = '?domain=other';
+    const expected = resultSubject('late', request.id);
+    assert.equal(await subjectOf(one, taskResult(request.id), { query }), expected);
+  });
+
+  it('goes to the domain of the first of two requests with the same id', async () => {
+    const request = taskRequest('first.do');
+    await subjectOf(one, request);
+    const again = await sendTask(two, { ...request, payload: { task: 'second.do' } });
+    assert.equal(again.json.duplicate, true);
+    const expected = resultSubject('first', request.id);
+    assert.equal(await subjectOf(one, taskResult(request.id)), expected);
+    assert.equal(await subjectOf(two, taskResult(request.id)), expected);
+  });
+
+  it('is looked up for a verdict, without waiting', async () => {
+    const request = taskRequest('verdict.do');
+    await subjectOf(one, request);
+    const known = await sendTask(two, taskResult(request.id), { to: 'validate' });
+    assert.equal(known.json.subject, resultSubject('verdict', request.id));
+    const id = randomUUID();
+    const unknown = await sendTask(two, taskResult(id), { to: 'validate' });
+    assert.equal(unknown.json.subject, resultSubject('unknown', id));
+    const lines = await sendTask(two, [taskResult(request.id), taskResult(id)], { to: 'validate' });
+    assert.deepEqual(
+      lines.lines.slice(0, 2).map((line) => line.subject),
+      [resultSubject('verdict', request.id), resultSubject('unknown', id)],
+    );
+  });
+
+  it('of 2,000 finds its request, in the order sent, at the other gateway', async (t) => {
+    const client = await natsClient(t, nats.url);
+    const requests = Array.from({ length: 2000 }, (_, i) => taskRequest(`bulk-${i % 7}.do`));
+    const accepted = await sendTask(one, requests);
+    assert.deepEqual(accepted.lines.at(-1).summary.accepted, 2000);
+    const { seq: before } = await client
+      .jetstream()
+      .publish('roundtable.heartbeat.x', JSON.stringify({}));
+    const results = requests.map((request) => taskResult(request.id));
+    const answer = await sendTask(two, results);
+    assert.equal(answer.lines.at(-1).summary.accepted, 2000);
+    const expected = requests.map((request, i) => resultSubject(`bulk-${i % 7}`, request.id));
+    assert.deepEqual(
+      answer.lines.slice(0, -1).map((line) => line.subject),
+      expected,
+    );
+    const stored = await storedMessages(client, { stream: 'ROUNDTABLE', from: before + 1 });
+    assert.deepEqual(
+      stored.map((message) => message.subject),
+      expected,
+    );
+  });
+
+  it('may follow its request in the same body', async () => {
+    const requests = Array.from({ length: 500 }, (_, i) => taskRequest(`same-${i}.do`));
+    const messages = requests.flatMap((request) => [
+      request,
+      taskProgress(request.id),
+      taskResult(request.id),
+    ]);
+    const answer = await sendTask(one, messages);
+    assert.equal(answer.lines.at(-1).summary.accepted, 1500);
+    const results = answer.lines.slice(0, -1).filter((_, i) => i % 3 === 2);
+    assert.deepEqual(
+      results.map((line) => line.subject),
+      requests.map((request, i) => resultSubject(`same-${i}`, request.id)),
+    );
+  });
+
+  it('of 3,000 to nothing waits together with the others, not after them', async () => {
+    const results = Array.from({ length: 3000 }, () => taskResult(randomUUID()));
+    const [answer, took] = await timed(() => sendTask(one, results));
+    assert.equal(answer.lines.at(-1).summary.accepted, 3000);
+    for (const line of answer.lines.slice(0, -1)) assert.match(line.subject, /\.unknown\./);
+    assert.ok(took >= PATIENCE_MS, `${took} ms`);
+    // One after the other they would take 750 s.
+    assert.ok(took < 30_000, `${took} ms`);
+  });
+
+  it('that came whole is stored, though its client is gone', async (t) => {
+    const client = await natsClient(t, nats.url);
+    const single = taskResult(randomUUID());
+    const lines = Array.from({ length: 20 }, () => taskResult(randomUUID()));
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    const controller = new AbortController();
+    const url = `http://127.0.0.1:${one.port}/v1/roundtable/messages`;
+    const sending = [
+      fetch(url, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(single),
+        signal: controller.signal,
+      }),
+      fetch(url, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/x-ndjson' },
+        body: text,
+        signal: controller.signal,
+      }),
+    ];
+    setTimeout(() => controller.abort(), 100);
+    await Promise.allSettled(sending);
+    const wanted = [single, ...lines].map((line) => resultSubject('unknown', line.correlationId));
+    const manager = await client.jetstreamManager();
+    for (const subject of wanted) {
+      await until(`${subject} is stored`, () =>
+        manager.streams.getMessage('ROUNDTABLE', { last_by_subj: subject }),
+      );
+    }
+  });
+});
+
+describe('what a reply needs to know', () => {
+  it('outlives both gateways', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const client = await natsClient(t, nats.url);
+    const request = taskRequest('kept.do');
+    const straight = taskRequest('straight.do');
+    const first = [await startParley({ nats: nats.url }), await startParley({ nats: nats.url })];
+    await subjectOf(first[0], request);
+    for (const server of first) await server.stop();
+    // Nobody reads it now.
+    await publish(client, straight);
+    const second = [await parleyFor(t, { nats: nats.url }), await parleyFor(t, { nats: nats.url })];
+    for (const server of second) {
+      assert.equal(
+        await subjectOf(server, taskResult(request.id)),
+        resultSubject('kept', request.id),
+      );
+    }
+    await bucketHas(client, straight.id);
+    assert.equal(
+      await subjectOf(second[1], taskResult(straight.id)),
+      resultSubject('straight', straight.id),
+    );
+  });
+
+  it('outlives a gateway that was killed, and NATS', async (t) => {
+    let nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const killed = await startParley({ nats: nats.url });
+    const request = taskRequest('killed.do');
+    await subjectOf(killed, request);
+    await killed.kill();
+    const server = await parleyFor(t, { nats: nats.url });
+    assert.equal(
+      await subjectOf(server, taskResult(request.id)),
+      resultSubject('killed', request.id),
+    );
+    await nats.kill();
+    const away = await until('the gateway has noticed', async () => {
+      const answer = await sendTask(server, taskResult(randomUUID()));
+      return answer.status === 503 && answer;
+    });
+    assert.equal(away.json.type, '/problems/bus-unavailable');
+    const verdict = await sendTask(server, taskResult(request.id), { to: 'validate' });
+    assert.equal(verdict.status, 200);
+    assert.equal(verdict.json.valid, true);
+    nats = await nats.restart();
+    const again = await until('the gateway is back', async () => {
+      const answer = await sendTask(server, taskResult(request.id));
+      return answer.status === 200 && answer;
+    });
+    assert.equal(again.json.subject, resultSubject('killed', request.id));
+    const client = await natsClient(t, nats.url);
+    const straight = taskRequest('after.do');
+    await publish(client, straight);
+    await bucketHas(client, straight.id);
+  });
+
+  it('is said to be missing, and made again, when its bucket is deleted', async (t) => {
+    const server = await parleyFor(t);
+    const client = await natsClient(t, embeddedUrl(server));
+    const manager = await client.jetstreamManager();
+    await manager.streams.delete('KV_parley_tasks');
+    const answer = await sendTask(server, taskResult(randomUUID()));
+    assert.equal(answer.status, 503, answer.text);
+    assert.match(answer.json.detail, /`parley_tasks`.*nats kv add parley_tasks/);
+    const request = taskRequest('again.do');
+    await until('it is back', async () => (await sendTask(server, request)).status === 200);
+    assert.equal(
+      await subjectOf(server, taskResult(request.id)),
+      resultSubject('again', request.id),
+    );
+  });
+
+  it('may be a bucket that somebody else has made', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const client = await natsClient(t, nats.url);
+    const bucket = await client.jetstream().views.kv('parley_tasks', { history: 3 });
+    const id = randomUUID();
+    await bucket.put(id, 'foreign');
+    const server = await parleyFor(t, { nats: nats.url });
+    assert.equal(await subjectOf(server, taskResult(id)), resultSubject('foreign', id));
+    assert.equal((await bucket.status()).history, 3);
+  });
+});
