@@ -7,11 +7,13 @@
 extern const struct parley_protocol vlp_protocol;
 extern const struct parley_protocol roundtable_protocol;
 extern const struct parley_protocol supervisor_protocol;
+extern const struct parley_protocol brenner_protocol;
 
 const struct parley_protocol *const parley_protocols[] = {
     &vlp_protocol,
     &roundtable_protocol,
     &supervisor_protocol,
+    &brenner_protocol,
     NULL,
 };
 

@@ -1,34 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The structure of a Brenner body: its headings, its sections and its fenced blocks, from cmark's
- * tree (rules.md, Brenner). Read once a message. */
+/* The structure of a Brenner body: its sections and its delta blocks, from cmark's tree
+ * (rules.md, Brenner). */
 
-#include <parley/message.h>
+#include <parley/arena.h>
+#include <parley/buffer.h>
+#include <parley/findings.h>
 
+/* A heading of level 1 or 2 at the top level of the document, and what follows it up to the next
+ * one of its level or above. */
 struct brenner_section {
-    unsigned level;             /* 1 or 2 */
-    struct parley_bytes title;  /* as written, without markup */
-    struct parley_bytes name;   /* in lower case, without a trailing "(optional)" … */
-    struct parley_position at;  /* of the heading, in the body */
-    struct parley_bytes text;   /* the whole text of the section without markup, trimmed */
-    struct parley_bytes source; /* the Markdown below the heading, up to the section's end */
-    bool is_empty;              /* nothing stands below the heading */
+    unsigned level;
+    bool is_empty;             /* nothing stands below the heading */
+    struct parley_position at; /* of the heading, in the body */
+    struct parley_bytes title; /* its text, without markup */
+    struct parley_bytes text;  /* all text below it without markup, inner headings' too, trimmed */
+    struct brenner_section *next;
+    size_t title_start, title_end, text_start, text_end; /* private, while it is read */
 };
 
+/* A fenced code block whose info string's first word is `delta`, wherever it stands in the tree. */
 struct brenner_block {
-    struct parley_bytes info, text; /* info string; content */
-    bool is_delta;                  /* the first word of the info string is `delta` */
-    struct parley_position at;      /* of the fence, in the body */
+    size_t number; /* from 1 */
+    struct parley_position at;
+    struct parley_bytes text;
+    size_t start, end;    /* the bytes of its lines in the source, but for the closing fence */
+    size_t content_start; /* of the line behind the fence */
+    struct brenner_block *next;
 };
 
 struct brenner_body {
-    const struct brenner_section *sections; /* in the order of the document */
-    size_t section_count;
-    const struct brenner_block *blocks; /* fenced ones, wherever they stand in the tree */
-    size_t block_count;
+    struct parley_bytes source;       /* the body; a NUL is U+FFFD, as CommonMark reads it */
+    struct brenner_section *sections; /* in the order of the document */
+    struct brenner_block *deltas;
+    struct parley_arena arena;  /* private: holds all of this … */
+    struct parley_buffer plain; /* … but the text without markup */
 };
 
-/* Owns: the arena; texts may lie in `markdown`.  Returns: PARLEY_E_MEMORY. */
-enum parley_status brenner_body_read(struct parley_arena *arena, struct parley_bytes markdown,
-                                     struct brenner_body *out) PARLEY_MUST_CHECK;
+/* Owns: `markdown` is borrowed; brenner_body_finish() gives the rest back, after a failure too.
+ * Units: lines end as in CommonMark; columns are code points.
+ * Returns: PARLEY_E_MEMORY; PARLEY_E_LIMIT for a text of more than 64 MiB. */
+enum parley_status brenner_body_read(struct brenner_body *body,
+                                     struct parley_bytes markdown) PARLEY_MUST_CHECK;
+void brenner_body_finish(struct brenner_body *body);
+
+/* Whether the section's title is `name`, case and a trailing "(optional)" or "(if applicable)"
+ * apart. */
+bool brenner_section_is(const struct brenner_section *section, const char *name);
+
+/* The first section of level 2 with that name, or NULL. */
+const struct brenner_section *brenner_body_section(const struct brenner_body *body,
+                                                   const char *name);
+
+/* The place in the body of a byte of a block's text. */
+struct parley_position brenner_block_place(const struct brenner_body *body,
+                                           const struct brenner_block *block, size_t offset);
+
+/* Moves `*here`, the place of `*at`, to that of the byte `to` of the source.  `*at` <= `to`; begin
+ * with 0 and {1, 1}. */
+void brenner_body_move(const struct brenner_body *body, size_t *at, struct parley_position *here,
+                       size_t to);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the files of the Brenner plugin share: the numbers of its types, fields and rules. */
+
+#include <parley/message.h>
+
+#include "../engine/walk.h"
+
+enum brenner_type {
+    BRENNER_KICKOFF,
+    BRENNER_DELTA,
+    BRENNER_COMPILED,
+    BRENNER_CRITIQUE,
+    BRENNER_ACK,
+    BRENNER_CLAIM,
+    BRENNER_HANDOFF,
+    BRENNER_BLOCKED,
+    BRENNER_QUESTION,
+    BRENNER_INFO,
+};
+
+/* The facts that its rules and its route are about. */
+enum brenner_field {
+    BRENNER_SUBJECT,
+    BRENNER_BODY_MD,
+    BRENNER_BODY,
+    BRENNER_FROM,
+    BRENNER_SENDER_NAME,
+    BRENNER_TO,
+    BRENNER_THREAD_ID,
+    BRENNER_ACK_REQUIRED,
+    BRENNER_ID,
+};
+
+/* The places of the rules in their table, for those that are reported by number. */
+enum brenner_rule {
+    MB_001,
+    MB_002,
+    MB_003,
+    MB_004,
+    MB_005,
+    MB_006,
+    MB_007,
+    MB_008,
+    MB_009,
+    MB_010,
+    MB_011,
+    MB_012,
+    MB_101,
+    MB_102,
+    MB_103,
+    MB_104,
+    MB_105,
+    MB_106,
+    MB_107,
+    MB_110,
+    MB_111,
+    MB_112,
+    MB_113,
+    MB_114,
+    MB_115,
+    MB_116,
+    MB_117,
+    MB_118,
+    MB_120,
+    MB_121,
+    MB_130,
+    MB_131,
+    MB_132,
+    MB_133,
+    MB_134,
+    MB_135,
+    MB_136,
+    MB_137,
+    MB_138,
+    MB_139,
+    MB_140,
+    MB_141,
+    MB_142,
+    MB_143,
+    BRENNER_RULE_COUNT,
+};
+
+extern const char *const brenner_types[];
+extern const struct parley_rule brenner_rules[BRENNER_RULE_COUNT];
+extern const struct parley_example brenner_examples[];
+
+/* "DELTA[opus]: …" is BRENNER_DELTA. */
+unsigned brenner_type_of(struct parley_bytes subject);
+
+/* The member that holds the body or the sender: the one that goes by its own name, or else by its
+ * alias. */
+enum brenner_field brenner_body_field(const struct parley_message *message);
+enum brenner_field brenner_sender_field(const struct parley_message *message);
+
+enum parley_status brenner_inspect(struct parley_message *message, struct walk *walk);
+enum parley_status brenner_route(struct parley_message *message, struct parley_route *out);
+enum parley_status brenner_convert(struct parley_message *message, const struct parley_codec *to,
+                                   struct parley_buffer *out);
+
+extern const struct parley_codec brenner_codec_markdown; /* text/markdown */

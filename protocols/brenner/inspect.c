@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What rows of the table cannot ask: which sections a body has, and the members that have an alias.
+ */
+
+#include "delta.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- aliases ---- */
+
+enum brenner_field brenner_body_field(const struct parley_message *message) {
+    const struct parley_value *values = message->values;
+    const bool is_alias =
+        values[BRENNER_BODY_MD].kind == PARLEY_ABSENT && values[BRENNER_BODY].kind != PARLEY_ABSENT;
+    return is_alias ? BRENNER_BODY : BRENNER_BODY_MD;
+}
+
+/* In these members null is absent. */
+enum brenner_field brenner_sender_field(const struct parley_message *message) {
+    const enum parley_kind kind = message->values[BRENNER_FROM].kind;
+    const bool is_alias = (kind == PARLEY_ABSENT || kind == PARLEY_NULL) &&
+                          message->values[BRENNER_SENDER_NAME].kind != PARLEY_ABSENT;
+    return is_alias ? BRENNER_SENDER_NAME : BRENNER_FROM;
+}
+
+static void inspect_envelope(const struct parley_message *message, struct walk *walk) {
+    const enum brenner_field body = brenner_body_field(message);
+    const enum parley_kind body_kind = message->values[body].kind;
+    if (body_kind == PARLEY_ABSENT) {
+        walk_report(walk, MB_120,
+                    (struct parley_finding){.path = "/body_md",
+                                            .message = "`/body_md` is missing; a string is wanted",
+                                            .offset = walk->frames[0].offset});
+    } else if (body == BRENNER_BODY && body_kind != PARLEY_STRING) {
+        walk_report(walk, MB_120,
+                    (struct parley_finding){.path = "/body",
+                                            .message = "`/body`, read as `body_md`, is no string",
+                                            .offset = message->values[body].offset});
+    }
+    const enum brenner_field sender = brenner_sender_field(message);
+    const struct parley_value *name = &message->values[sender];
+    if (sender == BRENNER_SENDER_NAME && name->kind != PARLEY_STRING && name->kind != PARLEY_NULL) {
+        walk_report(walk, MB_121,
+                    (struct parley_finding){
+                        .path = "/sender_name",
+                        .message = "`/sender_name`, read as `from`, is neither a string nor null",
+                        .offset = name->offset});
+    }
+}
+
+/* ---- sections ---- */
+
+static const struct section_rule {
+    enum brenner_rule rule;
+    enum brenner_type type;
+    const char *section;
+    enum { PRESENT, NON_EMPTY, ONE_OF, AGENT } wants;
+    const char *const *choices; /* ONE_OF */
+} section_rules[] = {
+    {MB_003, BRENNER_KICKOFF, "Context", PRESENT, NULL},
+    {MB_006, BRENNER_CRITIQUE, "Target", PRESENT, NULL},
+    {MB_007, BRENNER_CRITIQUE, "Attack", PRESENT, NULL},
+    {MB_008, BRENNER_HANDOFF, "From", AGENT, NULL},
+    {MB_008, BRENNER_HANDOFF, "To", AGENT, NULL},
+    {MB_111, BRENNER_COMPILED, "Contributors", NON_EMPTY, NULL},
+    {MB_112, BRENNER_ACK, "Status", ONE_OF,
+     LIST("Received", "Understood", "Will Action", "Completed")},
+    {MB_113, BRENNER_CLAIM, "Item", NON_EMPTY, NULL},
+    {MB_114, BRENNER_CLAIM, "Agent", NON_EMPTY, NULL},
+    {MB_115, BRENNER_HANDOFF, "Item", NON_EMPTY, NULL},
+    {MB_116, BRENNER_BLOCKED, "Item", NON_EMPTY, NULL},
+    {MB_117, BRENNER_BLOCKED, "Blocker", NON_EMPTY, NULL},
+    {MB_118, BRENNER_QUESTION, "Question", PRESENT, NULL},
+    {MB_131, BRENNER_COMPILED, "Statistics", PRESENT, NULL},
+    {MB_132, BRENNER_CRITIQUE, "Severity", ONE_OF, LIST("Critical", "Major", "Minor")},
+    {MB_133, BRENNER_ACK, "Message ID", NON_EMPTY, NULL},
+    {MB_134, BRENNER_HANDOFF, "State", NON_EMPTY, NULL},
+    {MB_135, BRENNER_BLOCKED, "Type", ONE_OF,
+     LIST("Dependency", "Question", "Resource", "External")},
+    {MB_136, BRENNER_QUESTION, "Urgency", ONE_OF, LIST("Blocking", "Soon", "Whenever")},
+};
+
+static bool is_one_of(struct parley_bytes text, const char *const *choices) {
+    while (*choices != NULL && !parley_bytes_equal(text, parley_bytes_of(*choices))) {
+        choices++;
+    }
+    return *choices != NULL;
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_name_byte(char c) {
+    return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || c == '-';
+}
+
+static bool is_agent_name(struct parley_bytes text) {
+    size_t length = 0;
+    while (length < text.length && is_name_byte(text.data[length])) {
+        length++;
+    }
+    return length > 0 && length == text.length;
+}
+
+/* A value is that of the first section of its name; for the rest any of them will do. */
+static bool holds(const struct section_rule *rule, const struct brenner_section *first) {
+    switch (rule->wants) {
+    case PRESENT:
+        return true;
+    case ONE_OF:
+        return is_one_of(first->text, rule->choices);
+    case AGENT:
+        return is_agent_name(first->text);
+    case NON_EMPTY:
+        break;
+    }
+    const struct brenner_section *at = first;
+    while (at != NULL &&
+           (at->is_empty || at->level != 2 || !brenner_section_is(at, rule->section))) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
+static const struct parley_position body_start = {1, 1};
+
+/* Appends the choices: "Critical, Major or Minor". */
+static void append_choices(struct parley_buffer *out, const char *const *choices) {
+    for (size_t i = 0; choices[i] != NULL; i++) {
+        parley_buffer_text(out, i == 0 ? "" : choices[i + 1] == NULL ? " or " : ", ");
+        parley_buffer_text(out, choices[i]);
+    }
+}
+
+static void remark_value(struct brenner_remarks *remarks, const struct section_rule *rule,
+                         const struct brenner_section *section) {
+    struct parley_buffer value, choices;
+    parley_buffer_init(&value);
+    parley_buffer_init(&choices);
+    if (rule->choices != NULL) {
+        append_choices(&choices, rule->choices);
+    } else {
+        parley_buffer_text(&choices, "the name of one agent (A-Z a-z 0-9 _ -)");
+    }
+    parley_buffer_char(&choices, '\0');
+    brenner_remark(remarks, rule->rule, section->at, NULL, "`## %s` says %s; %s is wanted",
+                   rule->section,
+                   section->text.length > 0 ? brenner_quote(&value, section->text) : "nothing",
+                   choices.has_failed ? "" : choices.data);
+    remarks->is_out_of_memory |= value.has_failed || choices.has_failed;
+    parley_buffer_finish(&value);
+    parley_buffer_finish(&choices);
+}
+
+static void check_section(const struct section_rule *rule, const struct brenner_body *body,
+                          struct brenner_remarks *remarks) {
+    const struct brenner_section *section = brenner_body_section(body, rule->section);
+    if (section == NULL) {
+        brenner_remark(remarks, rule->rule, body_start, NULL, "the body has no `## %s` section",
+                       rule->section);
+    } else if (!holds(rule, section)) {
+        if (rule->wants == NON_EMPTY) {
+            brenner_remark(remarks, rule->rule, section->at, NULL, "the section `## %s` is empty",
+                           rule->section);
+        } else {
+            remark_value(remarks, rule, section);
+        }
+    }
+}
+
+/* ---- rules of their own ---- */
+
+static void check_research_question(const struct brenner_body *body,
+                                    struct brenner_remarks *remarks) {
+    struct parley_position place = body_start;
+    for (const struct brenner_section *at = body->sections; at != NULL; at = at->next) {
+        const bool is_question = at->level == 2 && brenner_section_is(at, "Research Question");
+        if ((at->level == 1 && at->title.length > 0) || (is_question && !at->is_empty)) {
+            return;
+        }
+        place = at->level == 1 || is_question ? at->at : place;
+    }
+    brenner_remark(remarks, MB_002, place, NULL,
+                   "the body asks no research question: it has neither a title (`# …`) nor a "
+                   "`## Research Question` section with text");
+}
+
+/* "v3", which is no end of a word. */
+static bool has_version(struct parley_bytes text) {
+    for (size_t i = 0; i + 1 < text.length; i++) {
+        const char before = i > 0 ? text.data[i - 1] : ' ';
+        if (text.data[i] == 'v' && is_digit(text.data[i + 1]) &&
+            (before == '-' || !is_name_byte(before))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "§42" */
+static bool has_citation(struct parley_bytes text) {
+    static const char mark[] = "\xC2\xA7";
+    for (size_t i = 0; i + 2 < text.length; i++) {
+        if (memcmp(text.data + i, mark, 2) == 0 && is_digit(text.data[i + 2])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_version(const struct brenner_body *body, struct brenner_remarks *remarks) {
+    for (const struct brenner_section *at = body->sections; at != NULL; at = at->next) {
+        const bool is_summary = at->level == 2 && brenner_section_is(at, "Summary");
+        if ((at->level == 1 && has_version(at->title)) || (is_summary && has_version(at->text))) {
+            return;
+        }
+    }
+    const bool has_title = body->sections != NULL && body->sections->level == 1;
+    brenner_remark(remarks, MB_110, has_title ? body->sections->at : body_start, NULL,
+                   "neither the title nor `## Summary` says which version this is (v1, v2, …)");
+}
+
+static void check_excerpt(const struct brenner_body *body, struct brenner_remarks *remarks) {
+    const struct brenner_section *first = brenner_body_section(body, "Excerpt");
+    if (first == NULL) {
+        brenner_remark(remarks, MB_130, body_start, NULL, "the body has no `## Excerpt` section");
+        return;
+    }
+    for (const struct brenner_section *at = first; at != NULL; at = at->next) {
+        if (at->level == 2 && brenner_section_is(at, "Excerpt") && has_citation(at->text)) {
+            return;
+        }
+    }
+    brenner_remark(remarks, MB_130, first->at, NULL,
+                   "the section `## Excerpt` cites no \xC2\xA7n of the transcript");
+}
+
+static enum parley_status check_body(enum brenner_type type, const struct brenner_body *body,
+                                     struct brenner_remarks *remarks) {
+    if (type == BRENNER_KICKOFF) {
+        check_research_question(body, remarks);
+        check_excerpt(body, remarks);
+    } else if (type == BRENNER_COMPILED) {
+        check_version(body, remarks);
+    } else if (type == BRENNER_DELTA) {
+        PARLEY_TRY(brenner_deltas_check(body, remarks));
+    }
+    for (size_t i = 0; i < sizeof section_rules / sizeof section_rules[0]; i++) {
+        if (section_rules[i].type == type) {
+            check_section(&section_rules[i], body, remarks);
+        }
+    }
+    return PARLEY_OK;
+}
+
+/* ---- the body ---- */
+
+/* Reads the body once a message, and keeps what there is to say in message->derived. */
+static enum parley_status read_body(struct parley_message *message, struct parley_bytes markdown) {
+    struct brenner_remarks *remarks = parley_arena_allocate(&message->arena, sizeof *remarks);
+    struct brenner_body body;
+    if (remarks == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    *remarks = (struct brenner_remarks){.arena = &message->arena};
+    enum parley_status status = brenner_body_read(&body, markdown);
+    if (status == PARLEY_OK) {
+        status = check_body((enum brenner_type)message->type, &body, remarks);
+    }
+    brenner_body_finish(&body);
+    message->derived = remarks;
+    return status;
+}
+
+/* INFO takes any body, and of an unknown type nothing is known. */
+static bool has_body_rules(const struct parley_message *message) {
+    return message->type != PARLEY_TYPE_OTHER && message->type != BRENNER_INFO;
+}
+
+enum parley_status brenner_inspect(struct parley_message *message, struct walk *walk) {
+    inspect_envelope(message, walk);
+    const enum brenner_field field = brenner_body_field(message);
+    const struct parley_value *body = &message->values[field];
+    if (body->kind != PARLEY_STRING || !has_body_rules(message)) {
+        return PARLEY_OK;
+    }
+    if (message->derived == NULL) {
+        PARLEY_TRY(read_body(message, body->text));
+    }
+    return brenner_remarks_report(message->derived, walk, field);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* cmark knows neither arenas nor failure: its cmark_mem has no user pointer, and it ends the
+ * process when there is no memory. So the arena of the parse that runs is this thread's, and from
+ * an allocation that fails we leave cmark by longjmp: it keeps no state but what lies in the arena.
+ */
+
+#include "markup.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { CHUNK_BYTES = 64 * 1024 };
+
+/* In front of each allocation: its size. cmark's types need no alignment beyond that. */
+struct header {
+    size_t size;
+};
+
+static _Thread_local struct heap {
+    struct parley_arena *arena;
+    char *at, *end; /* of the present chunk */
+    char *last;     /* the newest allocation, which can grow and go */
+    jmp_buf escape;
+} heap;
+
+static size_t round_up(size_t size) {
+    return (size + sizeof(struct header) - 1) & ~(sizeof(struct header) - 1);
+}
+
+static struct header *header_of(void *memory) {
+    return (struct header *)memory - 1;
+}
+
+static void make_room(size_t size) {
+    if (size <= (size_t)(heap.end - heap.at)) {
+        return;
+    }
+    const size_t capacity = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+    heap.at = parley_arena_allocate(heap.arena, capacity);
+    if (heap.at == NULL) {
+        longjmp(heap.escape, 1);
+    }
+    heap.end = heap.at + capacity;
+}
+
+static void *take(size_t size) {
+    size = round_up(size);
+    make_room(sizeof(struct header) + size);
+    struct header *header = (void *)heap.at;
+    header->size = size;
+    heap.last = heap.at + sizeof *header;
+    heap.at = heap.last + size;
+    return heap.last;
+}
+
+static void *heap_calloc(size_t count, size_t size) {
+    void *memory = take(count * size);
+    memset(memory, 0, count * size);
+    return memory;
+}
+
+static void *heap_realloc(void *memory, size_t size) {
+    if (memory == NULL) {
+        return take(size);
+    }
+    const size_t old_size = header_of(memory)->size;
+    if (size <= old_size) {
+        return memory;
+    }
+    size = round_up(size);
+    if (memory == heap.last && size - old_size <= (size_t)(heap.end - heap.at)) {
+        header_of(memory)->size = size;
+        heap.at = heap.last + size;
+        return memory;
+    }
+    void *moved = take(size);
+    memcpy(moved, memory, old_size);
+    return moved;
+}
+
+static void heap_free(void *memory) {
+    if (memory != NULL && memory == heap.last) {
+        heap.at = heap.last - sizeof(struct header);
+        heap.last = NULL;
+    }
+}
+
+cmark_node *markup_parse(struct parley_arena *arena, struct parley_bytes text) {
+    static cmark_mem memory = {heap_calloc, heap_realloc, heap_free};
+    cmark_node *tree = NULL;
+    heap.arena = arena;
+    heap.at = heap.end = heap.last = NULL;
+    if (setjmp(heap.escape) == 0) {
+        cmark_parser *parser = cmark_parser_new_with_mem(CMARK_OPT_DEFAULT, &memory);
+        cmark_parser_feed(parser, text.data, text.length);
+        tree = cmark_parser_finish(parser);
+    }
+    heap.arena = NULL;
+    return tree;
+}
+
+/* ---- lines ---- */
+
+size_t markup_line_length(struct parley_bytes text) {
+    size_t length = 0;
+    while (length < text.length && text.data[length] != '\n' && text.data[length] != '\r') {
+        length++;
+    }
+    if (length + 1 < text.length && text.data[length] == '\r' && text.data[length + 1] == '\n') {
+        return length + 2;
+    }
+    return length < text.length ? length + 1 : length;
+}
+
+size_t markup_line_end_length(struct parley_bytes line) {
+    size_t length = 0;
+    while (length < line.length && strchr("\r\n", line.data[line.length - 1 - length]) != NULL) {
+        length++;
+    }
+    return length;
+}
+
+/* ---- taming ---- */
+
+/* cmark walks up the tree for each piece of emphasis, and down all list items for each blank line:
+ * both are as long as containers are deep. A line of Markdown opens as many as it has markers, and
+ * goes on with as many as it has blanks for. */
+enum { MARKERS_MAX = 32, BLANK_COLUMNS_MAX = 128, TAB_COLUMNS = 4 };
+
+/* For each link, cmark 0.30 looks at all images that have begun in the same paragraph. */
+enum { IMAGES_MAX = 256 };
+
+struct tamer {
+    struct parley_bytes line; /* without its end */
+    size_t at;                /* in the line */
+    char *out;
+    size_t image_count; /* in this paragraph */
+};
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+static bool is_followed_by_blank(struct parley_bytes line, size_t at) {
+    return at + 1 >= line.length || is_blank(line.data[at + 1]);
+}
+
+/* The length of the container marker at `at`, or 0. */
+static size_t marker_length(struct parley_bytes line, size_t at) {
+    enum { DIGITS_MAX = 9 };
+    if (line.data[at] == '>') {
+        return 1;
+    }
+    size_t end = at;
+    if (strchr("-+*", line.data[at]) == NULL) {
+        while (end < line.length && line.data[end] >= '0' && line.data[end] <= '9') {
+            end++;
+        }
+        if (end == at || end - at > DIGITS_MAX || end == line.length ||
+            strchr(".)", line.data[end]) == NULL) {
+            return 0;
+        }
+    }
+    return is_followed_by_blank(line, end) ? end + 1 - at : 0;
+}
+
+/* Where a thematic break could begin that fills the line: its marks are no list's. */
+static size_t rule_start(struct parley_bytes line) {
+    size_t at = line.length;
+    char mark = '\0';
+    while (at > 0 && (is_blank(line.data[at - 1]) || line.data[at - 1] == mark ||
+                      (mark == '\0' && strchr("-*_", line.data[at - 1]) != NULL))) {
+        at--;
+        mark = is_blank(line.data[at]) ? mark : line.data[at];
+    }
+    return at;
+}
+
+/* Blanks and container markers, as many as are allowed. */
+static void tame_prefix(struct tamer *tamer) {
+    const struct parley_bytes line = tamer->line;
+    const size_t markers_end = rule_start(line);
+    size_t markers = 0, columns = 0, length = 0;
+    for (; tamer->at < line.length; tamer->at += length) {
+        const char c = line.data[tamer->at];
+        length = 1;
+        if (is_blank(c)) {
+            columns += c == '\t' ? TAB_COLUMNS : 1;
+            if (columns <= BLANK_COLUMNS_MAX) {
+                *tamer->out++ = c;
+            }
+            continue;
+        }
+        length = tamer->at < markers_end ? marker_length(line, tamer->at) : 0;
+        if (length == 0) {
+            return;
+        }
+        memcpy(tamer->out, line.data + tamer->at, length);
+        tamer->out += length;
+        if (++markers > MARKERS_MAX) {
+            tamer->out[-1] = c == '>' || length == 1 ? '.' : ',';
+            tamer->at += length;
+            return;
+        }
+    }
+}
+
+/* The text behind the prefix. */
+static void tame_rest(struct tamer *tamer) {
+    const struct parley_bytes line = tamer->line;
+    if (tamer->at == line.length) {
+        tamer->image_count = 0; /* a blank line ends every paragraph */
+    }
+    for (; tamer->at < line.length; tamer->at++) {
+        const char *here = line.data + tamer->at;
+        const bool is_image = here[0] == '!' && tamer->at + 1 < line.length && here[1] == '[' &&
+                              (tamer->at == 0 || here[-1] != '<'); /* as in <![CDATA[ */
+        tamer->image_count += is_image;
+        *tamer->out++ = is_image && tamer->image_count > IMAGES_MAX ? '.' : *here;
+    }
+}
+
+struct parley_bytes markup_tame(struct parley_arena *arena, struct parley_bytes text) {
+    char *copy = parley_arena_allocate(arena, text.length + 1);
+    if (copy == NULL) {
+        return (struct parley_bytes){0};
+    }
+    struct tamer tamer = {.out = copy};
+    for (size_t at = 0, length; at < text.length; at += length) {
+        const struct parley_bytes rest = {text.data + at, text.length - at};
+        length = markup_line_length(rest);
+        const size_t end_length = markup_line_end_length((struct parley_bytes){rest.data, length});
+        tamer.line = (struct parley_bytes){rest.data, length - end_length};
+        tamer.at = 0;
+        tame_prefix(&tamer);
+        tame_rest(&tamer);
+        memcpy(tamer.out, rest.data + length - end_length, end_length);
+        tamer.out += end_length;
+    }
+    const struct parley_bytes tamed = {copy, (size_t)(tamer.out - copy)};
+    return parley_bytes_equal(tamed, text) ? text : tamed;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Where a Brenner message goes: brenner.<type>.<thread-id>, or brenner.<type> without a thread. The
+ * dots of a bead id stay, so that brenner.*.bead-1.> is a subtree. A thread id that keeps its rule
+ * holds nothing that a subject does not bear. */
+
+#include "brenner.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include <jansson.h>
+
+#include "../engine/text.h"
+#include "tokens.h"
+
+static struct parley_bytes text_at(const struct parley_message *message, enum brenner_field field) {
+    return parley_value_text(&message->values[field]);
+}
+
+/* The digits of an id that is a number, as they were written. */
+static enum parley_status spelling_of_id(const struct parley_message *message,
+                                         struct parley_bytes *out) {
+    struct members members = {.rest = message->text};
+    struct member member;
+    while (member_next(&members, &member)) {
+        if (parley_bytes_equal(member.key, PARLEY_BYTES("id"))) {
+            *out = member.value;
+        }
+    }
+    member_release(&members);
+    return members.has_failed ? PARLEY_E_MEMORY : PARLEY_OK;
+}
+
+/* 1043, 1043.0 and 1.043e3 are one id. */
+static enum parley_status number_id(struct parley_message *message, double number,
+                                    struct parley_bytes *out) {
+    char digits[32];
+    PARLEY_TRY(spelling_of_id(message, out));
+    const bool is_plain = memchr(out->data, '.', out->length) == NULL &&
+                          memchr(out->data, 'e', out->length) == NULL &&
+                          memchr(out->data, 'E', out->length) == NULL;
+    if (is_plain || fabs(number) >= 0x1p63) {
+        return PARLEY_OK;
+    }
+    snprintf(digits, sizeof digits, "%" PRId64, (int64_t)number);
+    *out = parley_bytes_of(parley_arena_copy(&message->arena, parley_bytes_of(digits)));
+    return out->data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+/* An empty id names nothing. */
+static enum parley_status id_of(struct parley_message *message, struct parley_bytes *out) {
+    const struct parley_value *id = &message->values[BRENNER_ID];
+    if (id->kind == PARLEY_NUMBER && id->number == floor(id->number)) {
+        return number_id(message, id->number, out);
+    }
+    const struct parley_bytes text = parley_value_text(id);
+    *out = text.length > 0 ? text : (struct parley_bytes){0};
+    return PARLEY_OK;
+}
+
+static struct parley_bytes text_of(const json_t *string) {
+    return (struct parley_bytes){json_string_value(string), json_string_length(string)};
+}
+
+static enum parley_status receivers_of(struct parley_message *message, struct parley_route *out) {
+    const json_t *to = json_object_get(message->tree, "to");
+    const size_t count = json_is_array(to) ? json_array_size(to) : json_is_string(to) ? 1 : 0;
+    if (count == 0) {
+        return PARLEY_OK;
+    }
+    struct parley_bytes *receivers =
+        parley_arena_allocate(&message->arena, count * sizeof *receivers);
+    if (receivers == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    out->receivers = receivers;
+    if (json_is_string(to)) {
+        receivers[out->receiver_count++] = text_of(to);
+    }
+    for (size_t i = 0; i < count && json_is_array(to); i++) {
+        const json_t *receiver = json_array_get(to, i);
+        if (json_is_string(receiver)) {
+            receivers[out->receiver_count++] = text_of(receiver);
+        }
+    }
+    return PARLEY_OK;
+}
+
+static struct parley_bytes join(struct parley_message *message, struct parley_bytes thread) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_format(&text, "brenner.%s", brenner_types[message->type]);
+    if (thread.data != NULL) {
+        parley_buffer_char(&text, '.');
+        parley_buffer_append(&text, thread);
+    }
+    const char *copy =
+        text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+    return parley_bytes_of(copy);
+}
+
+static enum parley_status address(struct parley_message *message, struct parley_route *out) {
+    out->subject = join(message, out->thread);
+    out->type = join(message, (struct parley_bytes){0});
+    out->source =
+        out->sender.length == 0
+            ? PARLEY_BYTES("/brenner")
+            : text_percent_encode(&message->arena, PARLEY_BYTES("/brenner/"), out->sender);
+    return out->subject.data != NULL && out->type.data != NULL && out->source.data != NULL
+               ? PARLEY_OK
+               : PARLEY_E_MEMORY;
+}
+
+enum parley_status brenner_route(struct parley_message *message, struct parley_route *out) {
+    *out = (struct parley_route){.sender = text_at(message, brenner_sender_field(message)),
+                                 .thread = text_at(message, BRENNER_THREAD_ID)};
+    PARLEY_TRY(id_of(message, &out->id));
+    PARLEY_TRY(receivers_of(message, out));
+    out->dedupe = out->id.data != NULL ? PARLEY_DEDUPE_PAYLOAD : PARLEY_DEDUPE_NONE;
+    return parley_message_is_valid(message) ? address(message, out) : PARLEY_OK;
+}
