@@ -95,7 +95,7 @@ static enum parley_status add_copy(struct parley_schema *schema, struct schema_c
 }
 
 /* NULL: no memory, of which regcomp takes some. */
-static const regex_t *compile(struct parley_schema *schema, const char *expression) {
+static regex_t *compile(struct parley_schema *schema, const char *expression) {
     struct schema_pattern *pattern = parley_arena_allocate(schema->arena, sizeof *pattern);
     if (pattern == NULL) {
         return NULL;

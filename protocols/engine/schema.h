@@ -12,8 +12,8 @@
 struct schema_check {
     const struct parley_rule *rule;
     const struct parley_place *place;
-    unsigned order;         /* of the rule in the table */
-    const regex_t *pattern; /* PARLEY_PATTERN */
+    unsigned order;   /* of the rule in the table */
+    regex_t *pattern; /* PARLEY_PATTERN; the library locks it while it searches */
     struct schema_check *next;
 };
 

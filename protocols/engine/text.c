@@ -123,8 +123,9 @@ static bool read_offset(struct parley_bytes rest, struct moment *out) {
     out->fraction = 0;
     if (rest.length > 0 && rest.data[0] == '.') {
         double unit = 0.1;
-        for (i = 1; i < rest.length && is_digit(rest.data[i]); i++, unit /= 10) {
+        for (i = 1; i < rest.length && is_digit(rest.data[i]); i++) {
             out->fraction += unit * (rest.data[i] - '0');
+            unit /= 10;
         }
         if (i == 1) {
             return false;

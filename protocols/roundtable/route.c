@@ -46,8 +46,11 @@ static struct parley_bytes join(struct parley_arena *arena, const struct parley_
 /* Of the task a.b.c, which belongs to the domain a (contract, task.request: "<domain>.<action>").
  */
 static struct parley_bytes domain_of(struct parley_bytes task) {
-    const char *dot = memchr(task.data, '.', task.length);
-    return (struct parley_bytes){task.data, (size_t)(dot - task.data)};
+    size_t length = 0;
+    while (length < task.length && task.data[length] != '.') {
+        length++;
+    }
+    return (struct parley_bytes){task.data, length};
 }
 
 /* Source: api.md, NATS: that of the request, else the option `domain`, else unknown. What was
