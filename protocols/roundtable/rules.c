@@ -5,6 +5,8 @@
 
 #include "roundtable.h"
 
+#include <math.h>
+
 #include "../engine/text.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -87,7 +89,8 @@ static bool has_expired(const struct parley_facts *facts) {
     const struct parley_value *ttl = &facts->values[ROUNDTABLE_TTL];
     const double lifetime = ttl->kind == PARLEY_ABSENT ? DEFAULT_TTL_SECONDS : ttl->number;
     const bool has_lifetime =
-        ttl->kind == PARLEY_ABSENT || (ttl->kind == PARLEY_NUMBER && lifetime >= 1);
+        ttl->kind == PARLEY_ABSENT ||
+        (ttl->kind == PARLEY_NUMBER && lifetime >= 1 && lifetime == floor(lifetime));
     double sent;
     return facts->options->now_seconds != 0 && has_lifetime &&
            text_unix_time(parley_value_text(timestamp), &sent) &&
