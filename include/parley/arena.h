@@ -4,6 +4,8 @@
 /* Memory that is given back all at once: everything a message needs lives in its arena.
  * An arena belongs to one thread at a time. */
 
+#include <stdbool.h>
+
 #include <parley/bytes.h>
 #include <parley/status.h>
 
@@ -13,6 +15,7 @@ struct parley_arena {
     struct parley_arena_block *blocks; /* newest first */
     size_t used_bytes;                 /* asked for since the last reset */
     size_t limit_bytes;                /* an allocation that would pass it fails; 0: no limit */
+    bool is_over_limit;                /* one did, since the last reset */
 };
 
 /* Owns: nothing until the first allocation. */

@@ -43,6 +43,7 @@ void parley_arena_reset(struct parley_arena *arena) {
         arena->blocks->used = 0;
     }
     arena->used_bytes = 0;
+    arena->is_over_limit = false;
 }
 
 static struct parley_arena_block *add_block(struct parley_arena *arena, size_t size) {
@@ -63,6 +64,7 @@ void *parley_arena_allocate(struct parley_arena *arena, size_t size) {
     }
     size = (size + alignment - 1) & ~(alignment - 1);
     if (arena->limit_bytes != 0 && size > arena->limit_bytes - arena->used_bytes) {
+        arena->is_over_limit = true;
         return NULL;
     }
     struct parley_arena_block *block = arena->blocks;

@@ -67,14 +67,29 @@ static const char *present_path(const struct walk *walk, struct parley_bytes mis
     return copy;
 }
 
+static void omit(struct parley_findings *findings, const struct parley_finding *finding) {
+    findings->omitted_count++;
+    if (finding->rule->severity == PARLEY_ERROR) {
+        findings->omitted_error_types |= finding->for_types;
+    }
+}
+
+/* There is no memory for a finding, or the message may have no more of it: a sender whose keys are
+ * very long is told less, but not that the fault is ours. */
+static enum parley_status do_without(struct parley_message *message,
+                                     const struct parley_finding *finding) {
+    if (!message->arena.is_over_limit) {
+        return PARLEY_E_MEMORY;
+    }
+    omit(&message->findings, finding);
+    return PARLEY_OK;
+}
+
 enum parley_status findings_add(struct parley_message *message, struct parley_finding finding) {
     struct parley_findings *findings = &message->findings;
     finding.discovered = findings->discovered_count++;
     if (findings->count == PARLEY_FINDINGS_MAX) {
-        findings->omitted_count++;
-        if (finding.rule->severity == PARLEY_ERROR) {
-            findings->omitted_error_types |= finding.for_types;
-        }
+        omit(findings, &finding);
         return PARLEY_OK;
     }
     if (findings->count == findings->capacity) {
@@ -82,7 +97,7 @@ enum parley_status findings_add(struct parley_message *message, struct parley_fi
         struct parley_finding *items =
             parley_arena_allocate(&message->arena, capacity * sizeof *items);
         if (items == NULL) {
-            return PARLEY_E_MEMORY;
+            return do_without(message, &finding);
         }
         if (findings->count > 0) {
             memcpy(items, findings->items, findings->count * sizeof *items);
@@ -109,12 +124,11 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
             check->place->message != NULL || finding.path == NULL
                 ? check->place->message
                 : constraint_message(&walk->message->arena, check->place, finding.path, value);
-        if (finding.path == NULL || finding.message == NULL) {
-            walk->status = PARLEY_E_MEMORY;
-            return;
-        }
     }
-    const enum parley_status status = findings_add(walk->message, finding);
+    const bool is_told = finding.path != NULL && finding.message != NULL;
+    const bool is_kept = is_told || walk->message->findings.count == PARLEY_FINDINGS_MAX;
+    const enum parley_status status = is_kept ? findings_add(walk->message, finding)
+                                              : do_without(walk->message, &finding);
     walk->status = status != PARLEY_OK ? status : walk->status;
 }
 
