@@ -138,12 +138,22 @@ static enum parley_status keep_findings(struct parley_message *message,
     return PARLEY_OK;
 }
 
+/* Findings bear their paths, and keys may be as large as what is inside, which is not what the
+ * message's limit is made for. What is left of it for the rest of the way: */
+enum { RESERVED = 512 << 10 };
+
 static enum parley_status read_inside(struct parley_message *message, struct parley_bytes bytes,
                                       struct inspection *inspection) {
     const struct parley_findings before = message->findings;
+    struct parley_arena *arena = &message->arena;
     struct walk inside;
     walk_begin_inside(&inside, message, "/data", 0);
-    switch (checkpoint_read(bytes, &inside, &message->arena, &inspection->fault)) {
+    const bool has_room = arena->limit_bytes > arena->used_bytes + RESERVED;
+    arena->limit_bytes -= has_room ? RESERVED : 0;
+    const enum checkpoint_result result =
+        checkpoint_read(bytes, &inside, arena, &inspection->fault);
+    arena->limit_bytes += has_room ? RESERVED : 0;
+    switch (result) {
     case CHECKPOINT_READ:
         PARLEY_TRY(inside.status);
         return keep_findings(message, &before, &inspection->inside);

@@ -75,6 +75,7 @@ static void prepare(struct parley_message *message, struct parley_bytes text,
                     const struct parley_options *options) {
     parley_message_reset(message);
     message->sent = message->text = text;
+    message->codec = &parley_codec_json;
     message->options = *options;
     message->arena.limit_bytes = 0;
 }

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Where supervisor messages go and which side sent them, how large they may be to the byte, and
+ * what they become in another encoding. The rules have their conformance cases. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include <parley/message.h>
+
+struct fixture {
+    struct parley_schema *schema;
+    const struct parley_protocol *protocol;
+    struct parley_message message;
+    struct parley_options options;
+    struct parley_route route;
+    struct parley_buffer text;
+};
+
+static int set_up(void **state) {
+    static struct fixture fixture;
+    fixture.protocol = parley_protocol_find(PARLEY_BYTES("supervisor"));
+    if (parley_schema_create(fixture.protocol, &fixture.schema) != PARLEY_OK) {
+        return -1;
+    }
+    parley_message_init(&fixture.message, fixture.schema);
+    parley_buffer_init(&fixture.text);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+    parley_message_finish(&fixture->message);
+    parley_schema_destroy(fixture->schema);
+    parley_buffer_finish(&fixture->text);
+    return 0;
+}
+
+static int forget_options(void **state) {
+    struct fixture *fixture = *state;
+    fixture->options = (struct parley_options){0};
+    return 0;
+}
+
+static const struct parley_codec *codec(const struct fixture *fixture, const char *media_type) {
+    return parley_codec_find(fixture->protocol, parley_bytes_of(media_type));
+}
+
+static void check_bytes(struct fixture *fixture, struct parley_bytes bytes,
+                        const struct parley_codec *in) {
+    assert_int_equal(parley_message_check(&fixture->message, bytes, in, &fixture->options,
+                                          (struct parley_position){1, 1}),
+                     PARLEY_OK);
+}
+
+static void check(struct fixture *fixture, const char *text) {
+    check_bytes(fixture, parley_bytes_of(text), &parley_codec_json);
+}
+
+static void check_route(struct fixture *fixture, const char *text) {
+    check(fixture, text);
+    assert_int_equal(parley_message_route(&fixture->message, &fixture->route), PARLEY_OK);
+}
+
+static void assert_is(struct parley_bytes got, const char *wanted) {
+    if (!parley_bytes_equal(got, parley_bytes_of(wanted)) ||
+        (got.data == NULL) != (wanted == NULL)) {
+        fail_msg("%.*s, not %s", (int)got.length, got.data != NULL ? got.data : "",
+                 wanted != NULL ? wanted : "nothing");
+    }
+}
+
+#define MESSAGE(type, more) "{\"type\":\"" type "\",\"timestamp\":1705392000" more "}"
+#define HEARTBEAT MESSAGE("heartbeat", "")
+#define ERROR(more) MESSAGE("error", ",\"error\":{\"code\":\"X\",\"message\":\"m\"" more "}")
+
+/* ---- routes ---- */
+
+static void test_every_type_goes_to_the_side_that_sends_it(void **state) {
+    static const struct {
+        const char *text, *subject, *type, *sender;
+    } cases[] = {
+        {HEARTBEAT, "supervisor.gerbil.heartbeat", "supervisor.heartbeat", "gerbil"},
+        {MESSAGE("checkpoint", ",\"data\":{}"), "supervisor.gerbil.checkpoint",
+         "supervisor.checkpoint", "gerbil"},
+        {MESSAGE("wal_entry", ",\"data\":{\"operation\":\"memory_add\",\"params\":{},"
+                              "\"sequence\":1}"),
+         "supervisor.gerbil.wal_entry", "supervisor.wal_entry", "gerbil"},
+        {MESSAGE("wal_batch", ",\"data\":[{\"operation\":\"memory_add\",\"params\":{},"
+                              "\"sequence\":1}]"),
+         "supervisor.gerbil.wal_batch", "supervisor.wal_batch", "gerbil"},
+        {MESSAGE("evolution_intent",
+                 ",\"hypothesis\":{\"reason\":\"\",\"target\":\"\",\"new_code\":\"\"}"),
+         "supervisor.gerbil.evolution_intent", "supervisor.evolution_intent", "gerbil"},
+        {MESSAGE("metrics", ",\"data\":{}"), "supervisor.gerbil.metrics", "supervisor.metrics",
+         "gerbil"},
+        {MESSAGE("checkpoint_ack", ",\"checkpoint_id\":\"550e8400-e29b-41d4-a716-446655440000\""),
+         "supervisor.elixir.checkpoint_ack", "supervisor.checkpoint_ack", "elixir"},
+        {MESSAGE("restore", ",\"checkpoint_id\":\"550e8400-e29b-41d4-a716-446655440000\","
+                            "\"snapshot\":{}"),
+         "supervisor.elixir.restore", "supervisor.restore", "elixir"},
+        {MESSAGE("hot_reload", ",\"code\":\"\""), "supervisor.elixir.hot_reload",
+         "supervisor.hot_reload", "elixir"},
+        {MESSAGE("evolution_result", ",\"success\":true,\"decision\":\"promoted\""),
+         "supervisor.elixir.evolution_result", "supervisor.evolution_result", "elixir"},
+        {MESSAGE("process_request", ",\"request_id\":\"r\",\"data\":{\"message\":\"\"}"),
+         "supervisor.elixir.process_request", "supervisor.process_request", "elixir"},
+        {MESSAGE("shutdown", ",\"reason\":\"\""), "supervisor.elixir.shutdown",
+         "supervisor.shutdown", "elixir"},
+    };
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char source[64];
+        check_route(fixture, cases[i].text);
+        snprintf(source, sizeof source, "/supervisor/%s", cases[i].sender);
+        assert_is(fixture->route.subject, cases[i].subject);
+        assert_is(fixture->route.type, cases[i].type);
+        assert_is(fixture->route.sender, cases[i].sender);
+        assert_is(fixture->route.source, source);
+        assert_is(fixture->route.id, NULL);
+        assert_is(fixture->route.lane, NULL);
+        assert_int_equal(fixture->route.receiver_count, 0);
+        assert_int_equal(fixture->route.dedupe, PARLEY_DEDUPE_NONE);
+    }
+}
+
+static void test_the_side_of_an_error_is_told_by_option_then_subject_then_form(void **state) {
+    static const struct {
+        const char *from, *stored, *text, *side;
+    } cases[] = {
+        {NULL, NULL, ERROR(""), "gerbil"},
+        {NULL, NULL, ERROR(",\"details\":{}"), "elixir"},
+        {NULL, NULL, ERROR(",\"context\":{},\"stack_trace\":\"\""), "gerbil"},
+        {"elixir", NULL, ERROR(""), "elixir"},
+        {"gerbil", NULL, ERROR(",\"details\":{}"), "gerbil"},
+        {NULL, "supervisor.elixir.error", ERROR(""), "elixir"},
+        {NULL, "fleet-a.gerbil.error", ERROR(",\"details\":{}"), "gerbil"},
+        {"elixir", "supervisor.gerbil.error", ERROR(""), "elixir"},
+        {NULL, "supervisor.elixirs.error", ERROR(""), "gerbil"},
+        {NULL, "supervisor.error", ERROR(",\"details\":{}"), "elixir"},
+        {NULL, "supervisor", ERROR(",\"details\":{}"), "elixir"},
+    };
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char subject[64];
+        fixture->options =
+            (struct parley_options){.from = cases[i].from, .stored_subject = cases[i].stored};
+        check_route(fixture, cases[i].text);
+        snprintf(subject, sizeof subject, "supervisor.%s.error", cases[i].side);
+        assert_is(fixture->route.sender, cases[i].side);
+        assert_is(fixture->route.subject, subject);
+    }
+}
+
+static void test_a_prefix_takes_the_place_of_the_subjects_first_token(void **state) {
+    struct fixture *fixture = *state;
+    fixture->options.subject_prefix = "fleet-a";
+    check_route(fixture, HEARTBEAT);
+    assert_is(fixture->route.subject, "fleet-a.gerbil.heartbeat");
+    assert_is(fixture->route.type, "supervisor.heartbeat");
+}
+
+static void test_unix_seconds_become_a_time_that_four_digits_hold(void **state) {
+    static const struct {
+        const char *seconds, *time;
+    } cases[] = {
+        {"0", "1970-01-01T00:00:00Z"},
+        {"1705392000", "2024-01-16T08:00:00Z"},
+        {"17053920e2", "2024-01-16T08:00:00Z"},
+        {"-0.0", "1970-01-01T00:00:00Z"},
+        {"253402300799", "9999-12-31T23:59:59Z"},
+        {"253402300800", NULL},
+        {"9223372036854775807", NULL},
+        {"1e300", NULL},
+        {"-1", NULL},
+        {"\"now\"", NULL},
+    };
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "{\"type\":\"heartbeat\",\"timestamp\":%s}", cases[i].seconds);
+        check_route(fixture, text);
+        assert_is(fixture->route.time, cases[i].time);
+    }
+}
+
+static void test_a_requests_id_is_its_thread(void **state) {
+    struct fixture *fixture = *state;
+    check_route(fixture, MESSAGE("process_request", ",\"request_id\":\"r-1\",\"data\":"
+                                                    "{\"message\":\"m\"}"));
+    assert_is(fixture->route.thread, "r-1");
+    check_route(fixture, HEARTBEAT);
+    assert_is(fixture->route.thread, NULL);
+}
+
+static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **state) {
+    struct fixture *fixture = *state;
+    check_route(fixture, "{\"type\":\"shutdown\",\"timestamp\":1}");
+    assert_is(fixture->route.subject, NULL);
+    assert_is(fixture->route.type, NULL);
+    assert_is(fixture->route.sender, "elixir");
+    assert_is(fixture->route.time, "1970-01-01T00:00:01Z");
+    check_route(fixture, "{\"type\":\"unheard of\",\"timestamp\":[]}");
+    assert_is(fixture->route.sender, NULL);
+    assert_is(fixture->route.source, NULL);
+    assert_is(fixture->route.time, NULL);
+}
+
+/* ---- sizes ---- */
+
+/* Appends a str 32 of `length` bytes. */
+static void append_text(struct parley_buffer *out, size_t length) {
+    const unsigned char head[] = {0xdb, (unsigned char)(length >> 24),
+                                  (unsigned char)(length >> 16), (unsigned char)(length >> 8),
+                                  (unsigned char)length};
+    parley_buffer_append(out, (struct parley_bytes){(const char *)head, sizeof head});
+    assert_true(parley_buffer_reserve(out, length));
+    memset(out->data + out->length, 'x', length);
+    out->length += length;
+}
+
+/* A message of exactly `size` bytes of MessagePack: its members, and one more that fills it. */
+static void make_of_size(struct fixture *fixture, const char *members, size_t members_length,
+                         size_t size) {
+    struct parley_buffer *text = &fixture->text;
+    parley_buffer_clear(text);
+    parley_buffer_append(text, (struct parley_bytes){members, members_length});
+    parley_buffer_append(text, PARLEY_BYTES("\xa1p"));
+    append_text(text, size - text->length - 5);
+    assert_int_equal(text->length, size);
+}
+
+static const char *first_rule(const struct fixture *fixture) {
+    const struct parley_findings *findings = &fixture->message.findings;
+    return findings->count == 0 ? "" : findings->items[0].rule->id;
+}
+
+#define HEAD(count, type) count "\xa4type" type "\xa9timestamp\x01"
+#define ENTRY "\x83\xa9operation\xaamemory_add\xa6params\x80\xa8sequence\x01"
+#define UUID "\xd9$550e8400-e29b-41d4-a716-446655440000"
+
+static void test_limits_hold_to_the_byte(void **state) {
+    enum { KIB = 1024, MIB = 1024 * KIB };
+#define OF(members) members, sizeof members - 1
+    static const struct {
+        const char *members;
+        size_t length, limit;
+    } cases[] = {
+        {OF(HEAD("\x83", "\xa9heartbeat")), 100},
+        {OF(HEAD("\x84", "\xa9wal_entry") "\xa4"
+                                          "data" ENTRY),
+         10 * KIB},
+        {OF(HEAD("\x84", "\xa7metrics") "\xa4"
+                                        "data\x80"),
+         10 * KIB},
+        {OF(HEAD("\x84", "\xa9wal_batch") "\xa4"
+                                          "data\x91" ENTRY),
+         MIB},
+        {OF(HEAD(
+             "\x84",
+             "\xb0"
+             "evolution_intent") "\xaahypothesis\x83\xa6reason\xa0\xa6target\xa0\xa8new_code\xa0"),
+         MIB},
+        {OF(HEAD("\x84", "\xae"
+                         "checkpoint_ack") "\xad"
+                                           "checkpoint_id" UUID),
+         MIB},
+        {OF(HEAD("\x84", "\xaahot_reload") "\xa4"
+                                           "code\xa0"),
+         MIB},
+        {OF(HEAD("\x85", "\xb0"
+                         "evolution_result") "\xa7success\xc3\xa8"
+                                             "decision\xa8promoted"),
+         MIB},
+        {OF(HEAD("\x85", "\xafprocess_request") "\xaarequest_id\xa0\xa4"
+                                                "data\x81\xa7message\xa0"),
+         MIB},
+        {OF(HEAD("\x84", "\xa8shutdown") "\xa6reason\xa0"), MIB},
+        {OF(HEAD("\x84", "\xa5"
+                         "error") "\xa5"
+                                  "error\x82\xa4"
+                                  "code\xa0\xa7message\xa0"),
+         MIB},
+        {OF(HEAD("\x85", "\xa7restore") "\xad"
+                                        "checkpoint_id" UUID "\xa8snapshot\x80"),
+         100 * MIB},
+    };
+#undef OF
+    struct fixture *fixture = *state;
+    const struct parley_codec *msgpack = codec(fixture, "application/msgpack");
+    fixture->options.message_bytes_max = 101 * MIB;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        make_of_size(fixture, cases[i].members, cases[i].length, cases[i].limit);
+        check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
+        assert_string_equal(first_rule(fixture), "");
+        make_of_size(fixture, cases[i].members, cases[i].length, cases[i].limit + 1);
+        check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
+        assert_string_equal(first_rule(fixture), "IPC-007");
+        assert_int_equal(fixture->message.findings.count, 1);
+    }
+}
+
+static void test_a_checkpoint_should_be_compressed_past_a_mebibyte_and_ends_at_100(void **state) {
+    static const char members[] = HEAD("\x84", "\xaa"
+                                               "checkpoint") "\xa4"
+                                                             "data\x80";
+    struct fixture *fixture = *state;
+    const struct parley_codec *msgpack = codec(fixture, "application/msgpack");
+    fixture->options.message_bytes_max = 101 << 20;
+    make_of_size(fixture, members, sizeof members - 1, 1 << 20);
+    check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
+    assert_string_equal(first_rule(fixture), "");
+    make_of_size(fixture, members, sizeof members - 1, (1 << 20) + 1);
+    check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
+    assert_string_equal(first_rule(fixture), "IPC-101");
+    assert_true(parley_message_is_valid(&fixture->message));
+    make_of_size(fixture, members, sizeof members - 1, (100 << 20) + 1);
+    check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
+    assert_string_equal(first_rule(fixture), "IPC-007");
+    assert_int_equal(fixture->message.findings.count, 2);
+}
+
+/* A shutdown as JSON whose shortest MessagePack has `size` bytes: 45 with an empty reason, which a
+ * str 32 takes 5 bytes for. */
+static void make_shutdown(struct parley_buffer *text, size_t size, const char *character) {
+    parley_buffer_clear(text);
+    parley_buffer_text(text, "{\"type\":\"shutdown\",\"timestamp\":1705392000,\"reason\":\"");
+    const size_t around = 1 + 5 + 9 + 10 + 5 + 7 + 5;
+    for (size_t i = around; i < size; i++) {
+        parley_buffer_text(text, character);
+    }
+    parley_buffer_text(text, "\"}");
+}
+
+static void test_json_is_measured_on_its_shortest_messagepack(void **state) {
+    struct fixture *fixture = *state;
+    static const char *const characters[] = {"x", "\\n", "\\u0041"};
+    for (size_t i = 0; i < sizeof characters / sizeof characters[0]; i++) {
+        make_shutdown(&fixture->text, 1 << 20, characters[i]);
+        check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
+        assert_string_equal(first_rule(fixture), "");
+        make_shutdown(&fixture->text, (1 << 20) + 1, characters[i]);
+        check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
+        assert_string_equal(first_rule(fixture), "IPC-007");
+    }
+}
+
+/* ---- encodings ---- */
+
+static void assert_converts(struct fixture *fixture, const char *media_type,
+                            struct parley_bytes wanted) {
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    assert_int_equal(
+        fixture->protocol->convert(&fixture->message, codec(fixture, media_type), &out), PARLEY_OK);
+    assert_int_equal(out.length, wanted.length);
+    assert_memory_equal(out.data, wanted.data, wanted.length);
+    parley_buffer_finish(&out);
+}
+
+#define PACKED "\x82\xa4type\xa9heartbeat\xa9timestamp\xce\x65\xa6\x37\x80"
+#define FRAMED "\0\0\0\x1f" PACKED
+
+static void test_json_becomes_messagepack_and_frames(void **state) {
+    struct fixture *fixture = *state;
+    check(fixture, "{ \"type\":\"heartbeat\",\n\"timestamp\":1705392000 }");
+    assert_converts(fixture, "application/msgpack", PARLEY_BYTES(PACKED));
+    assert_converts(fixture, "application/vnd.parley.frames", PARLEY_BYTES(FRAMED));
+    assert_converts(fixture, "application/json", PARLEY_BYTES(HEARTBEAT));
+    assert_converts(fixture, "application/x-ndjson", PARLEY_BYTES(HEARTBEAT));
+}
+
+/* Map 16, str 8, uint 64: what a lavish encoder sends goes on as it came. */
+static void test_messagepack_goes_on_as_it_was_sent(void **state) {
+#define LAVISH "\xde\0\2\xd9\4type\xa9heartbeat\xa9timestamp\xcf\0\0\0\0\x65\xa6\x37\x80"
+    struct fixture *fixture = *state;
+    static const char *const media_types[] = {"application/msgpack",
+                                              "application/vnd.parley.frames"};
+    for (size_t i = 0; i < 2; i++) {
+        check_bytes(fixture, PARLEY_BYTES(LAVISH), codec(fixture, media_types[i]));
+        assert_true(parley_message_is_valid(&fixture->message));
+        assert_converts(fixture, "application/msgpack", PARLEY_BYTES(LAVISH));
+        assert_converts(fixture, "application/vnd.parley.frames",
+                        PARLEY_BYTES("\0\0\0\x26" LAVISH));
+        assert_converts(fixture, "application/json", PARLEY_BYTES(HEARTBEAT));
+    }
+#undef LAVISH
+}
+
+static void test_a_stamp_fills_the_timestamp_alone(void **state) {
+    struct fixture *fixture = *state;
+    fixture->options =
+        (struct parley_options){.stamp = true, .now_seconds = 1705392000, .fresh_id = "id"};
+    check(fixture, "{\"type\":\"heartbeat\"}");
+    assert_converts(fixture, "application/json",
+                    PARLEY_BYTES("{\"timestamp\":1705392000,\"type\":\"heartbeat\"}"));
+    check_bytes(fixture, PARLEY_BYTES("\x81\xa4type\xa9heartbeat"),
+                codec(fixture, "application/msgpack"));
+    assert_converts(fixture, "application/json",
+                    PARLEY_BYTES("{\"timestamp\":1705392000,\"type\":\"heartbeat\"}"));
+    assert_converts(fixture, "application/msgpack",
+                    PARLEY_BYTES("\x82\xa9timestamp\xce\x65\xa6\x37\x80\xa4type\xa9heartbeat"));
+}
+
+static void test_an_encoding_is_told_by_its_first_bytes(void **state) {
+#define BYTES(literal) literal, sizeof literal - 1
+    static const struct {
+        const char *bytes;
+        size_t length;
+        const char *codec;
+    } cases[] = {
+        {BYTES(PACKED), "msgpack"},
+        {BYTES(FRAMED), "frames"},
+        {BYTES("\xde\0\1"), "msgpack"},
+        {BYTES("\xdf\0\0\0\1"), "msgpack"},
+        {BYTES("\x06\x40\0\0\x80"), "frames"},
+        {BYTES("\x06\x40\0\1\x80"), NULL},
+        {BYTES("\0\0\0\0\x80"), NULL},
+        {BYTES("\0\0\0\1\x90"), NULL},
+        {BYTES("\0\0\0\1"), NULL},
+        {BYTES(""), NULL},
+        {BYTES("{\"type\""), NULL},
+        {BYTES(" \n{}"), NULL},
+        {BYTES("[{}]"), NULL},
+    };
+#undef BYTES
+    const struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *found = NULL;
+        for (size_t j = 0; fixture->protocol->codecs[j] != NULL; j++) {
+            const struct parley_codec *one = fixture->protocol->codecs[j];
+            if (one->begins != NULL &&
+                one->begins((struct parley_bytes){cases[i].bytes, cases[i].length})) {
+                assert_null(found); /* one at most */
+                found = one->name;
+            }
+        }
+        assert_string_equal(found != NULL ? found : "",
+                            cases[i].codec != NULL ? cases[i].codec : "");
+    }
+}
+
+/* ---- examples ---- */
+
+static void test_there_is_a_good_example_of_every_type_of_each_side(void **state) {
+    struct fixture *fixture = *state;
+    uint32_t shown = 0;
+    bool has_error[2] = {false, false};
+    for (const struct parley_example *one = fixture->protocol->examples; one->name != NULL; one++) {
+        check_route(fixture, one->text);
+        assert_int_equal(fixture->message.findings.count, 0);
+        shown |= PARLEY_TYPE_BIT(fixture->message.type);
+        const bool is_error =
+            parley_bytes_equal(parley_message_type(&fixture->message), PARLEY_BYTES("error"));
+        has_error[fixture->route.sender.data[0] == 'e'] |= is_error;
+    }
+    assert_int_equal(shown, (1u << 13) - 1);
+    assert_true(has_error[0] && has_error[1]);
+}
+
+int main(void) {
+#define TEST(test) cmocka_unit_test_setup(test, forget_options)
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_type_goes_to_the_side_that_sends_it),
+        TEST(test_the_side_of_an_error_is_told_by_option_then_subject_then_form),
+        TEST(test_a_prefix_takes_the_place_of_the_subjects_first_token),
+        TEST(test_unix_seconds_become_a_time_that_four_digits_hold),
+        TEST(test_a_requests_id_is_its_thread),
+        TEST(test_an_invalid_message_has_no_subject_but_what_can_be_read),
+        TEST(test_limits_hold_to_the_byte),
+        TEST(test_a_checkpoint_should_be_compressed_past_a_mebibyte_and_ends_at_100),
+        TEST(test_json_is_measured_on_its_shortest_messagepack),
+        TEST(test_json_becomes_messagepack_and_frames),
+        TEST(test_messagepack_goes_on_as_it_was_sent),
+        TEST(test_a_stamp_fills_the_timestamp_alone),
+        TEST(test_an_encoding_is_told_by_its_first_bytes),
+        TEST(test_there_is_a_good_example_of_every_type_of_each_side),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
