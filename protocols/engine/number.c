@@ -63,6 +63,13 @@ static struct interval interval_of(double number) {
     return interval;
 }
 
+/* Whether `above` is the better one; of two that are as good, the one whose last digit is even. */
+static bool is_nearer(const struct interval *interval, uint64_t above, uint64_t below) {
+    const wide over = ((wide)above << interval->shift) - interval->middle;
+    const wide under = interval->middle - ((wide)below << interval->shift);
+    return over < under || (over == under && below / (above - below) % 2 != 0);
+}
+
 static struct decimal shortest(double number) {
     const struct interval interval = interval_of(number);
     const uint64_t floor_of_middle = (uint64_t)(interval.middle >> interval.shift);
@@ -75,9 +82,7 @@ static struct decimal shortest(double number) {
         if (!below_fits && !above_fits) {
             break;
         }
-        const bool above_is_nearer = ((wide)above << interval.shift) - interval.middle <
-                                     interval.middle - ((wide)below << interval.shift);
-        best = above_fits && (!below_fits || above_is_nearer) ? above : below;
+        best = above_fits && (!below_fits || is_nearer(&interval, above, below)) ? above : below;
         unit = power;
         zeros += power > 1;
     }

@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Not by sscanf, which measures the whole text each time. */
 static unsigned char read_byte(const char *at) {
-    unsigned byte;
-    if (sscanf(at, "%2x", &byte) != 1) {
+    const char digits[3] = {at[0], at[0] != '\0' ? at[1] : '\0', '\0'};
+    char *end;
+    const unsigned long byte = strtoul(digits, &end, 16);
+    if (end != digits + 2) {
         fprintf(stderr, "no hexadecimal byte: %s\n", at);
         abort();
     }
