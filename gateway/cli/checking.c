@@ -151,7 +151,8 @@ static enum parley_status judge(struct checking *checking, const struct check_in
                                     slice->origin);
     }
     if (split == PARLEY_SPLIT_FAULT) {
-        return parley_message_refuse_fault(&checking->message, slice->fault, slice->origin);
+        return parley_message_refuse_fault(&checking->message, slice->fault, slice->hint,
+                                           slice->origin);
     }
     return parley_message_refuse_size(&checking->message, input->message_bytes_max, slice->origin);
 }

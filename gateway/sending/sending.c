@@ -42,7 +42,7 @@ enum parley_status sending_check_slice(struct sending *sending, enum parley_spli
                                           slice->origin);
     }
     if (split == PARLEY_SPLIT_FAULT) {
-        return parley_message_refuse_fault(message, slice->fault, slice->origin);
+        return parley_message_refuse_fault(message, slice->fault, slice->hint, slice->origin);
     }
     PARLEY_TRY(sending_check(sending, slice->bytes, slice->origin));
     if (splitter->framing == PARLEY_FRAMING_JSON && !message->is_decoded &&

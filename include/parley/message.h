@@ -75,8 +75,9 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
  * Both reset the message first.  Owns: text is borrowed until the next reset. */
 enum parley_status parley_message_refuse_size(struct parley_message *message, size_t limit,
                                               struct parley_position at) PARLEY_MUST_CHECK;
-/* … or the array around it is no JSON (GW-001). */
+/* … or what stands there is no message, as a splitter says (GW-001; `hint` NULL: the rule's). */
 enum parley_status parley_message_refuse_fault(struct parley_message *message, const char *text,
+                                               const char *hint,
                                                struct parley_position at) PARLEY_MUST_CHECK;
 
 static inline bool parley_message_is_valid(const struct parley_message *message) {

@@ -24,7 +24,8 @@ struct parley_slice {
     struct parley_position origin; /* of its first byte, in the body; of a frame, in bytes: that of
                                       its message, or for a fault that of its length field */
     size_t number;                 /* the physical line of NDJSON, else the ordinal from 1 */
-    const char *fault;             /* borrowed until the next call */
+    const char *fault; /* PARLEY_SPLIT_FAULT: what is wrong; borrowed until the next call … */
+    const char *hint;  /* … and what would make it right; NULL: the rule's; static */
 };
 
 /* A frame that claims more than this is no frame, and where the next one starts is not known. */

@@ -41,21 +41,22 @@ void parley_message_finish(struct parley_message *message) {
 }
 
 static enum parley_status refuse(struct parley_message *message, enum parley_gateway_rule rule,
-                                 const char *text, struct parley_position at) {
+                                 const char *text, const char *hint, struct parley_position at) {
     message->findings.has_error = true;
     const struct parley_finding finding = {.rule = &parley_gateway_rules[rule],
                                            .path = "",
                                            .message = text,
-                                           .hint = parley_gateway_rules[rule].hint,
+                                           .hint = hint != NULL ? hint
+                                                                : parley_gateway_rules[rule].hint,
                                            .for_types = UINT32_MAX,
                                            .at = at};
     return findings_add(message, finding);
 }
 
 enum parley_status parley_message_refuse_fault(struct parley_message *message, const char *text,
-                                               struct parley_position at) {
+                                               const char *hint, struct parley_position at) {
     parley_message_reset(message);
-    return refuse(message, PARLEY_GW_PARSE, text, at);
+    return refuse(message, PARLEY_GW_PARSE, text, hint, at);
 }
 
 enum parley_status parley_message_refuse_size(struct parley_message *message, size_t limit,
@@ -67,7 +68,7 @@ enum parley_status parley_message_refuse_size(struct parley_message *message, si
     const char *copy =
         text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
     parley_buffer_finish(&text);
-    return copy == NULL ? PARLEY_E_MEMORY : refuse(message, PARLEY_GW_SIZE, copy, at);
+    return copy == NULL ? PARLEY_E_MEMORY : refuse(message, PARLEY_GW_SIZE, copy, NULL, at);
 }
 
 enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,

@@ -277,16 +277,19 @@ static enum parley_split end_array(struct parley_splitter *splitter, struct parl
 /* ---- frames ---- */
 
 static enum parley_split frame_fault(struct parley_splitter *splitter, struct parley_slice *out,
-                                     const char *format, ...) __attribute__((format(printf, 3, 4)));
+                                     const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 static enum parley_split frame_fault(struct parley_splitter *splitter, struct parley_slice *out,
-                                     const char *format, ...) {
+                                     const char *hint, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(splitter->fault_text, sizeof splitter->fault_text, format, arguments);
     va_end(arguments);
-    *out = (struct parley_slice){
-        .origin = splitter->start, .number = splitter->number, .fault = splitter->fault_text};
+    *out = (struct parley_slice){.origin = splitter->start,
+                                 .number = splitter->number,
+                                 .fault = splitter->fault_text,
+                                 .hint = hint};
     return PARLEY_SPLIT_FAULT;
 }
 
@@ -311,19 +314,25 @@ static enum parley_split begin_frame(struct parley_splitter *splitter, struct pa
         (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | (size_t)head[3];
     splitter->head_count = 0;
     if (length == 0) {
-        return frame_fault(splitter, out, "this frame has a length of zero, and so no message");
+        return frame_fault(splitter, out, "Send nothing where there is no message.",
+                           "this frame has a length of zero, and so no message");
     }
     if (length > PARLEY_FRAME_BYTES_MAX && begins_like_json(splitter)) {
         return end_of_frames(
             splitter, frame_fault(splitter, out,
+                                  "Send JSON with Content-Type: application/json, or "
+                                  "application/x-ndjson for a message a line.",
                                   "this is JSON where the 4 bytes of a frame's length are wanted"));
     }
     if (length > PARLEY_FRAME_BYTES_MAX) {
-        return end_of_frames(splitter,
-                             frame_fault(splitter, out,
-                                         "the length of this frame says %zu bytes, over the %u of "
-                                         "the framing: where the next one starts is not known",
-                                         length, PARLEY_FRAME_BYTES_MAX));
+        return end_of_frames(
+            splitter,
+            frame_fault(
+                splitter, out,
+                "Write the length of the message that follows as 4 bytes, the highest first.",
+                "the length of this frame says %zu bytes, over the %u of "
+                "the framing: where the next one starts is not known",
+                length, PARLEY_FRAME_BYTES_MAX));
     }
     splitter->frame_bytes = splitter->frame_left = length;
     splitter->is_oversize = length > splitter->message_bytes_max;
@@ -376,18 +385,21 @@ static enum parley_split next_frame(struct parley_splitter *splitter, struct par
     return PARLEY_SPLIT_MORE;
 }
 
+static const char hint_cut_short[] = "Send this frame again, whole; the length is that of the "
+                                     "message alone, without its own 4 bytes.";
+
 static enum parley_split end_frames(struct parley_splitter *splitter, struct parley_slice *out) {
     if (splitter->state == IN_FRAME) {
         splitter->start.column -= sizeof splitter->head;
         return end_of_frames(
             splitter,
-            frame_fault(splitter, out,
+            frame_fault(splitter, out, hint_cut_short,
                         "the body ends inside this frame: %zu of its %zu bytes are there",
                         splitter->frame_bytes - splitter->frame_left, splitter->frame_bytes));
     }
     if (splitter->state != DEAD && splitter->head_count > 0) {
         return end_of_frames(splitter,
-                             frame_fault(splitter, out,
+                             frame_fault(splitter, out, hint_cut_short,
                                          "the body ends inside the length of a frame: %zu of its 4 "
                                          "bytes are there",
                                          splitter->head_count));

@@ -18,7 +18,7 @@ enum msgpack_result { MSGPACK_READ, MSGPACK_FAULT, MSGPACK_MEMORY };
 
 /* Reads one map that fills `bytes` wholly, and finds the first fault in the order of the bytes
  * (rules.md, GW; Framing and MessagePack). `walk` NULL: only look for faults. To the walk a `bin`
- * is a string, its base64 text.
+ * is a string, its base64 text. Where there is a fault the walk has heard what stands before it.
  * Owns: base64 texts and the fault's path live in the arena, other strings in `bytes`. */
 enum msgpack_result msgpack_read(struct parley_bytes bytes, struct walk *walk,
                                  struct parley_arena *arena, struct msgpack_fault *out_fault);

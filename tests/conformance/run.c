@@ -60,7 +60,8 @@ static enum parley_status check(struct library *library, enum parley_split split
         return parley_message_refuse_size(&library->message, library->message_bytes_max,
                                           slice->origin);
     case PARLEY_SPLIT_FAULT:
-        return parley_message_refuse_fault(&library->message, slice->fault, slice->origin);
+        return parley_message_refuse_fault(&library->message, slice->fault, slice->hint,
+                                           slice->origin);
     default:
         return parley_message_check(&library->message, slice->bytes, library->codec,
                                     &library->options, slice->origin);

@@ -155,9 +155,9 @@ static void test_a_refusal_without_reading_survives_failures(void **state) {
         parley_message_init(&message, schema);
         fault_heap_arm(first, SIZE_MAX);
         const enum parley_status status =
-            first % 2 == 0
-                ? parley_message_refuse_size(&message, 5, (struct parley_position){1, 1})
-                : parley_message_refuse_fault(&message, "fault", (struct parley_position){1, 1});
+            first % 2 == 0 ? parley_message_refuse_size(&message, 5, (struct parley_position){1, 1})
+                           : parley_message_refuse_fault(&message, "fault", NULL,
+                                                         (struct parley_position){1, 1});
         fault_heap_disarm();
         assert_int_equal(status, fault_heap_has_failed() ? PARLEY_E_MEMORY : PARLEY_OK);
         /* Whatever the status, it must not pass for valid. */

@@ -310,6 +310,31 @@ static void test_a_body_that_ends_inside_a_frame_is_a_fault(void **state) {
                      "104857600 bytes are there\n"));
 }
 
+static void test_faults_of_frames_bring_hints(void **state) {
+    (void)state;
+    static const struct {
+        struct parley_bytes body;
+        const char *hint;
+    } rows[] = {
+        {{"\0\0\0\0", 4}, "Send nothing where there is no message."},
+        {{"{\"a\"", 4}, "Send JSON with Content-Type: application/json"},
+        {{"\xff\0\0\0", 4}, "Write the length of the message that follows as 4 bytes"},
+        {{"\0\0\0\1", 4}, "Send this frame again, whole"},
+        {{"\0\0", 2}, "Send this frame again, whole"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct parley_splitter splitter;
+        struct parley_slice slice;
+        struct parley_bytes input = rows[i].body;
+        parley_splitter_init(&splitter, PARLEY_FRAMING_FRAMES, LIMIT);
+        if (parley_splitter_next(&splitter, &input, &slice) == PARLEY_SPLIT_MORE) {
+            assert_int_equal(parley_splitter_end(&splitter, &slice), PARLEY_SPLIT_FAULT);
+        }
+        assert_non_null(strstr(slice.hint, rows[i].hint));
+        parley_splitter_finish(&splitter);
+    }
+}
+
 static void test_what_a_frame_claims_takes_no_memory(void **state) {
     (void)state;
     struct parley_splitter splitter;
@@ -463,6 +488,7 @@ int main(void) {
         cmocka_unit_test(test_a_frame_over_the_limit_is_told_and_the_next_one_read),
         cmocka_unit_test(test_a_length_that_is_no_frames_ends_the_stream),
         cmocka_unit_test(test_a_body_that_ends_inside_a_frame_is_a_fault),
+        cmocka_unit_test(test_faults_of_frames_bring_hints),
         cmocka_unit_test(test_what_a_frame_claims_takes_no_memory),
         cmocka_unit_test(test_frames_that_came_in_one_piece_are_not_copied),
         cmocka_unit_test(test_end_may_be_called_again),

@@ -180,9 +180,9 @@ static void test_the_verdict_on_what_cannot_be_read_is_null_all_over(void **stat
         parley_message_refuse_size(&fixture->message, 5, (struct parley_position){2, 3}),
         PARLEY_OK);
     assert_verdict(fixture, wanted);
-    assert_int_equal(
-        parley_message_refuse_fault(&fixture->message, "no array", (struct parley_position){2, 3}),
-        PARLEY_OK);
+    assert_int_equal(parley_message_refuse_fault(&fixture->message, "no array", NULL,
+                                                 (struct parley_position){2, 3}),
+                     PARLEY_OK);
     assert_verdict(fixture, wanted);
 }
 
