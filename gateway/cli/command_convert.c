@@ -15,9 +15,9 @@
 static const char help[] =
     "Usage: parley convert [OPTION]… PROTOCOL --to ENCODING [FILE…]\n"
     "\n"
-    "Writes messages in another encoding of PROTOCOL (parley protocols lists what each has) to\n"
-    "standard output. Without FILE, or where FILE is -, it reads standard input. What the input\n"
-    "holds is found out as by parley check: from a file's extension, else from its first bytes.\n"
+    "Writes messages in another encoding of PROTOCOL (parley protocols lists them) to standard\n"
+    "output. Without FILE, or where FILE is -, it reads standard input. What the input holds is\n"
+    "told as by parley check: by a file's extension, else by its first bytes.\n"
     "\n"
     "  --to json      one message a line; ndjson is the same\n"
     "  --to msgpack   supervisor: one message as a MessagePack map\n"
