@@ -17,23 +17,23 @@
 
 #include "check_input.h"
 
-/* Writes `text` into a pipe from another process, `piece` bytes at a time.  Returns: the end to
- * read from. */
-static int send_text(const char *text, size_t piece, pid_t *out_writer) {
+/* Writes `text` into a pipe from another process, `piece` bytes at a time.
+ * Returns: the end to read from. */
+static int send_text(struct parley_bytes text, size_t piece, pid_t *out_writer) {
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC | O_DIRECT), 0); /* a packet for each write */
     *out_writer = fork();
     assert_true(*out_writer >= 0);
     if (*out_writer == 0) {
         close(ends[0]); /* so that a reader who stops early ends it */
-        size_t left = strlen(text);
-        while (left > 0) {
-            const ssize_t sent = write(ends[1], text, left < piece ? left : piece);
+        while (text.length > 0) {
+            const ssize_t sent =
+                write(ends[1], text.data, text.length < piece ? text.length : piece);
             if (sent <= 0) {
                 _exit(1);
             }
-            text += sent;
-            left -= (size_t)sent;
+            text.data += sent;
+            text.length -= (size_t)sent;
         }
         _exit(0);
     }
@@ -47,19 +47,25 @@ static void append_split(char *out, size_t size, enum parley_split split,
     const char *name = split == PARLEY_SPLIT_SIZE ? "SIZE" : "FAULT";
     const struct parley_bytes bytes =
         split == PARLEY_SPLIT_MESSAGE ? slice->bytes : parley_bytes_of(name);
-    snprintf(out + used, size - used, "%zu@%zu:%zu %.*s|", slice->number, slice->origin.line,
-             slice->origin.column, (int)bytes.length, bytes.data);
+    char place[64];
+    if (slice->origin.line == PARLEY_IN_BYTES) {
+        snprintf(place, sizeof place, "byte %zu", slice->origin.column);
+    } else {
+        snprintf(place, sizeof place, "%zu:%zu", slice->origin.line, slice->origin.column);
+    }
+    snprintf(out + used, size - used, "%zu@%s %.*s|", slice->number, place, (int)bytes.length,
+             bytes.data);
 }
 
-static void check_pieces(const char *text, const char *media_type, size_t piece, size_t limit,
-                         const char *expected) {
+static void check_bytes(const char *name, struct parley_bytes text, const char *media_type,
+                        size_t piece, size_t limit, const char *expected) {
     pid_t writer;
     struct check_input input;
     char out[1024] = "";
-    const struct parley_protocol *vlp = parley_protocol_find(PARLEY_BYTES("vlp"));
-    const struct parley_codec *codec = parley_codec_find(vlp, parley_bytes_of(media_type));
+    const struct parley_protocol *protocol = parley_protocol_find(parley_bytes_of(name));
+    const struct parley_codec *codec = parley_codec_find(protocol, parley_bytes_of(media_type));
     const int fd = send_text(text, piece, &writer);
-    check_input_init(&input, fd, vlp, codec);
+    check_input_init(&input, fd, protocol, codec);
     input.message_bytes_max = limit;
     for (;;) {
         enum parley_split split;
@@ -76,6 +82,11 @@ static void check_pieces(const char *text, const char *media_type, size_t piece,
     check_input_finish(&input);
     close(fd);
     assert_int_equal(waitpid(writer, NULL, 0), writer);
+}
+
+static void check_pieces(const char *text, const char *media_type, size_t piece, size_t limit,
+                         const char *expected) {
+    check_bytes("vlp", parley_bytes_of(text), media_type, piece, limit, expected);
 }
 
 static void check(const char *text, const char *media_type, const char *expected) {
@@ -126,6 +137,57 @@ static void test_a_message_over_the_limit_is_said_and_passed_by(void **state) {
     check_pieces("{\"aaaa\":}", NULL, 1, 9, "1@1:1 {\"aaaa\":}|json");
 }
 
+#define BYTES(literal)                                                                             \
+    { literal, sizeof(literal) - 1 }
+
+struct known {
+    const char *protocol;
+    struct parley_bytes text;
+    const char *expected;
+};
+
+static void check_known(const struct known *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        for (size_t piece = 1; piece < 20; piece++) {
+            check_bytes(rows[i].protocol, rows[i].text, NULL, piece, 1000, rows[i].expected);
+        }
+    }
+}
+
+static void test_messagepack_and_frames_are_known_by_their_first_bytes(void **state) {
+    (void)state;
+    static const struct known rows[] = {
+        {"supervisor", BYTES("\x80"), "1@byte 0 \x80|msgpack"},
+        {"supervisor", BYTES("\x81\xa4type\xa1x"), "1@byte 0 \x81\xa4type\xa1x|msgpack"},
+        /* what looks like the end of a line is a number */
+        {"supervisor", BYTES("\x81\xa1{\n"), "1@byte 0 \x81\xa1{\n|msgpack"},
+        {"supervisor", BYTES("\0\0\0\1\x80"), "1@byte 4 \x80|frames"},
+        {"supervisor", BYTES("\0\0\0\4\x81\xa1{\n\0\0\0\0\0\0\0\1\x80\0"),
+         "1@byte 4 \x81\xa1{\n|2@byte 8 FAULT|3@byte 16 \x80|4@byte 17 "
+         "FAULT|frames"},
+        {"supervisor", BYTES("{}\n{}\n"), "1@1:1 {}|2@2:1 {}|ndjson"},
+        {"supervisor", BYTES(" [{}]"), "1@1:3 {}|json"},
+        {"supervisor", BYTES("  {\n}"), "1@1:1   {\n}|json"},
+        {"supervisor", BYTES(""), "1@1:1 |json"},
+    };
+    check_known(rows, sizeof rows / sizeof rows[0]);
+}
+
+static void test_what_is_named_is_not_looked_at(void **state) {
+    (void)state;
+    static const struct parley_bytes json = BYTES("{}\n{}\n"), one = BYTES("\x80\x80");
+    check_bytes("supervisor", json, "application/msgpack", 1, 1000, "1@byte 0 {}\n{}\n|msgpack");
+    check_bytes("supervisor", one, "application/json", 1, 1000, "1@1:1 \x80\x80|json");
+}
+
+static void test_a_binary_message_over_the_limit_is_told_in_bytes(void **state) {
+    (void)state;
+    static const struct parley_bytes one = BYTES("\x81\xa4type\xa1x"),
+                                     two = BYTES("\0\0\0\x8\x81\xa4type\xa1x\0\0\0\1\x80");
+    check_bytes("supervisor", one, NULL, 1, 7, "1@byte 0 SIZE|msgpack");
+    check_bytes("supervisor", two, NULL, 1, 7, "1@byte 4 SIZE|2@byte 16 \x80|frames");
+}
+
 static void test_a_broken_array_is_a_fault(void **state) {
     (void)state;
     check("[{},", NULL, "1@1:2 {}|2@1:5 FAULT|json");
@@ -154,6 +216,15 @@ static void test_an_extension_names_the_codec(void **state) {
     assert_null(check_input_codec_of_name(vlp, "a.json/b"));
     assert_null(check_input_codec_of_name(vlp, "b.txt"));
     assert_null(check_input_codec_of_name(vlp, "json"));
+    assert_null(check_input_codec_of_name(vlp, "a.md"));
+    static const struct {
+        const char *protocol, *file, *codec;
+    } rows[] = {{"supervisor", "a.msgpack", "msgpack"}, {"supervisor", "a.json.frames", "frames"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct parley_protocol *protocol =
+            parley_protocol_find(parley_bytes_of(rows[i].protocol));
+        assert_string_equal(check_input_codec_of_name(protocol, rows[i].file)->name, rows[i].codec);
+    }
 }
 
 int main(void) {
@@ -163,6 +234,9 @@ int main(void) {
         cmocka_unit_test(test_anything_else_is_one_message),
         cmocka_unit_test(test_a_media_type_goes_over_what_it_looks_like),
         cmocka_unit_test(test_a_message_over_the_limit_is_said_and_passed_by),
+        cmocka_unit_test(test_messagepack_and_frames_are_known_by_their_first_bytes),
+        cmocka_unit_test(test_what_is_named_is_not_looked_at),
+        cmocka_unit_test(test_a_binary_message_over_the_limit_is_told_in_bytes),
         cmocka_unit_test(test_a_broken_array_is_a_fault),
         cmocka_unit_test(test_what_cannot_be_read_is_a_failure),
         cmocka_unit_test(test_an_extension_names_the_codec),
