@@ -173,10 +173,22 @@ static void test_messagepack_and_frames_are_known_by_their_first_bytes(void **st
     check_known(rows, sizeof rows / sizeof rows[0]);
 }
 
+static void test_markdown_is_what_is_no_json(void **state) {
+    (void)state;
+    static const struct known rows[] = {
+        {"brenner", BYTES("---\nsubject: x\n---\n{"), "1@1:1 ---\nsubject: x\n---\n{|markdown"},
+        {"brenner", BYTES("\n # x\n\n[1]\n"), "1@1:1 \n # x\n\n[1]\n|markdown"},
+        {"brenner", BYTES("{}\n{}\n"), "1@1:1 {}|2@2:1 {}|ndjson"},
+        {"brenner", BYTES("\r\n [{}]"), "1@2:3 {}|json"},
+    };
+    check_known(rows, sizeof rows / sizeof rows[0]);
+}
+
 static void test_what_is_named_is_not_looked_at(void **state) {
     (void)state;
     static const struct parley_bytes json = BYTES("{}\n{}\n"), one = BYTES("\x80\x80");
     check_bytes("supervisor", json, "application/msgpack", 1, 1000, "1@byte 0 {}\n{}\n|msgpack");
+    check_bytes("brenner", json, "text/markdown", 1, 1000, "1@1:1 {}\n{}\n|markdown");
     check_bytes("supervisor", one, "application/json", 1, 1000, "1@1:1 \x80\x80|json");
 }
 
@@ -219,7 +231,9 @@ static void test_an_extension_names_the_codec(void **state) {
     assert_null(check_input_codec_of_name(vlp, "a.md"));
     static const struct {
         const char *protocol, *file, *codec;
-    } rows[] = {{"supervisor", "a.msgpack", "msgpack"}, {"supervisor", "a.json.frames", "frames"}};
+    } rows[] = {{"supervisor", "a.msgpack", "msgpack"},
+                {"supervisor", "a.json.frames", "frames"},
+                {"brenner", "A.MD", "markdown"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct parley_protocol *protocol =
             parley_protocol_find(parley_bytes_of(rows[i].protocol));
@@ -235,6 +249,7 @@ int main(void) {
         cmocka_unit_test(test_a_media_type_goes_over_what_it_looks_like),
         cmocka_unit_test(test_a_message_over_the_limit_is_said_and_passed_by),
         cmocka_unit_test(test_messagepack_and_frames_are_known_by_their_first_bytes),
+        cmocka_unit_test(test_markdown_is_what_is_no_json),
         cmocka_unit_test(test_what_is_named_is_not_looked_at),
         cmocka_unit_test(test_a_binary_message_over_the_limit_is_told_in_bytes),
         cmocka_unit_test(test_a_broken_array_is_a_fault),
