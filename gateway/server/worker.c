@@ -90,23 +90,28 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
     return PARLEY_OK;
 }
 
+/* Its share, and at least two: a message that is to be remembered takes as many. */
+static size_t in_flight_count_max(const struct worker *worker) {
+    const size_t share =
+        (size_t)worker->options.configuration->in_flight_max / worker->options.worker_count + 1;
+    return share > 1 ? share : 2;
+}
+
 static enum parley_status create_jetstream(struct worker *worker) {
     const struct configuration *configuration = worker->options.configuration;
     size_t stream_count;
     PARLEY_TRY(list_streams(worker, &stream_count));
-    const struct jetstream_options options = {
-        .bus = {.urls = worker->options.nats_urls,
-                .token = worker->options.nats_token,
-                .name = "parley"},
-        .streams = worker->streams,
-        .stream_count = stream_count,
-        .replicas = (unsigned)configuration->replicas,
-        .dedupe_window_ms = configuration->dedupe_window_ms,
-        .ack_timeout_ms = configuration->ack_timeout_ms,
-        .in_flight_count_max =
-            (size_t)configuration->in_flight_max / worker->options.worker_count + 1,
-        .in_flight_bytes_max = IN_FLIGHT_BYTES_MAX,
-        .is_probing = worker->options.is_probing};
+    const struct jetstream_options options = {.bus = {.urls = worker->options.nats_urls,
+                                                      .token = worker->options.nats_token,
+                                                      .name = "parley"},
+                                              .streams = worker->streams,
+                                              .stream_count = stream_count,
+                                              .replicas = (unsigned)configuration->replicas,
+                                              .dedupe_window_ms = configuration->dedupe_window_ms,
+                                              .ack_timeout_ms = configuration->ack_timeout_ms,
+                                              .in_flight_count_max = in_flight_count_max(worker),
+                                              .in_flight_bytes_max = IN_FLIGHT_BYTES_MAX,
+                                              .is_probing = worker->options.is_probing};
     const struct jetstream_events events = {.ready = on_ready,
                                             .away = on_away,
                                             .unusable = on_unusable,

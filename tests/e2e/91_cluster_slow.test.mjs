@@ -9,6 +9,7 @@ import { loadFor } from './lib/load.mjs';
 import { natsClient, startCluster, storedMessages, streamInfo } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
 import { isSanitized, until } from './lib/poll.mjs';
+import { resultSubject, sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { assertAccepted, claim } from './lib/vlp.mjs';
 
 // It takes nats-server 4 to 6 s to agree on another leader; on a busy machine longer.
@@ -45,5 +46,36 @@ describe('a cluster of three', () => {
     });
     load.assertAccountedFor(stored);
     assertAccepted(await send(parley, claim()));
+  });
+
+  it('knows at one gateway what another one took', async (t) => {
+    const cluster = await startCluster();
+    atEnd(t, () => Promise.all(cluster.members.map((member) => member.stop())));
+    const gateways = [];
+    for (const member of cluster.members) {
+      gateways.push(await parleyFor(t, { nats: member.url, args: ['--replicas', '3'] }));
+    }
+    for (const gateway of gateways) {
+      await until(
+        'a request is taken',
+        async () => (await sendTask(gateway, taskRequest('warm.up'))).status === 200,
+        { timeout: RECOVERY_MS },
+      );
+    }
+    const client = await natsClient(t, cluster.url);
+    const { config } = await streamInfo(client, 'KV_parley_tasks');
+    assert.equal(config.num_replicas, 3);
+    for (let i = 0; i < 100; i++) {
+      const request = taskRequest(`d${i}.do`);
+      assert.equal((await sendTask(gateways[i % 3], request)).status, 200);
+      const reply = await sendTask(gateways[(i + 1) % 3], taskResult(request.id));
+      assert.equal(reply.json.subject, resultSubject(`d${i}`, request.id));
+    }
+    const straight = taskRequest('straight.do');
+    await client.jetstream().publish('roundtable.tasks.straight.do', JSON.stringify(straight));
+    const bucket = await client.jetstream().views.kv('parley_tasks', { bindOnly: true });
+    await until('it is remembered', () => bucket.get(straight.id), { timeout: RECOVERY_MS });
+    const reply = await sendTask(gateways[0], taskResult(straight.id));
+    assert.equal(reply.json.subject, resultSubject('straight', straight.id));
   });
 });

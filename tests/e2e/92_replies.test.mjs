@@ -323,6 +323,14 @@ describe('what a reply needs to know', () => {
     );
   });
 
+  it('takes no more than the smallest window', async (t) => {
+    const server = await parleyFor(t, { args: ['--in-flight', '1', '--reactors', '2'] });
+    const requests = Array.from({ length: 50 }, (_, i) => taskRequest(`small-${i}.do`));
+    await subjectOf(server, taskRequest('one.do'));
+    const answer = await sendTask(server, requests);
+    assert.equal(answer.lines.at(-1).summary.accepted, 50);
+  });
+
   it('may be a bucket that somebody else has made', async (t) => {
     const nats = await startNats();
     atEnd(t, () => nats.stop());

@@ -144,7 +144,7 @@ describe('a prefix', () => {
     assert.match(second.stderr, /ROUNDTABLE_FLEET.*FLEET\.>/);
   });
 
-  it('may be a key of the configuration, and each flag adds one', async (t) => {
+  it('is added by each flag', async (t) => {
     const nats = await startNats();
     atEnd(t, () => nats.stop());
     const server = await parleyFor(t, {

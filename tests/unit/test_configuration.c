@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "channel.h"
 #include "configuration.h"
 
 /* What a load said, and what it returned. */
@@ -78,10 +79,10 @@ static void assert_says(const char *text, const char *part) {
     } while (0)
 
 static const char *const variables[] = {
-    "PARLEY_LISTEN",      "PARLEY_DATA",         "PARLEY_NATS",         "PARLEY_CONFIG",
-    "PARLEY_INSECURE",    "PARLEY_CHECK_CONFIG", "PARLEY_REACTORS",     "PARLEY_REPLICAS",
-    "PARLEY_MESSAGE_MAX", "PARLEY_SPOOL_MAX",    "PARLEY_CONNECTIONS",  "PARLEY_IN_FLIGHT",
-    "PARLEY_ACK_TIMEOUT", "PARLEY_IDLE_TIMEOUT", "PARLEY_DEDUPE_WINDOW"};
+    "PARLEY_LISTEN",      "PARLEY_DATA",         "PARLEY_NATS",          "PARLEY_CONFIG",
+    "PARLEY_INSECURE",    "PARLEY_CHECK_CONFIG", "PARLEY_REACTORS",      "PARLEY_REPLICAS",
+    "PARLEY_MESSAGE_MAX", "PARLEY_SPOOL_MAX",    "PARLEY_CONNECTIONS",   "PARLEY_IN_FLIGHT",
+    "PARLEY_ACK_TIMEOUT", "PARLEY_IDLE_TIMEOUT", "PARLEY_DEDUPE_WINDOW", "PARLEY_SUBJECT_PREFIX"};
 
 #define VARIABLE_COUNT (sizeof variables / sizeof variables[0])
 
@@ -183,6 +184,72 @@ static void test_the_last_of_equal_flags_counts(void **state) {
     LOAD(&loaded, "--reactors=1", "--reactors=2", NULL);
     assert_int_equal(loaded.configuration.reactors, 2);
     finish(&loaded);
+}
+
+static const char *vlp_stream(const struct loaded *loaded) {
+    const struct parley_protocol *vlp = parley_protocol_find(PARLEY_BYTES("vlp"));
+    return channel_find(loaded->configuration.channels, vlp)->stream;
+}
+
+static const char *roundtable_stream(const struct loaded *loaded) {
+    const struct parley_protocol *other = parley_protocol_find(PARLEY_BYTES("roundtable"));
+    return channel_find(loaded->configuration.channels, other)->stream;
+}
+
+static void test_prefixes_add_up_on_the_command_line_and_go_over_others_as_a_whole(void **state) {
+    (void)state;
+    struct loaded loaded;
+    LOAD(&loaded, NULL);
+    assert_string_equal(vlp_stream(&loaded), "VLP");
+    finish(&loaded);
+    setenv("PARLEY_SUBJECT_PREFIX", "vlp=a,roundtable=b", 1);
+    LOAD(&loaded, NULL);
+    assert_string_equal(vlp_stream(&loaded), "VLP_A");
+    assert_string_equal(roundtable_stream(&loaded), "ROUNDTABLE_B");
+    finish(&loaded);
+    LOAD(&loaded, "--subject-prefix=vlp=c", NULL);
+    assert_string_equal(vlp_stream(&loaded), "VLP_C");
+    assert_string_equal(roundtable_stream(&loaded), "ROUNDTABLE");
+    finish(&loaded);
+    LOAD(&loaded, "--subject-prefix", "vlp=c", "--subject-prefix", "roundtable=d", NULL);
+    assert_string_equal(vlp_stream(&loaded), "VLP_C");
+    assert_string_equal(roundtable_stream(&loaded), "ROUNDTABLE_D");
+    finish(&loaded);
+}
+
+static void test_prefixes_in_a_file_are_a_string_or_an_array(void **state) {
+    (void)state;
+    static const char *const files[] = {"{\"subject-prefix\": \"vlp=a,roundtable=b\"}",
+                                        "{\"subject-prefix\": [\"vlp=a\", \"roundtable=b\"]}"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[32];
+        struct loaded loaded;
+        write_file(path, files[i]);
+        LOAD(&loaded, "--config", path, NULL);
+        assert_string_equal(loaded.error, "");
+        assert_string_equal(vlp_stream(&loaded), "VLP_A");
+        assert_string_equal(roundtable_stream(&loaded), "ROUNDTABLE_B");
+        finish(&loaded);
+        unlink(path);
+    }
+    assert_file_refused("{\"subject-prefix\": [1]}",
+                        "'subject-prefix' must be a string, or an array");
+    assert_file_refused("{\"subject-prefix\": {}}",
+                        "'subject-prefix' must be a string, or an array");
+    assert_file_refused("{\"subject-prefix\": \"vlp\"}", "PROTOCOL=TOKEN");
+}
+
+static void test_prefixes_that_cannot_be_are_refused_with_who_brought_them(void **state) {
+    (void)state;
+    ASSERT_REFUSED("--subject-prefix: 'x' is not PROTOCOL=TOKEN", "--subject-prefix=x", NULL);
+    ASSERT_REFUSED("--subject-prefix wants a value", "--subject-prefix=", NULL);
+    ASSERT_REFUSED("has a prefix already", "--subject-prefix=vlp=a", "--subject-prefix=vlp=b",
+                   NULL);
+    ASSERT_REFUSED("another protocol has it", "--subject-prefix=vlp=a,roundtable=a", NULL);
+    ASSERT_REFUSED("another protocol's name", "--subject-prefix=vlp=roundtable", NULL);
+    setenv("PARLEY_SUBJECT_PREFIX", "vlp=a.b", 1);
+    ASSERT_REFUSED("PARLEY_SUBJECT_PREFIX: vlp cannot have the prefix 'a.b'", NULL);
+    unsetenv("PARLEY_SUBJECT_PREFIX");
 }
 
 static void test_an_empty_variable_is_as_none(void **state) {
@@ -342,8 +409,10 @@ static void test_check_config_prints_a_file_that_says_the_same(void **state) {
     char path[32];
     struct loaded first, second;
     LOAD(&first, "--check-config", "--listen=:0", "--insecure", "--message-max=3000",
-         "--ack-timeout=1500ms", "--dedupe-window=0", NULL);
+         "--ack-timeout=1500ms", "--dedupe-window=0", "--subject-prefix=vlp=a",
+         "--subject-prefix=roundtable=b", NULL);
     assert_int_equal(first.status, 0);
+    assert_says(first.out, "\"subject-prefix\": \"vlp=a,roundtable=b\"");
     assert_says(first.out, "\"spool-max\": \"4g\"");
     assert_says(first.out, "\"ack-timeout\": \"1500ms\"");
     assert_says(first.out, "\"nats\": null");
@@ -369,6 +438,12 @@ int main(void) {
         cmocka_unit_test_setup(test_flag_goes_over_variable_over_file_over_default,
                                clean_environment),
         cmocka_unit_test_setup(test_the_last_of_equal_flags_counts, clean_environment),
+        cmocka_unit_test_setup(
+            test_prefixes_add_up_on_the_command_line_and_go_over_others_as_a_whole,
+            clean_environment),
+        cmocka_unit_test_setup(test_prefixes_in_a_file_are_a_string_or_an_array, clean_environment),
+        cmocka_unit_test_setup(test_prefixes_that_cannot_be_are_refused_with_who_brought_them,
+                               clean_environment),
         cmocka_unit_test_setup(test_an_empty_variable_is_as_none, clean_environment),
         cmocka_unit_test_setup(test_a_file_may_hold_every_type, clean_environment),
         cmocka_unit_test_setup(test_a_value_out_of_form_or_range_is_refused_by_its_name,
