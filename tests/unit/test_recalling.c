@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "sending_fixture.h"
@@ -73,9 +74,11 @@ static const struct sending_head single = {.type = "application/json"};
 
 static const char *subjects(struct world *world) {
     static char text[1024];
+    size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < world->jetstream.count; i++) {
-        strcat(strcat(text, i > 0 ? " " : ""), world->jetstream.published[i].subject);
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i > 0 ? " " : "",
+                                   world->jetstream.published[i].subject);
     }
     return text;
 }

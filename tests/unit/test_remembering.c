@@ -317,16 +317,18 @@ static void a_key_that_is_not_there_is_looked_for_twice(void **state) {
     assert_recalls(one, "a", "x"); /* that it was not there is not remembered */
 }
 
+static bool has_looked_once(void *context) {
+    return ((struct question *)context)->recall.has_looked;
+}
+
 /* Asks, and has the other side keep it once it was not found. */
 static void what_is_kept_meanwhile_is_found(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides), *two = start_second(sides);
     struct question question = {.side = one, .is_patient = true, .key = "a"};
     loop_do(&one->world.loop, begin_question, &question);
-    for (bool is_pausing = false; !is_pausing; loop_pause()) {
-        is_pausing = question.recall.has_looked;
-        assert_int_equal(question.done, 0);
-    }
+    assert_true(loop_wait(&one->world.loop, has_looked_once, &question, PATIENCE_MS));
+    assert_int_equal(question.done, 0);
     keep(two, "a", "x");
     assert_true(loop_wait(&one->world.loop, is_answered, &question, PATIENCE_MS));
     assert_string_equal(question.text, "x");
