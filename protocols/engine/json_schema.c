@@ -523,6 +523,7 @@ static void write_head(struct writer *writer) {
     parley_buffer_text(&text, "Made from the rules that parley checks. Not expressed, for a schema "
                               "cannot say it or it is only a warning: ");
     append_rest(writer, &text);
+    parley_buffer_text(&text, ". Nor what is encoded in a string, such as compressed data.");
     buffer_keyword(writer, "$comment", &text);
     parley_buffer_finish(&text);
 }

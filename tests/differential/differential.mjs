@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import Ajv2020 from 'ajv/dist/2020.js';
 import { isDateTime } from './date_time.mjs';
 import { Generator } from './generate.mjs';
-import { isObject, tokens, write } from './json.mjs';
+import { isObject, isThere, tokens, write } from './json.mjs';
 import { Protocols } from './protocol.mjs';
 import { randomSource } from './random.mjs';
 import { valuesFor } from './values.mjs';
@@ -53,6 +53,12 @@ function leftOut(schema) {
 
 const isOfDecoding = ({ rule }) => rule.startsWith('GW-') && rule !== 'GW-006';
 
+// Whether a violation is of the message itself, and not of what is encoded in one of its strings.
+function isOfMessage(message, { path }) {
+  return path === '' || typeof tokens(path).slice(0, -1)
+    .reduce((of, token) => of?.[token], message) === 'object';
+}
+
 // What is wrong between the two verdicts on one message, or nothing. A rule that is expressed in
 // part may or may not be heard from the schema.
 function difference(isValid, broken, left) {
@@ -82,18 +88,15 @@ function casesOf(name) {
     .filter((of) => isObject(of) && JSON.stringify(of).length < 20000);
 }
 
-// Those that no GW rule stops: such a one has no verdict to compare, nor has what is made of it.
-async function readable(protocols, name, messages) {
+// Those that no GW rule stops, since there is no verdict to compare on such a one, nor on what is
+// made of it; and of these the valid ones.
+async function seedsOf(protocols, name, messages) {
   const verdicts = await protocols.check(name, messages.map((of) => JSON.stringify(of)));
-  return messages.filter((_, i) => !verdicts[i].violations.some(isOfDecoding));
+  return {
+    seeds: messages.filter((_, i) => !verdicts[i].violations.some(isOfDecoding)),
+    good: messages.filter((_, i) => verdicts[i].valid),
+  };
 }
-
-const isThere = (value, path) => {
-  if (path.length === 0) return true;
-  if (typeof value !== 'object' || value === null) return false;
-  if (path[0] === '*') return Object.values(value).some((of) => isThere(of, path.slice(1)));
-  return Object.hasOwn(value, path[0]) && isThere(value[path[0]], path.slice(1));
-};
 
 // ---- one protocol ----
 
@@ -142,7 +145,8 @@ async function compare({ protocols, name, validate, left, tally, differences }, 
   verdicts.forEach((verdict, i) => {
     const message = JSON.parse(texts[i]);
     const isValid = validate(message);
-    const errors = verdict.violations.filter(({ severity }) => severity === 'error');
+    const errors = verdict.violations
+      .filter((of) => of.severity === 'error' && isOfMessage(message, of));
     const broken = [...new Set(errors.map(({ rule }) => rule))];
     const wrong = verdict.violations.some(isOfDecoding)
       ? `the generator made what is no message: ${broken}`
@@ -170,8 +174,8 @@ async function judge(protocols, { name }, count, seed) {
   const examples = (await protocols.examples(name)).map(({ message }) => message);
   const generator = new Generator({
     random: randomSource(seed),
-    seeds: await readable(protocols, name, [...examples, ...casesOf(name)]),
-    paths: rules.flatMap(({ paths }) => paths),
+    ...await seedsOf(protocols, name, [...examples, ...casesOf(name)]),
+    paths: rules.flatMap(({ paths }) => paths.map(tokens)),
     values: valuesFor(schema),
   });
   const run = { protocols, name, validate: compile(schema), left,

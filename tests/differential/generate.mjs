@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages out of messages: each is a copy of a seed with one to four mutations, most of them
-// where a rule of the protocol speaks. No mutation makes text that is no JSON.
+// Messages out of messages: each aims at a place of a rule. It is a copy of a seed that has the
+// place, with up to four mutations, most of them there. No mutation makes text that is no JSON.
 
-import { Spelled, copy, isObject, set, tokens } from './json.mjs';
+import { Spelled, copy, isObject, isThere, set } from './json.mjs';
 
 // Every array and object of a tree, with the way to its parts.
 function containersOf(value, found = []) {
@@ -21,11 +21,15 @@ function remove(container, key) {
 }
 
 export class Generator {
-  // `paths`: JSON Pointers of rules, with `*`; `values`: lists by kind; `seeds`: parsed messages.
-  constructor({ random, seeds, paths, values }) {
+  // `seeds`: messages, those that are valid in `good`; `paths`: places of rules as tokens, with `*`;
+  // `values`: lists by kind.
+  constructor({ random, seeds, good, paths, values }) {
     Object.assign(this, { random, seeds, values });
-    this.paths = paths.map(tokens).filter((path) => path.length > 0);
-    this.names = [...new Set(this.paths.flat())].filter((name) => name !== '*');
+    this.aims = paths.filter((path) => path.length > 0).map((path) => {
+      const having = (way) => good.filter((message) => isThere(message, way));
+      return { path, seeds: [having(path), having(path.slice(0, -1)), seeds].find((of) => of.length) };
+    });
+    this.names = [...new Set(this.aims.flatMap(({ path }) => path))].filter((name) => name !== '*');
     this.mutations = [
       [6, this.setAtRule], [2, this.dropAtRule], [3, this.editAtRule], [1, this.setAnywhere],
       [1, this.dropAnywhere], [1, this.addUnknown], [1, this.transplant], [1, this.repeatItem],
@@ -34,10 +38,12 @@ export class Generator {
   }
 
   next() {
-    const message = copy(this.random.pick(this.seeds));
-    if (this.random.chance(0.02)) return this.value();
-    const count = this.random.pick([0, 1, 1, 1, 1, 1, 2, 2, 3, 4]);
-    for (let i = 0; i < count; i++) this.random.pick(this.mutations).call(this, message);
+    const { random } = this;
+    if (random.chance(0.02)) return this.value();
+    this.aim = random.pick(this.aims);
+    const message = copy(random.pick(random.chance(0.7) ? this.aim.seeds : this.seeds));
+    const count = random.pick([0, 1, 1, 1, 1, 1, 2, 2, 3, 4]);
+    for (let i = 0; i < count; i++) random.pick(this.mutations).call(this, message);
     return message;
   }
 
@@ -70,7 +76,7 @@ export class Generator {
   // The container and key of a place that a rule names, its `*` chosen, and the last name on the
   // way; what is missing on the way is made only when `isMade`. Nothing where there is no such place.
   find(message, isMade) {
-    const path = this.random.pick(this.paths);
+    const { path } = this.random.chance(0.7) ? this.aim : this.random.pick(this.aims);
     let at = message, name = '';
     for (let i = 0; i < path.length; i++) {
       if (!Array.isArray(at) && !isObject(at)) return null;

@@ -40,3 +40,11 @@ export function set(object, key, value) {
 // The tokens of a JSON Pointer.
 export const tokens = (pointer) =>
   pointer.split('/').slice(1).map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+// Whether a tree has a value at this path, whose `*` is any part.
+export function isThere(value, path) {
+  if (path.length === 0) return true;
+  if (!Array.isArray(value) && !isObject(value)) return false;
+  if (path[0] === '*') return Object.values(value).some((of) => isThere(of, path.slice(1)));
+  return Object.hasOwn(value, path[0]) && isThere(value[path[0]], path.slice(1));
+}

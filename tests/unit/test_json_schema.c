@@ -360,7 +360,8 @@ static void test_the_head_names_the_rules_that_are_left_out(void **state) {
     const char *rest = strstr(comment, ": ");
     assert_non_null(rest);
     /* T-3 is for a type that code tells, and T-4 is a warning. */
-    assert_string_equal(rest, ": GW-001, GW-002, GW-003, GW-004, GW-005, T-2 (in part), T-3, T-4");
+    static const char ids[] = ": GW-001, GW-002, GW-003, GW-004, GW-005, T-2 (in part), T-3, T-4. ";
+    assert_memory_equal(rest, ids, sizeof ids - 1);
     assert_null(json_object_get(schema, "allOf"));
     assert_null(text_at(schema, "d", "type"));
     json_decref(schema);
