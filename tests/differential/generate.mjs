@@ -20,21 +20,54 @@ function remove(container, key) {
   else delete container[key];
 }
 
+// The values of all members of messages, by name.
+function membersOf(messages) {
+  const members = new Map();
+  for (const object of messages.flatMap((message) => containersOf(message)).filter(isObject)) {
+    for (const [name, value] of Object.entries(object)) {
+      members.set(name, [...(members.get(name) ?? []), value]);
+    }
+  }
+  return members;
+}
+
+// What stands at a path, whose `*` is every part.
+const partsAt = (value, path) => path.reduce(
+  (parts, token) => parts.flatMap((of) => token === '*' ? Object.values(of) : [of[token]]), [value]);
+
 export class Generator {
   // `seeds`: messages, those that are valid in `good`; `paths`: places of rules as tokens, with `*`;
   // `values`: lists by kind.
   constructor({ random, seeds, good, paths, values }) {
     Object.assign(this, { random, seeds, values });
-    this.aims = paths.filter((path) => path.length > 0).map((path) => {
-      const having = (way) => good.filter((message) => isThere(message, way));
-      return { path, seeds: [having(path), having(path.slice(0, -1)), seeds].find((of) => of.length) };
-    });
+    this.members = membersOf(good);
+    this.aims = paths.filter((path) => path.length > 0)
+      .map((path) => ({ path, seeds: this.seedsWith(path, good) }));
     this.names = [...new Set(this.aims.flatMap(({ path }) => path))].filter((name) => name !== '*');
     this.mutations = [
       [6, this.setAtRule], [2, this.dropAtRule], [3, this.editAtRule], [1, this.setAnywhere],
       [1, this.dropAnywhere], [1, this.addUnknown], [1, this.transplant], [1, this.repeatItem],
       [1, this.emptyContainer],
     ].flatMap(([weight, mutation]) => Array(weight).fill(mutation));
+  }
+
+  // Messages that have a value at a path, or else the place for one: valid ones, or ones into which
+  // a member of another message was put that has the rest of the path.
+  seedsWith(path, good) {
+    for (let length = path.length; length >= 0; length--) {
+      const having = good.filter((message) => isThere(message, path.slice(0, length)));
+      if (having.length === 0) continue;
+      const grafts = length === path.length ? [] : (this.members.get(path[length]) ?? [])
+        .filter((value) => isThere(value, path.slice(length + 1)));
+      if (grafts.length === 0) return having;
+      return grafts.slice(0, 20).map((value, i) => {
+        const message = copy(having[i % having.length]);
+        partsAt(message, path.slice(0, length)).filter(isObject)
+          .forEach((object) => set(object, path[length], copy(value)));
+        return message;
+      });
+    }
+    return this.seeds;
   }
 
   next() {
@@ -109,10 +142,12 @@ export class Generator {
     if (place) this.put(place.container, place.key, this.valueAbout(place.name));
   }
 
-  // A value at the edge of what the rules of that member want, or any other.
+  // A value at the edge of what the rules of that member want, one that it has elsewhere, or any.
   valueAbout(name) {
-    const list = this.values.byName[name] ?? [];
-    return list.length > 0 && this.random.chance(0.5) ? this.random.pick(list) : this.value();
+    const edges = this.values.byName[name] ?? [], others = this.members.get(name) ?? [];
+    if (edges.length > 0 && this.random.chance(0.5)) return this.random.pick(edges);
+    if (others.length > 0 && this.random.chance(0.2)) return copy(this.random.pick(others));
+    return this.value();
   }
 
   dropAtRule(message) {
