@@ -16,7 +16,8 @@ import { randomSource } from './random.mjs';
 import { valuesFor } from './values.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const BATCH = 5000;
+const BATCH = 1000;
+const ENOUGH = 5; // so often should a place be broken alone before other places are as interesting
 const SHOWN = 5; // of the differences
 
 const HELP = `Usage: tests/differential/run [--count N] [--seed N] [--protocol NAME] [--parley FILE]
@@ -71,7 +72,10 @@ function difference(isValid, broken, left) {
 
 // ---- which messages ----
 
-// The bodies of the conformance cases, as far as they are one JSON object and not large.
+const depthOf = (value) => typeof value !== 'object' || value === null ? 0
+  : 1 + Math.max(0, ...Object.values(value).map(depthOf));
+
+// The bodies of the conformance cases, as far as they are one JSON object, not large and not deep.
 function casesOf(name) {
   const file = join(here, `../conformance/${name}.ndjson`);
   if (!existsSync(file)) return [];
@@ -85,7 +89,7 @@ function casesOf(name) {
         return [];
       }
     })
-    .filter((of) => isObject(of) && JSON.stringify(of).length < 20000);
+    .filter((of) => isObject(of) && JSON.stringify(of).length < 20000 && depthOf(of) < 20);
 }
 
 // Those that no GW rule stops, since there is no verdict to compare on such a one, nor on what is
@@ -126,6 +130,12 @@ class Tally {
       if (expressed.length === 1 && !isValid && isThis) place.alone++;
       if (isValid && place.patterns.some((of) => isThere(message, of))) place.kept++;
     }
+  }
+
+  // The places of which little is known yet.
+  wanted() {
+    return this.places.filter(({ alone, kept }) => alone < ENOUGH || kept < ENOUGH)
+      .flatMap(({ patterns }) => patterns);
   }
 
   unproven() {
@@ -185,6 +195,7 @@ async function judge(protocols, { name }, count, seed) {
     const length = Math.min(BATCH, count - done);
     const texts = Array.from({ length }, () => write(generator.next()));
     validCount += await compare(run, texts);
+    generator.want(run.tally.wanted());
   }
   run.differences.slice(0, SHOWN).forEach(show);
   const unproven = run.tally.unproven();

@@ -43,12 +43,19 @@ export class Generator {
     this.members = membersOf(good);
     this.aims = paths.filter((path) => path.length > 0)
       .map((path) => ({ path, seeds: this.seedsWith(path, good) }));
+    this.wanted = [];
     this.names = [...new Set(this.aims.flatMap(({ path }) => path))].filter((name) => name !== '*');
     this.mutations = [
       [6, this.setAtRule], [2, this.dropAtRule], [3, this.editAtRule], [1, this.setAnywhere],
       [1, this.dropAnywhere], [1, this.addUnknown], [1, this.transplant], [1, this.repeatItem],
       [1, this.emptyContainer],
     ].flatMap(([weight, mutation]) => Array(weight).fill(mutation));
+  }
+
+  // Aims every other message at one of these paths from now on, if there is any.
+  want(paths) {
+    const texts = new Set(paths.map(String));
+    this.wanted = this.aims.filter(({ path }) => texts.has(String(path)));
   }
 
   // Messages that have a value at a path, or else the place for one: valid ones, or ones into which
@@ -73,7 +80,7 @@ export class Generator {
   next() {
     const { random } = this;
     if (random.chance(0.02)) return this.value();
-    this.aim = random.pick(this.aims);
+    this.aim = random.pick(this.wanted.length > 0 && random.chance(0.5) ? this.wanted : this.aims);
     const message = copy(random.pick(random.chance(0.7) ? this.aim.seeds : this.seeds));
     const count = random.pick([0, 1, 1, 1, 1, 1, 2, 2, 3, 4]);
     for (let i = 0; i < count; i++) random.pick(this.mutations).call(this, message);
