@@ -12,8 +12,7 @@ endfunction()
 # program that a test starts: ctest reads this file first, and its environment is the tests'.
 if(PARLEY_SANITIZE)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/SanitizerOptions.cmake @ONLY CONTENT [[
-set(ENV{ASAN_OPTIONS}
-  "suppressions=@PROJECT_SOURCE_DIR@/tests/asan.supp:detect_stack_use_after_return=1:$ENV{ASAN_OPTIONS}")
+set(ENV{ASAN_OPTIONS} "detect_stack_use_after_return=1:$ENV{ASAN_OPTIONS}")
 set(ENV{LSAN_OPTIONS}
   "suppressions=@PROJECT_SOURCE_DIR@/tests/lsan.supp:print_suppressions=0:$ENV{LSAN_OPTIONS}")
 set(ENV{UBSAN_OPTIONS} "print_stacktrace=1:$ENV{UBSAN_OPTIONS}")
