@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See gatherer.h. A message that came through a gateway is in memory already; keeping it again
- * changes nothing and costs less than finding that out. What is no valid message is nobody's
- * request, and is passed over. */
+/* See gatherer.h. A message that came through a gateway is in memory already. Where that is not
+ * known here, keeping it again changes nothing and costs less than finding out. What is no valid
+ * message is nobody's request, and is passed over. */
 
 #include "gatherer.h"
 
@@ -73,7 +73,8 @@ static void on_taken(void *context, const struct jetstream_stored *stored, const
     struct gatherer *gatherer = context;
     struct parley_route route = {0};
     enum parley_status status = read_route(gatherer, stored, &route);
-    if (status == PARLEY_OK && route.remember_key.data != NULL) {
+    if (status == PARLEY_OK && route.remember_key.data != NULL &&
+        memory_known(gatherer->memory, route.remember_key) == NULL) {
         status = keep(gatherer, &route, receipt);
     } else if (status != PARLEY_E_MEMORY) {
         jetstream_share_ack(gatherer->jetstream, receipt);

@@ -503,6 +503,10 @@ enum jetstream_publish memory_publish(struct memory *memory, struct parley_bytes
                                       const struct bus_header *headers, size_t header_count,
                                       struct parley_bytes payload, jetstream_ack_fn *done,
                                       void *context) {
+    if (memory_known(memory, key) != NULL) { /* it was acknowledged a moment ago */
+        return jetstream_publish(memory->jetstream, subject, headers, header_count, payload, done,
+                                 context);
+    }
     struct pair *pair = calloc(1, sizeof *pair);
     if (pair == NULL) {
         return JETSTREAM_FAILED;

@@ -39,8 +39,9 @@ enum jetstream_publish memory_keep(struct memory *memory, struct parley_bytes ke
                                    void *context);
 
 /* Publishes a message, and keeps what it is to be remembered by at the same time. `done` is told
- * once both are acknowledged: of the message's own ack, or, when the message is stored and the rest
- * is not, of that failure. Sending the message again mends it.  Otherwise as jetstream_publish. */
+ * once both are acknowledged (the value perhaps a moment ago): of the message's own ack, or, when
+ * the message is stored and the rest is not, of that failure. Sending the message again mends it.
+ * Otherwise as jetstream_publish. */
 enum jetstream_publish memory_publish(struct memory *memory, struct parley_bytes key,
                                       struct parley_bytes value, const char *subject,
                                       const struct bus_header *headers, size_t header_count,

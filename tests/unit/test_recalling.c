@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/fault_heap.h"
 #include "sending_fixture.h"
 
 /* A protocol for these tests: VLP, whose queries are remembered by their content, under the value
@@ -73,7 +74,7 @@ static const struct sending_head many = {0};
 static const struct sending_head single = {.type = "application/json"};
 
 static const char *subjects(struct world *world) {
-    static char text[1024];
+    static char text[SENDING_PUBLISHED_MAX * 16];
     size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < world->jetstream.count; i++) {
@@ -297,6 +298,48 @@ static void test_all_that_came_is_published_though_the_client_is_gone(void **sta
     assert_string_equal(subjects(world), "vlp.x vlp.safe.claim vlp.z");
 }
 
+/* ---- memory runs out ---- */
+
+/* One run with one allocation failing.  Returns: whether it was reached. */
+static bool run_out(struct world *world, const struct sending_head *head, const char *body,
+                    size_t number) {
+    world_close(world);
+    parley_message_finish(&world->message);
+    parley_message_init(&world->message, world->schema);
+    parley_buffer_finish(&world->gateway.payload);
+    world->memory.recall_count = 0;
+    fault_heap_arm(number, 1);
+    world_post(world, head, body);
+    for (size_t i = 0; i < world->memory.recall_count; i++) {
+        world_tell(world, i, "found");
+    }
+    world_ack_all(world);
+    const bool has_failed = fault_heap_has_failed();
+    fault_heap_disarm();
+    return has_failed;
+}
+
+static void test_whichever_allocation_fails_no_reply_goes_astray(void **state) {
+    struct world *world = *state;
+    static const struct {
+        const struct sending_head *head;
+        const char *body;
+    } rows[] = {
+        {&single, REPLY("1", "a")},
+        {&many, REPLY("1", "a") REQUEST("2", "b") REPLY("3", "b") ALONE("4")},
+    };
+    for (size_t row = 0; row < 2; row++) {
+        size_t failed_count = 0;
+        while (run_out(world, rows[row].head, rows[row].body, failed_count)) {
+            failed_count++;
+            assert_true(world->request.status == 200 || world->request.status == 500);
+        }
+        assert_true(failed_count > 5);
+        assert_int_equal(world->request.status, 200);
+    }
+    assert_null(strstr(subjects(world), "unknown"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, world_tear_down)
 
 int main(void) {
@@ -319,6 +362,7 @@ int main(void) {
         TEST(test_one_that_is_told_may_find_no_room),
         TEST(test_the_window_bounds_what_waits),
         TEST(test_all_that_came_is_published_though_the_client_is_gone),
+        TEST(test_whichever_allocation_fails_no_reply_goes_astray),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
