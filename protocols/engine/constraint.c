@@ -224,13 +224,30 @@ static void describe_kind(const struct parley_place *place, unsigned kind,
     }
 }
 
+/* The kind that a constraint speaks of; 0: of none. */
+static unsigned kind_of(enum parley_constraint constraint) {
+    switch (constraint) {
+    case PARLEY_RANGE:
+    case PARLEY_MINIMUM:
+    case PARLEY_INCREASING:
+        return PARLEY_NUMBER;
+    case PARLEY_MIN_ITEMS:
+        return PARLEY_ARRAY;
+    case PARLEY_ANY:
+        return 0;
+    default:
+        return PARLEY_STRING;
+    }
+}
+
 void constraint_describe(const struct parley_place *place, struct parley_buffer *out) {
     static const unsigned in_order[] = {PARLEY_STRING,  PARLEY_NUMBER, PARLEY_INTEGER,
                                         PARLEY_BOOLEAN, PARLEY_OBJECT, PARLEY_ARRAY,
                                         PARLEY_NULL};
+    const unsigned kinds = place->kinds != 0 ? place->kinds : kind_of(place->constraint);
     bool is_first = true;
     for (size_t i = 0; i < sizeof in_order / sizeof in_order[0]; i++) {
-        if ((place->kinds & in_order[i]) != 0) {
+        if ((kinds & in_order[i]) != 0) {
             parley_buffer_text(out, is_first ? "" : " or ");
             describe_kind(place, in_order[i], out);
             is_first = false;

@@ -366,28 +366,30 @@ static void write_words(struct writer *writer, const struct schema_check *check)
     parley_buffer_finish(&text);
 }
 
-static void write_check(struct writer *writer, const struct schema_check *check,
+/* `known`: what other rows say that the value must be. */
+static void write_check(struct writer *writer, const struct schema_check *check, unsigned known,
                         const struct schema_node *node) {
     write_words(writer, check);
-    write_value(writer, check->place->kinds, check->place, node);
+    write_value(writer, check->place->kinds != 0 ? check->place->kinds : known, check->place, node);
 }
 
 /* What is in a value stands with the first check: where that does not let it be an array or object,
  * nothing else matters. */
 static void write_node(struct writer *writer, const struct schema_node *node) {
     const struct schema_check *check = next_check(writer, node->checks);
+    const unsigned known = known_kinds(writer, node);
     open(writer, '{');
     if (check == NULL) {
-        write_value(writer, known_kinds(writer, node), NULL, node);
+        write_value(writer, known, NULL, node);
     } else if (next_check(writer, check->next) == NULL) {
-        write_check(writer, check, node);
+        write_check(writer, check, known, node);
     } else {
         keyword(writer, "allOf");
         open(writer, '[');
         for (; check != NULL; check = next_check(writer, check->next), node = NULL) {
             item(writer);
             open(writer, '{');
-            write_check(writer, check, node);
+            write_check(writer, check, known, node);
             close(writer, '}');
         }
         close(writer, ']');

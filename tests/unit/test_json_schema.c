@@ -187,6 +187,12 @@ static const struct row rows_of_one_value[] = {
      "a",
      "{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},{\"type\":\"number\"},"
      "{\"type\":\"boolean\"},{\"type\":\"object\"},{\"type\":\"array\"},{\"type\":\"null\"}]}"},
+    {"a constraint without a kind takes that of another row for all types",
+     {{.path = "/a", .constraint = PARLEY_MIN_LENGTH, .minimum = 1},
+      {.path = "/a", .kinds = PARLEY_STRING | PARLEY_NULL}},
+     "a",
+     "{\"allOf\":[{\"type\":[\"string\",\"null\"],\"minLength\":1},"
+     "{\"type\":[\"string\",\"null\"]}]}"},
     {"two rows at one place both hold",
      {{.path = "/a", .kinds = PARLEY_STRING, .constraint = PARLEY_MIN_LENGTH, .minimum = 1},
       {.path = "/a", .kinds = PARLEY_STRING, .constraint = PARLEY_MAX_LENGTH, .maximum = 2}},
