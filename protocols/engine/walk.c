@@ -127,8 +127,8 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
     }
     const bool is_told = finding.path != NULL && finding.message != NULL;
     const bool is_kept = is_told || walk->message->findings.count == PARLEY_FINDINGS_MAX;
-    const enum parley_status status = is_kept ? findings_add(walk->message, finding)
-                                              : do_without(walk->message, &finding);
+    const enum parley_status status =
+        is_kept ? findings_add(walk->message, finding) : do_without(walk->message, &finding);
     walk->status = status != PARLEY_OK ? status : walk->status;
 }
 

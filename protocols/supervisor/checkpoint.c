@@ -221,8 +221,9 @@ static enum checkpoint_result read_json(struct parley_bytes inside, struct walk 
 }
 
 static bool begins_json_object(struct parley_bytes text) {
+    static const struct parley_bytes blanks = {" \t\r\n", 4};
     size_t at = 0;
-    while (at < text.length && memchr(" \t\r\n", text.data[at], 4) != NULL) {
+    while (at < text.length && memchr(blanks.data, text.data[at], blanks.length) != NULL) {
         at++;
     }
     return at < text.length && text.data[at] == '{';

@@ -170,7 +170,7 @@ static bool contradicts_itself(const struct parley_facts *facts) {
 
 /* A map of numbers that may be left out. */
 #define MAP_OF_NUMBERS(at, types)                                                                  \
-    {.path = at, .kinds = PARLEY_OBJECT, .for_types = (types)}, {                                  \
+    {.path = (at), .kinds = PARLEY_OBJECT, .for_types = (types)}, {                                \
         .path = at "/*", .kinds = PARLEY_NUMBER, .for_types = (types)                              \
     }
 

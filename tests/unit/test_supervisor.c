@@ -19,7 +19,7 @@ struct fixture {
     struct parley_message message;
     struct parley_options options;
     struct parley_route route;
-    struct parley_buffer text;
+    struct parley_buffer text, packed;
 };
 
 static int set_up(void **state) {
@@ -30,6 +30,7 @@ static int set_up(void **state) {
     }
     parley_message_init(&fixture.message, fixture.schema);
     parley_buffer_init(&fixture.text);
+    parley_buffer_init(&fixture.packed);
     *state = &fixture;
     return 0;
 }
@@ -39,6 +40,7 @@ static int tear_down(void **state) {
     parley_message_finish(&fixture->message);
     parley_schema_destroy(fixture->schema);
     parley_buffer_finish(&fixture->text);
+    parley_buffer_finish(&fixture->packed);
     return 0;
 }
 
@@ -214,26 +216,79 @@ static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **s
 
 /* ---- sizes ---- */
 
-/* Appends a str 32 of `length` bytes. */
-static void append_text(struct parley_buffer *out, size_t length) {
-    const unsigned char head[] = {0xdb, (unsigned char)(length >> 24),
-                                  (unsigned char)(length >> 16), (unsigned char)(length >> 8),
-                                  (unsigned char)length};
-    parley_buffer_append(out, (struct parley_bytes){(const char *)head, sizeof head});
-    assert_true(parley_buffer_reserve(out, length));
-    memset(out->data + out->length, 'x', length);
-    out->length += length;
+#define UUID "550e8400-e29b-41d4-a716-446655440000"
+#define ENTRY "{\"operation\":\"memory_add\",\"params\":{},\"sequence\":1}"
+
+enum { KIB = 1024, MIB = 1024 * KIB };
+
+/* Members besides type and timestamp that make a good message, and the limit of their type. */
+static const struct {
+    const char *type, *members;
+    size_t limit;
+} sized[] = {
+    {"heartbeat", "", 100},
+    {"wal_entry", ",\"data\":" ENTRY, 10 * KIB},
+    {"metrics", ",\"data\":{}", 10 * KIB},
+    {"wal_batch", ",\"data\":[" ENTRY "]", MIB},
+    {"evolution_intent", ",\"hypothesis\":{\"reason\":\"\",\"target\":\"\",\"new_code\":\"\"}",
+     MIB},
+    {"checkpoint_ack", ",\"checkpoint_id\":\"" UUID "\"", MIB},
+    {"hot_reload", ",\"code\":\"\"", MIB},
+    {"evolution_result", ",\"success\":true,\"decision\":\"promoted\"", MIB},
+    {"process_request", ",\"request_id\":\"\",\"data\":{\"message\":\"\"}", MIB},
+    {"shutdown", ",\"reason\":\"\"", MIB},
+    {"error", ",\"error\":{\"code\":\"\",\"message\":\"\"}", MIB},
+};
+
+static void make(struct parley_buffer *text, const char *type, const char *members, size_t fill) {
+    parley_buffer_clear(text);
+    parley_buffer_format(text, "{\"type\":\"%s\",\"timestamp\":1%s,\"fill\":\"", type, members);
+    assert_true(parley_buffer_reserve(text, fill));
+    memset(text->data + text->length, 'x', fill);
+    text->length += fill;
+    parley_buffer_text(text, "\"}");
 }
 
-/* A message of exactly `size` bytes of MessagePack: its members, and one more that fills it. */
-static void make_of_size(struct fixture *fixture, const char *members, size_t members_length,
+static void pack(struct fixture *fixture) {
+    check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
+    parley_buffer_clear(&fixture->packed);
+    assert_int_equal(fixture->protocol->convert(&fixture->message,
+                                                codec(fixture, "application/msgpack"),
+                                                &fixture->packed),
+                     PARLEY_OK);
+}
+
+/* Leaves a message of exactly `size` bytes of MessagePack in fixture->packed, and the same as JSON
+ * in fixture->text. */
+static void make_of_size(struct fixture *fixture, const char *type, const char *members,
                          size_t size) {
-    struct parley_buffer *text = &fixture->text;
-    parley_buffer_clear(text);
-    parley_buffer_append(text, (struct parley_bytes){members, members_length});
-    parley_buffer_append(text, PARLEY_BYTES("\xa1p"));
-    append_text(text, size - text->length - 5);
-    assert_int_equal(text->length, size);
+    make(&fixture->text, type, members, 0);
+    pack(fixture);
+    const size_t left = size - fixture->packed.length;
+    make(&fixture->text, type, members,
+         left < 32      ? left
+         : left < 258   ? left - 1
+         : left < 65538 ? left - 2
+                        : left - 4);
+    pack(fixture);
+    assert_int_equal(fixture->packed.length, size);
+}
+
+/* The same of a size that takes long to read as JSON: in fixture->packed alone, by making the
+ * filling, a str 32 at the end, longer. */
+static void make_large(struct fixture *fixture, const char *type, const char *members,
+                       size_t size) {
+    enum { FILL = 1 << 16 };
+    struct parley_buffer *packed = &fixture->packed;
+    make(&fixture->text, type, members, FILL);
+    pack(fixture);
+    const size_t more = size - packed->length, fill = FILL + more;
+    for (unsigned i = 1; i <= 4; i++) {
+        packed->data[packed->length - FILL - i] = (char)(fill >> (8 * (i - 1)) & 255);
+    }
+    assert_true(parley_buffer_reserve(packed, more));
+    memset(packed->data + packed->length, 'x', more);
+    packed->length += more;
 }
 
 static const char *first_rule(const struct fixture *fixture) {
@@ -241,89 +296,51 @@ static const char *first_rule(const struct fixture *fixture) {
     return findings->count == 0 ? "" : findings->items[0].rule->id;
 }
 
-#define HEAD(count, type) count "\xa4type" type "\xa9timestamp\x01"
-#define ENTRY "\x83\xa9operation\xaamemory_add\xa6params\x80\xa8sequence\x01"
-#define UUID "\xd9$550e8400-e29b-41d4-a716-446655440000"
+static void assert_packed(struct fixture *fixture, const char *rule, size_t count) {
+    check_bytes(fixture, parley_buffer_bytes(&fixture->packed),
+                codec(fixture, "application/msgpack"));
+    assert_string_equal(first_rule(fixture), rule);
+    assert_int_equal(fixture->message.findings.count, count);
+}
+
+static void assert_both(struct fixture *fixture, const char *rule, size_t count) {
+    assert_packed(fixture, rule, count);
+    check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
+    assert_string_equal(first_rule(fixture), rule);
+    assert_int_equal(fixture->message.findings.count, count);
+}
 
 static void test_limits_hold_to_the_byte(void **state) {
-    enum { KIB = 1024, MIB = 1024 * KIB };
-#define OF(members) members, sizeof members - 1
-    static const struct {
-        const char *members;
-        size_t length, limit;
-    } cases[] = {
-        {OF(HEAD("\x83", "\xa9heartbeat")), 100},
-        {OF(HEAD("\x84", "\xa9wal_entry") "\xa4"
-                                          "data" ENTRY),
-         10 * KIB},
-        {OF(HEAD("\x84", "\xa7metrics") "\xa4"
-                                        "data\x80"),
-         10 * KIB},
-        {OF(HEAD("\x84", "\xa9wal_batch") "\xa4"
-                                          "data\x91" ENTRY),
-         MIB},
-        {OF(HEAD(
-             "\x84",
-             "\xb0"
-             "evolution_intent") "\xaahypothesis\x83\xa6reason\xa0\xa6target\xa0\xa8new_code\xa0"),
-         MIB},
-        {OF(HEAD("\x84", "\xae"
-                         "checkpoint_ack") "\xad"
-                                           "checkpoint_id" UUID),
-         MIB},
-        {OF(HEAD("\x84", "\xaahot_reload") "\xa4"
-                                           "code\xa0"),
-         MIB},
-        {OF(HEAD("\x85", "\xb0"
-                         "evolution_result") "\xa7success\xc3\xa8"
-                                             "decision\xa8promoted"),
-         MIB},
-        {OF(HEAD("\x85", "\xafprocess_request") "\xaarequest_id\xa0\xa4"
-                                                "data\x81\xa7message\xa0"),
-         MIB},
-        {OF(HEAD("\x84", "\xa8shutdown") "\xa6reason\xa0"), MIB},
-        {OF(HEAD("\x84", "\xa5"
-                         "error") "\xa5"
-                                  "error\x82\xa4"
-                                  "code\xa0\xa7message\xa0"),
-         MIB},
-        {OF(HEAD("\x85", "\xa7restore") "\xad"
-                                        "checkpoint_id" UUID "\xa8snapshot\x80"),
-         100 * MIB},
-    };
-#undef OF
     struct fixture *fixture = *state;
-    const struct parley_codec *msgpack = codec(fixture, "application/msgpack");
-    fixture->options.message_bytes_max = 101 * MIB;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        make_of_size(fixture, cases[i].members, cases[i].length, cases[i].limit);
-        check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
-        assert_string_equal(first_rule(fixture), "");
-        make_of_size(fixture, cases[i].members, cases[i].length, cases[i].limit + 1);
-        check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
-        assert_string_equal(first_rule(fixture), "IPC-007");
-        assert_int_equal(fixture->message.findings.count, 1);
+    for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++) {
+        make_of_size(fixture, sized[i].type, sized[i].members, sized[i].limit);
+        assert_both(fixture, "", 0);
+        make_of_size(fixture, sized[i].type, sized[i].members, sized[i].limit + 1);
+        assert_both(fixture, "IPC-007", 1);
     }
 }
 
-static void test_a_checkpoint_should_be_compressed_past_a_mebibyte_and_ends_at_100(void **state) {
-    static const char members[] = HEAD("\x84", "\xaa"
-                                               "checkpoint") "\xa4"
-                                                             "data\x80";
+static void test_a_restore_may_have_100_mebibytes(void **state) {
+    static const char members[] = ",\"checkpoint_id\":\"" UUID "\",\"snapshot\":{}";
     struct fixture *fixture = *state;
-    const struct parley_codec *msgpack = codec(fixture, "application/msgpack");
-    fixture->options.message_bytes_max = 101 << 20;
-    make_of_size(fixture, members, sizeof members - 1, 1 << 20);
-    check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
-    assert_string_equal(first_rule(fixture), "");
-    make_of_size(fixture, members, sizeof members - 1, (1 << 20) + 1);
-    check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
-    assert_string_equal(first_rule(fixture), "IPC-101");
-    assert_true(parley_message_is_valid(&fixture->message));
-    make_of_size(fixture, members, sizeof members - 1, (100 << 20) + 1);
-    check_bytes(fixture, parley_buffer_bytes(&fixture->text), msgpack);
-    assert_string_equal(first_rule(fixture), "IPC-007");
-    assert_int_equal(fixture->message.findings.count, 2);
+    fixture->options.message_bytes_max = 101 * MIB;
+    make_large(fixture, "restore", members, 100 * MIB);
+    assert_packed(fixture, "", 0);
+    make_large(fixture, "restore", members, 100 * MIB + 1);
+    assert_packed(fixture, "IPC-007", 1);
+}
+
+static void test_a_checkpoint_should_be_compressed_past_a_mebibyte_and_ends_at_100(void **state) {
+    struct fixture *fixture = *state;
+    fixture->options.message_bytes_max = 101 * MIB;
+    make_of_size(fixture, "checkpoint", ",\"data\":{}", MIB);
+    assert_both(fixture, "", 0);
+    make_of_size(fixture, "checkpoint", ",\"data\":{}", MIB + 1);
+    assert_both(fixture, "IPC-101", 1);
+    make_large(fixture, "checkpoint", ",\"data\":{}", 100 * MIB);
+    assert_packed(fixture, "IPC-101", 1);
+    make_large(fixture, "checkpoint", ",\"data\":{}", 100 * MIB + 1);
+    assert_packed(fixture, "IPC-007", 2);
 }
 
 /* A shutdown as JSON whose shortest MessagePack has `size` bytes: 45 with an empty reason, which a
@@ -339,8 +356,8 @@ static void make_shutdown(struct parley_buffer *text, size_t size, const char *c
 }
 
 static void test_json_is_measured_on_its_shortest_messagepack(void **state) {
-    struct fixture *fixture = *state;
     static const char *const characters[] = {"x", "\\n", "\\u0041"};
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof characters / sizeof characters[0]; i++) {
         make_shutdown(&fixture->text, 1 << 20, characters[i]);
         check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
@@ -409,34 +426,30 @@ static void test_a_stamp_fills_the_timestamp_alone(void **state) {
 }
 
 static void test_an_encoding_is_told_by_its_first_bytes(void **state) {
-#define BYTES(literal) literal, sizeof literal - 1
-    static const struct {
-        const char *bytes;
-        size_t length;
+    const struct {
+        struct parley_bytes bytes;
         const char *codec;
     } cases[] = {
-        {BYTES(PACKED), "msgpack"},
-        {BYTES(FRAMED), "frames"},
-        {BYTES("\xde\0\1"), "msgpack"},
-        {BYTES("\xdf\0\0\0\1"), "msgpack"},
-        {BYTES("\x06\x40\0\0\x80"), "frames"},
-        {BYTES("\x06\x40\0\1\x80"), NULL},
-        {BYTES("\0\0\0\0\x80"), NULL},
-        {BYTES("\0\0\0\1\x90"), NULL},
-        {BYTES("\0\0\0\1"), NULL},
-        {BYTES(""), NULL},
-        {BYTES("{\"type\""), NULL},
-        {BYTES(" \n{}"), NULL},
-        {BYTES("[{}]"), NULL},
+        {PARLEY_BYTES(PACKED), "msgpack"},
+        {PARLEY_BYTES(FRAMED), "frames"},
+        {PARLEY_BYTES("\xde\0\1"), "msgpack"},
+        {PARLEY_BYTES("\xdf\0\0\0\1"), "msgpack"},
+        {PARLEY_BYTES("\x06\x40\0\0\x80"), "frames"},
+        {PARLEY_BYTES("\x06\x40\0\1\x80"), NULL},
+        {PARLEY_BYTES("\0\0\0\0\x80"), NULL},
+        {PARLEY_BYTES("\0\0\0\1\x90"), NULL},
+        {PARLEY_BYTES("\0\0\0\1"), NULL},
+        {PARLEY_BYTES(""), NULL},
+        {PARLEY_BYTES("{\"type\""), NULL},
+        {PARLEY_BYTES(" \n{}"), NULL},
+        {PARLEY_BYTES("[{}]"), NULL},
     };
-#undef BYTES
     const struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *found = NULL;
         for (size_t j = 0; fixture->protocol->codecs[j] != NULL; j++) {
             const struct parley_codec *one = fixture->protocol->codecs[j];
-            if (one->begins != NULL &&
-                one->begins((struct parley_bytes){cases[i].bytes, cases[i].length})) {
+            if (one->begins != NULL && one->begins(cases[i].bytes)) {
                 assert_null(found); /* one at most */
                 found = one->name;
             }
@@ -474,6 +487,7 @@ int main(void) {
         TEST(test_a_requests_id_is_its_thread),
         TEST(test_an_invalid_message_has_no_subject_but_what_can_be_read),
         TEST(test_limits_hold_to_the_byte),
+        TEST(test_a_restore_may_have_100_mebibytes),
         TEST(test_a_checkpoint_should_be_compressed_past_a_mebibyte_and_ends_at_100),
         TEST(test_json_is_measured_on_its_shortest_messagepack),
         TEST(test_json_becomes_messagepack_and_frames),
