@@ -360,7 +360,8 @@ static void test_a_bin_is_its_base64_text_to_the_rules(void **state) {
     (void)state;
     CHECK_FINDINGS({"83a474797065a462656174 a974696d657374616d7001 a56c6162656cc403ffffff", ""},
                    {"83a474797065a462656174 a974696d657374616d7001 a56c6162656cc40400000000",
-                    "T-004 at 28 /label: `label` is \"AAAAAA==\"; a value is wanted\n"},
+                    "T-004 at 28 /label: `label` is \"AAAAAA==\"; a string of at most 4 characters "
+                    "is wanted\n"},
                    /* The base64 of these three is "note", and a note has data. */
                    {"82a474797065c4039e8b5e a974696d657374616d7001",
                     "T-003 at 0 /data: `data` is missing; a value is wanted\n"});
@@ -428,7 +429,8 @@ static void test_places_in_a_stamped_message_are_those_in_what_was_sent(void **s
     check_rows(
         ROWS({"82a474797065c0 a56c6162656ca56c6f6e6765",
               "T-001 at 6 /type: `type` is null; a string is wanted\n"
-              "T-004 at 13 /label: `label` is \"longe\"; a value is wanted\n"},
+              "T-004 at 13 /label: `label` is \"longe\"; a string of at most 4 characters is "
+              "wanted\n"},
              {"de0001 a474797065c0", "T-001 at 8 /type: `type` is null; a string is wanted\n"},
              {"80", "T-001 at 0 /type: `type` is missing; a string is wanted\n"}),
         true, true);
