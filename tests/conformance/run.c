@@ -76,9 +76,16 @@ static void add_verdict(struct library *library, enum parley_split split,
     if (check(library, split, slice) == PARLEY_OK &&
         parley_message_write_verdict(&library->message, &out) == PARLEY_OK) {
         parley_buffer_char(&out, '}');
-        json_array_append_new(library->verdicts, json_loadb(out.data, out.length, 0, NULL));
+        json_array_append_new(library->verdicts,
+                              json_loadb(out.data, out.length, JSON_ALLOW_NUL, NULL));
     }
     parley_buffer_finish(&out);
+}
+
+/* What cannot be parsed ends an array: where the next element begins is a guess. */
+static bool ends_array(const struct parley_message *message) {
+    return !message->is_decoded &&
+           message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE];
 }
 
 static void add_verdicts(struct library *library, struct parley_bytes body) {
@@ -88,6 +95,9 @@ static void add_verdicts(struct library *library, struct parley_bytes body) {
     parley_splitter_init(&splitter, library->codec->framing, library->message_bytes_max);
     while ((split = parley_splitter_next(&splitter, &body, &slice)) != PARLEY_SPLIT_MORE) {
         add_verdict(library, split, &slice);
+        if (splitter.framing == PARLEY_FRAMING_JSON && ends_array(&library->message)) {
+            parley_splitter_abandon(&splitter);
+        }
     }
     while ((split = parley_splitter_end(&splitter, &slice)) != PARLEY_SPLIT_END) {
         add_verdict(library, split, &slice);
@@ -142,7 +152,7 @@ static json_t *read_verdicts(const char *text, bool is_many) {
     json_t *verdicts = json_array();
     for (bool has_ended = false; text != NULL && *text != '\0' && !has_ended;) {
         const char *end = is_many ? strchrnul(text, '\n') : text + strlen(text);
-        json_t *verdict = json_loadb(text, (size_t)(end - text), 0, NULL);
+        json_t *verdict = json_loadb(text, (size_t)(end - text), JSON_ALLOW_NUL, NULL);
         has_ended = verdict == NULL || json_object_get(verdict, "summary") != NULL;
         if (has_ended) {
             json_decref(verdict);
