@@ -39,7 +39,7 @@ struct brenner_body {
 };
 
 /* Owns: `markdown` is borrowed; brenner_body_finish() gives the rest back, after a failure too.
- * Units: lines end as in CommonMark; columns are code points.
+ * Units: lines end as in CommonMark; columns are code points, a leading byte-order mark apart.
  * Returns: PARLEY_E_MEMORY; PARLEY_E_LIMIT for a text of more than 64 MiB. */
 enum parley_status brenner_body_read(struct brenner_body *body,
                                      struct parley_bytes markdown) PARLEY_MUST_CHECK;

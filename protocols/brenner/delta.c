@@ -144,7 +144,7 @@ static const char *in_words(struct checker *checker, const struct parley_value *
     case PARLEY_BOOLEAN:
         return value->number != 0 ? "true" : "false";
     case PARLEY_STRING:
-        return brenner_quote(&checker->words, value->text);
+        return brenner_quote(checker->remarks, &checker->words, value->text);
     case PARLEY_ARRAY:
         return "an array";
     case PARLEY_OBJECT:
@@ -261,6 +261,7 @@ static void check_needs(struct checker *checker) {
             parley_buffer_text(&checker->words, *need);
         }
     }
+    checker->remarks->is_out_of_memory |= checker->words.has_failed;
     if (checker->words.length > 0) {
         brenner_remark(checker->remarks, MB_142, place_of(checker, payload, payload), NULL,
                        "the payload of delta block %zu has no %.*s", checker->block->number,
@@ -315,12 +316,16 @@ static enum parley_status check_block(struct checker *checker) {
 
 /* ---- JSON outside of delta blocks ---- */
 
+/* No text that means to say something comes near it. */
+enum { EFFORT_PER_BYTE = 16, EFFORT_AT_LEAST = 1 << 16 };
+
 /* The source between delta blocks, and how far it has been looked at. */
 struct prose {
     char *text; /* a copy of the source in which quotes have no markers */
     size_t at, end;
     size_t place_at; /* whose place is … */
     struct parley_position place;
+    size_t effort_left; /* bytes that may still be read */
 };
 
 /* A quoted object has a marker in front of each of its lines, which is no part of it. */
@@ -337,11 +342,10 @@ static void take_off_quote_markers(char *text, size_t length) {
     }
 }
 
-/* Where reading goes on behind what stands at `brace`, and whether that would be lost. An attempt
- * ends after 64 levels, so that no byte is read more than 2 * 64 times: outside of strings, and as
- * part of one. */
-static enum parley_status read_object(struct checker *checker, const struct prose *prose,
-                                      size_t brace, size_t *out_next, bool *out_is_lost) {
+/* Where reading goes on behind what stands at `brace`, and whether that would be lost. An object in
+ * another one is read again with each attempt; text that makes a sport of it is given up. */
+static enum parley_status read_object(struct checker *checker, struct prose *prose, size_t brace,
+                                      size_t *out_next, bool *out_is_lost) {
     const struct parley_bytes rest = {prose->text + brace, prose->end - brace};
     struct json_fault fault;
     parley_arena_reset(&checker->scratch);
@@ -350,6 +354,8 @@ static enum parley_status read_object(struct checker *checker, const struct pros
     *out_is_lost = checker->delta.is_whole && value_of(checker, OPERATION)->kind != PARLEY_ABSENT &&
                    value_of(checker, SECTION)->kind != PARLEY_ABSENT;
     *out_next = brace + 1;
+    const size_t effort = result == JSON_TEXT_FAULT ? fault.offset : rest.length;
+    prose->effort_left -= effort < prose->effort_left ? effort : prose->effort_left;
     if (*out_is_lost) {
         *out_next = result == JSON_TEXT_FAULT ? brace + fault.offset : prose->end;
     }
@@ -357,7 +363,7 @@ static enum parley_status read_object(struct checker *checker, const struct pros
 }
 
 static enum parley_status check_prose(struct checker *checker, struct prose *prose) {
-    while (prose->at < prose->end) {
+    while (prose->at < prose->end && prose->effort_left > 0) {
         const char *brace = memchr(prose->text + prose->at, '{', prose->end - prose->at);
         if (brace == NULL) {
             break;
@@ -377,7 +383,9 @@ static enum parley_status check_prose(struct checker *checker, struct prose *pro
 
 static enum parley_status check_all_prose(struct checker *checker) {
     const struct parley_bytes source = checker->body->source;
-    struct prose prose = {.text = malloc(source.length + 1), .place = {1, 1}};
+    struct prose prose = {.text = malloc(source.length + 1),
+                          .place = {1, 1},
+                          .effort_left = source.length * EFFORT_PER_BYTE + EFFORT_AT_LEAST};
     enum parley_status status = prose.text != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
     if (status == PARLEY_OK && source.length > 0) {
         memcpy(prose.text, source.data, source.length);

@@ -145,11 +145,11 @@ static void remark_value(struct brenner_remarks *remarks, const struct section_r
         parley_buffer_text(&choices, "the name of one agent (A-Z a-z 0-9 _ -)");
     }
     parley_buffer_char(&choices, '\0');
-    brenner_remark(remarks, rule->rule, section->at, NULL, "`## %s` says %s; %s is wanted",
-                   rule->section,
-                   section->text.length > 0 ? brenner_quote(&value, section->text) : "nothing",
-                   choices.has_failed ? "" : choices.data);
-    remarks->is_out_of_memory |= value.has_failed || choices.has_failed;
+    brenner_remark(
+        remarks, rule->rule, section->at, NULL, "`## %s` says %s; %s is wanted", rule->section,
+        section->text.length > 0 ? brenner_quote(remarks, &value, section->text) : "nothing",
+        choices.has_failed ? "" : choices.data);
+    remarks->is_out_of_memory |= choices.has_failed;
     parley_buffer_finish(&value);
     parley_buffer_finish(&choices);
 }

@@ -128,7 +128,7 @@ size_t markup_line_end_length(struct parley_bytes line) {
 /* cmark walks up the tree for each piece of emphasis, and down all list items for each blank line:
  * both are as long as containers are deep. A line of Markdown opens as many as it has markers, and
  * goes on with as many as it has blanks for. */
-enum { MARKERS_MAX = 32, BLANK_COLUMNS_MAX = 128, TAB_COLUMNS = 4 };
+enum { MARKERS_MAX = 16, BLANK_COLUMNS_MAX = 64, TAB_COLUMNS = 4 };
 
 /* For each link, cmark 0.30 looks at all images that have begun in the same paragraph. */
 enum { IMAGES_MAX = 256 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* A list of remarks, cut at what a message may bear. */
+
 #include "remarks.h"
 
 #include <stdarg.h>
@@ -66,7 +68,8 @@ enum parley_status brenner_remarks_report(const struct brenner_remarks *remarks,
     return remarks->is_out_of_memory ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 
-const char *brenner_quote(struct parley_buffer *buffer, struct parley_bytes text) {
+const char *brenner_quote(struct brenner_remarks *remarks, struct parley_buffer *buffer,
+                          struct parley_bytes text) {
     enum { SHOWN_BYTES = 60 };
     struct parley_bytes shown = text;
     if (shown.length > SHOWN_BYTES) {
@@ -79,5 +82,6 @@ const char *brenner_quote(struct parley_buffer *buffer, struct parley_bytes text
     parley_buffer_json(buffer, shown);
     parley_buffer_text(buffer, shown.length < text.length ? "…" : "");
     parley_buffer_char(buffer, '\0');
+    remarks->is_out_of_memory |= buffer->has_failed;
     return buffer->has_failed ? "" : buffer->data;
 }

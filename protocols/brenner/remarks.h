@@ -36,4 +36,5 @@ enum parley_status brenner_remarks_report(const struct brenner_remarks *remarks,
                                           enum brenner_field field) PARLEY_MUST_CHECK;
 
 /* At most 60 bytes of text in quotes, as JSON, for the messages of remarks.  Owns: the buffer. */
-const char *brenner_quote(struct parley_buffer *buffer, struct parley_bytes text);
+const char *brenner_quote(struct brenner_remarks *remarks, struct parley_buffer *buffer,
+                          struct parley_bytes text);

@@ -113,6 +113,7 @@ static void test_no_allocation_that_fails_makes_a_wrong_verdict(void **state) {
     fail_each_of(PARLEY_SOURCE_DIR "/tests/conformance/vlp.ndjson");
     fail_each_of(PARLEY_SOURCE_DIR "/tests/conformance/roundtable.ndjson");
     fail_each_of(PARLEY_SOURCE_DIR "/tests/conformance/supervisor.ndjson");
+    fail_each_of(PARLEY_SOURCE_DIR "/tests/conformance/brenner.ndjson");
 }
 
 static void test_many_findings_and_long_texts_survive_failures_too(void **state) {

@@ -17,7 +17,7 @@
 #include "lib/readers.h"
 
 /* The protocols whose messages are JSON, by the files of their cases. */
-static const char *const names[] = {"vlp", "roundtable", "supervisor"};
+static const char *const names[] = {"vlp", "roundtable", "supervisor", "brenner"};
 enum { PROTOCOLS = sizeof names / sizeof names[0], VLP = 0 };
 
 struct fixture {
