@@ -292,6 +292,7 @@ static void point_to_text(struct brenner_body *body) {
 
 /* cmark replaces a NUL as well, but counts its bytes otherwise. */
 static struct parley_bytes without_nul(struct parley_arena *arena, struct parley_bytes text) {
+    static const char replacement[] = {'\xEF', '\xBF', '\xBD'}; /* U+FFFD */
     size_t count = 0;
     for (size_t i = 0; i < text.length; i++) {
         count += text.data[i] == '\0';
@@ -303,8 +304,8 @@ static struct parley_bytes without_nul(struct parley_arena *arena, struct parley
     char *out = copy;
     for (size_t i = 0; i < text.length; i++) {
         if (text.data[i] == '\0') {
-            memcpy(out, "\xEF\xBF\xBD", 3);
-            out += 3;
+            memcpy(out, replacement, sizeof replacement);
+            out += sizeof replacement;
         } else {
             *out++ = text.data[i];
         }

@@ -11,12 +11,16 @@
 
 /* ---- rules over several members ---- */
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* The type is known, so that there is a colon. */
 static bool has_no_description(const struct parley_facts *facts) {
     struct parley_bytes subject = facts->values[BRENNER_SUBJECT].text;
     const char *colon = memchr(subject.data, ':', subject.length);
     size_t at = (size_t)(colon + 1 - subject.data);
-    while (at < subject.length && memchr(" \t\r\n", subject.data[at], 4) != NULL) {
+    while (at < subject.length && is_blank(subject.data[at])) {
         at++;
     }
     return at == subject.length;

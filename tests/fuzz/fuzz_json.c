@@ -108,7 +108,7 @@ static void look(const char *name, struct parley_bytes text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const char *const names[] = {"vlp", "roundtable"};
+    static const char *const names[] = {"vlp", "roundtable", "brenner"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         look(names[i], (struct parley_bytes){(const char *)data, size});
     }
