@@ -170,4 +170,3 @@ const struct parley_codec *parley_codec_find(const struct parley_protocol *proto
 enum parley_status parley_schema_create(const struct parley_protocol *protocol,
                                         struct parley_schema **out) PARLEY_MUST_CHECK;
 void parley_schema_destroy(struct parley_schema *schema);
-const struct parley_protocol *parley_schema_protocol(const struct parley_schema *schema);

@@ -54,14 +54,11 @@ void parley_splitter_init(struct parley_splitter *splitter, enum parley_framing 
                           size_t message_bytes_max);
 void parley_splitter_finish(struct parley_splitter *splitter);
 
-/* Takes bytes from the front of *input and says what came out. Blank lines are skipped. */
+/* Takes bytes from the front of *input and says what came out. Blank lines are skipped. Behind a
+ * fault: after a frame of no bytes the next one is read; a fault in an array, or a length that is
+ * no frame's, ends the messages: what is still fed is dropped, and end answers PARLEY_SPLIT_END. */
 enum parley_split parley_splitter_next(struct parley_splitter *splitter, struct parley_bytes *input,
                                        struct parley_slice *out);
-
-/* After PARLEY_SPLIT_FAULT: whether what is fed further can bring messages. Behind a frame of no
- * bytes the next one is read; a fault in an array, a length that is no frame's and a body that was
- * cut short end the stream: what is fed is dropped, and end answers PARLEY_SPLIT_END. */
-bool parley_splitter_goes_on(const struct parley_splitter *splitter);
 
 /* The body has ended: call until PARLEY_SPLIT_END. */
 enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct parley_slice *out);

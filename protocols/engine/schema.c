@@ -220,7 +220,3 @@ void parley_schema_destroy(struct parley_schema *schema) {
         free(schema);
     }
 }
-
-const struct parley_protocol *parley_schema_protocol(const struct parley_schema *schema) {
-    return schema->protocol;
-}

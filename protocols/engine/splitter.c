@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Finds where messages end: at line feeds, where the brackets of an array's element close, or where
- * the length in front of a frame says. It
- * does not ask whether a message is JSON: whoever decodes it does. A message that lies whole in
- * the input is handed out in place; only one that is cut by the end of the input is copied. */
+ * the length in front of a frame says. It does not ask whether a message can be read: whoever
+ * decodes it does. A message that lies whole in the input is handed out in place; only one that is
+ * cut by the end of the input is copied. */
 
 #include <parley/splitter.h>
 
@@ -42,10 +42,6 @@ void parley_splitter_abandon(struct parley_splitter *splitter) {
     splitter->state = DEAD;
     splitter->is_oversize = false;
     parley_buffer_clear(&splitter->pending);
-}
-
-bool parley_splitter_goes_on(const struct parley_splitter *splitter) {
-    return splitter->state != DEAD;
 }
 
 /* Keeps a part of a message for later, unless it is too large already. One byte more than the

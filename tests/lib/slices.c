@@ -41,9 +41,6 @@ static void feed(struct parley_splitter *splitter, struct parley_bytes piece, si
             abort();
         }
         write_slice(out, split, &slice);
-        if (split == PARLEY_SPLIT_FAULT && !parley_splitter_goes_on(splitter)) {
-            parley_buffer_text(out, "that is all\n");
-        }
         if (abandon_at != 0 && slice.number == abandon_at) {
             parley_splitter_abandon(splitter);
         }

@@ -188,20 +188,18 @@ static void test_an_element_over_the_limit_is_told_and_the_next_one_read(void **
 static void test_what_is_no_array_ends_with_a_fault(void **state) {
     (void)state;
     CHECK_ARRAYS(
-        ROW("{}", "fault 1 at 1:1 an array is wanted here\nthat is all\n"),
-        ROW("\xEF\xBB\xBF[]", "fault 1 at 1:1 an array is wanted here\nthat is all\n"),
-        ROW("[,1]", "fault 1 at 1:2 a message or ] is wanted here\nthat is all\n"),
-        ROW("[}", "fault 1 at 1:2 a message or ] is wanted here\nthat is all\n"),
-        ROW("[:1]", "fault 1 at 1:2 a message or ] is wanted here\nthat is all\n"),
-        ROW("[1,]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\nthat is all\n"),
-        ROW("[1,,2]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\nthat is all\n"),
-        ROW("[{} {}]",
-            "message 1 at 1:2 {}\nfault 2 at 1:5 a comma or ] is wanted here\nthat is all\n"),
-        ROW("[\"a\"\n:1]",
-            "message 1 at 1:2 \"a\"\nfault 2 at 2:1 a comma or ] is wanted here\nthat is all\n"),
+        ROW("{}", "fault 1 at 1:1 an array is wanted here\n"),
+        ROW("\xEF\xBB\xBF[]", "fault 1 at 1:1 an array is wanted here\n"),
+        ROW("[,1]", "fault 1 at 1:2 a message or ] is wanted here\n"),
+        ROW("[}", "fault 1 at 1:2 a message or ] is wanted here\n"),
+        ROW("[:1]", "fault 1 at 1:2 a message or ] is wanted here\n"),
+        ROW("[1,]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\n"),
+        ROW("[1,,2]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\n"),
+        ROW("[{} {}]", "message 1 at 1:2 {}\nfault 2 at 1:5 a comma or ] is wanted here\n"),
+        ROW("[\"a\"\n:1]", "message 1 at 1:2 \"a\"\nfault 2 at 2:1 a comma or ] is wanted here\n"),
         ROW("[1] x[1,2,3]",
-            "message 1 at 1:2 1\nfault 2 at 1:5 something follows behind the array\nthat is all\n"),
-        ROW("[]]", "fault 1 at 1:3 something follows behind the array\nthat is all\n"));
+            "message 1 at 1:2 1\nfault 2 at 1:5 something follows behind the array\n"),
+        ROW("[]]", "fault 1 at 1:3 something follows behind the array\n"));
 }
 
 static void test_a_body_that_ends_inside_the_array_is_a_fault(void **state) {
@@ -278,15 +276,14 @@ static void test_a_length_that_is_no_frames_ends_the_stream(void **state) {
     CHECK_FRAMES(
         ROW("\0\0\0\1a\xff\xff\xff\xff\0\0\0\1b",
             "message 1 at 4 a\nfault 2 at 5 the length of this frame says 4294967295 bytes, "
-            "over the 104857600 of the framing: where the next one starts is not known\n"
-            "that is all\n"),
+            "over the 104857600 of the framing: where the next one starts is not known\n"),
         ROW("\x06\x40\0\1abcd",
             "fault 1 at 0 the length of this frame says 104857601 bytes, over the 104857600 "
-            "of the framing: where the next one starts is not known\nthat is all\n"),
+            "of the framing: where the next one starts is not known\n"),
         ROW("{\"a\":1}", "fault 1 at 0 this is JSON where the 4 bytes of a frame's length "
-                         "are wanted\nthat is all\n"),
+                         "are wanted\n"),
         ROW(" \n[1]", "fault 1 at 0 this is JSON where the 4 bytes of a frame's length are "
-                      "wanted\nthat is all\n"));
+                      "wanted\n"));
 }
 
 static void test_a_body_that_ends_inside_a_frame_is_a_fault(void **state) {
