@@ -117,7 +117,7 @@ static void listen_if_there_is_room(struct acceptor *acceptor) {
 }
 
 static void end_pause(struct reactor_timer *timer) {
-    struct acceptor *acceptor = (void *)((char *)timer - offsetof(struct acceptor, pause));
+    struct acceptor *acceptor = OWNER_OF(timer, struct acceptor, pause);
     listen_if_there_is_room(acceptor);
 }
 
@@ -166,7 +166,7 @@ static void forget(struct newcomer *newcomer) {
 }
 
 static void look_again(struct reactor_watch *watch, uint32_t events) {
-    struct newcomer *newcomer = (void *)((char *)watch - offsetof(struct newcomer, watch));
+    struct newcomer *newcomer = OWNER_OF(watch, struct newcomer, watch);
     struct acceptor *acceptor = newcomer->acceptor;
     struct acceptor_connection connection = newcomer->connection;
     bool is_ended = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
@@ -187,7 +187,7 @@ static void set_idle_timer(struct acceptor *acceptor) {
 }
 
 static void close_idle(struct reactor_timer *timer) {
-    struct acceptor *acceptor = (void *)((char *)timer - offsetof(struct acceptor, idle));
+    struct acceptor *acceptor = OWNER_OF(timer, struct acceptor, idle);
     int64_t now_ms = reactor_now_ms(acceptor->reactor);
     struct newcomer *first;
     while ((first = TAILQ_FIRST(&acceptor->newcomers)) != NULL && first->due_ms <= now_ms) {
@@ -233,7 +233,7 @@ static bool is_passing(int error) {
 
 static void accept_some(struct reactor_watch *watch, uint32_t events) {
     (void)events;
-    struct acceptor *acceptor = (void *)((char *)watch - offsetof(struct acceptor, listening));
+    struct acceptor *acceptor = OWNER_OF(watch, struct acceptor, listening);
     for (int i = 0; i < ACCEPTS_A_TURN && acceptor->is_listening; i++) {
         struct acceptor_connection connection = {
             .peer_length = sizeof connection.peer,

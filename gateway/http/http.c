@@ -393,12 +393,12 @@ static void serve(void *context, const struct acceptor_connection *connection) {
 
 static void note_events(struct reactor_watch *watch, uint32_t events) {
     (void)events;
-    struct http_side *side = (void *)((char *)watch - offsetof(struct http_side, watch));
+    struct http_side *side = OWNER_OF(watch, struct http_side, watch);
     side->is_due = true;
 }
 
 static void run_turn(struct reactor_turn *turn) {
-    struct http_server *server = (void *)((char *)turn - offsetof(struct http_server, turn));
+    struct http_server *server = OWNER_OF(turn, struct http_server, turn);
     http_go_on_with_bodies(server);
     int64_t now_ms = reactor_now_ms(server->reactor);
     for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
@@ -420,7 +420,7 @@ static int64_t without_spinning(struct http_server *server, int64_t timeout_ms) 
 }
 
 static int64_t turn_timeout_ms(struct reactor_turn *turn) {
-    struct http_server *server = (void *)((char *)turn - offsetof(struct http_server, turn));
+    struct http_server *server = OWNER_OF(turn, struct http_server, turn);
     int64_t timeout_ms = TAILQ_EMPTY(&server->woken) ? -1 : 0;
     for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
         struct http_side *side = &server->sides[i];

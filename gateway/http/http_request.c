@@ -46,8 +46,7 @@ static void watch_client(struct http_request *request) {
 
 static void client_left(struct reactor_watch *watch, uint32_t events) {
     (void)events;
-    struct http_connection *connection =
-        (void *)((char *)watch - offsetof(struct http_connection, watch));
+    struct http_connection *connection = OWNER_OF(watch, struct http_connection, watch);
     struct http_request *request = &connection->request;
     request->is_gone = true;
     if (request->wait == HTTP_WAIT_SOURCE || request->wait == HTTP_WAIT_ANSWER) {

@@ -216,7 +216,7 @@ static void pause_recall(struct memory_recall *recall) {
 }
 
 static void on_pause_over(struct reactor_timer *timer) {
-    struct memory *memory = (void *)((char *)timer - offsetof(struct memory, pause_timer));
+    struct memory *memory = OWNER_OF(timer, struct memory, pause_timer);
     const int64_t now_ms = reactor_now_ms(memory->reactor);
     struct memory_recall *first;
     while ((first = TAILQ_FIRST(&memory->pausing)) != NULL && first->due_ms <= now_ms) {
@@ -313,7 +313,7 @@ static void ask_next(struct memory *memory, struct memory_recall *recall) {
 }
 
 static void on_ask(struct reactor_timer *timer) {
-    struct memory *memory = (void *)((char *)timer - offsetof(struct memory, ask_timer));
+    struct memory *memory = OWNER_OF(timer, struct memory, ask_timer);
     struct memory_recall *first;
     while ((first = TAILQ_FIRST(&memory->line)) != NULL) {
         if (!jetstream_is_ready(memory->jetstream)) {

@@ -33,8 +33,6 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#define OWNER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
-
 /* Not in nats.h: the library's own hook for its tests, which its shared object exports in every
  * release since 3.0. It is called inside natsConnection_ProcessReadEvent, with no lock held; a
  * filter that keeps the message sets *message to NULL. */

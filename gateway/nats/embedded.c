@@ -31,8 +31,6 @@
 
 #include <parley/buffer.h>
 
-#define OWNER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
-
 enum {
     LOCK_PATIENCE_MS = 3000, /* a child of a parley that was just killed may be going */
     START_PATIENCE_MS = 10000,

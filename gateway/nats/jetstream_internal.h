@@ -9,8 +9,6 @@
 
 #include "jetstream.h"
 
-#define OWNER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
-
 enum {
     JETSTREAM_RETRY_MS = 250,
     JETSTREAM_API_TIMEOUT_MS = 2500,

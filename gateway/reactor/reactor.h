@@ -11,11 +11,15 @@
  * in one write). */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <parley/status.h>
 
 struct reactor;
+
+/* Who embeds what a callback is given: the `type` whose `member` it is. */
+#define OWNER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 /* A file descriptor to wait for. The owner embeds it, and keeps it until it is removed. */
 struct reactor_watch {

@@ -468,8 +468,7 @@ static void conclude_all(struct bulk *bulk) {
 }
 
 static void on_told(struct recalling *recalling) {
-    struct pending *pending =
-        (struct pending *)(void *)((char *)recalling - offsetof(struct pending, recalling));
+    struct pending *pending = OWNER_OF(recalling, struct pending, recalling);
     struct bulk *bulk = pending->result->bulk;
     conclude_all(bulk);
     if (!destroy_if_over(bulk) && bulk->request != NULL) {
@@ -655,7 +654,7 @@ void bulk_end(struct bulk *bulk) {
 }
 
 static void room_again(struct jetstream_waiter *waiter) {
-    struct bulk *bulk = (struct bulk *)(void *)((char *)waiter - offsetof(struct bulk, waiter));
+    struct bulk *bulk = OWNER_OF(waiter, struct bulk, waiter);
     bulk->is_full = false;
     conclude_all(bulk);
     if (!destroy_if_over(bulk) && bulk->request != NULL) {

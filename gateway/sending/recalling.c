@@ -38,8 +38,7 @@ enum parley_status recalling_need(struct sending *sending, struct parley_message
 
 static void on_recollection(struct memory_recall *recall,
                             const struct memory_recollection *recollection) {
-    struct recalling *recalling =
-        (struct recalling *)(void *)((char *)recall - offsetof(struct recalling, recall));
+    struct recalling *recalling = OWNER_OF(recall, struct recalling, recall);
     recalling->is_asking = false;
     recalling->has_failed = recollection->found == MEMORY_FAILED;
     if (recollection->found == MEMORY_FOUND) {

@@ -252,8 +252,7 @@ static void conclude_told(struct single *single) {
 }
 
 static void on_told(struct recalling *recalling) {
-    struct single *single =
-        (struct single *)(void *)((char *)recalling - offsetof(struct single, recalling));
+    struct single *single = OWNER_OF(recalling, struct single, recalling);
     if (single->request != NULL || single->sending.task == SENDING_FORWARD) {
         conclude_told(single);
     }

@@ -65,8 +65,7 @@ static void announce(struct server *server) {
 }
 
 static void announce_anyway(struct reactor_timer *timer) {
-    struct server *server =
-        (struct server *)(void *)((char *)timer - offsetof(struct server, announce_timer));
+    struct server *server = OWNER_OF(timer, struct server, announce_timer);
     if (!server->is_announced) {
         fprintf(stderr, "parley: NATS at %s does not answer yet: messages get 503 until it does\n",
                 server->configuration.nats != NULL ? server->configuration.nats : "loopback");
@@ -159,8 +158,7 @@ static void child_trouble(void *context, const char *error) {
 /* ---- signals ---- */
 
 static void on_signal(struct reactor_watch *watch, uint32_t events) {
-    struct server *server =
-        (struct server *)(void *)((char *)watch - offsetof(struct server, signals));
+    struct server *server = OWNER_OF(watch, struct server, signals);
     struct signalfd_siginfo info;
     (void)events;
     if (read(watch->fd, &info, sizeof info) == (ssize_t)sizeof info) {

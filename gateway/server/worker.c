@@ -259,8 +259,7 @@ static bool has_idle_memories(const struct gateway *gateway) {
 }
 
 static void poll_drained(struct reactor_timer *timer) {
-    struct worker *worker =
-        (struct worker *)(void *)((char *)timer - offsetof(struct worker, drain_timer));
+    struct worker *worker = OWNER_OF(timer, struct worker, drain_timer);
     struct gateway *gateway = &worker->gateway;
     const bool is_idle = http_server_active_count(gateway->http) == 0 &&
                          has_idle_memories(gateway) &&

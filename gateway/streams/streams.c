@@ -77,7 +77,7 @@ static void keep_alive(struct stream_reader *reader, int64_t now_ms) {
 }
 
 static void timer_fired(struct reactor_timer *timer) {
-    struct streams *streams = (void *)((char *)timer - offsetof(struct streams, timer));
+    struct streams *streams = OWNER_OF(timer, struct streams, timer);
     int64_t now_ms = reactor_now_ms(streams->reactor);
     struct stream_reader *reader = TAILQ_FIRST(&streams->readers);
     while (reader != NULL && reader->moved_ms + QUIET_MS <= now_ms) {
