@@ -4,7 +4,10 @@
  * brenner-message-bodies.md, unless it says otherwise. What is about the Markdown of a body is
  * asked in inspect.c and delta.c. */
 
+#include "../engine/text.h"
 #include "brenner.h"
+
+#define SUBJECT_CHARACTERS_MAX 120
 
 /* All types that a prefix names. */
 #define KNOWN (~PARLEY_TYPE_BIT(PARLEY_TYPE_OTHER))
@@ -24,6 +27,13 @@ static bool has_no_description(const struct parley_facts *facts) {
         at++;
     }
     return at == subject.length;
+}
+
+/* For a subject without a type: where MB-001 failed, later constraints of the same place are not
+ * asked, though the length does not depend on the prefix. */
+static bool is_too_long(const struct parley_facts *facts) {
+    return text_code_points(parley_value_text(&facts->values[BRENNER_SUBJECT])) >
+           SUBJECT_CHARACTERS_MAX;
 }
 
 static bool sets_ack(const struct parley_facts *facts) {
@@ -219,7 +229,11 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             PARLEY_PLACES({.path = "/subject",
                            .kinds = PARLEY_STRING,
                            .constraint = PARLEY_MAX_LENGTH,
-                           .maximum = 120}),
+                           .maximum = SUBJECT_CHARACTERS_MAX},
+                          {.path = "/subject",
+                           .for_types = PARLEY_TYPE_BIT(PARLEY_TYPE_OTHER),
+                           .is_broken = is_too_long,
+                           .message = "`/subject` has more than 120 characters"}),
         },
     [MB_103] =
         {
