@@ -69,10 +69,10 @@ static void room_again(struct jetstream_waiter *waiter);
 
 struct bulk *bulk_create(const struct sending *sending, struct http_request *request) {
     struct bulk *bulk = calloc(1, sizeof *bulk);
-    if (bulk == NULL) {
+    if (bulk == NULL || !sending_keep(&bulk->sending, sending)) {
+        free(bulk);
         return NULL;
     }
-    bulk->sending = *sending;
     bulk->sending.publication.is_batch = true;
     bulk->request = request;
     bulk->end = &bulk->first;
@@ -117,6 +117,7 @@ static void destroy(struct bulk *bulk) {
     free_list(bulk->free_results);
     parley_splitter_finish(&bulk->splitter);
     spool_finish(&bulk->spool);
+    sending_release(&bulk->sending);
     free(bulk);
 }
 

@@ -7,11 +7,42 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "encodings.h"
 #include "identity.h"
 
 static const char away_detail[] = "NATS is away: nothing was read. Send the body again later.";
+
+/* ---- what outlives the request ---- */
+
+static bool keep_text(const char **text) {
+    char *copy = *text != NULL ? strdup(*text) : NULL;
+    const bool is_kept = copy != NULL || *text == NULL;
+    *text = copy;
+    return is_kept;
+}
+
+bool sending_keep(struct sending *out, const struct sending *sending) {
+    *out = *sending;
+    const bool has_from = keep_text(&out->options.from);
+    const bool has_domain = keep_text(&out->options.domain);
+    const bool has_key = keep_text(&out->publication.idempotency_key);
+    const bool has_trace = keep_text(&out->publication.traceparent);
+    if (has_from && has_domain && has_key && has_trace) {
+        return true;
+    }
+    sending_release(out);
+    return false;
+}
+
+void sending_release(struct sending *kept) {
+    const char *const texts[] = {kept->options.from, kept->options.domain,
+                                 kept->publication.idempotency_key, kept->publication.traceparent};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        free((char *)(uintptr_t)texts[i]);
+    }
+}
 
 /* ---- verdicts ---- */
 

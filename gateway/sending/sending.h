@@ -16,7 +16,8 @@ enum sending_task { SENDING_FORWARD, SENDING_VALIDATE, SENDING_CONVERT };
 enum sending_results { RESULTS_ALL, RESULTS_ERRORS, RESULTS_SUMMARY };
 enum sending_emit { EMIT_VERDICTS, EMIT_MESSAGES, EMIT_BOTH };
 
-/* What a request asks for, read from its head.  Owns: texts are borrowed from the request. */
+/* What a request asks for, read from its head.  Owns: texts are borrowed from the request; whoever
+ * may outlive that keeps them (sending_keep). */
 struct sending {
     struct gateway *gateway;
     const struct parley_protocol *protocol;
@@ -38,6 +39,12 @@ void sending_serve(struct gateway *gateway, struct http_request *request,
 /* Reads the request's head into `sending`, whose gateway, protocol and task are set.
  * Returns: whether it can be served; if not, the request is answered. */
 bool sending_read_head(struct sending *sending, struct http_request *request);
+
+/* Copies `sending` with its texts into `out`, for who publishes what came whole though the client
+ * is gone.  Returns: false: no memory. */
+bool sending_keep(struct sending *out, const struct sending *sending) PARLEY_MUST_CHECK;
+/* Frees the texts of what was kept. */
+void sending_release(struct sending *kept);
 
 /* The size limit of one message. */
 size_t sending_message_bytes_max(const struct sending *sending);
@@ -65,7 +72,7 @@ bool sending_accepts_converted(const struct sending *sending, struct http_reques
 
 struct single;
 
-/* Owns: `sending` is copied.  Returns: NULL when there is no memory. */
+/* Owns: `sending` is copied, with its texts.  Returns: NULL when there is no memory. */
 struct single *single_create(const struct sending *sending, struct http_request *request);
 /* What has come of the body, up to a byte over the limit. */
 struct parley_bytes single_text(const struct single *single);

@@ -22,10 +22,11 @@ struct single {
 
 struct single *single_create(const struct sending *sending, struct http_request *request) {
     struct single *single = calloc(1, sizeof *single);
-    if (single != NULL) {
-        single->sending = *sending;
-        single->request = request;
+    if (single == NULL || !sending_keep(&single->sending, sending)) {
+        free(single);
+        return NULL;
     }
+    single->request = request;
     return single;
 }
 
@@ -34,6 +35,7 @@ static void destroy(struct single *single) {
     parley_buffer_finish(&single->answer);
     parley_buffer_finish(&single->warnings);
     recalling_finish(&single->recalling);
+    sending_release(&single->sending);
     free(single);
 }
 

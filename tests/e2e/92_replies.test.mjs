@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
+import { NDJSON_TYPE, rawFor, rawPost } from './lib/http.mjs';
 import { embeddedUrl, natsClient, startNats, storedMessages } from './lib/nats.mjs';
 import { parleyFor, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -244,6 +245,28 @@ describe('a reply', () => {
       await until(`${subject} is stored`, () =>
         manager.streams.getMessage('ROUNDTABLE', { last_by_subj: subject }),
       );
+    }
+  });
+
+  it('keeps its key and its options, though its client left in the middle of a body', async (t) => {
+    const client = await natsClient(t, nats.url);
+    const replies = Array.from({ length: 5 }, () => taskResult(randomUUID()));
+    const text = replies.map((reply) => `${JSON.stringify(reply)}\n`).join('');
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const headers = ['Idempotency-Key: left', `traceparent: ${traceparent}`];
+    const path = '/v1/roundtable/messages?domain=legal';
+    // A byte short, so that the body never ends.
+    const whole = rawPost(path, `${text} `, { type: NDJSON_TYPE, headers });
+    const connection = await rawFor(t, one, whole.subarray(0, -1));
+    setTimeout(() => connection.close(), 50);
+    const manager = await client.jetstreamManager();
+    for (const [i, reply] of replies.entries()) {
+      const subject = resultSubject('legal', reply.correlationId);
+      const stored = await until(`${subject} is stored`, () =>
+        manager.streams.getMessage('ROUNDTABLE', { last_by_subj: subject }),
+      );
+      assert.equal(stored.header.get('Nats-Msg-Id'), `left:${i + 1}`);
+      assert.equal(stored.header.get('traceparent'), traceparent);
     }
   });
 });
