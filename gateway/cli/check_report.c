@@ -51,7 +51,7 @@ static void write_human(struct check_report *report, const char *file,
     }
     parley_buffer_text(text, ": ");
     paint(report, finding->rule->severity == PARLEY_ERROR ? "\033[31m" : "\033[33m");
-    parley_buffer_text(text, describe_severity(finding->rule->severity));
+    parley_buffer_text(text, parley_severity_name(finding->rule->severity));
     paint(report, "\033[0m");
     parley_buffer_format(text, " %s%s", finding->rule->id, finding->path[0] != '\0' ? " " : "");
     cli_append_clean(text, finding->path);
@@ -85,7 +85,7 @@ static void append_escaped(struct parley_buffer *out, const char *text, bool is_
 static void write_github(struct check_report *report, const char *file,
                          const struct parley_finding *finding) {
     struct parley_buffer *text = &report->text;
-    parley_buffer_format(text, "::%s ", describe_severity(finding->rule->severity));
+    parley_buffer_format(text, "::%s ", parley_severity_name(finding->rule->severity));
     if (file != NULL) {
         parley_buffer_text(text, "file=");
         append_escaped(text, file, true);

@@ -38,7 +38,7 @@ static void print_rules(const char *title, const struct parley_rule *rules, size
     printf("%s%s%s\n", has_colour ? "\033[1m" : "", title, has_colour ? "\033[0m" : "");
     for (size_t i = 0; i < count; i++) {
         printf("  %-*s%-*s", ID_WIDTH, rules[i].id, SEVERITY_WIDTH,
-               describe_severity(rules[i].severity));
+               parley_severity_name(rules[i].severity));
         cli_wrap(stdout, rules[i].summary, INDENT, width);
     }
 }

@@ -7,10 +7,6 @@
 
 const char describe_gateway_title[] = "GW: every protocol, while decoding";
 
-const char *describe_severity(enum parley_severity severity) {
-    return severity == PARLEY_ERROR ? "error" : "warning";
-}
-
 /* ---- what a rule's places say, each thing once ---- */
 
 static bool is_told(const char *text, const struct parley_rule *rule, size_t before, bool is_path) {
@@ -144,7 +140,7 @@ static void append_rule(struct parley_buffer *out, const struct parley_rule *rul
     parley_buffer_init(&hints);
     append_hints(&hints, rule, " ");
     parley_buffer_format(out, "{\"id\":\"%s\",\"severity\":\"%s\",", rule->id,
-                         describe_severity(rule->severity));
+                         parley_severity_name(rule->severity));
     append_member(out, "summary", rule->summary);
     parley_buffer_char(out, ',');
     append_member(out, "source", rule->source);
@@ -195,7 +191,7 @@ static void append_cell(struct parley_buffer *out, const char *text) {
 
 static void append_row(struct parley_buffer *out, const struct parley_rule *rule) {
     parley_buffer_format(out, "| <a id=\"%s\"></a>%s | %s | ", rule->id, rule->id,
-                         describe_severity(rule->severity));
+                         parley_severity_name(rule->severity));
     append_cell(out, rule->summary);
     for (size_t i = 0; i < rule->place_count; i++) {
         const char *path = new_path(rule, i);

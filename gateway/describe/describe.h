@@ -15,9 +15,9 @@
 void describe_protocol(struct parley_buffer *out, const struct parley_protocol *protocol,
                        const struct channel *channel);
 
-/* All of them as a JSON array, a line each.  `served`: in the order of parley_protocols, or NULL.
+/* All of them as a JSON array, a line each.  `channels`: in the order of parley_protocols, or NULL.
  */
-void describe_protocols(struct parley_buffer *out, const struct channel *channel);
+void describe_protocols(struct parley_buffer *out, const struct channel *channels);
 
 /* The protocol's examples as a JSON array of {"name","title","message"}. */
 void describe_examples(struct parley_buffer *out, const struct parley_protocol *protocol);
@@ -28,9 +28,6 @@ void describe_rules(struct parley_buffer *out, const struct parley_protocol *pro
 
 /* The same as a page of Markdown, with an anchor for each rule. */
 void describe_rules_page(struct parley_buffer *out, const struct parley_protocol *protocol);
-
-/* "error" or "warning". */
-const char *describe_severity(enum parley_severity severity);
 
 /* How the set of rules with the GW ids is called, for a heading. */
 extern const char describe_gateway_title[];

@@ -15,6 +15,9 @@ struct parley_options;
 
 enum parley_severity { PARLEY_ERROR, PARLEY_WARNING };
 
+/* "error" or "warning". */
+const char *parley_severity_name(enum parley_severity severity);
+
 /* What a value may be: one bit a kind. PARLEY_INTEGER is a number without a fractional part,
  * however it is written (rules.md, Readings). A reader reports numbers as PARLEY_NUMBER. */
 enum parley_kind {

@@ -115,7 +115,7 @@ void parley_position_describe(struct parley_position at, struct parley_buffer *o
     }
 }
 
-static const char *severity_name(enum parley_severity severity) {
+const char *parley_severity_name(enum parley_severity severity) {
     return severity == PARLEY_ERROR ? "error" : "warning";
 }
 
@@ -133,7 +133,7 @@ void parley_findings_write(const struct parley_findings *findings, struct parley
         const struct parley_finding *finding = &findings->items[i];
         parley_buffer_format(out,
                              "%s{\"rule\":\"%s\",\"severity\":\"%s\",\"path\":", i == 0 ? "" : ",",
-                             finding->rule->id, severity_name(finding->rule->severity));
+                             finding->rule->id, parley_severity_name(finding->rule->severity));
         parley_buffer_json(out, parley_bytes_of(finding->path));
         write_position(out, "at", finding->at);
         write_position(out, "body_at", finding->body_at);
