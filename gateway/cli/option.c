@@ -84,7 +84,7 @@ const struct option options[OPTIONS] = {
      FIELD(message_max_bytes),
      .value_name = "SIZE",
      .fallback = "0",
-     .fallback_text = "0, which is the protocol's own: 1m",
+     .fallback_text = "0, which is each protocol's own",
      .maximum = UINT64_C(1) << 30,
      .help = "Messages larger than this are refused (rule GW-002)."},
     {.flag = "spool-max",

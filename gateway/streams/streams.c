@@ -298,10 +298,7 @@ void streams_serve(struct streams *streams, struct http_request *request,
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
                                   struct parley_schema *const *schemas,
                                   const struct channel *channels, struct streams **out) {
-    size_t count = 0;
-    while (parley_protocols[count] != NULL) {
-        count++;
-    }
+    const size_t count = parley_protocol_count();
     struct streams *streams = calloc(1, sizeof *streams + count * sizeof streams->hubs[0]);
     if (streams == NULL) {
         return PARLEY_E_MEMORY;
