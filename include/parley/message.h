@@ -56,6 +56,12 @@ struct parley_message {
     struct parley_findings findings;
 };
 
+/* The text of a fact, by its field; data NULL: it is no string. */
+static inline struct parley_bytes parley_message_text(const struct parley_message *message,
+                                                      unsigned field) {
+    return parley_value_text(&message->values[field]);
+}
+
 /* Owns: schema is borrowed, and must outlive the message. */
 void parley_message_init(struct parley_message *message, const struct parley_schema *schema);
 void parley_message_reset(struct parley_message *message);

@@ -45,6 +45,16 @@ static inline struct parley_bytes parley_value_text(const struct parley_value *v
     return value->kind == PARLEY_STRING ? value->text : (struct parley_bytes){0};
 }
 
+/* Whether it is the string `text`. */
+static inline bool parley_value_is(const struct parley_value *value, const char *text) {
+    return value->kind == PARLEY_STRING && parley_bytes_equal(value->text, parley_bytes_of(text));
+}
+
+/* Whether it is missing, or null where that means the same. */
+static inline bool parley_value_is_nothing(const struct parley_value *value) {
+    return value->kind == PARLEY_ABSENT || value->kind == PARLEY_NULL;
+}
+
 /* The facts of one message, for rules that look at several members at once. */
 struct parley_facts {
     const struct parley_value *values; /* by the protocol's field numbers */

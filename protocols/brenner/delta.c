@@ -126,14 +126,6 @@ static const struct parley_value *value_of(const struct checker *checker, enum m
     return &checker->delta.values[member];
 }
 
-static bool is_text(const struct parley_value *value, const char *text) {
-    return value->kind == PARLEY_STRING && parley_bytes_equal(value->text, parley_bytes_of(text));
-}
-
-static bool is_without(const struct parley_value *value) {
-    return value->kind == PARLEY_ABSENT || value->kind == PARLEY_NULL;
-}
-
 /* A value for the message of a remark: "missing", "an array", "\"DELETE\"". */
 static const char *in_words(struct checker *checker, const struct parley_value *value) {
     switch (value->kind) {
@@ -188,7 +180,7 @@ static void read_operation(struct checker *checker) {
 static void read_section(struct checker *checker) {
     checker->section = NULL;
     for (size_t i = 0; i < SECTION_COUNT; i++) {
-        if (is_text(value_of(checker, SECTION), target_sections[i].name)) {
+        if (parley_value_is(value_of(checker, SECTION), target_sections[i].name)) {
             checker->section = &target_sections[i];
         }
     }
@@ -200,7 +192,7 @@ static void read_section(struct checker *checker) {
 static void check_target(struct checker *checker) {
     const struct parley_value *target = value_of(checker, TARGET_ID);
     if (checker->operation == EDIT && checker->section == RESEARCH_THREAD) {
-        if (!is_without(target) && !is_text(target, "RT")) {
+        if (!parley_value_is_nothing(target) && !parley_value_is(target, "RT")) {
             remark_on(checker, MB_106, TARGET_ID, "\"RT\", or none,");
         }
     } else if ((checker->operation == EDIT || checker->operation == KILL) &&
@@ -255,7 +247,7 @@ static void check_needs(struct checker *checker) {
     }
     parley_buffer_clear(&checker->words);
     for (const char *const *need = checker->section->needs; *need != NULL; need++) {
-        if (is_without(
+        if (parley_value_is_nothing(
                 &checker->delta.payload[index_of(payload_members, parley_bytes_of(*need))])) {
             parley_buffer_text(&checker->words, checker->words.length > 0 ? ", " : "");
             parley_buffer_text(&checker->words, *need);
@@ -285,7 +277,7 @@ static void check_delta(struct checker *checker) {
     if (value_of(checker, RATIONALE)->kind != PARLEY_STRING) {
         remark_on(checker, MB_139, RATIONALE, "a string");
     }
-    if (checker->operation == ADD && !is_without(target)) {
+    if (checker->operation == ADD && !parley_value_is_nothing(target)) {
         remark_on(checker, MB_140, TARGET_ID, "null, since ADD makes a new id,");
     }
     check_needs(checker);

@@ -14,10 +14,6 @@
 #include "../engine/text.h"
 #include "tokens.h"
 
-static struct parley_bytes text_at(const struct parley_message *message, enum brenner_field field) {
-    return parley_value_text(&message->values[field]);
-}
-
 /* The digits of an id that is a number, as they were written. */
 static enum parley_status spelling_of_id(const struct parley_message *message,
                                          struct parley_bytes *out) {
@@ -114,8 +110,9 @@ static enum parley_status address(struct parley_message *message, struct parley_
 }
 
 enum parley_status brenner_route(struct parley_message *message, struct parley_route *out) {
-    *out = (struct parley_route){.sender = text_at(message, brenner_sender_field(message)),
-                                 .thread = text_at(message, BRENNER_THREAD_ID)};
+    *out =
+        (struct parley_route){.sender = parley_message_text(message, brenner_sender_field(message)),
+                              .thread = parley_message_text(message, BRENNER_THREAD_ID)};
     PARLEY_TRY(id_of(message, &out->id));
     PARLEY_TRY(receivers_of(message, out));
     out->dedupe = out->id.data != NULL ? PARLEY_DEDUPE_PAYLOAD : PARLEY_DEDUPE_NONE;

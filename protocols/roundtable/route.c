@@ -11,11 +11,6 @@
 
 #include "../engine/text.h"
 
-static struct parley_bytes text_at(const struct parley_message *message,
-                                   enum roundtable_field field) {
-    return parley_value_text(&message->values[field]);
-}
-
 /* Owns: the arena.  Returns: data NULL when there is no memory. */
 static struct parley_bytes lower_case(struct parley_arena *arena, struct parley_bytes text) {
     char *copy = parley_arena_copy(arena, text);
@@ -66,7 +61,7 @@ static struct parley_bytes reply_domain(const struct parley_options *options) {
 
 static enum parley_status address_request(struct parley_message *message,
                                           struct parley_route *out) {
-    const struct parley_bytes task = text_at(message, ROUNDTABLE_TASK);
+    const struct parley_bytes task = parley_message_text(message, ROUNDTABLE_TASK);
     out->remember_key = lower_case(&message->arena, out->id);
     out->remember_value = domain_of(task);
     out->subject = JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
@@ -75,7 +70,8 @@ static enum parley_status address_request(struct parley_message *message,
 
 static enum parley_status address_outcome(struct parley_message *message,
                                           struct parley_route *out) {
-    out->recall_key = lower_case(&message->arena, text_at(message, ROUNDTABLE_CORRELATION_ID));
+    out->recall_key =
+        lower_case(&message->arena, parley_message_text(message, ROUNDTABLE_CORRELATION_ID));
     if (out->recall_key.data == NULL) {
         return PARLEY_E_MEMORY;
     }
@@ -86,7 +82,7 @@ static enum parley_status address_outcome(struct parley_message *message,
 
 static enum parley_status address(struct parley_message *message, struct parley_route *out) {
     struct parley_arena *arena = &message->arena;
-    const struct parley_bytes type = text_at(message, ROUNDTABLE_TYPE);
+    const struct parley_bytes type = parley_message_text(message, ROUNDTABLE_TYPE);
     out->type = JOIN(arena, PARLEY_BYTES("roundtable"), type);
     out->source = text_percent_encode(arena, PARLEY_BYTES("/roundtable/"), out->sender);
     switch ((enum roundtable_type)message->type) {
@@ -112,10 +108,10 @@ static enum parley_status address(struct parley_message *message, struct parley_
 
 enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out) {
     const struct parley_value *receiver = &message->values[ROUNDTABLE_TO];
-    const struct parley_bytes task_id = text_at(message, ROUNDTABLE_CORRELATION_ID);
-    *out = (struct parley_route){.id = text_at(message, ROUNDTABLE_ID),
-                                 .time = text_at(message, ROUNDTABLE_TIMESTAMP),
-                                 .sender = text_at(message, ROUNDTABLE_FROM),
+    const struct parley_bytes task_id = parley_message_text(message, ROUNDTABLE_CORRELATION_ID);
+    *out = (struct parley_route){.id = parley_message_text(message, ROUNDTABLE_ID),
+                                 .time = parley_message_text(message, ROUNDTABLE_TIMESTAMP),
+                                 .sender = parley_message_text(message, ROUNDTABLE_FROM),
                                  .dedupe = PARLEY_DEDUPE_ID};
     out->thread = task_id.data != NULL ? task_id : out->id;
     if (receiver->kind == PARLEY_STRING) {

@@ -28,19 +28,15 @@
 
 /* ---- rules over several members ---- */
 
-static bool is_text(const struct parley_value *value, const char *text) {
-    return value->kind == PARLEY_STRING && parley_bytes_equal(value->text, parley_bytes_of(text));
-}
-
 static bool is_any_of(const struct parley_value *value, const char *const *texts) {
-    while (*texts != NULL && !is_text(value, *texts)) {
+    while (*texts != NULL && !parley_value_is(value, *texts)) {
         texts++;
     }
     return *texts != NULL;
 }
 
 static bool is_completed(const struct parley_facts *facts) {
-    return is_text(&facts->values[ROUNDTABLE_STATUS], "completed");
+    return parley_value_is(&facts->values[ROUNDTABLE_STATUS], "completed");
 }
 
 /* A result that is no object lacks nothing but itself. */

@@ -30,12 +30,6 @@ static unsigned side_of(const struct parley_message *message) {
     return has_details ? SUPERVISOR_ELIXIR : SUPERVISOR_GERBIL;
 }
 
-static struct parley_bytes text_at(const struct parley_message *message,
-                                   enum supervisor_field field) {
-    const struct parley_value *value = &message->values[field];
-    return value->kind == PARLEY_STRING ? value->text : (struct parley_bytes){0};
-}
-
 /* Unix seconds as RFC 3339.  Returns: data NULL for what is no such time or lies beyond the year
  * 9999. `*out_status` says whether there was memory. */
 static struct parley_bytes time_of(struct parley_message *message, enum parley_status *out_status) {
@@ -76,7 +70,7 @@ enum parley_status supervisor_route(struct parley_message *message, struct parle
     const unsigned side = side_of(message);
     enum parley_status status = PARLEY_OK;
     *out = (struct parley_route){.time = time_of(message, &status),
-                                 .thread = text_at(message, SUPERVISOR_REQUEST_ID),
+                                 .thread = parley_message_text(message, SUPERVISOR_REQUEST_ID),
                                  .dedupe = PARLEY_DEDUPE_NONE};
     if (side != 0) {
         const bool is_gerbil = side == SUPERVISOR_GERBIL;

@@ -14,10 +14,6 @@
 
 /* ---- rules over several members ---- */
 
-static bool is_text(const struct parley_value *value, const char *text) {
-    return value->kind == PARLEY_STRING && parley_bytes_equal(value->text, parley_bytes_of(text));
-}
-
 static bool is_sent_by_other_side(const struct parley_facts *facts) {
     const unsigned sides = supervisor_sides(facts->type);
     const char *from = facts->options->from;
@@ -38,7 +34,7 @@ static bool is_map_but_compressed(const struct parley_facts *facts) {
 }
 
 static bool is_compressed_otherwise(const struct parley_facts *facts) {
-    return is_compressed(facts) && !is_text(&facts->values[SUPERVISOR_COMPRESSION], "zstd");
+    return is_compressed(facts) && !parley_value_is(&facts->values[SUPERVISOR_COMPRESSION], "zstd");
 }
 
 static bool has_many_entries(const struct parley_facts *facts) {
@@ -68,7 +64,7 @@ static bool contradicts_itself(const struct parley_facts *facts) {
     const struct parley_value *success = &facts->values[SUPERVISOR_SUCCESS];
     const struct parley_value *decision = &facts->values[SUPERVISOR_DECISION];
     return success->kind == PARLEY_BOOLEAN &&
-           is_text(decision, success->number != 0 ? "rejected" : "promoted");
+           parley_value_is(decision, success->number != 0 ? "rejected" : "promoted");
 }
 
 /* ---- places that stand in several messages ---- */

@@ -7,16 +7,12 @@
 
 #include "../engine/text.h"
 
-static struct parley_bytes text_at(const struct parley_message *message, enum vlp_field field) {
-    return parley_value_text(&message->values[field]);
-}
-
 /* The lane is safety.level; without `safety` it is safe. NULL: it cannot be read. */
 static const char *lane_of(const struct parley_message *message) {
     if (message->values[VLP_SAFETY].kind == PARLEY_ABSENT) {
         return vlp_lanes[0];
     }
-    const struct parley_bytes level = text_at(message, VLP_SAFETY_LEVEL);
+    const struct parley_bytes level = parley_message_text(message, VLP_SAFETY_LEVEL);
     for (const char *const *lane = vlp_lanes; *lane != NULL; lane++) {
         if (parley_bytes_equal(level, parley_bytes_of(*lane))) {
             return *lane;
@@ -47,11 +43,11 @@ static enum parley_status address(struct parley_message *message, const char *la
 
 enum parley_status vlp_route(struct parley_message *message, struct parley_route *out) {
     const char *lane = lane_of(message);
-    *out = (struct parley_route){.id = text_at(message, VLP_ID),
+    *out = (struct parley_route){.id = parley_message_text(message, VLP_ID),
                                  .lane = parley_bytes_of(lane),
-                                 .time = text_at(message, VLP_TIMESTAMP),
-                                 .sender = text_at(message, VLP_SENDER),
-                                 .thread = text_at(message, VLP_SESSION_ID),
+                                 .time = parley_message_text(message, VLP_TIMESTAMP),
+                                 .sender = parley_message_text(message, VLP_SENDER),
+                                 .thread = parley_message_text(message, VLP_SESSION_ID),
                                  .dedupe = PARLEY_DEDUPE_PAYLOAD};
     const struct parley_value *receiver = &message->values[VLP_RECEIVER];
     if (receiver->kind == PARLEY_STRING) {

@@ -51,21 +51,18 @@ static bool lacks_provenance(const struct parley_facts *facts) {
     return !has_provenance(facts);
 }
 
-static bool is_without(const struct parley_value *value) {
-    return value->kind == PARLEY_ABSENT || value->kind == PARLEY_NULL;
-}
-
 static bool is_without_session_id(const struct parley_facts *facts) {
-    return is_without(&facts->values[VLP_SESSION_ID]);
+    return parley_value_is_nothing(&facts->values[VLP_SESSION_ID]);
 }
 
 static bool is_without_payload(const struct parley_facts *facts) {
-    return is_without(&facts->values[VLP_PAYLOAD]);
+    return parley_value_is_nothing(&facts->values[VLP_PAYLOAD]);
 }
 
 static bool is_without_keywords(const struct parley_facts *facts) {
     const struct parley_value *keywords = &facts->values[VLP_KEYWORDS];
-    return is_without(keywords) || (keywords->kind == PARLEY_ARRAY && keywords->count == 0);
+    return parley_value_is_nothing(keywords) ||
+           (keywords->kind == PARLEY_ARRAY && keywords->count == 0);
 }
 
 /* ---- the table ---- */
