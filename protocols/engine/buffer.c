@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "number.h"
 #include "text.h"
 
 void parley_buffer_init(struct parley_buffer *buffer) {
@@ -84,19 +85,12 @@ void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...)
 }
 
 void parley_buffer_number(struct parley_buffer *buffer, double number) {
-    enum { PLAIN_BELOW = 1000000000 }; /* beyond, an exponent is easier to read */
-    char digits[32];
-    if (fabs(number) < PLAIN_BELOW && number == floor(number)) {
+    static const double exact_below = 9007199254740992.0; /* 2^53 */
+    if (fabs(number) < exact_below && number == floor(number)) {
         parley_buffer_format(buffer, "%.0f", number);
-        return;
+    } else {
+        number_write(buffer, number);
     }
-    for (int precision = 1; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, number);
-        if (strtod(digits, NULL) == number) {
-            break;
-        }
-    }
-    parley_buffer_text(buffer, digits);
 }
 
 static void append_escape(struct parley_buffer *buffer, unsigned char c) {

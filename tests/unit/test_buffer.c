@@ -158,9 +158,17 @@ static void test_a_number_is_written_with_the_digits_that_it_needs(void **state)
     static const struct {
         double number;
         const char *text;
-    } rows[] = {
-        {0, "0"},     {1, "1"},          {-1, "-1"},        {0.1, "0.1"},
-        {120, "120"}, {1e300, "1e+300"}, {0.5e-9, "5e-10"}, {1.0 / 3, "0.3333333333333333"}};
+    } rows[] = {{0, "0"},
+                {1, "1"},
+                {-1, "-1"},
+                {0.1, "0.1"},
+                {120, "120"},
+                {1e300, "1e300"},
+                {0.5e-9, "5e-10"},
+                {1.0 / 3, "0.3333333333333333"},
+                {1705392000, "1705392000"},
+                {9007199254740991, "9007199254740991"},
+                {-1705392000.5, "-1705392000.5"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct parley_buffer buffer;
         parley_buffer_init(&buffer);
