@@ -20,11 +20,6 @@
 /* How deep a delta may be where it stands three levels deep in a message. */
 enum { DELTA_DEPTH_MAX = JSON_DEPTH_MAX - 3 };
 
-static bool is_derived(const struct member *member) {
-    return parley_bytes_equal(member->key, PARLEY_BYTES("sections")) ||
-           parley_bytes_equal(member->key, PARLEY_BYTES("deltas"));
-}
-
 /* Appends the message on one line, without what is derived and without its closing brace. */
 static enum parley_status write_members(struct parley_message *message, struct parley_buffer *out) {
     struct parley_buffer line;
@@ -35,7 +30,7 @@ static enum parley_status write_members(struct parley_message *message, struct p
     parley_buffer_char(out, '{');
     const size_t start = out->length;
     while (status == PARLEY_OK && member_next(&members, &member)) {
-        if (!is_derived(&member)) {
+        if (!markdown_is_derived(member.key)) {
             parley_buffer_text(out, out->length > start ? "," : "");
             parley_buffer_json(out, member.key);
             parley_buffer_char(out, ':');

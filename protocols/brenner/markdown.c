@@ -285,16 +285,6 @@ static struct parley_position position_of(const struct parley_message *message, 
     return here;
 }
 
-struct parley_position markdown_place(const struct parley_message *message,
-                                      struct parley_bytes member) {
-    const struct markdown_source *source = message->source;
-    if (parley_bytes_equal(member, PARLEY_BYTES("body_md"))) {
-        return position_of(message, source->body_at);
-    }
-    const struct front_matter_member *found = find_member(source, member);
-    return position_of(message, found != NULL ? source->yaml_at + found->at : 0);
-}
-
 enum parley_status markdown_validate(struct parley_message *message) {
     const struct markdown_source *source = message->source;
     struct finder finder = {.source = source};

@@ -20,21 +20,20 @@ enum parley_status markdown_decode(struct parley_message *message) PARLEY_MUST_C
  * findings have their places in the Markdown, and `body_at` becomes `at`. */
 enum parley_status markdown_validate(struct parley_message *message) PARLEY_MUST_CHECK;
 
-/* The place in the Markdown of a top-level member's value ("subject"); of one that is missing, that
- * of the front matter; for "body_md", of the body's first byte. Only after markdown_decode. */
-struct parley_position markdown_place(const struct parley_message *message,
-                                      struct parley_bytes member);
-
 /* Whether a body that begins so is Markdown: anything but a JSON object or array. */
 bool markdown_begins(struct parley_bytes head);
 
 /* Appends a decoded message, however it was sent, as Markdown with front matter, such that reading
  * it gives the same message: the members in their order, numbers as they were spelled, and the body
- * last. `sections` and `deltas`, which convert adds to JSON, are left out; of `body_md` and `body`
- * the first that is a string is the body.
+ * last. What is derived is left out; of `body_md` and `body` the body is `body_md` where that is a
+ * string.
  * Returns: PARLEY_E_MEMORY. */
 enum parley_status markdown_write(struct parley_message *message,
                                   struct parley_buffer *out) PARLEY_MUST_CHECK;
+
+/* Whether a member of this name says again what the body says: `sections` and `deltas`, which
+ * convert adds to JSON, and which no other form of the message has. */
+bool markdown_is_derived(struct parley_bytes key);
 
 /* Appends the document's Validation Error body for the errors among the findings of a message,
  * decoded or not. It is a good body of an INFO message.

@@ -133,10 +133,9 @@ static bool is_body(const struct member *member) {
            parley_bytes_equal(member->key, PARLEY_BYTES("body"));
 }
 
-/* Members that say again what the body says. */
-static bool is_derived(const struct member *member) {
-    return parley_bytes_equal(member->key, PARLEY_BYTES("sections")) ||
-           parley_bytes_equal(member->key, PARLEY_BYTES("deltas"));
+bool markdown_is_derived(struct parley_bytes key) {
+    return parley_bytes_equal(key, PARLEY_BYTES("sections")) ||
+           parley_bytes_equal(key, PARLEY_BYTES("deltas"));
 }
 
 /* `out_body`: the token of the body; data NULL: there is none. */
@@ -151,7 +150,7 @@ static enum parley_status append_members(struct parley_buffer *out, struct membe
                 *out_body = member.value;
                 is_body_md = member.key.length > strlen("body");
             }
-        } else if (!is_derived(&member)) {
+        } else if (!markdown_is_derived(member.key)) {
             append_key(out, member.key);
             parley_buffer_text(out, member.key.length > IMPLICIT_KEY_BYTES_MAX ? "\n: " : ": ");
             PARLEY_TRY(append_value(out, member.value));

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 
+#include "../engine/text.h"
 #include "tokens.h"
 
 /* Longer quotations are cut: the message itself is with its sender. */
@@ -75,15 +76,9 @@ static void append_text(struct parley_buffer *out, struct parley_bytes text, boo
 }
 
 static void append_quotation(struct parley_buffer *out, struct parley_bytes text, bool is_ours) {
-    size_t length = text.length;
-    if (length > QUOTED_BYTES_MAX) {
-        length = QUOTED_BYTES_MAX;
-        while (length > 0 && ((unsigned char)text.data[length] & 0xC0) == 0x80) {
-            length--;
-        }
-    }
-    append_text(out, (struct parley_bytes){text.data, length}, is_ours);
-    parley_buffer_text(out, length < text.length ? " …" : "");
+    const struct parley_bytes shown = text_prefix(text, QUOTED_BYTES_MAX);
+    append_text(out, shown, is_ours);
+    parley_buffer_text(out, shown.length < text.length ? " …" : "");
 }
 
 /* ---- which message ---- */

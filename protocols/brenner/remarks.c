@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "../engine/text.h"
+
 bool brenner_remarks_has_room(const struct brenner_remarks *remarks) {
     return remarks->count < PARLEY_FINDINGS_MAX;
 }
@@ -71,13 +73,7 @@ enum parley_status brenner_remarks_report(const struct brenner_remarks *remarks,
 const char *brenner_quote(struct brenner_remarks *remarks, struct parley_buffer *buffer,
                           struct parley_bytes text) {
     enum { SHOWN_BYTES = 60 };
-    struct parley_bytes shown = text;
-    if (shown.length > SHOWN_BYTES) {
-        shown.length = SHOWN_BYTES;
-        while (shown.length > 0 && ((unsigned char)shown.data[shown.length] & 0xC0) == 0x80) {
-            shown.length--;
-        }
-    }
+    const struct parley_bytes shown = text_prefix(text, SHOWN_BYTES);
     parley_buffer_clear(buffer);
     parley_buffer_json(buffer, shown);
     parley_buffer_text(buffer, shown.length < text.length ? "…" : "");

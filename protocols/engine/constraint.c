@@ -91,13 +91,7 @@ bool constraint_holds(const struct schema_check *check, const struct parley_valu
 /* A string in quotes, cut at a length that a line of text bears. */
 static void write_string(struct parley_buffer *out, struct parley_bytes text) {
     enum { SHOWN_BYTES = 60 };
-    struct parley_bytes shown = text;
-    if (shown.length > SHOWN_BYTES) {
-        shown.length = SHOWN_BYTES;
-        while (shown.length > 0 && ((unsigned char)shown.data[shown.length] & 0xC0) == 0x80) {
-            shown.length--;
-        }
-    }
+    const struct parley_bytes shown = text_prefix(text, SHOWN_BYTES);
     parley_buffer_json(out, shown);
     if (shown.length < text.length) {
         parley_buffer_format(out, "… (%zu bytes)", text.length);

@@ -52,6 +52,16 @@ size_t text_utf8_prefix(struct parley_bytes text) {
     return at;
 }
 
+struct parley_bytes text_prefix(struct parley_bytes text, size_t length_max) {
+    if (text.length > length_max) {
+        text.length = length_max;
+        while (text.length > 0 && is_continuation(text.data[text.length])) {
+            text.length--;
+        }
+    }
+    return text;
+}
+
 size_t text_code_points(struct parley_bytes text) {
     size_t count = 0;
     for (size_t i = 0; i < text.length; i++) {

@@ -16,6 +16,10 @@ size_t text_utf8_sequence(const char *at, size_t left);
 /* How many bytes from the start of `text` on are UTF-8. */
 size_t text_utf8_prefix(struct parley_bytes text);
 
+/* `text`, which is UTF-8, or so much of its start as takes at most `length_max` bytes and cuts no
+ * code point. */
+struct parley_bytes text_prefix(struct parley_bytes text, size_t length_max);
+
 /* How many code points `text`, which is UTF-8, has. */
 size_t text_code_points(struct parley_bytes text);
 

@@ -208,25 +208,6 @@ static void test_findings_are_placed_in_the_markdown(void **state) {
     }
 }
 
-static void test_a_member_has_a_place(void **state) {
-    struct fixture *fixture = *state;
-    static const struct {
-        struct parley_bytes member;
-        size_t line, column;
-    } rows[] = {{T("subject"), 3, 10}, {T("to"), 4, 5},      {T("c"), 7, 3},
-                {T("none"), 1, 1},     {T("body_md"), 9, 1}, {T("b"), 1, 1}};
-    check(&fixture->message,
-          PARLEY_BYTES("---\n# comment\nsubject: 'x'\nto: [a]\n"
-                       "d:\n  b: 1\nc:\n---\nbody\n"),
-          &markdown_stub_codec, false);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct parley_position at = markdown_place(&fixture->message, rows[i].member);
-        if (at.line != rows[i].line || at.column != rows[i].column) {
-            fail_msg("%s at %zu:%zu", rows[i].member.data, at.line, at.column);
-        }
-    }
-}
-
 static void test_a_document_within_a_body_has_places_of_the_body(void **state) {
     struct fixture *fixture = *state;
     const struct parley_options options = {0};
@@ -570,7 +551,6 @@ int main(void) {
         cmocka_unit_test(test_a_document_that_cannot_be_read_is_told_where),
         cmocka_unit_test(test_markdown_is_what_is_no_json),
         cmocka_unit_test(test_findings_are_placed_in_the_markdown),
-        cmocka_unit_test(test_a_member_has_a_place),
         cmocka_unit_test(test_a_document_within_a_body_has_places_of_the_body),
         cmocka_unit_test(test_stamp_fills_the_id_of_a_markdown_message),
         cmocka_unit_test(test_members_are_written_as_people_would),
