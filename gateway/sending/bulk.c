@@ -117,6 +117,7 @@ static void destroy(struct bulk *bulk) {
     free_list(bulk->free_results);
     parley_splitter_finish(&bulk->splitter);
     spool_finish(&bulk->spool);
+    gateway_forget_message(bulk->sending.gateway, bulk->sending.protocol);
     sending_release(&bulk->sending);
     free(bulk);
 }

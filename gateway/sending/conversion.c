@@ -44,6 +44,7 @@ void conversion_closed(struct conversion *conversion) {
     parley_buffer_finish(&conversion->text);
     parley_buffer_finish(&conversion->detail);
     parley_buffer_finish(&conversion->violations);
+    gateway_forget_message(conversion->sending.gateway, conversion->sending.protocol);
     free(conversion);
 }
 

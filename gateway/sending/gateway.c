@@ -4,6 +4,8 @@
 
 #include "gateway.h"
 
+enum { PAYLOAD_KEPT_BYTES = 64 * 1024 }; /* most are smaller, and use it again */
+
 static size_t index_of(const struct parley_protocol *protocol) {
     size_t i = 0;
     while (parley_protocols[i] != protocol) {
@@ -15,6 +17,13 @@ static size_t index_of(const struct parley_protocol *protocol) {
 struct parley_message *gateway_message(struct gateway *gateway,
                                        const struct parley_protocol *protocol) {
     return &gateway->messages[index_of(protocol)];
+}
+
+void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol) {
+    parley_message_reset(gateway_message(gateway, protocol));
+    if (gateway->payload.capacity > PAYLOAD_KEPT_BYTES) {
+        parley_buffer_finish(&gateway->payload);
+    }
 }
 
 struct memory *gateway_memory(struct gateway *gateway, const struct parley_protocol *protocol) {

@@ -34,5 +34,9 @@ struct gateway {
 struct parley_message *gateway_message(struct gateway *gateway,
                                        const struct parley_protocol *protocol);
 
+/* A request of the protocol is over: gives back what the last message took (a tree, a payload),
+ * which may be many times what the next one will. */
+void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol);
+
 /* NULL: the protocol remembers nothing. */
 struct memory *gateway_memory(struct gateway *gateway, const struct parley_protocol *protocol);

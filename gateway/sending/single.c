@@ -35,6 +35,7 @@ static void destroy(struct single *single) {
     parley_buffer_finish(&single->answer);
     parley_buffer_finish(&single->warnings);
     recalling_finish(&single->recalling);
+    gateway_forget_message(single->sending.gateway, single->sending.protocol);
     sending_release(&single->sending);
     free(single);
 }

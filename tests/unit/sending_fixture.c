@@ -217,6 +217,10 @@ void world_speak(struct world *world, const struct parley_protocol *protocol) {
     world->channel = (struct channel){.protocol = protocol, .stream = "VLP"};
 }
 
+void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol) {
+    parley_message_reset(gateway_message(gateway, protocol));
+}
+
 struct memory *gateway_memory(struct gateway *gateway, const struct parley_protocol *protocol) {
     (void)protocol;
     return gateway->memories != NULL ? gateway->memories[0] : NULL;

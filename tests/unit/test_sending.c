@@ -354,6 +354,18 @@ static void test_what_is_wrong_with_a_message_becomes_a_status(void **state) {
     }
 }
 
+static void test_nothing_is_kept_of_a_message_whose_request_is_over(void **state) {
+    struct world *world = *state;
+    static const struct sending_head *const heads[] = {&one, &one_verdict};
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        world_post(world, heads[i], CLAIM_OF("1"));
+        world_ack_all(world);
+        assert_non_null(world->message.tree);
+        world_close(world);
+        assert_null(world->message.tree);
+    }
+}
+
 static void test_whichever_allocation_fails_one_message_is_answered(void **state) {
     struct world *world = *state;
     size_t failed_count = 0;
@@ -394,6 +406,7 @@ int main(void) {
         TEST(test_a_request_may_close_before_its_ack),
         TEST(test_a_message_over_the_limit_is_413_on_both_paths),
         TEST(test_what_is_wrong_with_a_message_becomes_a_status),
+        TEST(test_nothing_is_kept_of_a_message_whose_request_is_over),
         TEST(test_whichever_allocation_fails_one_message_is_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
