@@ -20,8 +20,8 @@
 
 /* An agent id is a token of a subject, too. */
 #define AGENT_ID                                                                                   \
-    .kinds = PARLEY_STRING, .constraint = PARLEY_PATTERN, .pattern = "^[A-Za-z0-9_-]{1,64}$",      \
-    .words = "an agent id (1 to 64 of A-Z a-z 0-9 _ -)"
+    .kinds = PARLEY_STRING, .constraint = PARLEY_PATTERN, .pattern = "^[A-Za-z0-9_-]+$",           \
+    .maximum = 64, .words = "an agent id (1 to 64 of A-Z a-z 0-9 _ -)"
 
 /* "default: 3600" (contract, Envelope Fields). */
 #define DEFAULT_TTL_SECONDS 3600
