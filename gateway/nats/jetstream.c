@@ -345,6 +345,9 @@ static void on_probe_tick(struct reactor_timer *timer) {
     struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, prober.tick);
     struct jetstream_prober *prober = &jetstream->prober;
     int64_t now_ms = reactor_now_ms(jetstream->reactor);
+    /* While a turn of ours took long, nobody asked the server or read its answers. */
+    const int64_t good_ms = prober->good_ms + now_ms - timer->due_ms;
+    prober->good_ms = good_ms < now_ms ? good_ms : now_ms;
     reactor_timer_set(jetstream->reactor, timer, PROBE_TICK_MS);
     if (jetstream->is_ready && !prober->is_waiting && now_ms - prober->good_ms >= PROBE_AFTER_MS) {
         prober->is_waiting =

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -438,6 +439,20 @@ static void a_frozen_server_is_said_to_be_unresponsive(void **state) {
     nats_server_continue(&world->server);
 }
 
+static void be_busy(void *context) {
+    (void)context;
+    const struct timespec longer_than_a_server_may_be_silent = {.tv_sec = 7};
+    nanosleep(&longer_than_a_server_may_be_silent, NULL);
+}
+
+static void a_turn_of_ours_that_takes_long_is_not_the_servers_silence(void **state) {
+    struct js_world *world = *state;
+    world->options.is_probing = true;
+    js_world_start(world);
+    loop_do(&world->loop, be_busy, NULL);
+    assert_false(loop_wait(&world->loop, js_world_is_unresponsive, world, 3000));
+}
+
 static void a_healthy_server_is_probed_and_left_in_peace(void **state) {
     struct js_world *world = *state;
     world->options.is_probing = true;
@@ -551,6 +566,7 @@ int main(void) {
         TEST(a_frozen_server_brings_timeouts_and_blocks_nothing),
         TEST(a_full_bus_wakes_its_waiters_when_it_drains),
         TEST(a_frozen_server_is_said_to_be_unresponsive),
+        TEST(a_turn_of_ours_that_takes_long_is_not_the_servers_silence),
         TEST(a_healthy_server_is_probed_and_left_in_peace),
         TEST(a_stream_tells_its_bounds),
         TEST(a_question_is_answered_when_the_connection_breaks),
