@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { chunk, rawChunkedHead, rawFor, rawPost, send, sendLines, validate } from './lib/http.mjs';
+import { MSGPACK_TYPE, msgpack } from './lib/frames.mjs';
+import { chunk, post, rawChunkedHead, rawFor, rawPost, send, sendLines, validate } from './lib/http.mjs';
 import { lastSequence, storedMessages } from './lib/nats.mjs';
 import { useParley } from './lib/parley.mjs';
 import { isSanitized, until } from './lib/poll.mjs';
@@ -178,6 +179,22 @@ describe('a single message of 100 MB', () => {
     assertAccepted(await send(its.parley, claim()));
     const peak = parseInt(processStatus(its.parley.pid, 'VmHWM'), 10);
     if (!isSanitized) assert.ok(peak < 100 * 1024, `the most it ever used: ${peak} kB`);
+  });
+});
+
+describe('a message that grows as JSON', () => {
+  const its = useParley();
+
+  it('past what NATS takes is refused, and its memory given back', async () => {
+    const blob = Buffer.alloc(40 * 1024 * 1024, 1); // each byte is six of JSON
+    const head = msgpack({ type: 'checkpoint', timestamp: 1, data: {} }).subarray(0, -1);
+    const inner = [Buffer.from([0x81, 0xa1, 0x78, 0xdb]), Buffer.alloc(4), blob];
+    inner[1].writeUInt32BE(blob.length);
+    const body = Buffer.concat([head, ...inner]);
+    const answer = await post(its.parley, '/v1/supervisor/messages', body, { type: MSGPACK_TYPE });
+    assertProblem(answer, 413, 'too-large');
+    const usedKb = () => parseInt(processStatus(its.parley.pid, 'VmRSS'), 10);
+    if (!isSanitized) await until('it is given back', () => usedKb() < 150 * 1024);
   });
 });
 
