@@ -371,14 +371,14 @@ static bool publish(struct bulk *bulk, struct result *result, struct parley_mess
                     const struct parley_slice *slice) {
     struct publication publication;
     const enum parley_status status =
-        publication_prepare(message, &bulk->sending.publication, slice->number,
-                            &bulk->sending.gateway->payload, &publication);
-    if (status != PARLEY_OK) {
+        sending_prepare(&bulk->sending, message, slice->number, &publication);
+    if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
         end_internal(result, status);
         return true;
     }
     const enum jetstream_publish published =
-        recalling_publish(&bulk->sending, &publication, on_ack, result);
+        status == PARLEY_E_LIMIT ? JETSTREAM_TOO_LARGE
+                                 : recalling_publish(&bulk->sending, &publication, on_ack, result);
     if (published == JETSTREAM_FULL) {
         return false;
     }

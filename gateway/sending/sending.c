@@ -269,6 +269,13 @@ static struct sending_failure failure(enum problem problem, const char *detail) 
     return failure;
 }
 
+enum parley_status sending_prepare(const struct sending *sending, struct parley_message *message,
+                                   size_t number, struct publication *out) {
+    struct gateway *gateway = sending->gateway;
+    gateway->payload.limit_bytes = jetstream_max_payload_bytes(gateway->jetstream);
+    return publication_prepare(message, &sending->publication, number, &gateway->payload, out);
+}
+
 struct sending_failure sending_refused(const struct sending *sending,
                                        enum jetstream_publish refused) {
     struct sending_failure too_large = {.problem = PROBLEM_TOO_LARGE};

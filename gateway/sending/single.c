@@ -196,19 +196,19 @@ static enum parley_status write_head(struct single *single, const struct parley_
 }
 
 static void publish(struct single *single, struct parley_message *message) {
-    struct gateway *gateway = single->sending.gateway;
     struct publication publication;
-    enum parley_status status = publication_prepare(message, &single->sending.publication, 1,
-                                                    &gateway->payload, &publication);
+    enum parley_status status = sending_prepare(&single->sending, message, 1, &publication);
     if (status == PARLEY_OK) {
         status = write_head(single, message, &publication.route);
     }
-    if (status != PARLEY_OK) {
+    if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
         respond_internal(single, status);
         return;
     }
     const enum jetstream_publish published =
-        recalling_publish(&single->sending, &publication, on_ack, single);
+        status == PARLEY_E_LIMIT
+            ? JETSTREAM_TOO_LARGE
+            : recalling_publish(&single->sending, &publication, on_ack, single);
     single->is_published = published == JETSTREAM_PUBLISHED;
     if (single->is_published) {
         parley_buffer_finish(&single->body); /* blanks in it count for nothing in the window */

@@ -14,7 +14,10 @@ struct parley_buffer {
     char *data;
     size_t length;
     size_t capacity;
-    bool has_failed; /* an append found no memory; what was appended since is lost */
+    bool has_failed;    /* an append found no room; what was appended since is lost */
+    size_t limit_bytes; /* an append that would pass it fails, but for one that reserved its room;
+                           0: no limit. clear leaves it */
+    bool is_over_limit; /* that is why it failed */
 };
 
 void parley_buffer_init(struct parley_buffer *buffer);
@@ -43,7 +46,9 @@ static inline struct parley_bytes parley_buffer_bytes(const struct parley_buffer
     return (struct parley_bytes){buffer->data, buffer->length};
 }
 
-/* Returns: PARLEY_E_MEMORY if any append failed since init or clear. */
+/* Returns: PARLEY_E_MEMORY or PARLEY_E_LIMIT if any append failed since init or clear. */
 static inline enum parley_status parley_buffer_status(const struct parley_buffer *buffer) {
-    return buffer->has_failed ? PARLEY_E_MEMORY : PARLEY_OK;
+    return !buffer->has_failed     ? PARLEY_OK
+           : buffer->is_over_limit ? PARLEY_E_LIMIT
+                                   : PARLEY_E_MEMORY;
 }

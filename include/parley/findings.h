@@ -44,7 +44,8 @@ struct parley_findings {
     struct parley_finding *items;
     size_t count;
     size_t capacity;
-    size_t omitted_count; /* beyond PARLEY_FINDINGS_MAX */
+    size_t omitted_count; /* beyond PARLEY_FINDINGS_MAX; warnings give way to errors */
+    size_t warning_count; /* private: of those that are kept */
     unsigned discovered_count;
     bool has_error;               /* at least one of severity error: the message is invalid */
     uint32_t omitted_error_types; /* private: the types for which an error was omitted */

@@ -23,7 +23,7 @@ void parley_buffer_finish(struct parley_buffer *buffer) {
 
 void parley_buffer_clear(struct parley_buffer *buffer) {
     buffer->length = 0;
-    buffer->has_failed = false;
+    buffer->has_failed = buffer->is_over_limit = false;
 }
 
 bool parley_buffer_reserve(struct parley_buffer *buffer, size_t more) {
@@ -48,6 +48,11 @@ bool parley_buffer_reserve(struct parley_buffer *buffer, size_t more) {
 }
 
 void parley_buffer_append(struct parley_buffer *buffer, struct parley_bytes bytes) {
+    const bool is_over =
+        buffer->limit_bytes != 0 && buffer->length + bytes.length > buffer->limit_bytes;
+    if (is_over && !buffer->has_failed) {
+        buffer->has_failed = buffer->is_over_limit = true;
+    }
     if (bytes.length > 0 && parley_buffer_reserve(buffer, bytes.length)) {
         memcpy(buffer->data + buffer->length, bytes.data, bytes.length);
         buffer->length += bytes.length;

@@ -85,11 +85,32 @@ static enum parley_status do_without(struct parley_message *message,
     return PARLEY_OK;
 }
 
+/* Of too many findings those are kept that make the message invalid. */
+static bool has_room(const struct parley_findings *findings, enum parley_severity severity) {
+    return findings->count < PARLEY_FINDINGS_MAX ||
+           (severity == PARLEY_ERROR && findings->warning_count > 0);
+}
+
+/* The list is full, of warnings too: the last of them gives way. */
+static void displace_warning(struct parley_findings *findings, struct parley_finding finding) {
+    size_t i = findings->count - 1;
+    while (findings->items[i].rule->severity != PARLEY_WARNING) {
+        i--;
+    }
+    omit(findings, &findings->items[i]);
+    findings->items[i] = finding;
+    findings->warning_count--;
+}
+
 enum parley_status findings_add(struct parley_message *message, struct parley_finding finding) {
     struct parley_findings *findings = &message->findings;
     finding.discovered = findings->discovered_count++;
-    if (findings->count == PARLEY_FINDINGS_MAX) {
+    if (!has_room(findings, finding.rule->severity)) {
         omit(findings, &finding);
+        return PARLEY_OK;
+    }
+    if (findings->count == PARLEY_FINDINGS_MAX) {
+        displace_warning(findings, finding);
         return PARLEY_OK;
     }
     if (findings->count == findings->capacity) {
@@ -106,6 +127,7 @@ enum parley_status findings_add(struct parley_message *message, struct parley_fi
         findings->capacity = capacity;
     }
     findings->items[findings->count++] = finding;
+    findings->warning_count += finding.rule->severity == PARLEY_WARNING;
     return PARLEY_OK;
 }
 
@@ -118,7 +140,8 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
                                      .offset = walk->is_inside ? walk->inside_offset : offset,
                                      .hint = check->place->hint != NULL ? check->place->hint
                                                                         : check->rule->hint};
-    if (walk->message->findings.count < PARLEY_FINDINGS_MAX) {
+    const bool is_wanted = has_room(&walk->message->findings, check->rule->severity);
+    if (is_wanted) {
         finding.path = present_path(walk, missing);
         finding.message =
             check->place->message != NULL || finding.path == NULL
@@ -126,7 +149,7 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
                 : constraint_message(&walk->message->arena, check->place, finding.path, value);
     }
     const bool is_told = finding.path != NULL && finding.message != NULL;
-    const bool is_kept = is_told || walk->message->findings.count == PARLEY_FINDINGS_MAX;
+    const bool is_kept = is_told || !is_wanted;
     const enum parley_status status =
         is_kept ? findings_add(walk->message, finding) : do_without(walk->message, &finding);
     walk->status = status != PARLEY_OK ? status : walk->status;

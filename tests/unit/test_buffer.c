@@ -178,8 +178,25 @@ static void test_a_number_is_written_with_the_digits_that_it_needs(void **state)
     }
 }
 
+static void test_an_append_beyond_the_limit_fails_and_says_so(void **state) {
+    (void)state;
+    struct parley_buffer buffer;
+    parley_buffer_init(&buffer);
+    buffer.limit_bytes = 4;
+    parley_buffer_text(&buffer, "abcd");
+    assert_holds(&buffer, "abcd");
+    parley_buffer_char(&buffer, 'e');
+    assert_int_equal(parley_buffer_status(&buffer), PARLEY_E_LIMIT);
+    assert_int_equal(buffer.length, 4);
+    parley_buffer_clear(&buffer);
+    parley_buffer_text(&buffer, "abc");
+    assert_holds(&buffer, "abc");
+    parley_buffer_finish(&buffer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_append_beyond_the_limit_fails_and_says_so),
         cmocka_unit_test(test_it_grows_to_hold_all_that_is_appended),
         cmocka_unit_test(test_appending_nothing_to_an_empty_buffer_is_fine),
         cmocka_unit_test(test_a_format_is_written_whole_however_long_it_is),

@@ -481,13 +481,15 @@ static void test_how_many_were_left_out_is_told(void **state) {
     parley_buffer_finish(&text);
 }
 
-static void test_an_error_behind_too_many_warnings_still_counts(void **state) {
+static void test_an_error_behind_too_many_warnings_counts_and_takes_the_place_of_one(void **state) {
     struct parley_message *message = *state;
     check_many(message, VALID_ONE, "{\"id\":1}", PARLEY_FINDINGS_MAX, "]}");
     assert_true(parley_message_is_valid(message));
     check_many(message, VALID_ONE, "{\"id\":1}", PARLEY_FINDINGS_MAX, ",1.5]}");
     assert_int_equal(message->findings.omitted_count, 1);
     assert_false(parley_message_is_valid(message));
+    assert_int_equal(message->findings.count, PARLEY_FINDINGS_MAX);
+    assert_int_equal(message->findings.items[0].rule->severity, PARLEY_ERROR);
     /* One that holds for this message's type only, which is known at the end. */
     check_many(message, "{\"name\":\"abc\",\"list\":[", "{\"id\":1}", PARLEY_FINDINGS_MAX,
                "],\"type\":\"one\"}");
@@ -561,7 +563,7 @@ int main(void) {
         cmocka_unit_test(test_a_place_may_have_a_hint_of_its_own),
         cmocka_unit_test(test_findings_beyond_the_maximum_are_counted),
         cmocka_unit_test(test_how_many_were_left_out_is_told),
-        cmocka_unit_test(test_an_error_behind_too_many_warnings_still_counts),
+        cmocka_unit_test(test_an_error_behind_too_many_warnings_counts_and_takes_the_place_of_one),
         cmocka_unit_test(test_an_error_of_another_type_behind_too_many_warnings_does_not_count),
         cmocka_unit_test(test_a_hundred_thousand_bad_items_take_bounded_memory),
         cmocka_unit_test(test_a_bad_member_with_a_long_name_takes_bounded_memory),
