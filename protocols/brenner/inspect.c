@@ -30,12 +30,12 @@ static void inspect_envelope(const struct parley_message *message, struct walk *
     if (body_kind == PARLEY_ABSENT) {
         walk_report(walk, MB_120,
                     (struct parley_finding){.path = "/body_md",
-                                            .message = "`/body_md` is missing; a string is wanted",
+                                            .message = "`body_md` is missing; a string is wanted",
                                             .offset = walk->frames[0].offset});
     } else if (body == BRENNER_BODY && body_kind != PARLEY_STRING) {
         walk_report(walk, MB_120,
                     (struct parley_finding){.path = "/body",
-                                            .message = "`/body`, read as `body_md`, is no string",
+                                            .message = "`body`, read as `body_md`, is no string",
                                             .offset = message->values[body].offset});
     }
     const enum brenner_field sender = brenner_sender_field(message);
@@ -44,7 +44,7 @@ static void inspect_envelope(const struct parley_message *message, struct walk *
         walk_report(walk, MB_121,
                     (struct parley_finding){
                         .path = "/sender_name",
-                        .message = "`/sender_name`, read as `from`, is neither a string nor null",
+                        .message = "`sender_name`, read as `from`, is neither a string nor null",
                         .offset = name->offset});
     }
 }

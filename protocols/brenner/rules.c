@@ -217,7 +217,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             PARLEY_PLACES({.path = "/subject",
                            .for_types = KNOWN,
                            .is_broken = has_no_description,
-                           .message = "nothing stands behind the prefix of `/subject`"}),
+                           .message = "nothing stands behind the prefix of `subject`"}),
         },
     [MB_102] =
         {
@@ -233,7 +233,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                           {.path = "/subject",
                            .for_types = PARLEY_TYPE_BIT(PARLEY_TYPE_OTHER),
                            .is_broken = is_too_long,
-                           .message = "`/subject` has more than 120 characters"}),
+                           .message = "`subject` has more than 120 characters"}),
         },
     [MB_103] =
         {
