@@ -8,7 +8,7 @@
 
 #include "brenner/markdown.h"
 #include "lib/cases.h"
-#include "lib/markdown_stub.h"
+#include "brenner/brenner.h"
 
 struct fuzz_front_matter {
     struct parley_schema *schema;
@@ -17,7 +17,9 @@ struct fuzz_front_matter {
 };
 
 static void start(struct fuzz_front_matter *fuzz) {
-    demand(parley_schema_create(&markdown_stub, &fuzz->schema) == PARLEY_OK, "the schema is made");
+    demand(parley_schema_create(parley_protocol_find(PARLEY_BYTES("brenner")), &fuzz->schema) ==
+               PARLEY_OK,
+           "the schema is made");
     parley_message_init(&fuzz->first, fuzz->schema);
     parley_message_init(&fuzz->second, fuzz->schema);
     parley_buffer_init(&fuzz->written);
@@ -58,7 +60,7 @@ static bool is_whole(const json_t *message) {
 
 static void write_and_read(struct fuzz_front_matter *fuzz, bool was_markdown) {
     demand(markdown_write(&fuzz->first, &fuzz->written) == PARLEY_OK, "it can be written");
-    check(&fuzz->second, parley_buffer_bytes(&fuzz->written), &markdown_stub_codec, false);
+    check(&fuzz->second, parley_buffer_bytes(&fuzz->written), &brenner_codec_markdown, false);
     demand(fuzz->second.is_decoded, "what is written can be read");
     if (was_markdown && is_whole(fuzz->first.tree)) {
         demand(parley_bytes_equal(fuzz->first.text, fuzz->second.text), "it is the same message");
@@ -75,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const bool is_markdown = markdown_begins(text);
     struct fuzz_front_matter fuzz;
     start(&fuzz);
-    check(&fuzz.first, text, is_markdown ? &markdown_stub_codec : &parley_codec_json,
+    check(&fuzz.first, text, is_markdown ? &brenner_codec_markdown : &parley_codec_json,
           (size & 1) != 0);
     demand_places_are_in_the_text(&fuzz.first.findings, size);
     demand(fuzz.first.is_decoded || fuzz.first.findings.count == 1, "a fault is told once");

@@ -9,7 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "lib/markdown_stub.h"
+#include "brenner/brenner.h"
 
 struct meaning {
     const char *name;
@@ -223,7 +223,9 @@ struct fixture {
 
 static int set_up(void **state) {
     static struct fixture fixture;
-    assert_int_equal(parley_schema_create(&markdown_stub, &fixture.schema), PARLEY_OK);
+    assert_int_equal(
+        parley_schema_create(parley_protocol_find(PARLEY_BYTES("brenner")), &fixture.schema),
+        PARLEY_OK);
     parley_message_init(&fixture.message, fixture.schema);
     *state = &fixture;
     return 0;
@@ -244,7 +246,7 @@ static void read(struct fixture *fixture, struct parley_bytes yaml, struct parle
     parley_buffer_append(text, yaml);
     parley_buffer_text(text, "---\n");
     assert_int_equal(parley_message_check(&fixture->message, parley_buffer_bytes(text),
-                                          &markdown_stub_codec, &options,
+                                          &brenner_codec_markdown, &options,
                                           (struct parley_position){1, 1}),
                      PARLEY_OK);
 }

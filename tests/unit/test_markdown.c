@@ -13,7 +13,7 @@
 #include "brenner/markdown.h"
 #include "brenner/tokens.h"
 #include "lib/cases.h"
-#include "lib/markdown_stub.h"
+#include "brenner/brenner.h"
 #include "lib/mutate.h"
 
 struct fixture {
@@ -24,7 +24,9 @@ struct fixture {
 
 static int set_up(void **state) {
     static struct fixture fixture;
-    assert_int_equal(parley_schema_create(&markdown_stub, &fixture.schema), PARLEY_OK);
+    assert_int_equal(
+        parley_schema_create(parley_protocol_find(PARLEY_BYTES("brenner")), &fixture.schema),
+        PARLEY_OK);
     parley_message_init(&fixture.message, fixture.schema);
     parley_message_init(&fixture.again, fixture.schema);
     parley_buffer_init(&fixture.out);
@@ -88,7 +90,7 @@ static void test_a_document_has_front_matter_and_a_body(void **state) {
          T("{\"body_md\":\"a\\u0000\\u0001\x7F\\\"\\\\\xC2\x85\xE2\x80\xA8\"}")},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        check(&fixture->message, rows[i].text, &markdown_stub_codec, false);
+        check(&fixture->message, rows[i].text, &brenner_codec_markdown, false);
         assert_true(fixture->message.is_decoded);
         if (!parley_bytes_equal(fixture->message.text, rows[i].json)) {
             fail_msg("row %zu: %.*s", i, (int)fixture->message.text.length,
@@ -121,7 +123,7 @@ static void test_a_document_that_cannot_be_read_is_told_where(void **state) {
         {T("\xEF\xBB\xBF---\na: b: c\n---\n"), "GW-001", 2, 5, "", "a: \"b: c\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        check(&fixture->message, rows[i].text, &markdown_stub_codec, true);
+        check(&fixture->message, rows[i].text, &brenner_codec_markdown, true);
         const struct parley_finding *got = &fixture->message.findings.items[0];
         assert_false(fixture->message.is_decoded);
         assert_false(parley_message_is_valid(&fixture->message));
@@ -166,7 +168,7 @@ struct place {
 
 static void assert_places(struct fixture *fixture, struct parley_bytes text, bool stamp,
                           const struct place *places) {
-    check(&fixture->message, text, &markdown_stub_codec, stamp);
+    check(&fixture->message, text, &brenner_codec_markdown, stamp);
     const struct parley_findings *findings = &fixture->message.findings;
     size_t i = 0;
     for (; places[i].rule != NULL; i++) {
@@ -187,20 +189,18 @@ static void test_findings_are_placed_in_the_markdown(void **state) {
         struct parley_bytes text;
         struct place places[4];
     } rows[] = {
-        {T("---\na: b\nsubject: x\nto: 1\n---\n"), {{"S-001", "/to", 4, 5}}},
-        {T("---\r\nsubject: x\r\nto:\r\n- \xC3\xA9\r\n-   1\r\n- [x]\r\n---\r\n"),
-         {{"S-001", "/to/1", 5, 5}, {"S-001", "/to/2", 6, 3}}},
-        {T("---\n{\"\xF0\x9F\x98\x80\": [1], \"to\": [a, 2], subject: x}\n---\n"),
-         {{"S-001", "/to/1", 2, 22}}},
-        {T("---\nto: A\n---\nx\n"), {{"S-002", "/subject", 1, 1}}},
-        {T("---\n---\nwrong\n"), {{"S-002", "/subject", 1, 1}, {"S-003", "/body_md", 3, 1}}},
-        {T("---\nsubject: x\n---\na\nbc wrong\n"), {{"S-003", "/body_md", 5, 4}}},
-        {T("a wrong\n"), {{"S-002", "/subject", 1, 1}, {"S-003", "/body_md", 1, 3}}},
-        {T("\xEF\xBB\xBF"
-           "a\n wrong\n"),
-         {{"S-002", "/subject", 1, 1}, {"S-003", "/body_md", 2, 2}}},
-        {T("---\nto: [1]\n---\nwrong"),
-         {{"S-001", "/to/0", 2, 6}, {"S-002", "/subject", 1, 1}, {"S-003", "/body_md", 4, 1}}},
+        {T("---\na: b\nsubject: \"INFO: x\"\nto: 1\n---\n"), {{"MB-121", "/to", 4, 5}}},
+        {T("---\r\nsubject: \"INFO: x\"\r\nto:\r\n- \xC3\xA9\r\n-   1\r\n- [x]\r\n---\r\n"),
+         {{"MB-121", "/to/1", 5, 5}, {"MB-121", "/to/2", 6, 3}}},
+        {T("---\n{\"\xF0\x9F\x98\x80\": [1], \"to\": [a, 2], subject: \"INFO: x\"}\n---\n"),
+         {{"MB-121", "/to/1", 2, 22}}},
+        {T("---\nto: A\n---\nx\n"), {{"MB-001", "/subject", 1, 1}}},
+        {T("x\n"), {{"MB-001", "/subject", 1, 1}}},
+        {T("---\nsubject: \"QUESTION: x\"\nack_required: true\n---\na\n"),
+         {{"MB-118", "/body_md", 5, 1}, {"MB-136", "/body_md", 5, 1}}},
+        {T("---\nsubject: \"DELTA[opus]: x\"\nack_required: false\n---\na\n> ```delta\n> "
+           "{\xC3\xA9\n"),
+         {{"MB-005", "/body_md", 7, 4}}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_places(*state, rows[i].text, false, rows[i].places);
@@ -211,17 +211,24 @@ static void test_findings_are_placed_in_the_markdown(void **state) {
 static void test_a_document_within_a_body_has_places_of_the_body(void **state) {
     struct fixture *fixture = *state;
     const struct parley_options options = {0};
-    const struct parley_bytes text = PARLEY_BYTES("a wrong\n");
-    assert_int_equal(parley_message_check(&fixture->message, text, &markdown_stub_codec, &options,
+    const struct parley_bytes text = PARLEY_BYTES("---\nsubject: 1\n---\n");
+    assert_int_equal(parley_message_check(&fixture->message, text, &brenner_codec_markdown,
+                                          &options, (struct parley_position){7, 5}),
+                     PARLEY_OK);
+    assert_int_equal(fixture->message.findings.items[0].at.line, 8);
+    assert_int_equal(fixture->message.findings.items[0].at.column, 10);
+    assert_int_equal(parley_message_check(&fixture->message, PARLEY_BYTES("x"),
+                                          &brenner_codec_markdown, &options,
                                           (struct parley_position){7, 5}),
                      PARLEY_OK);
-    assert_int_equal(fixture->message.findings.items[1].at.line, 7);
-    assert_int_equal(fixture->message.findings.items[1].at.column, 7);
+    assert_int_equal(fixture->message.findings.items[0].at.line, 7);
+    assert_int_equal(fixture->message.findings.items[0].at.column, 5);
 }
 
 static void test_stamp_fills_the_id_of_a_markdown_message(void **state) {
     struct fixture *fixture = *state;
-    check(&fixture->message, PARLEY_BYTES("---\nsubject: x\n---\ny"), &markdown_stub_codec, true);
+    check(&fixture->message, PARLEY_BYTES("---\nsubject: x\n---\ny"), &brenner_codec_markdown,
+          true);
     assert_true(parley_bytes_equal(
         fixture->message.text,
         PARLEY_BYTES("{\"id\":\"" CASES_ID "\",\"subject\":\"x\",\"body_md\":\"y\"}")));
@@ -331,7 +338,7 @@ static void assert_survives(struct fixture *fixture, const char *name) {
     parley_buffer_clear(&fixture->out);
     parley_buffer_clear(&fixture->second);
     assert_int_equal(markdown_write(&fixture->message, &fixture->out), PARLEY_OK);
-    check(&fixture->again, parley_buffer_bytes(&fixture->out), &markdown_stub_codec, false);
+    check(&fixture->again, parley_buffer_bytes(&fixture->out), &brenner_codec_markdown, false);
     if (!fixture->again.is_decoded) {
         const struct parley_finding *finding = &fixture->again.findings.items[0];
         fail_msg("%s: %s at %zu:%zu of\n%.*s", name, finding->message, finding->at.line,
@@ -369,8 +376,8 @@ static void test_every_conformance_case_survives_markdown(void **state) {
                 strcmp("text/markdown", json_string_value(json_object_get(test, "media_type"))) ==
                 0;
             const struct parley_bytes text = {json_string_value(body), json_string_length(body)};
-            check(&fixture->message, text, is_markdown ? &markdown_stub_codec : &parley_codec_json,
-                  false);
+            check(&fixture->message, text,
+                  is_markdown ? &brenner_codec_markdown : &parley_codec_json, false);
             if (fixture->message.is_decoded) {
                 assert_survives(fixture, json_string_value(json_object_get(test, "name")));
                 survived++;
@@ -537,7 +544,7 @@ static void test_the_largest_body_is_read_and_written(void **state) {
     while (text.length < (1 << 20)) {
         parley_buffer_char(&text, '\x01');
     }
-    check(&fixture->message, parley_buffer_bytes(&text), &markdown_stub_codec, true);
+    check(&fixture->message, parley_buffer_bytes(&text), &brenner_codec_markdown, true);
     assert_true(fixture->message.is_decoded);
     parley_buffer_clear(&fixture->out);
     assert_int_equal(markdown_write(&fixture->message, &fixture->out), PARLEY_OK);

@@ -17,7 +17,7 @@
 #include "brenner/markdown.h"
 #include "lib/cases.h"
 #include "lib/fault_heap.h"
-#include "lib/markdown_stub.h"
+#include "brenner/brenner.h"
 
 void *yaml_malloc(size_t size);
 void *yaml_realloc(void *memory, size_t size);
@@ -50,7 +50,7 @@ static enum parley_status process(struct parley_message *message, struct parley_
                                   struct parley_buffer *out) {
     const struct parley_options options = {.stamp = true, .now = CASES_NOW, .fresh_id = CASES_ID};
     parley_buffer_clear(out);
-    PARLEY_TRY(parley_message_check(message, text, &markdown_stub_codec, &options,
+    PARLEY_TRY(parley_message_check(message, text, &brenner_codec_markdown, &options,
                                     (struct parley_position){1, 1}));
     parley_findings_write(&message->findings, out);
     if (message->is_decoded) {
@@ -105,7 +105,8 @@ static void test_no_allocation_that_fails_makes_a_wrong_message(void **state) {
     };
     struct parley_schema *schema;
     size_t failed = 0;
-    assert_int_equal(parley_schema_create(&markdown_stub, &schema), PARLEY_OK);
+    assert_int_equal(parley_schema_create(parley_protocol_find(PARLEY_BYTES("brenner")), &schema),
+                     PARLEY_OK);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const struct parley_bytes text = parley_bytes_of(texts[i]);
         struct parley_message message;

@@ -13,7 +13,7 @@
 
 #include "brenner/markdown.h"
 #include "lib/cases.h"
-#include "lib/markdown_stub.h"
+#include "brenner/brenner.h"
 #include "lib/random.h"
 
 struct fixture {
@@ -24,7 +24,9 @@ struct fixture {
 
 static int set_up(void **state) {
     static struct fixture fixture;
-    assert_int_equal(parley_schema_create(&markdown_stub, &fixture.schema), PARLEY_OK);
+    assert_int_equal(
+        parley_schema_create(parley_protocol_find(PARLEY_BYTES("brenner")), &fixture.schema),
+        PARLEY_OK);
     parley_message_init(&fixture.message, fixture.schema);
     parley_buffer_init(&fixture.out);
     *state = &fixture;
@@ -59,41 +61,61 @@ static void assert_refusal(struct fixture *fixture, const char *text,
 }
 
 static void test_a_refusal_names_message_errors_and_ways_out(void **state) {
-    assert_refusal(*state, "---\nid: m-7\nto: [1, 2]\n---\na\nwrong\n", &markdown_stub_codec,
-                   "# Validation Error\n"
-                   "\n"
-                   "## Message\n"
-                   "m-7\n"
-                   "\n"
-                   "## Errors\n"
-                   "- S-001: `to/0` is 1; a string is wanted (line 3)\n"
-                   "- S-001: `to/1` is 2; a string is wanted (line 3)\n"
-                   "- S-002: `subject` is missing; a value is wanted (line 1)\n"
-                   "- S-003: this is wrong (line 6)\n"
-                   "\n"
-                   "## Suggestion\n"
-                   "- Write names.\n"
-                   "- Add a subject.\n"
-                   "- Right it.\n");
+    assert_refusal(
+        *state,
+        "---\nsubject: \"ACK: x\"\nid: m-7\nto: [1, 2]\n---\n## Message ID\n7\n"
+        "## Status\nno\n",
+        &brenner_codec_markdown,
+        "# Validation Error\n"
+        "\n"
+        "## Message\n"
+        "m-7\n"
+        "\n"
+        "## Errors\n"
+        "- MB-112: `## Status` says \"no\"; Received, Understood, Will Action or "
+        "Completed is wanted (line 8)\n"
+        "- MB-121: `to/0` is 1; a string is wanted (line 4)\n"
+        "- MB-121: `to/1` is 2; a string is wanted (line 4)\n"
+        "\n"
+        "## Suggestion\n"
+        "- Write Received, Understood, Will Action or Completed below `## Status`, and "
+        "nothing else.\n"
+        "- Give this member a value of its type, not in quotes unless it is a string, or "
+        "leave it out.\n");
 }
 
 static void test_a_place_in_a_body_within_json_says_so(void **state) {
-    assert_refusal(*state, "{\"subject\":\"INFO: x\",\"id\":null,\"body_md\":\"a\\nwrong\"}",
+    assert_refusal(*state,
+                   "{\"subject\":\"ACK: x\",\"id\":null,\"body_md\":\"## Message ID\\n7\\n"
+                   "## Status\\nno\"}",
                    &parley_codec_json,
-                   "# Validation Error\n\n## Message\nINFO: x\n\n## Errors\n"
-                   "- S-003: this is wrong (line 2 of the body)\n\n## Suggestion\n- Right it.\n");
+                   "# Validation Error\n\n## Message\nACK: x\n\n## Errors\n"
+                   "- MB-112: `## Status` says \"no\"; Received, Understood, Will Action or "
+                   "Completed is wanted (line 3 of the body)\n\n## Suggestion\n"
+                   "- Write Received, Understood, Will Action or Completed below `## Status`, and "
+                   "nothing else.\n");
 }
 
 static void test_a_message_without_a_name_is_refused_too(void **state) {
-    assert_refusal(*state, "{\"id\":[],\"subject\":\"\",\"to\":0}", &parley_codec_json,
+    assert_refusal(*state, "{\"body_md\":\"\",\"to\":0,\"id\":[],\"subject\":\"\"}",
+                   &parley_codec_json,
                    "# Validation Error\n\n## Message\n"
                    "It has no id and no subject that could be read.\n\n## Errors\n"
-                   "- S-001: `to` is 0; a string or an array is wanted (line 1)\n\n"
-                   "## Suggestion\n- Write names.\n");
+                   "- MB-001: `subject` is \"\"; a subject that begins with KICKOFF:, "
+                   "DELTA\\[role\\]:, COMPILED:, CRITIQUE:, ACK:, CLAIM:, HANDOFF:, BLOCKED:, "
+                   "QUESTION: or INFO: is wanted (line 1)\n"
+                   "- MB-121: `to` is 0; a string or an array or null is wanted (line 1)\n"
+                   "- MB-121: `id` is an array; a string or an integer or null is wanted (line 1)\n"
+                   "\n## Suggestion\n"
+                   "- Begin `subject` with the type of the message and a colon, in capitals, as in "
+                   "\"INFO: server restarts at 02:00\"; DELTA bears a role in lower-case letters, "
+                   "as in \"DELTA\\[opus\\]: \xE2\x80\xA6\".\n"
+                   "- Give this member a value of its type, not in quotes unless it is a string, "
+                   "or leave it out.\n");
 }
 
 static void test_a_message_that_could_not_be_read_is_refused_too(void **state) {
-    assert_refusal(*state, "---\nsubject: INFO: *x*\n---\n", &markdown_stub_codec,
+    assert_refusal(*state, "---\nsubject: INFO: *x*\n---\n", &brenner_codec_markdown,
                    "# Validation Error\n\n## Message\n"
                    "It has no id and no subject that could be read.\n\n## Errors\n"
                    "- GW-001: a colon and a blank cannot stand in a value without quotes (line 2)\n"
@@ -155,7 +177,7 @@ static void assert_hint_keeps_form(struct fixture *fixture, struct parley_buffer
     parley_buffer_text(text, "---\nk: v: ");
     parley_buffer_append(text, name);
     parley_buffer_text(text, "\n---\n");
-    assert_form(refuse(fixture, parley_buffer_bytes(text), &markdown_stub_codec),
+    assert_form(refuse(fixture, parley_buffer_bytes(text), &brenner_codec_markdown),
                 PARLEY_BYTES("It has no id and no subject that could be read."));
 }
 
@@ -204,7 +226,7 @@ static void test_a_long_name_is_cut_between_characters(void **state) {
     struct fixture *fixture = *state;
     struct parley_buffer text;
     parley_buffer_init(&text);
-    parley_buffer_text(&text, "{\"to\":0,\"id\":\"x");
+    parley_buffer_text(&text, "{\"subject\":\"INFO: x\",\"body_md\":\"\",\"to\":0,\"id\":\"x");
     for (int i = 0; i < 1000; i++) {
         parley_buffer_text(&text, "\xC3\xA9");
     }
