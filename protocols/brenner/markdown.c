@@ -90,18 +90,15 @@ static enum parley_status add_fault(struct parley_message *message,
 /* Whether `part`, of message->sent, is UTF-8. */
 static bool is_utf8(const struct parley_message *message, struct parley_bytes part,
                     struct front_matter_fault *out) {
-    for (size_t i = 0, sequence; i < part.length; i += sequence) {
-        sequence = text_utf8_sequence(part.data + i, part.length - i);
-        if (sequence == 0) {
-            *out =
-                (struct front_matter_fault){.rule = PARLEY_GW_UTF8,
-                                            .offset = (size_t)(part.data + i - message->sent.data),
-                                            .message = "these bytes are not UTF-8",
-                                            .path = ""};
-            return false;
-        }
+    const size_t valid = text_utf8_prefix(part);
+    if (valid < part.length) {
+        *out =
+            (struct front_matter_fault){.rule = PARLEY_GW_UTF8,
+                                        .offset = (size_t)(part.data + valid - message->sent.data),
+                                        .message = "these bytes are not UTF-8",
+                                        .path = ""};
     }
-    return true;
+    return valid == part.length;
 }
 
 /* Whether the document has parts that can be read at all. */
