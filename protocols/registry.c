@@ -9,6 +9,8 @@ extern const struct parley_protocol roundtable_protocol;
 extern const struct parley_protocol supervisor_protocol;
 extern const struct parley_protocol brenner_protocol;
 
+/* A line each, so that a new one is a line of a change. */
+/* clang-format off */
 const struct parley_protocol *const parley_protocols[] = {
     &vlp_protocol,
     &roundtable_protocol,
@@ -16,6 +18,7 @@ const struct parley_protocol *const parley_protocols[] = {
     &brenner_protocol,
     NULL,
 };
+/* clang-format on */
 
 size_t parley_protocol_count(void) {
     return sizeof parley_protocols / sizeof parley_protocols[0] - 1;

@@ -5,6 +5,8 @@
 
 #include <parley/message.h>
 
+#include <stdio.h>
+
 #include "walk.h"
 
 /* What one message may need besides its text: a stamped copy, decoded strings, findings. */
@@ -164,13 +166,13 @@ enum parley_status parley_message_route(struct parley_message *message, struct p
     if (prefix == NULL || out->subject.data == NULL) {
         return PARLEY_OK;
     }
-    const size_t own = strlen(message->protocol->name), length = strlen(prefix);
-    char *subject = parley_arena_allocate(&message->arena, length + out->subject.length - own + 1);
+    const size_t own = strlen(message->protocol->name), rest = out->subject.length - own;
+    const size_t size = strlen(prefix) + rest + 1;
+    char *subject = parley_arena_allocate(&message->arena, size);
     if (subject == NULL) {
         return PARLEY_E_MEMORY;
     }
-    memcpy(subject, prefix, length);
-    memcpy(subject + length, out->subject.data + own, out->subject.length - own + 1);
+    snprintf(subject, size, "%s%.*s", prefix, (int)rest, out->subject.data + own);
     out->subject = parley_bytes_of(subject);
     return PARLEY_OK;
 }
