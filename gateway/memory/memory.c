@@ -496,8 +496,9 @@ static void on_stored(void *context, const struct jetstream_ack *ack) {
     settle_pair(pair);
 }
 
-/* What is kept goes first: if then the message finds no room, it is sent again, and keeping the
- * same again changes nothing. */
+/* What is kept goes first: if then the message cannot go, it is sent again, and keeping the same
+ * again changes nothing. But it must not be for want of room, which those who wait to send it again
+ * would take from themselves by keeping it, again and again. */
 enum jetstream_publish memory_publish(struct memory *memory, struct parley_bytes key,
                                       struct parley_bytes value, const char *subject,
                                       const struct bus_header *headers, size_t header_count,
@@ -517,8 +518,8 @@ enum jetstream_publish memory_publish(struct memory *memory, struct parley_bytes
         free(pair);
         return published;
     }
-    published = jetstream_publish(memory->jetstream, subject, headers, header_count, payload,
-                                  on_stored, pair);
+    published = jetstream_publish_second(memory->jetstream, subject, headers, header_count, payload,
+                                         on_stored, pair);
     if (published == JETSTREAM_PUBLISHED) {
         pair->awaited_count++;
         pair->done = done;

@@ -270,6 +270,20 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
     return publish(jetstream, subject, headers, header_count, payload, done, context);
 }
 
+/* The first took a place below the limit, so that this one passes it by one at most. */
+enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream, const char *subject,
+                                                const struct bus_header *headers,
+                                                size_t header_count, struct parley_bytes payload,
+                                                jetstream_ack_fn *done, void *context) {
+    if (!jetstream->is_ready) {
+        return JETSTREAM_AWAY;
+    }
+    if (jetstream->window.count > jetstream->options.in_flight_count_max) {
+        return JETSTREAM_FULL;
+    }
+    return publish(jetstream, subject, headers, header_count, payload, done, context);
+}
+
 size_t jetstream_in_flight_count(const struct jetstream *jetstream) {
     return jetstream->window.count;
 }
@@ -414,7 +428,7 @@ enum parley_status jetstream_create(struct reactor *reactor,
     window->deadline.fire = on_deadline;
     window->room.fire = on_room;
     jetstream->prober.tick.fire = on_probe_tick;
-    window->pool = calloc(options->in_flight_count_max, sizeof *window->pool);
+    window->pool = calloc(options->in_flight_count_max + 1, sizeof *window->pool);
     if (window->pool == NULL) {
         jetstream_destroy(jetstream);
         return PARLEY_E_MEMORY;

@@ -94,6 +94,13 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
                                          struct parley_bytes payload, jetstream_ack_fn *done,
                                          void *context);
 
+/* The same for what belongs together with what was published just before, and must not wait for
+ * room of its own: the one without the other would be in vain. At most one may follow so. */
+enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream, const char *subject,
+                                                const struct bus_header *headers,
+                                                size_t header_count, struct parley_bytes payload,
+                                                jetstream_ack_fn *done, void *context);
+
 /* Calls `room` once, in a later turn, when the window has room again or the bus went away.
  * The owner embeds the waiter, zeroed at first; waiting twice is waiting once. */
 struct jetstream_waiter {

@@ -42,7 +42,7 @@ struct jetstream_publication {
 
 /* What was published and awaits its ack, oldest first, and who waits for room. */
 struct jetstream_window {
-    struct jetstream_publication *pool; /* in_flight_count_max of them */
+    struct jetstream_publication *pool; /* in_flight_count_max of them, and one for a second */
     size_t pool_used;
     struct jetstream_publication *free;
     struct jetstream_publication in_flight; /* sentinel */

@@ -90,11 +90,8 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
     return PARLEY_OK;
 }
 
-/* Its share, and at least two: a message that is to be remembered takes as many. */
 static size_t in_flight_count_max(const struct worker *worker) {
-    const size_t share =
-        (size_t)worker->options.configuration->in_flight_max / worker->options.worker_count + 1;
-    return share > 1 ? share : 2;
+    return (size_t)worker->options.configuration->in_flight_max / worker->options.worker_count + 1;
 }
 
 static enum parley_status create_jetstream(struct worker *worker) {

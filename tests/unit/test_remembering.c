@@ -460,6 +460,33 @@ static void a_message_that_is_refused_says_so(void **state) {
     assert_non_null(strstr(keeping.error, "no stream listens"));
 }
 
+struct crowd {
+    struct keeping first, second;
+};
+
+static void begin_crowd(void *context) {
+    struct crowd *crowd = context;
+    begin_keeping(&crowd->first);
+    begin_keeping(&crowd->second);
+}
+
+static void a_message_and_its_memory_find_room_together_or_not_at_all(void **state) {
+    struct sides *sides = *state;
+    sides->one.world.options.in_flight_count_max = 1;
+    struct side *one = start(sides);
+    struct crowd crowd = {
+        .first = {.side = one, .key = "a", .value = "x", .subject = "vlp.safe.query"},
+        .second = {.side = one, .key = "b", .value = "y", .subject = "vlp.safe.query"}};
+    loop_do(&one->world.loop, begin_crowd, &crowd);
+    assert_int_equal(crowd.first.result, JETSTREAM_PUBLISHED);
+    assert_int_equal(crowd.second.result, JETSTREAM_FULL);
+    assert_true(loop_wait(&one->world.loop, is_kept, &crowd.first, PATIENCE_MS));
+    assert_int_equal(crowd.first.ack.outcome, JETSTREAM_STORED);
+    assert_string_equal(crowd.first.stream, "VLP");
+    assert_known(one, "a", "x");
+    assert_known(one, "b", "");
+}
+
 /* ---- when things go wrong ---- */
 
 static bool is_back(void *context) {
@@ -604,6 +631,7 @@ int main(void) {
         TEST(a_message_and_its_memory_are_acknowledged_together),
         TEST(a_message_whose_memory_is_refused_is_not_called_stored),
         TEST(a_message_that_is_refused_says_so),
+        TEST(a_message_and_its_memory_find_room_together_or_not_at_all),
         TEST(a_bucket_that_is_gone_fails_with_its_name_and_is_made_again),
         TEST(a_question_under_way_fails_when_nats_goes_away),
         TEST(whoever_waits_at_the_end_is_told),
