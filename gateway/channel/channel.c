@@ -122,6 +122,23 @@ static enum parley_status rename_channel(struct channel *channel, struct parley_
     return channel->stream != NULL && channel->subjects != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+/* What one fleet remembers is nothing to another: they may bear the same ids, as copies do. */
+static enum parley_status name_memory(struct channel *channel, struct parley_arena *arena) {
+    const struct parley_protocol *protocol = channel->protocol;
+    const char *prefix = channel->prefix;
+    if (protocol->memory == NULL) {
+        return PARLEY_OK;
+    }
+    channel->memory =
+        prefix != NULL ? join(arena, protocol->memory, "_", prefix) : protocol->memory;
+    if (protocol->memory_subjects != NULL) {
+        channel->memory_subjects =
+            join(arena, prefix != NULL ? prefix : protocol->name, ".", protocol->memory_subjects);
+    }
+    const bool has_subjects = protocol->memory_subjects == NULL || channel->memory_subjects != NULL;
+    return channel->memory != NULL && has_subjects ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
 static enum parley_status read_prefixes(const char *prefixes, struct channel *channels,
                                         struct parley_arena *arena, char error[CHANNEL_ERROR_MAX]) {
     while (prefixes != NULL) {
@@ -154,15 +171,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
     }
     PARLEY_TRY(read_prefixes(prefixes, channels, arena, error));
     for (size_t i = 0; i < count; i++) {
-        const struct parley_protocol *protocol = parley_protocols[i];
-        if (protocol->memory == NULL || protocol->memory_subjects == NULL) {
-            continue;
-        }
-        const char *first = channels[i].prefix != NULL ? channels[i].prefix : protocol->name;
-        channels[i].memory_subjects = join(arena, first, ".", protocol->memory_subjects);
-        if (channels[i].memory_subjects == NULL) {
-            return PARLEY_E_MEMORY;
-        }
+        PARLEY_TRY(name_memory(&channels[i], arena));
     }
     *out = channels;
     return PARLEY_OK;

@@ -12,6 +12,8 @@ struct channel {
     const char *prefix;          /* the subject's first token; NULL: the protocol's name */
     const char *stream;          /* ROUNDTABLE, or ROUNDTABLE_FLEET-A */
     const char *subjects;        /* what that stream holds: roundtable.>, or fleet-a.> */
+    const char *memory;          /* the bucket of its memory: parley_tasks, or parley_tasks_fleet-a;
+                                    NULL: it has none */
     const char *memory_subjects; /* what the protocol's memory learns from; NULL: nothing */
 };
 

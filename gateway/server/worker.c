@@ -78,9 +78,10 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
     for (size_t i = 0; i < count; i++) {
         const struct parley_protocol *protocol = parley_protocols[i];
         struct bucket *bucket = &worker->buckets[i];
-        if (protocol->memory != NULL) {
-            memory_stream_name(protocol->memory, bucket->stream);
-            memory_stream_subjects(protocol->memory, bucket->subjects);
+        const char *memory = worker->options.configuration->channels[i].memory;
+        if (memory != NULL) {
+            memory_stream_name(memory, bucket->stream);
+            memory_stream_subjects(memory, bucket->subjects);
             worker->streams[(*out_count)++] =
                 (struct jetstream_stream){.name = bucket->stream,
                                           .subjects = bucket->subjects,
@@ -154,10 +155,10 @@ static enum parley_status create_memories(struct worker *worker) {
     }
     for (size_t i = 0; i < count; i++) {
         const struct channel *channel = &gateway->configuration->channels[i];
-        if (parley_protocols[i]->memory == NULL) {
+        if (channel->memory == NULL) {
             continue;
         }
-        PARLEY_TRY(memory_create(gateway->reactor, gateway->jetstream, parley_protocols[i]->memory,
+        PARLEY_TRY(memory_create(gateway->reactor, gateway->jetstream, channel->memory,
                                  &gateway->memories[i]));
         if (worker->options.is_gathering && channel->memory_subjects != NULL) {
             PARLEY_TRY(gatherer_create(gateway->memories[i], gateway->jetstream, channel,

@@ -85,6 +85,19 @@ describe('two fleets on one NATS', () => {
     for (const each of await eventsOf(a)) assert.match(each.subject, /^fleet-a\./);
   });
 
+  it('a reply goes to the domain of its own fleet, though both have the same request', async () => {
+    const request = taskRequest('alpha.do');
+    await resultOf(sendTask(a, request));
+    await resultOf(sendTask(b, { ...request, payload: { task: 'beta.do' } }));
+    for (const [fleet, domain, prefix] of [
+      [a, 'alpha', 'fleet-a'],
+      [b, 'beta', 'fleet-b'],
+    ]) {
+      const reply = await resultOf(sendTask(fleet, taskResult(request.id)));
+      assert.equal(reply.subject, resultSubject(domain, request.id, prefix));
+    }
+  });
+
   it('a resume token is good for its own fleet', async () => {
     for (const task of ['t.one', 't.two', 't.three']) {
       await resultOf(sendTask(a, taskRequest(task)));
@@ -121,7 +134,7 @@ describe('two fleets on one NATS', () => {
     await client
       .jetstream()
       .publish('fleet-b.tasks.straight.do', JSON.stringify(request));
-    const bucket = await client.jetstream().views.kv('parley_tasks', { bindOnly: true });
+    const bucket = await client.jetstream().views.kv('parley_tasks_fleet-b', { bindOnly: true });
     await until('it is remembered', () => bucket.get(request.id));
     const reply = await resultOf(sendTask(b, taskResult(request.id)));
     assert.equal(reply.subject, resultSubject('straight', request.id, 'fleet-b'));
