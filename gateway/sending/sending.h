@@ -108,8 +108,8 @@ ssize_t conversion_read(struct conversion *conversion, char *buffer, size_t size
 
 /* ---- failures ---- */
 
-/* publication_prepare into the gateway's payload.  Returns: PARLEY_E_LIMIT when it would be over what
- * NATS takes, without having written more than that: JETSTREAM_TOO_LARGE. */
+/* publication_prepare into the gateway's payload.  Returns: PARLEY_E_LIMIT when it would be over
+ * what NATS takes, without having written more than that: JETSTREAM_TOO_LARGE. */
 enum parley_status sending_prepare(const struct sending *sending, struct parley_message *message,
                                    size_t number, struct publication *out) PARLEY_MUST_CHECK;
 
