@@ -145,8 +145,7 @@ struct parley_protocol {
 
 /* Readies the libraries below for the process. jansson's lexer, when an allocation fails inside it,
  * goes on with a buffer that did not grow: it misreads, or writes past its end. So an allocation
- * of jansson's (or of the C library's regular expressions, which cannot say so clearly) that fails
- * ends the process instead; our own come back as PARLEY_E_MEMORY.
+ * of jansson's that fails ends the process instead; our own come back as PARLEY_E_MEMORY.
  * Threads: call it once, before there are any. */
 void parley_initialise(void);
 

@@ -10,11 +10,6 @@
 
 #include <parley/arena.h>
 
-struct schema_pattern {
-    regex_t compiled;
-    struct schema_pattern *next;
-};
-
 const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key) {
     for (const struct schema_node *child = node->children; child != NULL; child = child->next) {
         if (parley_bytes_equal(child->token, key)) {
@@ -94,22 +89,6 @@ static enum parley_status add_copy(struct parley_schema *schema, struct schema_c
     return PARLEY_OK;
 }
 
-/* NULL: no memory, of which regcomp takes some. */
-static regex_t *compile(struct parley_schema *schema, const char *expression) {
-    struct schema_pattern *pattern = parley_arena_allocate(schema->arena, sizeof *pattern);
-    if (pattern == NULL) {
-        return NULL;
-    }
-    const int error = regcomp(&pattern->compiled, expression, REG_EXTENDED | REG_NOSUB);
-    assert(error == 0 || error == REG_ESPACE);
-    if (error != 0) {
-        return NULL;
-    }
-    pattern->next = schema->patterns;
-    schema->patterns = pattern;
-    return &pattern->compiled;
-}
-
 static enum parley_status add_check(struct parley_schema *schema, const struct parley_rule *rule,
                                     const struct parley_place *place, unsigned order) {
     struct schema_check check = {.rule = rule, .place = place, .order = order};
@@ -120,7 +99,7 @@ static enum parley_status add_check(struct parley_schema *schema, const struct p
     }
     struct schema_node *node = node_at(schema, place->path);
     if (place->constraint == PARLEY_PATTERN) {
-        check.pattern = compile(schema, place->pattern);
+        check.pattern = pattern_compile(schema->arena, place->pattern);
     }
     if (node == NULL || (place->constraint == PARLEY_PATTERN && check.pattern == NULL)) {
         return PARLEY_E_MEMORY;
@@ -212,9 +191,6 @@ enum parley_status parley_schema_create(const struct parley_protocol *protocol,
 
 void parley_schema_destroy(struct parley_schema *schema) {
     if (schema != NULL) {
-        for (struct schema_pattern *at = schema->patterns; at != NULL; at = at->next) {
-            regfree(&at->compiled);
-        }
         parley_arena_finish(schema->arena);
         free(schema->arena);
         free(schema);

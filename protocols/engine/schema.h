@@ -4,16 +4,16 @@
 /* A rule table made ready to run: its paths as a trie, so that whoever walks a document knows at
  * each value what is asked of it. Read-only once it is made. */
 
-#include <regex.h>
-
 #include <parley/protocol.h>
+
+#include "pattern.h"
 
 /* One row of the table at one place. */
 struct schema_check {
     const struct parley_rule *rule;
     const struct parley_place *place;
-    unsigned order;   /* of the rule in the table */
-    regex_t *pattern; /* PARLEY_PATTERN; the library locks it while it searches */
+    unsigned order;                /* of the rule in the table */
+    const struct pattern *pattern; /* PARLEY_PATTERN */
     struct schema_check *next;
 };
 
@@ -39,7 +39,6 @@ struct parley_schema {
     struct parley_arena *arena; /* holds all nodes and checks */
     struct schema_node root;
     struct schema_check *cross_checks; /* those with is_broken */
-    struct schema_pattern *patterns;   /* to be freed */
 };
 
 /* The node at a path that the table names. */
