@@ -216,7 +216,7 @@ enum parley_status markdown_decode(struct parley_message *message) {
     }
     return result == FRONT_MATTER_MEMORY || message->text.data == NULL
                ? PARLEY_E_MEMORY
-               : json_decode(message, &parley_codec_json);
+               : json_load(message);
 }
 
 bool markdown_begins(struct parley_bytes head) {

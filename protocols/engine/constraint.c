@@ -9,6 +9,26 @@
 
 #include "text.h"
 
+/* The kind that a constraint speaks of; 0: of none. */
+static unsigned kind_of(enum parley_constraint constraint) {
+    switch (constraint) {
+    case PARLEY_RANGE:
+    case PARLEY_MINIMUM:
+    case PARLEY_INCREASING:
+        return PARLEY_NUMBER;
+    case PARLEY_MIN_ITEMS:
+        return PARLEY_ARRAY;
+    case PARLEY_ANY:
+        return 0;
+    default:
+        return PARLEY_STRING;
+    }
+}
+
+bool constraint_asks_text(enum parley_constraint constraint) {
+    return kind_of(constraint) == PARLEY_STRING;
+}
+
 static bool kind_fits(const struct parley_place *place, const struct parley_value *value) {
     if (place->kinds == 0 || (place->kinds & value->kind) != 0) {
         return true;
@@ -38,8 +58,9 @@ static bool string_holds(const struct schema_check *check, struct parley_bytes t
     const struct parley_place *place = check->place;
     bool is_utc;
     switch (place->constraint) {
-    case PARLEY_MIN_LENGTH:
-        return (double)text_code_points(text) >= place->minimum;
+    case PARLEY_MIN_LENGTH: /* a code point has four bytes at the most */
+        return (double)text.length >= place->minimum * 4 ||
+               (double)text_code_points(text) >= place->minimum;
     case PARLEY_ONE_OF:
         return is_one_of(place->choices, text);
     case PARLEY_TIME:
@@ -208,22 +229,6 @@ static void describe_kind(const struct parley_place *place, unsigned kind,
         break;
     default:
         parley_buffer_text(out, "null");
-    }
-}
-
-/* The kind that a constraint speaks of; 0: of none. */
-static unsigned kind_of(enum parley_constraint constraint) {
-    switch (constraint) {
-    case PARLEY_RANGE:
-    case PARLEY_MINIMUM:
-    case PARLEY_INCREASING:
-        return PARLEY_NUMBER;
-    case PARLEY_MIN_ITEMS:
-        return PARLEY_ARRAY;
-    case PARLEY_ANY:
-        return 0;
-    default:
-        return PARLEY_STRING;
     }
 }
 

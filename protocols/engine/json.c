@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON by jansson: it alone decides whether a text is read. What it does not check (the depth, a
- * NUL between tokens), and where and what a fault is, the event reader tells. Numbers are doubles
- * here and are never written: what goes on is the text itself. */
+/* JSON by jansson: it alone decides whether a text is refused. What is certainly right needs no
+ * tree (fast.h). What it does not check (the depth, a NUL between tokens), and where and what a
+ * fault is, the event reader tells. Numbers are doubles here and are never written: what goes on is
+ * the text itself. */
 
 #include "json.h"
 
@@ -12,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "fast.h"
 #include "json_text.h"
 #include "walk.h"
 
@@ -99,8 +101,7 @@ static void release_tree(void *tree) {
     json_decref(tree);
 }
 
-enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
-    (void)codec;
+enum parley_status json_load(struct parley_message *message) {
     json_t *tree = json_loadb(message->text.data, message->text.length, LOAD_FLAGS, NULL);
     if (tree == NULL || is_beyond_jansson(message->text)) {
         json_decref(tree);
@@ -120,6 +121,16 @@ enum parley_status json_decode(struct parley_message *message, const struct parl
                                                    .offset = start,
                                                    .message = "the message is not an object",
                                                    .path = ""});
+}
+
+/* Only the tree can tell which members are absent, so that a message to be stamped needs it. */
+enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
+    (void)codec;
+    if (message->options.stamp || !fast_accepts(message)) {
+        return json_load(message);
+    }
+    message->is_decoded = message->is_certain = true;
+    return PARLEY_OK;
 }
 
 static struct parley_value value_of(const json_t *node) {
@@ -184,7 +195,7 @@ static uint32_t types_of(const struct parley_message *message) {
 }
 
 enum parley_status json_walk(struct parley_message *message) {
-    assert(message->is_decoded);
+    assert(message->is_decoded && message->tree != NULL);
     struct walk walk;
     walk_begin(&walk, message, types_of(message));
     walk_tree(&walk, message->tree);
@@ -212,6 +223,9 @@ static enum parley_status add_positions(struct parley_message *message) {
 }
 
 enum parley_status json_validate(struct parley_message *message) {
+    if (message->is_certain) {
+        return PARLEY_OK;
+    }
     PARLEY_TRY(json_walk(message));
     return message->findings.count > 0 ? add_positions(message) : PARLEY_OK;
 }

@@ -11,6 +11,9 @@ enum parley_status json_encode(struct parley_message *message, struct parley_buf
 enum parley_status json_convert(struct parley_message *message, const struct parley_codec *to,
                                 struct parley_buffer *out);
 
+/* The careful way to decode, whatever fast.h says of the message: afterwards there is a tree. */
+enum parley_status json_load(struct parley_message *message) PARLEY_MUST_CHECK;
+
 /* The first half of json_validate: asks the rules by the tree, so that findings have no place. */
 enum parley_status json_walk(struct parley_message *message) PARLEY_MUST_CHECK;
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "json_string.h"
 #include "text.h"
 
 /* One open array or object. */
@@ -77,30 +78,6 @@ static void skip_blanks(struct reader *reader) {
     }
 }
 
-static int hex_value(char c) {
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    const char lower = (char)(c | 32);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-/* Four hex digits behind `\u`, or -1. */
-static long read_unit(const char *at, const char *end) {
-    long unit = 0;
-    if (end - at < 6 || at[0] != '\\' || at[1] != 'u') {
-        return -1;
-    }
-    for (int i = 2; i < 6; i++) {
-        const int digit = hex_value(at[i]);
-        if (digit < 0) {
-            return -1;
-        }
-        unit = unit * 16 + digit;
-    }
-    return unit;
-}
-
 /* Checks the escape at reader->at and steps over it. */
 static bool skip_escape(struct reader *reader) {
     const char *at = reader->at;
@@ -113,7 +90,7 @@ static bool skip_escape(struct reader *reader) {
                    ? true
                    : fail_syntax(reader, at, "there is no such escape in JSON");
     }
-    const long unit = read_unit(at, reader->end);
+    const long unit = json_string_unit(at, reader->end);
     if (unit < 0) {
         return fail_syntax(reader, at, "\\u takes four hexadecimal digits");
     }
@@ -122,63 +99,12 @@ static bool skip_escape(struct reader *reader) {
         return fail_syntax(reader, at, "this is the second half of a surrogate pair, alone");
     }
     if (unit >= 0xD800 && unit <= 0xDBFF) {
-        const long second = read_unit(reader->at, reader->end);
+        const long second = json_string_unit(reader->at, reader->end);
         if (second < 0xDC00 || second > 0xDFFF) {
             return fail_syntax(reader, at, "this is the first half of a surrogate pair, alone");
         }
         reader->at += 6;
     }
-    return true;
-}
-
-static char *put_utf8(char *out, unsigned long code) {
-    if (code < 0x80) {
-        *out++ = (char)code;
-        return out;
-    }
-    if (code < 0x800) {
-        *out++ = (char)(0xC0 | code >> 6);
-    } else {
-        if (code < 0x10000) {
-            *out++ = (char)(0xE0 | code >> 12);
-        } else {
-            *out++ = (char)(0xF0 | code >> 18);
-            *out++ = (char)(0x80 | (code >> 12 & 63));
-        }
-        *out++ = (char)(0x80 | (code >> 6 & 63));
-    }
-    *out++ = (char)(0x80 | (code & 63));
-    return out;
-}
-
-/* What the string between its quotes, already checked, means. */
-static bool decode_string(struct reader *reader, struct parley_bytes raw,
-                          struct parley_bytes *out) {
-    static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
-    char *decoded = parley_arena_allocate(reader->arena, raw.length + 1);
-    if (decoded == NULL) {
-        return out_of_memory(reader);
-    }
-    char *to = decoded;
-    const char *end = raw.data + raw.length;
-    for (const char *at = raw.data; at < end;) {
-        if (*at != '\\') {
-            *to++ = *at++;
-        } else if (at[1] != 'u') {
-            *to++ = strchr(escapes, at[1])[1];
-            at += 2;
-        } else {
-            unsigned long code = (unsigned long)read_unit(at, end);
-            at += 6;
-            if (code >= 0xD800 && code <= 0xDBFF) {
-                code = 0x10000 + ((code - 0xD800) << 10) +
-                       ((unsigned long)read_unit(at, end) - 0xDC00);
-                at += 6;
-            }
-            to = put_utf8(to, code);
-        }
-    }
-    *out = (struct parley_bytes){decoded, (size_t)(to - decoded)};
     return true;
 }
 
@@ -213,7 +139,7 @@ static bool read_string(struct reader *reader, struct parley_bytes *out) {
     }
     *out = (struct parley_bytes){content, (size_t)(reader->at - content)};
     reader->at++;
-    return !has_escapes || decode_string(reader, *out, out);
+    return !has_escapes || json_string_decode(reader->arena, *out, out) || out_of_memory(reader);
 }
 
 static void skip_digits(struct reader *reader) {

@@ -31,7 +31,7 @@ void parley_message_reset(struct parley_message *message) {
     message->sent = message->text = (struct parley_bytes){0};
     message->stamp_offset = message->stamp_length = 0;
     message->derived = message->source = NULL;
-    message->is_decoded = false;
+    message->is_decoded = message->is_certain = false;
     message->type = PARLEY_TYPE_OTHER;
     memset(message->values, 0, sizeof message->values);
     message->findings = (struct parley_findings){0};

@@ -10,10 +10,21 @@
 
 #include <parley/arena.h>
 
+#include "constraint.h"
+
+/* Where the search for a key begins. */
+static size_t first_slot(const struct schema_node *node, uint32_t mark) {
+    return (mark * UINT32_C(0x9E3779B1) >> 24) & (node->slot_count - 1);
+}
+
 const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key) {
-    for (const struct schema_node *child = node->children; child != NULL; child = child->next) {
-        if (parley_bytes_equal(child->token, key)) {
-            return child;
+    if (node->slot_count == 0) {
+        return node->every;
+    }
+    size_t slot = first_slot(node, schema_mark(key));
+    for (; node->slots[slot] != NULL; slot = (slot + 1) & (node->slot_count - 1)) {
+        if (parley_bytes_equal(node->slots[slot]->token, key)) {
+            return node->slots[slot];
         }
     }
     return node->every;
@@ -140,6 +151,50 @@ static enum parley_status merge_every(struct parley_schema *schema, struct schem
     return node->every != NULL ? merge_every(schema, node->every) : PARLEY_OK;
 }
 
+/* A table over the keys of the children, a quarter full at the most. */
+static enum parley_status index_children(struct parley_schema *schema, struct schema_node *node) {
+    if (node->child_count == 0) {
+        return PARLEY_OK;
+    }
+    node->slot_count = 4;
+    while (node->slot_count < (size_t)node->child_count * 4) {
+        node->slot_count *= 2;
+    }
+    const size_t bytes = node->slot_count * sizeof(struct schema_node *);
+    node->slots = parley_arena_allocate(schema->arena, bytes);
+    if (node->slots == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    memset(node->slots, 0, bytes);
+    for (struct schema_node *child = node->children; child != NULL; child = child->next) {
+        size_t slot = first_slot(node, schema_mark(child->token));
+        while (node->slots[slot] != NULL) {
+            slot = (slot + 1) & (node->slot_count - 1);
+        }
+        node->slots[slot] = child;
+    }
+    return PARLEY_OK;
+}
+
+static void sum_up_checks(struct schema_node *node) {
+    for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
+        node->required_types |= check->place->is_required ? schema_types(check) : 0;
+        node->asks_text = node->asks_text || constraint_asks_text(check->place->constraint);
+    }
+}
+
+/* What is said of each node at once, for those who have no time to read its checks. As deep as the
+ * rules' paths. */
+static enum parley_status sum_up(struct parley_schema *schema, struct schema_node *node) {
+    sum_up_checks(node);
+    for (struct schema_node *child = node->children; child != NULL; child = child->next) {
+        PARLEY_TRY(sum_up(schema, child));
+        node->required |= child->required_types != 0 ? UINT64_C(1) << child->index : 0;
+    }
+    PARLEY_TRY(index_children(schema, node));
+    return node->every != NULL ? sum_up(schema, node->every) : PARLEY_OK;
+}
+
 static enum parley_status build(struct parley_schema *schema) {
     const struct parley_protocol *protocol = schema->protocol;
     for (size_t i = 0; protocol->fields[i] != NULL; i++) {
@@ -156,7 +211,8 @@ static enum parley_status build(struct parley_schema *schema) {
             PARLEY_TRY(add_check(schema, rule, &rule->places[j], i));
         }
     }
-    return merge_every(schema, &schema->root);
+    PARLEY_TRY(merge_every(schema, &schema->root));
+    return sum_up(schema, &schema->root);
 }
 
 const struct schema_node *schema_at(const struct parley_schema *schema, const char *path) {

@@ -27,6 +27,11 @@ struct schema_node {
     struct schema_node *every; /* the child that stands for every item or member, or NULL; its
                                   checks stand in the named ones too */
     unsigned child_count;
+    const struct schema_node **slots; /* of the children, by their keys' marks */
+    size_t slot_count;                /* a power of two; 0: there are no children */
+    uint64_t required;                /* children that some row requires, by index */
+    uint32_t required_types;          /* the types for which some row requires this one */
+    bool asks_text; /* some row asks what a string says, not only that it is one */
 };
 
 /* More members of one object than this cannot be named by rules. */
@@ -40,6 +45,21 @@ struct parley_schema {
     struct schema_node root;
     struct schema_check *cross_checks; /* those with is_broken */
 };
+
+/* The set of types for which a row is asked. */
+static inline uint32_t schema_types(const struct schema_check *check) {
+    return check->place->for_types != 0 ? check->place->for_types : UINT32_MAX;
+}
+
+/* A few bits of a key, in which most keys differ from one another. */
+static inline uint32_t schema_mark(struct parley_bytes key) {
+    if (key.length == 0) {
+        return 0;
+    }
+    const unsigned char *bytes = (const unsigned char *)key.data;
+    return (uint32_t)(key.length & 255) | (uint32_t)bytes[0] << 8 |
+           (uint32_t)bytes[key.length / 2] << 16 | (uint32_t)bytes[key.length - 1] << 24;
+}
 
 /* The node at a path that the table names. */
 const struct schema_node *schema_at(const struct parley_schema *schema, const char *path);

@@ -155,10 +155,6 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
     walk->status = status != PARLEY_OK ? status : walk->status;
 }
 
-static uint32_t types_of(const struct schema_check *check) {
-    return check->place->for_types != 0 ? check->place->for_types : WALK_EVERY_TYPE;
-}
-
 /* PARLEY_INCREASING: whether the value is greater than at the same place of the items before it. */
 static bool rises(struct walk *walk, const struct schema_check *check,
                   const struct parley_value *value) {
@@ -183,7 +179,7 @@ static uint32_t ask_value(struct walk *walk, const struct schema_node *node,
                           const struct parley_value *value, uint32_t asked) {
     uint32_t inside = asked;
     for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
-        const uint32_t types = types_of(check) & asked;
+        const uint32_t types = schema_types(check) & asked;
         if (types != 0 && !(constraint_holds(check, value) && rises(walk, check, value))) {
             report(walk, check, types, (struct parley_bytes){0}, value, value->offset);
             asked &= ~types;
@@ -197,7 +193,7 @@ static void ask_missing(struct walk *walk, const struct schema_node *node,
                         const struct walk_frame *object) {
     uint32_t asked = object->types;
     for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
-        const uint32_t types = types_of(check) & asked;
+        const uint32_t types = schema_types(check) & asked;
         if (types != 0 && check->place->is_required) {
             report(walk, check, types, node->token, NULL, object->offset);
             asked &= ~types;
@@ -253,7 +249,7 @@ static void ask_count(struct walk *walk, const struct walk_frame *array, size_t 
     const struct parley_value value = {.kind = PARLEY_ARRAY, .count = count};
     const struct schema_check *check = array->node->checks;
     for (; check != NULL; check = check->next) {
-        const uint32_t types = types_of(check) & array->types;
+        const uint32_t types = schema_types(check) & array->types;
         if (types != 0 && check->place->constraint == PARLEY_MIN_ITEMS &&
             (double)count < check->place->minimum) {
             report(walk, check, types, (struct parley_bytes){0}, &value, array->offset);
@@ -300,7 +296,7 @@ static void ask_across(struct walk *walk) {
         .values = message->values, .type = message->type, .options = &message->options};
     const struct schema_check *check = message->schema->cross_checks;
     for (; check != NULL; check = check->next) {
-        const bool counts = (types_of(check) & PARLEY_TYPE_BIT(message->type)) != 0;
+        const bool counts = (schema_types(check) & PARLEY_TYPE_BIT(message->type)) != 0;
         if (!counts || !check->place->is_broken(&facts)) {
             continue;
         }

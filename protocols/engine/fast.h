@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Accept fast, refuse slowly: most messages are right, and a reader that need not say what is wrong
+ * can see that in one pass over the bytes, without a tree and without findings. It runs the same
+ * compiled table as every reader, and has two answers: certainly right, or not sure. Whatever it is
+ * not sure about, right or wrong, is asked of the readers that find out and explain. */
+
+#include <parley/message.h>
+
+/* Whether message->text is certainly JSON without a fault (GW-001, GW-003 to GW-006) that keeps
+ * every rule and deserves no warning; then type and facts are those of the walk. If not, they are
+ * cleared.
+ * Owns: facts are borrowed from the text; those with escapes live in the arena, and nothing else is
+ * allocated. */
+bool fast_accepts(struct parley_message *message);

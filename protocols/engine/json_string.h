@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The strings of JSON texts: where they end, whether they are right, and what they mean. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <parley/arena.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+static inline bool json_string_is_plain(char c) {
+    return (signed char)c >= 0x20 && c != '"' && c != '\\';
+}
+
+/* The first byte from `at` on that a string may not hold just so, or that ends it: a quote, a
+ * backslash, a control character, or one that is not ASCII; `end` when there is none. */
+static inline const char *json_string_plain(const char *at, const char *end) {
+#ifdef __SSE2__
+    while (end - at >= 16) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+        /* As signed bytes, those that are not ASCII are less than a blank, too. */
+        const __m128i special =
+            _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                      _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))),
+                         _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)));
+        const unsigned found = (unsigned)_mm_movemask_epi8(special);
+        if (found != 0) {
+            return at + __builtin_ctz(found);
+        }
+        at += 16;
+    }
+#endif
+    while (at < end && json_string_is_plain(*at)) {
+        at++;
+    }
+    return at;
+}
+
+/* As json_string_end, from a byte on that json_string_plain found. */
+const char *json_string_rest(const char *at, const char *end, bool *out_has_escapes);
+
+/* The closing quote of the string whose text begins at `at`; NULL: there is none before `end`, or
+ * what is before it breaks RFC 8259. */
+static inline const char *json_string_end(const char *at, const char *end, bool *out_has_escapes) {
+    at = json_string_plain(at, end);
+    if (at < end && *at == '"') {
+        *out_has_escapes = false;
+        return at;
+    }
+    return json_string_rest(at, end, out_has_escapes);
+}
+
+/* The number that the escape \uXXXX at `at` stands for, or -1 when it is none. */
+long json_string_unit(const char *at, const char *end);
+
+/* What the text between the quotes of a string that is right means.
+ * Owns: the arena.  Returns: false when there is no memory. */
+bool json_string_decode(struct parley_arena *arena, struct parley_bytes raw,
+                        struct parley_bytes *out);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The fast path against jansson and its walk, then against the event reader, which knows places. */
+
+#include "fast_and_slow.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "engine/fast.h"
+#include "engine/json.h"
+#include "engine/json_text.h"
+#include "engine/walk.h"
+
+void fast_and_slow_init(struct fast_and_slow *both, const struct parley_schema *schema) {
+    parley_message_init(&both->fast, schema);
+    parley_message_init(&both->slow, schema);
+    both->difference[0] = '\0';
+}
+
+void fast_and_slow_finish(struct fast_and_slow *both) {
+    parley_message_finish(&both->fast);
+    parley_message_finish(&both->slow);
+}
+
+static bool differ(struct fast_and_slow *both, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool differ(struct fast_and_slow *both, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(both->difference, sizeof both->difference, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Sets up a message as parley_message_check does, without reading it. */
+static void prepare(struct parley_message *message, struct parley_bytes text,
+                    const struct parley_options *options) {
+    parley_message_reset(message);
+    message->sent = message->text = text;
+    message->codec = &parley_codec_json;
+    message->options = *options;
+    message->arena.limit_bytes = 0;
+}
+
+static bool left_nothing(struct fast_and_slow *both) {
+    for (size_t i = 0; i < PARLEY_FIELDS_MAX; i++) {
+        if (both->fast.values[i].kind != PARLEY_ABSENT || both->fast.values[i].count != 0) {
+            return differ(both, "fact %zu is left, though it was not sure", i);
+        }
+    }
+    return both->fast.type == PARLEY_TYPE_OTHER || differ(both, "a type is left");
+}
+
+static bool same_facts(struct fast_and_slow *both, bool has_offsets) {
+    for (size_t i = 0; i < PARLEY_FIELDS_MAX; i++) {
+        const struct parley_value *a = &both->fast.values[i], *b = &both->slow.values[i];
+        if (a->kind != b->kind || !parley_bytes_equal(a->text, b->text) || a->count != b->count ||
+            memcmp(&a->number, &b->number, sizeof a->number) != 0 ||
+            (has_offsets && a->offset != b->offset)) {
+            return differ(both, "fact %zu: kind %d, %.17g, %zu, at %zu; slowly %d, %.17g, %zu, %zu",
+                          i, (int)a->kind, a->number, a->count, a->offset, (int)b->kind, b->number,
+                          b->count, b->offset);
+        }
+    }
+    return both->fast.type == both->slow.type || differ(both, "the type");
+}
+
+static bool has_no_findings(struct fast_and_slow *both, const char *reader) {
+    const struct parley_findings *findings = &both->slow.findings;
+    if (findings->count > 0 || findings->omitted_count > 0 || findings->has_error) {
+        return differ(both, "%s has findings: %s", reader,
+                      findings->count > 0 ? findings->items[0].rule->id : "omitted");
+    }
+    return true;
+}
+
+static bool agree_with_tree(struct fast_and_slow *both) {
+    struct parley_message *slow = &both->slow;
+    if (json_load(slow) != PARLEY_OK || !slow->is_decoded) {
+        return differ(both, "jansson does not read it");
+    }
+    if (json_walk(slow) != PARLEY_OK) {
+        return differ(both, "no memory");
+    }
+    return has_no_findings(both, "the tree") && same_facts(both, false);
+}
+
+static bool agree_with_events(struct fast_and_slow *both) {
+    struct parley_message *slow = &both->slow;
+    struct json_fault fault;
+    struct key_set keys;
+    struct walk walk;
+    walk_begin(&walk, slow, WALK_EVERY_TYPE);
+    const struct json_events events = json_events_of_walk(&walk);
+    key_set_init(&keys, slow->text);
+    const enum json_text_result result =
+        json_text_read(slow->text, &events, &slow->arena, &keys, &fault);
+    key_set_finish(&keys);
+    if (result != JSON_TEXT_READ || walk_end(&walk) != PARLEY_OK) {
+        return differ(both, "the event reader does not read it");
+    }
+    return has_no_findings(both, "the event reader") && same_facts(both, true);
+}
+
+bool fast_and_slow_agree(struct fast_and_slow *both, struct parley_bytes text,
+                         const struct parley_options *options) {
+    both->difference[0] = '\0';
+    prepare(&both->fast, text, options);
+    both->is_accepted = fast_accepts(&both->fast);
+    if (!both->is_accepted) {
+        return left_nothing(both);
+    }
+    prepare(&both->slow, text, options);
+    return agree_with_tree(both) && agree_with_events(both);
+}

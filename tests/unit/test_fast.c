@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the fast path accepts must be right in the eyes of every other reader, and give the same
+ * facts; and it must accept what is everyday, or it is of no use. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/cases.h"
+#include "lib/fast_and_slow.h"
+#include "lib/fault_heap.h"
+#include "lib/mutate.h"
+
+static const char *const names[] = {"vlp", "roundtable"};
+enum { PROTOCOLS = sizeof names / sizeof names[0], VLP = 0 };
+
+struct fixture {
+    struct test_cases cases;
+    struct parley_schema *schema;
+    struct fast_and_slow both;
+};
+
+static int set_up(void **state) {
+    static struct fixture fixtures[PROTOCOLS];
+    parley_initialise();
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        struct fixture *fixture = &fixtures[i];
+        char path[512];
+        snprintf(path, sizeof path, PARLEY_SOURCE_DIR "/tests/conformance/%s.ndjson", names[i]);
+        cases_read(&fixture->cases, path);
+        if (parley_schema_create(fixture->cases.items[0].protocol, &fixture->schema) != PARLEY_OK) {
+            return -1;
+        }
+        fast_and_slow_init(&fixture->both, fixture->schema);
+    }
+    *state = fixtures;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixtures = *state;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        fast_and_slow_finish(&fixtures[i].both);
+        parley_schema_destroy(fixtures[i].schema);
+        cases_finish(&fixtures[i].cases);
+    }
+    return 0;
+}
+
+/* Returns: whether the fast path accepts it. */
+static bool assert_agree(struct fixture *fixture, const char *name, struct parley_bytes text,
+                         const struct parley_options *options) {
+    if (!fast_and_slow_agree(&fixture->both, text, options)) {
+        fail_msg("%s: %s\n%.*s", name, fixture->both.difference, (int)text.length, text.data);
+    }
+    return fixture->both.is_accepted;
+}
+
+static bool accepts(struct fixture *fixture, const char *text) {
+    static const struct parley_options options = {0};
+    return assert_agree(fixture, text, parley_bytes_of(text), &options);
+}
+
+/* ---- what it accepts ---- */
+
+static void test_every_example_is_accepted_fast(void **state) {
+    struct fixture *fixtures = *state;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        const struct parley_example *example = fixtures[i].cases.items[0].protocol->examples;
+        for (; example->name != NULL; example++) {
+            if (!accepts(&fixtures[i], example->text)) {
+                fail_msg("%s: it is not sure about %s", names[i], example->name);
+            }
+        }
+    }
+}
+
+/* Whether the careful readers find nothing to say. */
+static bool is_faultless(struct parley_message *message, const struct test_case *test) {
+    struct parley_options options = test->options;
+    options.stamp = false;
+    assert_int_equal(parley_message_check(message, test->body, test->codec, &options,
+                                          (struct parley_position){1, 1}),
+                     PARLEY_OK);
+    return message->is_decoded && message->findings.count == 0;
+}
+
+static void test_nearly_all_faultless_conformance_cases_are_accepted_fast(void **state) {
+    struct fixture *fixtures = *state;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        struct fixture *fixture = &fixtures[i];
+        struct parley_message message;
+        size_t faultless = 0, accepted = 0;
+        parley_message_init(&message, fixture->schema);
+        for (size_t j = 0; j < fixture->cases.count; j++) {
+            const struct test_case *test = &fixture->cases.items[j];
+            const bool is_accepted = assert_agree(fixture, test->name, test->body, &test->options);
+            /* What is too large never comes to the fast path. */
+            const bool has_no_fault = is_faultless(&message, test);
+            faultless += has_no_fault;
+            accepted += is_accepted && has_no_fault;
+        }
+        parley_message_finish(&message);
+        print_message("%s: %zu of %zu faultless cases are accepted fast\n", names[i], accepted,
+                      faultless);
+        assert_in_range(accepted, faultless * 9 / 10, faultless);
+    }
+}
+
+/* ---- what it must not accept ---- */
+
+/* PARLEY_TEST_ROUNDS asks for more. */
+static size_t mutation_count(void) {
+    enum { USUAL = 200000 };
+    const char *wanted = getenv("PARLEY_TEST_ROUNDS");
+    return wanted != NULL ? strtoul(wanted, NULL, 10) : USUAL;
+}
+
+static void compare_broken_messages(struct fixture *fixture, const char *name) {
+    struct random_source source = {17};
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    const size_t wanted = mutation_count();
+    size_t accepted = 0, made = 0;
+    while (made < wanted) {
+        const struct test_case *test =
+            &fixture->cases.items[random_below(&source, fixture->cases.count)];
+        json_t *message = test->is_valid && test->body.length < 4000
+                              ? json_loadb(test->body.data, test->body.length, JSON_ALLOW_NUL, NULL)
+                              : NULL;
+        if (message == NULL) {
+            continue;
+        }
+        struct parley_options options = test->options;
+        options.strict = random_below(&source, 4) == 0;
+        for (int i = 0; i < 8 && made < wanted; i++, made++) {
+            parley_buffer_clear(&text);
+            mutate(&source, message, &text);
+            accepted += assert_agree(fixture, test->name, parley_buffer_bytes(&text), &options);
+        }
+        json_decref(message);
+    }
+    parley_buffer_finish(&text);
+    print_message("%s: %zu of %zu broken messages are accepted\n", name, accepted, wanted);
+    assert_in_range(accepted, wanted / 20, wanted * 3 / 4); /* else this proves little */
+}
+
+static void test_what_it_accepts_of_broken_messages_is_right(void **state) {
+    struct fixture *fixtures = *state;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        compare_broken_messages(&fixtures[i], names[i]);
+    }
+}
+
+#define HEAD                                                                                       \
+    "{\"id\":\"abc\",\"protocol\":\"VLP/1.1\",\"type\":\"notice\",\"timestamp\":"                  \
+    "\"2025-12-14T10:30:00Z\",\"sender\":\"a\",\"content\":\"b\",\"confidence\":0.5"
+
+static void test_what_is_right_is_accepted_and_what_is_not_is_not(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + VLP;
+    static const struct {
+        const char *more; /* members behind those of HEAD */
+        bool is_accepted;
+    } rows[] = {
+        {"", true},
+        {",\"x\":{}", true},
+        {",\"x\":[]", true},
+        {",\"x\":[1,-0,0.5,1e5,1E+5,2e-400,12345678901234567890,true,false,null]", true},
+        {",\"x\":1e400", false},
+        {",\"x\":-1e400", false},
+        {",\"x\":1e308", true},
+        {",\"x\":01", false},
+        {",\"x\":-", false},
+        {",\"x\":1.", false},
+        {",\"x\":.5", false},
+        {",\"x\":1e", false},
+        {",\"x\":1e+", false},
+        {",\"x\":+1", false},
+        {",\"seq\":-0", true},
+        {",\"seq\":1.0", true},
+        {",\"seq\":1e2", true},
+        {",\"seq\":9007199254740993", true},
+        {",\"seq\":1.5", false},
+        {",\"x\":\"\\u0000\"", true},
+        {",\"x\":\"\\ud83d\\ude00\"", true},
+        {",\"x\":\"\\ud83d\"", false},
+        {",\"x\":\"\\ude00\"", false},
+        {",\"x\":\"\\ud83d\\n\"", false},
+        {",\"x\":\"\\x\"", false},
+        {",\"x\":\"\\u12g4\"", false},
+        {",\"x\":\"a\nb\"", false},
+        {",\"x\":\"\x7F\"", true},
+        {",\"x\":\"\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80\"", true},
+        {",\"x\":\"\xC0\xAF\"", false},
+        {",\"x\":\"\xED\xA0\x80\"", false},
+        {",\"x\":\"\xF4\x90\x80\x80\"", false},
+        {",\"x\":\"\x80\"", false},
+        {",\"x\":\"\xC3\"", false},
+        {",\"receiver\":\"The \\\"Archivist\\\" \\u00e9\"", true},
+        {",\"id\":\"abd\"", false},
+        {",\"x\":1,\"x\":2", false},
+        {",\"x\":{\"y\":1,\"z\":{\"y\":2}},\"y\":[{\"y\":1},{\"y\":2}]", true},
+        {",\"x\":[{\"y\":1,\"z\":{\"y\":2},\"y\":1}]", false},
+        {",\"safety\":{\"level\":\"safe\",\"level\":\"safe\"}", false},
+        {",\"safety\":{}", false},
+        {",\"\\u0078\":1", false},
+        {",\"\":1,\" \":2", true},
+        {",\"x\":[1,]", false},
+        {",\"x\":[,1]", false},
+        {",\"x\":[1 2]", false},
+        {",\"x\":[1}", false},
+        {",\"x\":{\"a\":1]", false},
+        {",\"x\":{\"a\" 1}", false},
+        {",\"x\":{\"a\":}", false},
+        {",\"x\":{a:1}", false},
+        {",\"x\":{\"a\":1,}", false},
+        {",\"x\":nul", false},
+        {",\"x\":truex", false},
+        {",", false},
+        {" \t\r\n, \t\r\n\"x\" \t\r\n: \t\r\n1 \t\r\n", true},
+        {"}", false},
+        {",\"timestamp\":1", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, HEAD "%s}", rows[i].more);
+        if (accepts(fixture, text) != rows[i].is_accepted) {
+            fail_msg("%s is %saccepted", rows[i].more, rows[i].is_accepted ? "not " : "");
+        }
+    }
+    assert_false(accepts(fixture, ""));
+    assert_false(accepts(fixture, " "));
+    assert_false(accepts(fixture, "[]"));
+    assert_false(accepts(fixture, "{}"));
+    assert_false(accepts(fixture, "\xEF\xBB\xBF" HEAD "}"));
+    assert_false(accepts(fixture, HEAD "} x"));
+    assert_false(accepts(fixture, HEAD));
+    assert_true(accepts(fixture, " \n" HEAD "}\r\n"));
+}
+
+static void test_what_follows_from_a_type_that_comes_last_is_seen(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + VLP;
+    static const char form[] =
+        "{\"id\":\"abc\",\"protocol\":\"VLP/1.1\",\"timestamp\":\"2025-12-14T10:30:00Z\","
+        "\"sender\":\"a\",\"content\":\"b\",\"confidence\":0.95%s,\"type\":\"%s\"}";
+    static const struct {
+        const char *more, *type;
+        bool is_accepted;
+    } rows[] = {{"", "notice", true},
+                {"", "claim", false},
+                {",\"provenance\":[\"a\"]", "claim", true},
+                {",\"provenance\":[\"a\"]", "evidence", false},
+                {",\"provenance\":[\"a\"],\"refers_to\":\"x\"", "evidence", true},
+                {"", "other", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, form, rows[i].more, rows[i].type);
+        assert_int_equal(accepts(fixture, text), rows[i].is_accepted);
+    }
+    static const char query[] =
+        "{\"id\":\"abc\",\"protocol\":\"VLP/1.1\",\"timestamp\":\"2025-12-14T10:30:00Z\","
+        "\"sender\":\"a\",\"content\":\"b\",\"safety\":{\"level\":\"review\"},\"type\":\"%s\"}";
+    char text[512];
+    snprintf(text, sizeof text, query, "query"); /* may leave its confidence out */
+    assert_true(accepts(fixture, text));
+    snprintf(text, sizeof text, query, "notice");
+    assert_false(accepts(fixture, text));
+}
+
+/* Any byte in any place of a short message, and every message that is cut off. */
+static void test_what_it_accepts_of_damaged_bytes_is_right(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + VLP;
+    static const char text[] = HEAD ",\"topic\":\"\\u00e9\xC3\xA9\",\"seq\" : -1.5e+3}";
+    const struct parley_options options = {0};
+    for (size_t at = 0; at < sizeof text - 1; at++) {
+        for (unsigned byte = 0; byte < 256; byte++) {
+            char *copy = malloc(sizeof text - 1); /* so that a read behind the end is seen */
+            memcpy(copy, text, sizeof text - 1);
+            copy[at] = (char)byte;
+            assert_agree(fixture, "changed", (struct parley_bytes){copy, sizeof text - 1},
+                         &options);
+            free(copy);
+        }
+        char *copy = malloc(at + 1);
+        memcpy(copy, text, at);
+        assert_false(assert_agree(fixture, "cut", (struct parley_bytes){copy, at}, &options));
+        free(copy);
+    }
+}
+
+static void nest(struct parley_buffer *text, int depth, char opening, char closing) {
+    parley_buffer_clear(text);
+    parley_buffer_text(text, HEAD ",\"x\":");
+    for (int i = 0; i < depth; i++) {
+        parley_buffer_char(text, opening);
+        parley_buffer_text(text, opening == '{' && i + 1 < depth ? "\"a\":" : "");
+    }
+    for (int i = 0; i < depth; i++) {
+        parley_buffer_char(text, closing);
+    }
+    parley_buffer_char(text, '}');
+}
+
+static void test_nesting_is_accepted_down_to_64(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + VLP;
+    const struct parley_options options = {0};
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    for (int depth = 60; depth < 70; depth++) {
+        nest(&text, depth, '[', ']');
+        assert_int_equal(assert_agree(fixture, "arrays", parley_buffer_bytes(&text), &options),
+                         depth <= 63);
+        nest(&text, depth, '{', '}');
+        assert_int_equal(assert_agree(fixture, "objects", parley_buffer_bytes(&text), &options),
+                         depth <= 63);
+    }
+    parley_buffer_finish(&text);
+}
+
+static void test_a_few_hundred_keys_are_told_apart(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + VLP;
+    const struct parley_options options = {0};
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    for (int count = 1; count < 300; count += 7) {
+        for (int repeated = -1; repeated < count; repeated += 1 + count / 3) {
+            parley_buffer_clear(&text);
+            parley_buffer_text(&text, HEAD ",\"x\":{");
+            for (int i = 0; i < count; i++) {
+                parley_buffer_format(&text, "%s\"k%d\":%d", i == 0 ? "" : ",", i, i);
+            }
+            if (repeated >= 0) {
+                parley_buffer_format(&text, ",\"k%d\":0", repeated);
+            }
+            parley_buffer_text(&text, "}}");
+            assert_int_equal(assert_agree(fixture, "keys", parley_buffer_bytes(&text), &options),
+                             repeated < 0 && count <= 255);
+        }
+    }
+    parley_buffer_finish(&text);
+}
+
+/* ---- how ---- */
+
+static void test_an_example_is_checked_without_an_allocation(void **state) {
+    struct fixture *fixtures = *state;
+    const struct parley_options options = {0};
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        struct parley_message message;
+        parley_message_init(&message, fixtures[i].schema);
+        const struct parley_example *example = fixtures[i].cases.items[0].protocol->examples;
+        for (; example->name != NULL; example++) {
+            fault_heap_arm(SIZE_MAX, 0);
+            const enum parley_status status =
+                parley_message_check(&message, parley_bytes_of(example->text), &parley_codec_json,
+                                     &options, (struct parley_position){1, 1});
+            const size_t allocations = fault_heap_disarm();
+            assert_int_equal(status, PARLEY_OK);
+            assert_true(message.is_certain && message.is_decoded && message.tree == NULL);
+            assert_true(parley_message_is_valid(&message));
+            assert_int_equal(allocations, message.arena.used_bytes > 0 ? 1 : 0);
+        }
+        parley_message_finish(&message);
+    }
+}
+
+static void test_a_message_to_be_stamped_is_read_slowly(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + VLP;
+    const struct parley_options options = {
+        .stamp = true, .now = CASES_NOW, .now_seconds = CASES_NOW_SECONDS, .fresh_id = CASES_ID};
+    struct parley_message message;
+    parley_message_init(&message, fixture->schema);
+    assert_int_equal(parley_message_check(&message, PARLEY_BYTES(HEAD "}"), &parley_codec_json,
+                                          &options, (struct parley_position){1, 1}),
+                     PARLEY_OK);
+    assert_true(parley_message_is_valid(&message));
+    assert_false(message.is_certain);
+    parley_message_finish(&message);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_example_is_accepted_fast),
+        cmocka_unit_test(test_nearly_all_faultless_conformance_cases_are_accepted_fast),
+        cmocka_unit_test(test_what_it_accepts_of_broken_messages_is_right),
+        cmocka_unit_test(test_what_is_right_is_accepted_and_what_is_not_is_not),
+        cmocka_unit_test(test_what_follows_from_a_type_that_comes_last_is_seen),
+        cmocka_unit_test(test_what_it_accepts_of_damaged_bytes_is_right),
+        cmocka_unit_test(test_nesting_is_accepted_down_to_64),
+        cmocka_unit_test(test_a_few_hundred_keys_are_told_apart),
+        cmocka_unit_test(test_an_example_is_checked_without_an_allocation),
+        cmocka_unit_test(test_a_message_to_be_stamped_is_read_slowly),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
