@@ -214,9 +214,8 @@ enum parley_status markdown_decode(struct parley_message *message) {
     if (result == FRONT_MATTER_FAULT) {
         return add_fault(message, &fault);
     }
-    return result == FRONT_MATTER_MEMORY || message->text.data == NULL
-               ? PARLEY_E_MEMORY
-               : json_load(message);
+    return result == FRONT_MATTER_MEMORY || message->text.data == NULL ? PARLEY_E_MEMORY
+                                                                       : json_load(message);
 }
 
 bool markdown_begins(struct parley_bytes head) {
