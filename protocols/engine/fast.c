@@ -36,7 +36,11 @@ struct reader {
     struct parley_bytes keys[KEYS_MAX];
 };
 
+/* Most texts have none. */
 static inline const char *skip_blanks(const char *at, const char *end) {
+    if (at < end && (unsigned char)*at > ' ') {
+        return at;
+    }
     while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')) {
         at++;
     }
@@ -283,7 +287,6 @@ bool fast_accepts(struct parley_message *message) {
     reader.end = message->text.data + message->text.length;
     reader.failed = 0;
     reader.depth = reader.key_count = 0;
-    memset(message->values, 0, sizeof message->values);
     if (message->protocol->inspect == NULL && read_message(&reader) && keeps_rules(&reader)) {
         return true;
     }

@@ -8,9 +8,8 @@
 
 #include <parley/message.h>
 
-/* Whether message->text is certainly JSON without a fault (GW-001, GW-003 to GW-006) that keeps
- * every rule and deserves no warning; then type and facts are those of the walk. If not, they are
- * cleared.
- * Owns: facts are borrowed from the text; those with escapes live in the arena, and nothing else is
- * allocated. */
+/* Whether the text of a message that was reset is certainly JSON without a fault (GW-001, GW-003 to
+ * GW-006) that keeps every rule and deserves no warning; then type and facts are those of the walk.
+ * If not, they are cleared. Owns: facts are borrowed from the text; those with escapes live in the
+ * arena, and nothing else is allocated. */
 bool fast_accepts(struct parley_message *message);

@@ -4,6 +4,7 @@
 
 #include "fast_and_slow.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -57,7 +58,7 @@ static bool same_facts(struct fast_and_slow *both, bool has_offsets) {
     for (size_t i = 0; i < PARLEY_FIELDS_MAX; i++) {
         const struct parley_value *a = &both->fast.values[i], *b = &both->slow.values[i];
         if (a->kind != b->kind || !parley_bytes_equal(a->text, b->text) || a->count != b->count ||
-            memcmp(&a->number, &b->number, sizeof a->number) != 0 ||
+            a->number != b->number || signbit(a->number) != signbit(b->number) ||
             (has_offsets && a->offset != b->offset)) {
             return differ(both, "fact %zu: kind %d, %.17g, %zu, at %zu; slowly %d, %.17g, %zu, %zu",
                           i, (int)a->kind, a->number, a->count, a->offset, (int)b->kind, b->number,

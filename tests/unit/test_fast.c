@@ -115,9 +115,14 @@ static void test_nearly_all_faultless_conformance_cases_are_accepted_fast(void *
 
 /* ---- what it must not accept ---- */
 
-/* PARLEY_TEST_ROUNDS asks for more. */
+#ifdef __SANITIZE_ADDRESS__
+enum { USUAL = 50000 }; /* each takes ten times as long */
+#else
+enum { USUAL = 200000 };
+#endif
+
+/* How many of each protocol; PARLEY_TEST_ROUNDS asks for more. */
 static size_t mutation_count(void) {
-    enum { USUAL = 200000 };
     const char *wanted = getenv("PARLEY_TEST_ROUNDS");
     return wanted != NULL ? strtoul(wanted, NULL, 10) : USUAL;
 }

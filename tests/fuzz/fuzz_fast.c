@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Fuzzes the fast path. Whatever the bytes: what it accepts, the careful readers accept, and they
+ * see the same facts. */
+
+#include "fuzz.h"
+
+#include "lib/cases.h"
+#include "lib/fast_and_slow.h"
+
+/* Made once: what is asked is what a schema does, not how it is made. */
+static struct fast_and_slow *pair_of(size_t number, const char *protocol) {
+    static struct {
+        struct parley_schema *schema;
+        struct fast_and_slow both;
+    } pairs[2];
+    if (pairs[number].schema == NULL) {
+        const enum parley_status status = parley_schema_create(
+            parley_protocol_find(parley_bytes_of(protocol)), &pairs[number].schema);
+        demand(status == PARLEY_OK, "the schema is made");
+        fast_and_slow_init(&pairs[number].both, pairs[number].schema);
+    }
+    return &pairs[number].both;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char *const names[] = {"vlp", "roundtable"};
+    const struct parley_bytes text = {(const char *)data, size};
+    /* Options by the size, so that an input is the body and nothing else. */
+    const struct parley_options options = {.strict = (size & 1) != 0,
+                                           .now_seconds = (size & 2) != 0 ? CASES_NOW_SECONDS : 0};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct fast_and_slow *both = pair_of(i, names[i]);
+        demand(fast_and_slow_agree(both, text, &options), both->difference);
+    }
+    return 0;
+}
