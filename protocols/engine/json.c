@@ -123,10 +123,12 @@ enum parley_status json_load(struct parley_message *message) {
                                                    .path = ""});
 }
 
-/* Only the tree can tell which members are absent, so that a message to be stamped needs it. */
+/* Only the tree can tell which members are absent, so that a message needs it that is yet to be
+ * stamped. */
 enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
     (void)codec;
-    if (message->options.stamp || !fast_accepts(message)) {
+    const bool needs_tree = message->options.stamp && message->stamp_length == 0;
+    if (needs_tree || !fast_accepts(message)) {
         return json_load(message);
     }
     message->is_decoded = message->is_certain = true;

@@ -375,18 +375,30 @@ static void test_an_example_is_checked_without_an_allocation(void **state) {
     }
 }
 
-static void test_a_message_to_be_stamped_is_read_slowly(void **state) {
+static void test_a_message_is_accepted_fast_once_it_is_stamped(void **state) {
     struct fixture *fixture = (struct fixture *)*state + VLP;
+    static const struct {
+        const char *text;
+        bool is_certain;
+    } rows[] = {
+        {HEAD "}", false}, /* nothing was absent, which only the tree could tell */
+        {"{\"type\":\"notice\",\"sender\":\"a\",\"content\":\"b\",\"confidence\":0.5}", true},
+        {"{\"type\":\"claim\",\"sender\":\"a\",\"content\":\"b\",\"confidence\":1}", false},
+    };
     const struct parley_options options = {
         .stamp = true, .now = CASES_NOW, .now_seconds = CASES_NOW_SECONDS, .fresh_id = CASES_ID};
-    struct parley_message message;
-    parley_message_init(&message, fixture->schema);
-    assert_int_equal(parley_message_check(&message, PARLEY_BYTES(HEAD "}"), &parley_codec_json,
-                                          &options, (struct parley_position){1, 1}),
-                     PARLEY_OK);
-    assert_true(parley_message_is_valid(&message));
-    assert_false(message.is_certain);
-    parley_message_finish(&message);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct parley_message message;
+        parley_message_init(&message, fixture->schema);
+        assert_int_equal(parley_message_check(&message, parley_bytes_of(rows[i].text),
+                                              &parley_codec_json, &options,
+                                              (struct parley_position){1, 1}),
+                         PARLEY_OK);
+        assert_int_equal(message.is_certain, rows[i].is_certain);
+        assert_int_equal(parley_message_is_valid(&message), i != 2);
+        assert_int_equal(message.values[0].kind, PARLEY_STRING); /* the id */
+        parley_message_finish(&message);
+    }
 }
 
 int main(void) {
@@ -400,7 +412,7 @@ int main(void) {
         cmocka_unit_test(test_nesting_is_accepted_down_to_64),
         cmocka_unit_test(test_a_few_hundred_keys_are_told_apart),
         cmocka_unit_test(test_an_example_is_checked_without_an_allocation),
-        cmocka_unit_test(test_a_message_to_be_stamped_is_read_slowly),
+        cmocka_unit_test(test_a_message_is_accepted_fast_once_it_is_stamped),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
