@@ -10,7 +10,8 @@
  * consumer that pushes would need a literal subscription of its own (a wildcard one is no interest
  * to nats-server), could have sent before it said where it began, and heeds only its own bytes,
  * while the server cuts a connection on which 64 MB wait to be read. So each request is bounded in
- * bytes as well. */
+ * bytes as well, and so is the sum of what readers of the past have asked for: a feed of theirs has
+ * one request under way, and stands in a queue for the next. */
 
 #include "jetstream_internal.h"
 
@@ -30,7 +31,13 @@ enum {
     SILENCE_MAX_MS = 5000,
     EXPIRES_MS = 300000,
     PUSH_AHEAD_COUNT = 2048,
-    REQUEST_BYTES_MAX = 4 * 1024 * 1024,
+    PUSH_BYTES_MAX = 4 * 1024 * 1024,
+    /* A request that waits for messages to be stored must not keep others from theirs. */
+    PULL_EXPIRES_MS = 4000,
+    PULL_BYTES_MAX = 512 * 1024,
+    PULL_BYTES_MIN = 4 * 1024, /* and what it may hold while nothing is there */
+    /* What the server counts against a request besides the message: subjects. */
+    SUBJECTS_BYTES_MAX = 4 * 1024,
     /* How long the server keeps a consumer whose reader vanished, or reads nothing for a while. */
     INACTIVE_MS = 60000,
     CONSUMER_NAME_MAX = BUS_TAG_MAX + 8,
@@ -64,6 +71,14 @@ struct jetstream_feed {
     bool has_progress;          /* something came since the last request ran out of bytes */
     int64_t heard_ms;
 
+    /* PULL */
+    size_t wanted_bytes;
+    size_t reserved_bytes; /* of the request that is under way, not yet received */
+    bool is_hungry;        /* nothing came of what was pulled since it last rested */
+    bool is_idle;          /* nothing came of the last request */
+    bool is_queued;
+    TAILQ_ENTRY(jetstream_feed) queue_link;
+
     unsigned depth; /* of calls that will touch it after a callback */
     bool is_closed;
 };
@@ -86,18 +101,90 @@ static void leave(struct jetstream_feed *feed) {
     }
 }
 
+/* ---- the bytes under way ---- */
+
+static void join_queue(struct jetstream_feed *feed) {
+    struct jetstream_pulling *pulling = &feed->jetstream->pulling;
+    if (TAILQ_EMPTY(&pulling->queue)) {
+        TAILQ_INIT(&pulling->queue);
+    }
+    TAILQ_INSERT_TAIL(&pulling->queue, feed, queue_link);
+    feed->is_queued = true;
+}
+
+static void leave_queue(struct jetstream_feed *feed) {
+    if (feed->is_queued) {
+        TAILQ_REMOVE(&feed->jetstream->pulling.queue, feed, queue_link);
+        feed->is_queued = false;
+    }
+}
+
+static void receive_bytes(struct jetstream_feed *feed, size_t bytes) {
+    size_t received = bytes < feed->reserved_bytes ? bytes : feed->reserved_bytes;
+    feed->reserved_bytes -= received;
+    feed->jetstream->pulling.bytes -= received;
+}
+
+/* What a consumer was asked for may come until the server says that it has deleted it. */
+struct jetstream_feed_debt {
+    struct jetstream *jetstream;
+    struct jetstream_request *request;
+    size_t bytes;
+    LIST_ENTRY(jetstream_feed_debt) link;
+};
+
+static void settle_debt(struct jetstream_feed_debt *debt) {
+    debt->jetstream->pulling.bytes -= debt->bytes;
+    LIST_REMOVE(debt, link);
+    free(debt);
+}
+
+static void serve_queue(struct jetstream *jetstream);
+
+static void on_deleted(void *context, json_t *answer) {
+    (void)answer;
+    struct jetstream_feed_debt *debt = context;
+    struct jetstream *jetstream = debt->jetstream;
+    settle_debt(debt);
+    serve_queue(jetstream);
+}
+
+/* Without memory, or a connection, the debt is forgotten: the worst is a burst. */
+static void delete_consumer(struct jetstream_feed *feed) {
+    struct jetstream *jetstream = feed->jetstream;
+    char what[JETSTREAM_SUBJECT_MAX];
+    snprintf(what, sizeof what, "CONSUMER.DELETE.%s.%s", feed->stream, feed->consumer);
+    struct jetstream_feed_debt *debt = feed->reserved_bytes > 0 ? malloc(sizeof *debt) : NULL;
+    if (debt == NULL) {
+        jetstream_request_forget(jetstream, what);
+        return;
+    }
+    *debt = (struct jetstream_feed_debt){.jetstream = jetstream, .bytes = feed->reserved_bytes};
+    debt->request = jetstream_request_send(jetstream, what, NULL, on_deleted, debt);
+    if (debt->request == NULL) {
+        free(debt);
+        return;
+    }
+    LIST_INSERT_HEAD(&jetstream->pulling.debts, debt, link);
+    feed->reserved_bytes = 0; /* it counts on, as a debt */
+}
+
+size_t jetstream_pulled_bytes(const struct jetstream *jetstream) {
+    return jetstream->pulling.bytes;
+}
+
 /* ---- the consumer ---- */
 
 static void drop_consumer(struct jetstream_feed *feed) {
     jetstream_request_cancel(feed->request);
     feed->request = NULL;
     if (feed->consumer[0] != '\0') {
-        char what[JETSTREAM_SUBJECT_MAX];
         bus_mailbox_close(feed->jetstream->bus, feed->mailbox);
-        snprintf(what, sizeof what, "CONSUMER.DELETE.%s.%s", feed->stream, feed->consumer);
-        jetstream_request_forget(feed->jetstream, what);
+        delete_consumer(feed);
         feed->consumer[0] = '\0';
     }
+    leave_queue(feed);
+    receive_bytes(feed, feed->reserved_bytes);
     reactor_timer_clear(feed->jetstream->reactor, &feed->retry);
     feed->state = FEED_IDLE;
     feed->requested_count = 0;
@@ -145,44 +232,100 @@ static json_t *consumer_body(const struct jetstream_feed *feed) {
 
 /* ---- asking for more ---- */
 
-static void request(struct jetstream_feed *feed, size_t count) {
-    char subject[JETSTREAM_SUBJECT_MAX], address[BUS_SUBJECT_MAX], body[192], bytes[48] = "";
-    if (feed->is_large) {
-        count = 1;
-    } else {
-        snprintf(bytes, sizeof bytes, ",\"max_bytes\":%d", REQUEST_BYTES_MAX);
+/* Returns: false when the bus is full, or going: the tick comes by again.  `bytes` 0: any. */
+static bool request(struct jetstream_feed *feed, size_t count, size_t bytes, int64_t expires_ms) {
+    char subject[JETSTREAM_SUBJECT_MAX], address[BUS_SUBJECT_MAX], body[192], limit[48] = "";
+    if (bytes > 0) {
+        snprintf(limit, sizeof limit, ",\"max_bytes\":%zu", bytes);
     }
     snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s", feed->stream,
              feed->consumer);
     bus_mailbox_address(feed->jetstream->bus, feed->mailbox, address);
     snprintf(body, sizeof body,
              "{\"batch\":%zu,\"expires\":%" PRId64 ",\"idle_heartbeat\":%" PRId64 "%s}", count,
-             EXPIRES_MS * NS_A_MS, HEARTBEAT_MS * NS_A_MS, bytes);
+             expires_ms * NS_A_MS, HEARTBEAT_MS * NS_A_MS, limit);
     if (bus_publish(feed->jetstream->bus, subject, address, NULL, 0, parley_bytes_of(body)) !=
         BUS_SENT) {
-        return; /* the bus is full, or going: the tick comes by again */
+        return false;
     }
     if (feed->requested_count == 0) {
         feed->heard_ms = reactor_now_ms(feed->jetstream->reactor);
     }
     feed->requested_count += count;
+    return true;
 }
 
 /* At least half of what is wanted at once: a request a message would run into the server's limit
  * on waiting requests, and cost as much again as the messages. */
-static void top_up(struct jetstream_feed *feed) {
-    if (feed->state != FEED_RUNNING || feed->requested_count >= feed->wanted_count) {
+static void top_up_push(struct jetstream_feed *feed) {
+    if (feed->requested_count >= feed->wanted_count) {
         return;
     }
     size_t lacking = feed->wanted_count - feed->requested_count;
-    if (feed->requested_count == 0 || (!feed->is_large && lacking >= feed->wanted_count / 2)) {
-        request(feed, lacking);
+    if (feed->is_large && feed->requested_count == 0) {
+        request(feed, 1, 0, EXPIRES_MS);
+    } else if (!feed->is_large &&
+               (feed->requested_count == 0 || lacking >= feed->wanted_count / 2)) {
+        request(feed, lacking, PUSH_BYTES_MAX, EXPIRES_MS);
     }
 }
 
-void jetstream_feed_pull(struct jetstream_feed *feed, size_t count) {
+static void top_up(struct jetstream_feed *feed) {
+    if (feed->state != FEED_RUNNING) {
+        return;
+    }
+    if (feed->flow == JETSTREAM_PUSH) {
+        top_up_push(feed);
+        return;
+    }
+    if (feed->requested_count == 0 && feed->wanted_count > 0 && !feed->is_queued) {
+        join_queue(feed);
+    }
+    serve_queue(feed->jetstream);
+}
+
+static size_t bytes_to_reserve(const struct jetstream_feed *feed) {
+    if (feed->is_large) {
+        return bus_max_payload_bytes(feed->jetstream->bus) + SUBJECTS_BYTES_MAX;
+    }
+    if (feed->is_idle || feed->wanted_bytes < PULL_BYTES_MIN) {
+        return PULL_BYTES_MIN;
+    }
+    return feed->wanted_bytes < PULL_BYTES_MAX ? feed->wanted_bytes : PULL_BYTES_MAX;
+}
+
+static bool request_reserved(struct jetstream_feed *feed, size_t bytes) {
+    size_t count = feed->is_large ? 1 : feed->wanted_count;
+    if (!request(feed, count, bytes, PULL_EXPIRES_MS)) {
+        return false;
+    }
+    feed->reserved_bytes = bytes;
+    feed->jetstream->pulling.bytes += bytes;
+    feed->has_progress = false;
+    return true;
+}
+
+/* The first come first, and nobody past the first: the large one gets its turn too. */
+static void serve_queue(struct jetstream *jetstream) {
+    struct jetstream_pulling *pulling = &jetstream->pulling;
+    struct jetstream_feed *feed;
+    while ((feed = TAILQ_FIRST(&pulling->queue)) != NULL) {
+        size_t bytes = bytes_to_reserve(feed);
+        if ((pulling->bytes > 0 && pulling->bytes + bytes > JETSTREAM_PULL_BYTES_MAX) ||
+            !request_reserved(feed, bytes)) {
+            return;
+        }
+        leave_queue(feed);
+    }
+}
+
+void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes) {
     assert(feed->flow == JETSTREAM_PULL);
+    if (feed->wanted_count == 0) {
+        feed->is_hungry = true;
+    }
     feed->wanted_count += count;
+    feed->wanted_bytes += bytes;
     top_up(feed);
 }
 
@@ -220,12 +363,32 @@ static void stands(struct jetstream_feed *feed) {
     }
 }
 
-static void deliver(struct jetstream_feed *feed, const struct jetstream_delivery *delivery,
-                    const struct bus_message *message) {
+/* Nothing of what was pulled is to come any more. */
+static void rest(struct jetstream_feed *feed) {
+    feed->wanted_count = 0;
+    feed->wanted_bytes = 0;
+    feed->events.rested(feed->events.context);
+}
+
+/* Takes a message out of what was asked for. */
+static void count_received(struct jetstream_feed *feed, const struct jetstream_delivery *delivery,
+                           const struct bus_message *message) {
     feed->consumer_sequence = delivery->consumer_sequence;
     feed->requested_count -= feed->requested_count > 0 ? 1 : 0;
     feed->has_progress = true;
-    feed->is_large = false;
+    feed->is_idle = false;
+    size_t bytes = message->payload.length + strlen(message->subject) + strlen(message->reply);
+    /* Behind a large one comes another. */
+    feed->is_large = feed->flow == JETSTREAM_PULL && feed->is_large && bytes > PULL_BYTES_MAX / 2;
+    receive_bytes(feed, feed->requested_count > 0 ? bytes : feed->reserved_bytes);
+    if (feed->flow == JETSTREAM_PULL) {
+        feed->wanted_bytes -= bytes < feed->wanted_bytes ? bytes : feed->wanted_bytes;
+    }
+}
+
+static void deliver(struct jetstream_feed *feed, const struct jetstream_delivery *delivery,
+                    const struct bus_message *message) {
+    count_received(feed, delivery, message);
     /* Asked to begin past the end, the server begins at the end. But after we have delivered
      * something it is right: then the stream lost its last messages with a power cut, and what
      * comes now is new. */
@@ -236,6 +399,7 @@ static void deliver(struct jetstream_feed *feed, const struct jetstream_delivery
     if (feed->flow == JETSTREAM_PULL && feed->wanted_count > 0) {
         feed->wanted_count--;
     }
+    feed->is_hungry = false;
     feed->has_delivered = true;
     feed->next_sequence = delivery->stream_sequence + 1;
     const struct jetstream_stored stored = {
@@ -245,6 +409,12 @@ static void deliver(struct jetstream_feed *feed, const struct jetstream_delivery
         .payload = message->payload,
     };
     feed->events.stored(feed->events.context, &stored);
+    /* Out of bytes with a request used up, as when a large message came alone. */
+    bool is_out = feed->requested_count == 0 && feed->wanted_bytes == 0;
+    if (!feed->is_closed && feed->flow == JETSTREAM_PULL && feed->state == FEED_RUNNING &&
+        (feed->wanted_count == 0 || is_out)) {
+        rest(feed);
+    }
     if (!feed->is_closed) {
         top_up(feed);
     }
@@ -257,15 +427,33 @@ static void on_heartbeat(struct jetstream_feed *feed, const struct bus_message *
     }
 }
 
+/* The next message does not fit. When nothing came at all, it is fetched however large it is. */
+static void on_out_of_bytes(struct jetstream_feed *feed) {
+    if (!feed->has_progress) {
+        feed->is_large = !feed->is_idle;
+        feed->is_idle = false;
+    }
+    feed->has_progress = false;
+    if (feed->flow == JETSTREAM_PULL && !feed->is_hungry) {
+        rest(feed);
+    }
+}
+
 /* A request ended early: `left` of its messages will not come. */
 static void on_request_end(struct jetstream_feed *feed, const char *left, bool is_out_of_bytes) {
     size_t count = strtoull(left, NULL, 10);
     feed->requested_count -= count < feed->requested_count ? count : feed->requested_count;
-    if (is_out_of_bytes) {
-        feed->is_large = !feed->has_progress;
-        feed->has_progress = false;
+    if (feed->requested_count == 0) {
+        receive_bytes(feed, feed->reserved_bytes);
     }
-    top_up(feed);
+    if (is_out_of_bytes) {
+        on_out_of_bytes(feed);
+    } else {
+        feed->is_idle = feed->flow == JETSTREAM_PULL && !feed->has_progress;
+    }
+    if (!feed->is_closed) {
+        top_up(feed);
+    }
 }
 
 static void on_status(struct jetstream_feed *feed, const struct bus_message *message) {
@@ -373,6 +561,11 @@ void jetstream_feeds_stop(struct jetstream *jetstream) {
     for (struct jetstream_feed *feed = jetstream->feeds; feed != NULL; feed = feed->next) {
         drop_consumer(feed);
     }
+    while (!LIST_EMPTY(&jetstream->pulling.debts)) {
+        struct jetstream_feed_debt *debt = LIST_FIRST(&jetstream->pulling.debts);
+        jetstream_request_cancel(debt->request);
+        settle_debt(debt);
+    }
     reactor_timer_clear(jetstream->reactor, &jetstream->feeds_tick);
 }
 
@@ -418,7 +611,9 @@ void jetstream_feed_close(struct jetstream_feed *feed) {
     if (feed == NULL) {
         return;
     }
+    struct jetstream *jetstream = feed->jetstream;
     drop_consumer(feed);
+    serve_queue(jetstream);
     *feed->link = feed->next;
     if (feed->next != NULL) {
         feed->next->link = feed->link;

@@ -181,6 +181,9 @@ struct jetstream_feed_events {
      * Called once. For JETSTREAM_FROM_SEQUENCE it is that sequence, be it past the end. */
     void (*opened)(void *context, uint64_t next_sequence);
     void (*stored)(void *context, const struct jetstream_stored *stored);
+    /* PULL only: nothing of what was pulled is still to come, since it came, or since the next
+     * message is past the bytes. */
+    void (*rested)(void *context);
     void *context;
 };
 
@@ -189,14 +192,22 @@ enum jetstream_flow {
     JETSTREAM_PULL, /* at most what jetstream_feed_pull asked for */
 };
 
+/* What all PULL feeds of one jetstream have asked the server for and not yet received, at the most:
+ * a server cuts a connection on which it has 64 MB to write, and everything shares that one. A feed
+ * waits for its turn, a request each. (One message larger than that is asked for alone.) */
+#define JETSTREAM_PULL_BYTES_MAX ((size_t)(16 * 1024 * 1024))
+
 /* Opens one, in the background, waiting for the connection if need be.
  * Owns: events are copied; the feed is yours until jetstream_feed_close. */
 enum parley_status jetstream_feed_open(struct jetstream *jetstream, const char *stream,
                                        struct jetstream_start start, enum jetstream_flow flow,
                                        const struct jetstream_feed_events *events,
                                        struct jetstream_feed **out) PARLEY_MUST_CHECK;
-/* Asks for `count` messages more, now or as they come.  PULL only. */
-void jetstream_feed_pull(struct jetstream_feed *feed, size_t count);
+/* Asks for `count` messages more, now or as they come, and for `bytes` more of them at the most;
+ * but one comes, however large it is.  PULL only. */
+void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes);
+/* What PULL feeds have asked for and not yet received. */
+size_t jetstream_pulled_bytes(const struct jetstream *jetstream);
 /* May be called from its own callbacks. */
 void jetstream_feed_close(struct jetstream_feed *feed);
 

@@ -6,6 +6,7 @@
  * that must exist), feed.c (reading) and share.c (reading with others). */
 
 #include <jansson.h>
+#include <sys/queue.h>
 
 #include "jetstream.h"
 
@@ -62,6 +63,13 @@ struct jetstream_setup {
     unsigned overlap_count; /* so often the present one was refused for its subjects */
 };
 
+/* The bytes that PULL feeds may have under way, and who waits for some. */
+struct jetstream_pulling {
+    size_t bytes;                           /* asked for, not yet received */
+    TAILQ_HEAD(, jetstream_feed) queue;     /* the first to come first */
+    LIST_HEAD(, jetstream_feed_debt) debts; /* asked of consumers that are being deleted */
+};
+
 struct jetstream_prober {
     struct reactor_timer tick;
     bool is_waiting; /* for the ack of a probe */
@@ -80,6 +88,7 @@ struct jetstream {
     struct jetstream_prober prober;
     struct jetstream_request *requests;
     struct jetstream_feed *feeds;
+    struct jetstream_pulling pulling;
     struct reactor_timer feeds_tick;
     struct jetstream_share *shares;
 };

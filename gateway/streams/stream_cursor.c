@@ -6,17 +6,14 @@
  *
  * It deliberately has no filter in NATS: a jump of the sequence then always means that messages
  * are gone, and the reader can be told. What its own feed brings is rendered ahead of the client
- * by at most AHEAD_BYTES and one event more. */
+ * by its share of the pool, or one event; when the pool is full, a cursor whose client does not
+ * read gives its queue back and fetches it again when the client does. */
 
 #include "stream_cursor.h"
 
 #include <stdio.h>
 
-enum {
-    AHEAD_COUNT = 64,
-    AHEAD_BYTES = 256 * 1024,
-    TYPICAL_BYTES_FIRST = 32 * 1024, /* so that a feed begins with a few */
-};
+enum { AHEAD_COUNT = 64 };
 
 /* ---- its own feed ---- */
 
@@ -25,7 +22,7 @@ static void close_feed(struct stream_cursor *cursor) {
         jetstream_feed_close(cursor->feed);
         cursor->feed = NULL;
     }
-    cursor->pulled_count = 0;
+    cursor->is_pulling = false;
 }
 
 static void pop_queue(struct stream_cursor *cursor) {
@@ -37,6 +34,10 @@ static void pop_queue(struct stream_cursor *cursor) {
     cursor->queue_count--;
     cursor->queue_bytes -= event->size_bytes;
     event->next = NULL;
+    stream_pool_release(cursor->hub->pool, event);
+    if (cursor->queue == NULL) {
+        stream_pool_leave(cursor->hub->pool, &cursor->holder);
+    }
     stream_event_unref(event);
 }
 
@@ -53,15 +54,15 @@ static void push_queue(struct stream_cursor *cursor, struct stream_event *event)
     cursor->queue_count++;
     cursor->queue_bytes += event->size_bytes;
     cursor->queue_next = event->sequence + 1;
+    stream_pool_hold(cursor->hub->pool, event);
+    stream_pool_touch(cursor->hub->pool, &cursor->holder);
 }
 
-/* One large event counts at once, many small ones bit by bit. */
-static void learn_size(struct stream_cursor *cursor, size_t size) {
-    if (size >= cursor->typical_bytes) {
-        cursor->typical_bytes = size;
-    } else {
-        cursor->typical_bytes -= (cursor->typical_bytes - size) / 4;
-    }
+/* From the pool. */
+static void give_back_queue(struct stream_holder *holder) {
+    struct stream_cursor *cursor = OWNER_OF(holder, struct stream_cursor, holder);
+    close_feed(cursor);
+    drop_queue(cursor);
 }
 
 /* Whether the ring has what is wanted behind the queue, or will have it. */
@@ -100,7 +101,6 @@ static void feed_opened(void *context, uint64_t next_sequence) {
 
 static void feed_stored(void *context, const struct jetstream_stored *stored) {
     struct stream_cursor *cursor = context;
-    cursor->pulled_count -= cursor->pulled_count > 0 ? 1 : 0;
     cursor->is_quiet = false;
     if (stored->sequence < cursor->queue_next) {
         return;
@@ -113,13 +113,6 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
         tell_if_waiting(cursor);
         return;
     }
-    learn_size(cursor, event->size_bytes);
-    if (cursor->queue != NULL && cursor->queue_bytes + event->size_bytes > AHEAD_BYTES) {
-        /* More came than was reckoned with: it is fetched again when there is room. */
-        stream_event_unref(event);
-        close_feed(cursor);
-        return;
-    }
     push_queue(cursor, event);
     if (is_within_ring(cursor)) {
         close_feed(cursor);
@@ -127,9 +120,17 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
     tell_if_waiting(cursor);
 }
 
+static void refill(struct stream_cursor *cursor);
+
+static void feed_rested(void *context) {
+    struct stream_cursor *cursor = context;
+    cursor->is_pulling = false;
+    refill(cursor);
+}
+
 static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start) {
     const struct jetstream_feed_events events = {
-        .opened = feed_opened, .stored = feed_stored, .context = cursor};
+        .opened = feed_opened, .stored = feed_stored, .rested = feed_rested, .context = cursor};
     const char *stream = stream_hub_channel(cursor->hub)->stream;
     if (jetstream_feed_open(cursor->hub->jetstream, stream, start, JETSTREAM_PULL, &events,
                             &cursor->feed) != PARLEY_OK) {
@@ -145,10 +146,9 @@ static void refill(struct stream_cursor *cursor) {
         close_feed(cursor);
         return;
     }
-    size_t window = AHEAD_BYTES / cursor->typical_bytes;
-    window = window > AHEAD_COUNT ? AHEAD_COUNT : window < 1 ? 1 : window;
-    size_t taken = cursor->queue_count + cursor->pulled_count;
-    if (taken * 2 > window || cursor->queue_bytes * 2 > AHEAD_BYTES || cursor->has_failed) {
+    size_t share = stream_pool_share(cursor->hub->pool);
+    if (cursor->is_pulling || cursor->has_failed || cursor->queue_count * 2 > AHEAD_COUNT ||
+        cursor->queue_bytes * 2 > share) {
         return;
     }
     const struct jetstream_start start = {.from = JETSTREAM_FROM_SEQUENCE,
@@ -157,8 +157,10 @@ static void refill(struct stream_cursor *cursor) {
         cursor->has_failed = true;
         return;
     }
-    cursor->pulled_count += window - taken;
-    jetstream_feed_pull(cursor->feed, window - taken);
+    cursor->is_pulling = true;
+    /* An event is up to half as large again as its message: base64, what lies around it. */
+    jetstream_feed_pull(cursor->feed, AHEAD_COUNT - cursor->queue_count,
+                        (share - cursor->queue_bytes) / 3 * 2);
 }
 
 /* ---- starting ---- */
@@ -176,7 +178,7 @@ bool stream_cursor_start(struct stream_cursor *cursor, struct stream_hub *hub,
                                      .events = events,
                                      .reader = reader,
                                      .end = UINT64_MAX,
-                                     .typical_bytes = TYPICAL_BYTES_FIRST};
+                                     .holder.give_back = give_back_queue};
     cursor->queue_end = &cursor->queue;
     LIST_INSERT_HEAD(&hub->asking, cursor, link);
     if (!stream_hub_ask(hub, cursor)) {
@@ -354,12 +356,27 @@ enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_
 }
 
 struct stream_event *stream_cursor_take(struct stream_cursor *cursor, struct stream_event *event) {
+    struct stream_pool *pool = cursor->hub->pool;
     stream_event_ref(event);
     pass(cursor, event);
-    if (cursor->feed != NULL) {
+    if (cursor->queue != NULL) {
+        stream_pool_touch(pool, &cursor->holder);
+    }
+    /* A large one is to be sent first: its client may be stuck. */
+    if (cursor->feed != NULL && event->size_bytes * 2 <= stream_pool_share(pool)) {
         refill(cursor);
     }
     return event;
+}
+
+bool stream_cursor_return(struct stream_cursor *cursor, const struct stream_event *event) {
+    if (cursor->has_gap || cursor->has_failed || cursor->next != event->sequence + 1) {
+        return false;
+    }
+    close_feed(cursor);
+    cursor->next = event->sequence;
+    drop_queue(cursor);
+    return true;
 }
 
 void stream_cursor_take_gap(struct stream_cursor *cursor, uint64_t *out_first, uint64_t *out_last) {

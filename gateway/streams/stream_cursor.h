@@ -44,9 +44,9 @@ struct stream_cursor {
     uint64_t queue_next;         /* the sequence that is wanted next behind the queue */
     struct stream_event *queue, **queue_end;
     size_t queue_count, queue_bytes;
-    size_t pulled_count;  /* asked of the feed, not yet come */
-    size_t typical_bytes; /* of events, rather too large than too small */
-    bool is_quiet;        /* nothing has come since the last check */
+    struct stream_holder holder; /* of the queue */
+    bool is_pulling;             /* the feed has yet to rest */
+    bool is_quiet;               /* nothing has come since the last check */
 };
 
 /* Begins to find out where to start; `ready` or `failed` tells, in a later turn.
@@ -61,6 +61,9 @@ void stream_cursor_stop(struct stream_cursor *cursor);
 enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_event **out);
 /* After STREAM_EVENT: passes over it.  Owns: a reference is the caller's. */
 struct stream_event *stream_cursor_take(struct stream_cursor *cursor, struct stream_event *event);
+/* After take, before anything else was asked for: the event is next again, and is fetched once
+ * more. The caller drops its reference.  Returns: false when it cannot be. */
+bool stream_cursor_return(struct stream_cursor *cursor, const struct stream_event *event);
 /* After STREAM_GAP: passes over it.  `last` 0: the stream was made anew. */
 void stream_cursor_take_gap(struct stream_cursor *cursor, uint64_t *out_first, uint64_t *out_last);
 

@@ -14,6 +14,7 @@
  * streams can put its own token in, and a reader without envelope takes the message alone. */
 struct stream_event {
     unsigned reference_count;
+    unsigned holder_count;     /* stream_pool's */
     uint64_t sequence;         /* 0: an event of parley's own, which no stream holds */
     int64_t time_ns;           /* of storage */
     size_t size_bytes;         /* all that it occupies */

@@ -19,8 +19,9 @@ enum { CHECK_PERIOD_MS = 10000 };
 
 void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
                      const struct parley_schema *schema, const struct channel *channel,
-                     size_t ring_count_max, size_t ring_bytes_max) {
+                     struct stream_pool *pool, size_t ring_count_max, size_t ring_bytes_max) {
     *hub = (struct stream_hub){.jetstream = jetstream,
+                               .pool = pool,
                                .ring_count_max = ring_count_max,
                                .ring_bytes_max = ring_bytes_max,
                                .ring.low = UINT64_MAX};

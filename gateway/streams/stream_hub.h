@@ -6,6 +6,7 @@
 
 #include <sys/queue.h>
 
+#include "stream_pool.h"
 #include "stream_ring.h"
 
 struct stream_cursor;
@@ -14,6 +15,7 @@ LIST_HEAD(stream_cursors, stream_cursor);
 struct stream_hub {
     struct jetstream *jetstream;
     struct stream_renderer renderer;
+    struct stream_pool *pool;
     size_t ring_count_max, ring_bytes_max;
 
     struct jetstream_feed *feed; /* NULL: nobody follows */
@@ -34,10 +36,10 @@ struct stream_hub {
     size_t live_count;
 };
 
-/* Owns: jetstream, schema and channel are borrowed. */
+/* Owns: jetstream, schema, channel and pool are borrowed. */
 void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
                      const struct parley_schema *schema, const struct channel *channel,
-                     size_t ring_count_max, size_t ring_bytes_max);
+                     struct stream_pool *pool, size_t ring_count_max, size_t ring_bytes_max);
 /* All cursors have gone, and no answer comes any more: jetstream must be destroyed, or the process
  * ended, before the reactor's next turn. */
 void stream_hub_finish(struct stream_hub *hub);

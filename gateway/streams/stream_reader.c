@@ -6,6 +6,7 @@
 
 #include "stream_reader.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,6 +46,48 @@ static void cursor_failed(struct stream_cursor *cursor) {
 static const struct stream_cursor_events cursor_events = {
     .ready = cursor_ready, .more = cursor_more, .failed = cursor_failed};
 
+/* ---- what it holds ---- */
+
+static void release(struct stream_reader *reader) {
+    if (reader->is_held) {
+        reader->is_held = false;
+        stream_pool_release(reader->pool, reader->current);
+        stream_pool_leave(reader->pool, &reader->holder);
+    }
+}
+
+/* Whose event is current: its turn is over. */
+static struct stream_cursor *current_cursor(struct stream_reader *reader) {
+    assert(reader->turn > 0);
+    return &reader->cursors[reader->turn - 1];
+}
+
+/* From the pool: what is sent half is fetched again when the client reads on. */
+static void give_back_current(struct stream_holder *holder) {
+    struct stream_reader *reader = OWNER_OF(holder, struct stream_reader, holder);
+    struct stream_event *event = reader->current;
+    if (!stream_cursor_return(current_cursor(reader), event)) {
+        return;
+    }
+    release(reader);
+    reader->returned = (struct stream_returned){
+        .sequence = event->sequence, .time_ns = event->time_ns, .length = event->text.length};
+    stream_event_unref(event);
+    reader->current = NULL;
+}
+
+/* The client has taken what it could, and current is not through. Parley's own are small. */
+static void hold(struct stream_reader *reader) {
+    if (reader->current == NULL || reader->current->sequence == 0) {
+        return;
+    }
+    if (!reader->is_held) {
+        reader->is_held = true;
+        stream_pool_hold(reader->pool, reader->current);
+    }
+    stream_pool_touch(reader->pool, &reader->holder);
+}
+
 /* ---- its life ---- */
 
 struct stream_reader *stream_reader_create(struct http_request *request,
@@ -62,6 +105,7 @@ struct stream_reader *stream_reader_create(struct http_request *request,
     reader->events = events;
     reader->keeper = keeper;
     reader->cursor_count = count;
+    reader->holder.give_back = give_back_current;
     reader->tokens = tokens_size > 0 ? (char *)reader + size : NULL;
     return reader;
 }
@@ -75,6 +119,7 @@ void stream_reader_stop(struct stream_reader *reader) {
 void stream_reader_destroy(struct stream_reader *reader) {
     if (reader != NULL) {
         stream_reader_stop(reader);
+        release(reader);
         stream_event_unref(reader->current);
         free(reader);
     }
@@ -82,6 +127,7 @@ void stream_reader_destroy(struct stream_reader *reader) {
 
 bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs) {
     reader->notice = reader->is_sse ? "retry: 2000\n\n" : NULL;
+    reader->pool = hubs[0].pool;
     for (size_t i = 0; i < reader->cursor_count; i++) {
         if (!stream_cursor_start(&reader->cursors[i], &hubs[i], &reader->query, &cursor_events,
                                  reader)) {
@@ -93,7 +139,8 @@ bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs) 
 }
 
 void stream_reader_keep_alive(struct stream_reader *reader) {
-    if (reader->is_waiting) {
+    bool is_within_event = reader->returned.sequence != 0;
+    if (reader->is_waiting && !is_within_event) {
         reader->notice = reader->is_sse ? ":\n\n" : "\n";
         wake(reader);
     }
@@ -137,6 +184,25 @@ static struct stream_event *render_end(struct stream_reader *reader) {
                              write_tokens(reader, token));
 }
 
+/* Takes what was given back, to go on within it. Should it not be what it was (the message was
+ * deleted, the stream made anew), the rest of it is nowhere. */
+static enum stream_item take_again(struct stream_reader *reader) {
+    struct stream_cursor *cursor = current_cursor(reader);
+    struct stream_event *event = NULL;
+    enum stream_item item = stream_cursor_peek(cursor, &event);
+    if (item == STREAM_NOTHING) {
+        return item;
+    }
+    const struct stream_returned *returned = &reader->returned;
+    if (item != STREAM_EVENT || event->sequence != returned->sequence ||
+        event->time_ns != returned->time_ns || event->text.length != returned->length) {
+        return STREAM_FAILED;
+    }
+    reader->current = stream_cursor_take(cursor, event);
+    reader->returned = (struct stream_returned){0};
+    return item;
+}
+
 static void count_event(struct stream_reader *reader) {
     if (reader->query.limit != UINT64_MAX && --reader->query.limit == 0) {
         reader->is_ended = true;
@@ -163,6 +229,9 @@ static enum stream_item take(struct stream_reader *reader, struct stream_cursor 
 /* Sets `current`, if there is something. The streams are asked in turn, so that a busy one does
  * not keep the others waiting. */
 static enum stream_item find_event(struct stream_reader *reader) {
+    if (reader->returned.sequence != 0) {
+        return take_again(reader);
+    }
     if (reader->is_draining) {
         reader->is_ended = true;
         reader->current = render_end(reader);
@@ -257,6 +326,7 @@ static size_t copy_pending(struct stream_reader *reader, char *buffer, size_t si
     }
     used = copy_slices(reader, slices, slice_event(reader, slices), buffer, size);
     if (reader->offset == 0) {
+        release(reader);
         stream_event_unref(reader->current);
         reader->current = NULL;
     }
@@ -276,11 +346,12 @@ ssize_t stream_reader_read(void *state, char *buffer, size_t size) {
     while (used < size) {
         if (reader->notice != NULL || reader->current != NULL) {
             used += copy_pending(reader, buffer + used, size - used);
-        } else if (reader->is_ended) {
+        } else if (reader->is_ended && reader->returned.sequence == 0) {
             break;
         } else {
             enum stream_item item = find_event(reader);
             if (item == STREAM_FAILED) {
+                reader->returned = (struct stream_returned){0};
                 reader->is_ended = reader->has_failed = true;
             }
             if (reader->current == NULL) {
@@ -289,10 +360,11 @@ ssize_t stream_reader_read(void *state, char *buffer, size_t size) {
         }
     }
     if (used > 0) {
+        hold(reader);
         reader->events->moved(reader);
         return (ssize_t)used;
     }
-    if (reader->is_ended) {
+    if (reader->is_ended && reader->returned.sequence == 0) {
         return reader->has_failed ? HTTP_SOURCE_ABORT : HTTP_SOURCE_END;
     }
     wait(reader);

@@ -39,6 +39,14 @@ struct stream_reader {
     struct stream_event *current; /* being sent */
     size_t offset;                /* how much of it, or of the notice, was sent */
     const char *notice;           /* bytes outside of events; static */
+    struct stream_pool *pool;     /* of all its hubs */
+    struct stream_holder holder;  /* of current, while its client keeps it waiting */
+    bool is_held;
+    struct stream_returned { /* what was current, half sent, until it is fetched again */
+        uint64_t sequence;   /* 0: nothing */
+        int64_t time_ns;
+        size_t length;
+    } returned;
 
     char *tokens; /* of several streams, spliced into current; NULL: one stream, its own will do */
     size_t tokens_length;

@@ -7,6 +7,7 @@
  *   stream_query   what is asked for
  *   stream_event   a message rendered once, for all
  *   stream_ring    the newest events of one protocol
+ *   stream_pool    what all readers hold that they have not sent yet
  *   stream_hub     one feed a protocol fills its ring
  *   stream_cursor  a reader's place in one protocol: in the ring, or behind it with its own feed
  *   stream_reader  events to bytes
@@ -28,6 +29,7 @@ enum {
     QUIET_MS = 15000, /* without a byte: a keepalive, or 503 for a reader that cannot start */
     RING_COUNT_MAX = 4096,
     RING_BYTES_MAX = 8 * 1024 * 1024,
+    POOL_BYTES_MAX = 32 * 1024 * 1024,
 };
 
 TAILQ_HEAD(stream_readers, stream_reader);
@@ -39,6 +41,7 @@ struct streams {
     struct reactor_timer timer;    /* armed while there are readers */
     bool is_draining;
     const struct channel *channels;
+    struct stream_pool pool;
     size_t hub_count;
     struct stream_hub hubs[];
 };
@@ -309,9 +312,10 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
     streams->timer.fire = timer_fired;
     streams->hub_count = count;
     TAILQ_INIT(&streams->readers);
+    stream_pool_init(&streams->pool, POOL_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
-        stream_hub_init(&streams->hubs[i], jetstream, schemas[i], &channels[i], RING_COUNT_MAX,
-                        RING_BYTES_MAX);
+        stream_hub_init(&streams->hubs[i], jetstream, schemas[i], &channels[i], &streams->pool,
+                        RING_COUNT_MAX, RING_BYTES_MAX);
     }
     *out = streams;
     return PARLEY_OK;

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +36,13 @@ struct reader {
     unsigned close_after; /* in the callback, after so many; 0: never */
     bool closes_when_opened;
     size_t more;
+    size_t first_bytes;           /* of pull_at_first; 0: enough */
+    size_t rest_pull, rest_bytes; /* when it rests */
+    unsigned rests;
 };
+
+/* More than any message here that is not large on purpose. */
+enum { BYTES_A_PULL = 1000 };
 
 static void on_opened(void *context, uint64_t next_sequence) {
     struct reader *reader = context;
@@ -58,7 +65,7 @@ static void on_stored(void *context, const struct jetstream_stored *stored) {
     snprintf(reader->text, sizeof reader->text, "%.*s", (int)stored->payload.length,
              stored->payload.data);
     if (reader->pulls_again) {
-        jetstream_feed_pull(reader->feed, 1);
+        jetstream_feed_pull(reader->feed, 1, BYTES_A_PULL);
     }
     if (reader->close_after == reader->count) {
         jetstream_feed_close(reader->feed);
@@ -66,15 +73,25 @@ static void on_stored(void *context, const struct jetstream_stored *stored) {
     }
 }
 
+static void on_rested(void *context) {
+    struct reader *reader = context;
+    reader->rests++;
+    if (reader->rest_pull > 0) {
+        jetstream_feed_pull(reader->feed, reader->rest_pull, reader->rest_bytes);
+    }
+}
+
 static void open_now(void *context) {
     struct reader *reader = context;
     const struct jetstream_feed_events events = {
-        .opened = on_opened, .stored = on_stored, .context = reader};
+        .opened = on_opened, .stored = on_stored, .rested = on_rested, .context = reader};
     assert_int_equal(jetstream_feed_open(reader->world->jetstream, "VLP", reader->start,
                                          reader->flow, &events, &reader->feed),
                      PARLEY_OK);
     if (reader->pull_at_first > 0) {
-        jetstream_feed_pull(reader->feed, reader->pull_at_first);
+        jetstream_feed_pull(reader->feed, reader->pull_at_first,
+                            reader->first_bytes > 0 ? reader->first_bytes
+                                                    : reader->pull_at_first * BYTES_A_PULL);
     }
 }
 
@@ -91,7 +108,7 @@ static void open_and_close(void *context) {
 
 static void pull_more(void *context) {
     struct reader *reader = context;
-    jetstream_feed_pull(reader->feed, reader->more);
+    jetstream_feed_pull(reader->feed, reader->more, reader->more * BYTES_A_PULL);
 }
 
 static bool is_opened(void *context) {
@@ -523,7 +540,11 @@ static void large_messages_come_through(void **state) {
     free(payload);
     for (size_t i = 0; i < 2; i++) {
         struct reader reader = reader_of(world, FLOWS[i]);
-        reader.pull_at_first = FLOWS[i] == JETSTREAM_PULL ? 100 : 0;
+        if (FLOWS[i] == JETSTREAM_PULL) {
+            reader.pulls_again = false;
+            reader.first_bytes = reader.rest_bytes = 256 * 1024;
+            reader.rest_pull = 16;
+        }
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
         wait_for(&reader, COUNT, 20000);
@@ -577,6 +598,188 @@ static void a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
     }
 }
 
+/* ---- the bytes under way ---- */
+
+enum { MANY = 200 };
+
+struct crowd {
+    struct js_world *world;
+    struct reader readers[MANY];
+    uint64_t goal;
+    size_t most; /* pulled at once */
+};
+
+static void open_crowd(void *context) {
+    struct crowd *crowd = context;
+    for (size_t i = 0; i < MANY; i++) {
+        open_now(&crowd->readers[i]);
+    }
+}
+
+static void close_crowd(void *context) {
+    struct crowd *crowd = context;
+    for (size_t i = 0; i < MANY; i++) {
+        close_now(&crowd->readers[i]);
+    }
+}
+
+/* Asked after each turn of the loop. */
+static bool have_all_reached(void *context) {
+    struct crowd *crowd = context;
+    size_t pulled = jetstream_pulled_bytes(crowd->world->jetstream);
+    crowd->most = pulled > crowd->most ? pulled : crowd->most;
+    for (size_t i = 0; i < MANY; i++) {
+        if (crowd->readers[i].last < crowd->goal) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool owes_nothing(void *context) {
+    return jetstream_pulled_bytes(((struct js_world *)context)->jetstream) == 0;
+}
+
+static struct crowd *make_crowd(struct js_world *world, size_t bytes) {
+    struct crowd *crowd = calloc(1, sizeof *crowd);
+    assert_non_null(crowd);
+    crowd->world = world;
+    for (size_t i = 0; i < MANY; i++) {
+        crowd->readers[i] = (struct reader){
+            .world = world,
+            .flow = JETSTREAM_PULL,
+            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1},
+            .pull_at_first = 64,
+            .first_bytes = bytes,
+            .rest_pull = 64,
+            .rest_bytes = bytes,
+        };
+    }
+    return crowd;
+}
+
+static void count_asked(natsConnection *connection, natsSubscription *subscription,
+                        natsMsg *message, void *context) {
+    (void)connection;
+    (void)subscription;
+    atomic_size_t *asked = context;
+    const char *bytes = strstr(natsMsg_GetData(message), "\"max_bytes\":");
+    *asked += bytes != NULL ? strtoull(bytes + strlen("\"max_bytes\":"), NULL, 10) : SIZE_MAX / 2;
+    natsMsg_Destroy(message);
+}
+
+/* Counted by somebody else, on the wire, while nothing comes that would make room. */
+static void many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    atomic_size_t asked = 0;
+    natsSubscription *spy = NULL;
+    assert_int_equal(natsConnection_Subscribe(&spy, world->connection,
+                                              "$JS.API.CONSUMER.MSG.NEXT.VLP.>", count_asked,
+                                              &asked),
+                     NATS_OK);
+    assert_int_equal(natsConnection_Flush(world->connection), NATS_OK);
+    struct crowd *crowd = make_crowd(world, 256 * 1024);
+    loop_do(&world->loop, open_crowd, crowd);
+    crowd->goal = 1;
+    assert_false(loop_wait(&world->loop, have_all_reached, crowd, 2500));
+    assert_int_equal(asked, JETSTREAM_PULL_BYTES_MAX);
+    natsSubscription_Destroy(spy);
+    js_world_store(world, "vlp.safe.claim", "text");
+    assert_true(loop_wait(&world->loop, have_all_reached, crowd, 20000));
+    assert_in_range(crowd->most, 1, JETSTREAM_PULL_BYTES_MAX);
+    loop_do(&world->loop, close_crowd, crowd);
+    assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
+    free(crowd);
+}
+
+/* Unbounded, their sum had the server cut the connection. */
+static void many_feeds_of_large_messages_disturb_nobody(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    enum { LARGE = 1000 * 1000, COUNT = 5 };
+    char *payload = calloc(1, LARGE);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(
+            js_Publish(NULL, world->context, "vlp.safe.claim", payload, LARGE, NULL, NULL),
+            NATS_OK);
+    }
+    free(payload);
+    struct reader live = reader_of(world, JETSTREAM_PUSH);
+    live.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
+    open_reader(&live);
+    assert_true(loop_wait(&world->loop, is_opened, &live, 20000));
+    struct crowd *crowd = make_crowd(world, 256 * 1024);
+    loop_do(&world->loop, open_crowd, crowd);
+    wait_for(&live, js_world_store(world, "vlp.safe.claim", "live"), 2000);
+    crowd->goal = COUNT + 1;
+    assert_true(loop_wait(&world->loop, have_all_reached, crowd, 60000));
+    assert_in_range(crowd->most, 1, JETSTREAM_PULL_BYTES_MAX);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(crowd->readers[i].count, COUNT + 1);
+        assert_int_equal(crowd->readers[i].disorders, 0);
+    }
+    assert_int_equal(world->away, 0);
+    loop_do(&world->loop, close_crowd, crowd);
+    close_reader(&live);
+    assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
+    free(crowd);
+}
+
+/* What is past the bytes stays where it is, until it is pulled for. */
+static void a_pull_feed_gives_no_more_bytes_than_were_asked_for(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    char text[2001];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (int i = 0; i < 12; i++) {
+        js_world_store(world, "vlp.safe.claim", text);
+    }
+    struct reader reader = {.world = world,
+                            .flow = JETSTREAM_PULL,
+                            .pull_at_first = 12,
+                            .first_bytes = 10000,
+                            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
+    open_reader(&reader);
+    wait_for(&reader, 4, 20000);
+    reader.goal = 5;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
+    assert_int_equal(reader.rests, 1);
+    reader.more = 12; /* thousand bytes each */
+    loop_do(&world->loop, pull_more, &reader);
+    wait_for(&reader, 9, 20000);
+    reader.goal = 10;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
+    assert_int_equal(reader.rests, 2);
+    close_reader(&reader);
+    assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
+}
+
+/* Its requests expire meanwhile. */
+static void a_pull_feed_waits_for_what_is_not_stored_yet(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    char *text = calloc(1, 20001);
+    memset(text, 'x', 20000);
+    struct reader reader = {.world = world,
+                            .flow = JETSTREAM_PULL,
+                            .pull_at_first = 2,
+                            .first_bytes = 256 * 1024,
+                            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
+    open_reader(&reader);
+    reader.goal = 1;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 9500));
+    js_world_store(world, "vlp.safe.claim", text);
+    wait_for(&reader, 1, 1000);
+    js_world_store(world, "vlp.safe.claim", "small");
+    wait_for(&reader, 2, 1000);
+    assert_int_equal(reader.rests, 1);
+    assert_int_equal(reader.disorders, 0);
+    close_reader(&reader);
+    free(text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -598,6 +801,10 @@ int main(void) {
         TEST(large_messages_come_through),
         TEST(a_message_with_a_status_header_is_a_message),
         TEST(a_frozen_server_interrupts_a_feed_and_no_more),
+        TEST(many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest),
+        TEST(many_feeds_of_large_messages_disturb_nobody),
+        TEST(a_pull_feed_gives_no_more_bytes_than_were_asked_for),
+        TEST(a_pull_feed_waits_for_what_is_not_stored_yet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

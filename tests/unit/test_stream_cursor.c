@@ -18,7 +18,13 @@
 
 #include "stream_cursor.h"
 
-enum { MESSAGES_MAX = 4096, READERS_MAX = 12, FEEDS_MAX = 64, ASKS_MAX = 8 };
+enum {
+    MESSAGES_MAX = 4096,
+    READERS_MAX = 12,
+    FEEDS_MAX = 64,
+    ASKS_MAX = 8,
+    POOL_BYTES = 192 * 1024,
+};
 
 /* ---- the model ---- */
 
@@ -28,7 +34,8 @@ struct jetstream_feed {
     enum jetstream_flow flow;
     bool is_used, is_open;
     uint64_t next;
-    size_t pulled;
+    size_t pulled, pulled_bytes;
+    bool has_come; /* something of what was pulled */
 };
 
 struct ask {
@@ -81,9 +88,12 @@ enum parley_status jetstream_feed_open(struct jetstream *server, const char *str
     return PARLEY_OK;
 }
 
-void jetstream_feed_pull(struct jetstream_feed *feed, size_t count) {
+void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes) {
     assert_true(feed->is_used && feed->flow == JETSTREAM_PULL && count > 0);
-    feed->pulled += count;
+    assert_true(feed->pulled == 0 && bytes > 0);
+    feed->pulled = count;
+    feed->pulled_bytes = bytes;
+    feed->has_come = false;
 }
 
 void jetstream_feed_close(struct jetstream_feed *feed) {
@@ -115,6 +125,18 @@ static void answer_ask(struct jetstream *server) {
     ask.done(ask.context, &info);
 }
 
+static size_t size_of(const struct jetstream *server, uint64_t sequence) {
+    size_t random = (size_t)(sequence * 2654435761u >> 7);
+    return server->payload_size > 1 && random % 8 == 0
+               ? 1 + random / 8 % (sizeof server->payload - 1)
+               : server->payload_size;
+}
+
+static void rest(struct jetstream_feed *feed) {
+    feed->pulled = 0;
+    feed->events.rested(feed->events.context);
+}
+
 /* One thing that the server does for a feed.  Returns: whether there was anything. */
 static bool serve_feed(struct jetstream_feed *feed) {
     struct jetstream *server = feed->server;
@@ -133,9 +155,10 @@ static bool serve_feed(struct jetstream_feed *feed) {
     if (feed->next > server->last) {
         return false;
     }
-    size_t size = server->payload_size;
-    if (size > 1 && dice(server, 8) == 0) {
-        size = 1 + dice(server, (unsigned)(sizeof server->payload - 1));
+    size_t size = size_of(server, feed->next);
+    if (feed->flow == JETSTREAM_PULL && size > feed->pulled_bytes && feed->has_come) {
+        rest(feed);
+        return true;
     }
     const struct jetstream_stored stored = {.sequence = feed->next,
                                             .time_ns = (int64_t)feed->next,
@@ -143,7 +166,13 @@ static bool serve_feed(struct jetstream_feed *feed) {
                                             .payload = {server->payload, size}};
     feed->next++;
     feed->pulled -= feed->flow == JETSTREAM_PULL ? 1 : 0;
+    feed->pulled_bytes -= size < feed->pulled_bytes ? size : feed->pulled_bytes;
+    feed->has_come = true;
     feed->events.stored(feed->events.context, &stored);
+    if (feed->is_used && feed->flow == JETSTREAM_PULL &&
+        (feed->pulled == 0 || feed->pulled_bytes == 0)) {
+        rest(feed);
+    }
     return true;
 }
 
@@ -252,7 +281,11 @@ static bool read_item(struct reader *reader) {
     assert_true(reader->cursor.queue_bytes <= 256 * 1024 + 64 * 1024);
     if (item == STREAM_EVENT) {
         event = stream_cursor_take(&reader->cursor, event);
-        get_event(reader, event);
+        bool is_returned =
+            dice(reader->server, 10) == 0 && stream_cursor_return(&reader->cursor, event);
+        if (!is_returned) {
+            get_event(reader, event);
+        }
         stream_event_unref(event);
     } else if (item == STREAM_GAP) {
         get_gap(reader);
@@ -280,6 +313,7 @@ static const struct channel vlp_channel = {
 struct world {
     struct jetstream server;
     struct parley_schema *schema;
+    struct stream_pool pool;
     struct stream_hub hub;
     struct reader readers[READERS_MAX];
 };
@@ -293,8 +327,9 @@ static struct world *make_world(unsigned seed, size_t ring_count, size_t payload
     strcpy(world->server.created, "2025-01-01T00:00:00Z");
     assert_int_equal(
         parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &world->schema), PARLEY_OK);
-    stream_hub_init(&world->hub, &world->server, world->schema, &vlp_channel, ring_count,
-                    64 * 1024);
+    stream_pool_init(&world->pool, POOL_BYTES);
+    stream_hub_init(&world->hub, &world->server, world->schema, &vlp_channel, &world->pool,
+                    ring_count, 64 * 1024);
     return world;
 }
 
@@ -305,6 +340,8 @@ static void free_world(struct world *world) {
         }
     }
     assert_int_equal(used_feeds(&world->server), 0);
+    assert_int_equal(world->pool.bytes, 0);
+    assert_true(TAILQ_EMPTY(&world->pool.holders));
     stream_hub_finish(&world->hub);
     parley_schema_destroy(world->schema);
     free(world);
@@ -553,10 +590,11 @@ static void test_a_reader_renders_little_ahead_of_its_client(void **state) {
     struct world *world = make_world(1, 4, 1);
     publish(&world->server, 400);
     struct reader *reader = add_reader(world, "all");
+    world->pool.bytes_max = 64 * 1024 * 1024;
     answer_ask(&world->server);
     while (reader->event_count < 400) {
         if (reader->event_count == 100) { /* sixty-four small ones were asked for */
-            assert_true(reader->cursor.pulled_count + reader->cursor.queue_count > 32);
+            assert_true(reader->cursor.queue_count > 16);
             world->server.payload_size = sizeof world->server.payload;
         }
         for (size_t i = 0; i < FEEDS_MAX; i++) {
@@ -567,6 +605,41 @@ static void test_a_reader_renders_little_ahead_of_its_client(void **state) {
         read_some(reader, 1);
     }
     assert_int_equal(reader->gap_count, 0);
+    free_world(world);
+}
+
+static void serve_all_feeds(struct world *world) {
+    for (size_t i = 0; i < FEEDS_MAX; i++) {
+        struct jetstream_feed *feed = &world->server.feeds[i];
+        while (feed->is_used && serve_feed(feed)) {
+        }
+    }
+}
+
+static void test_stuck_readers_hold_no_more_than_the_pool_between_them(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 4, 30000);
+    publish(&world->server, 100);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        add_reader(world, "all");
+    }
+    while (world->server.ask_count > 0) {
+        answer_ask(&world->server);
+    }
+    serve_all_feeds(world); /* the hub's */
+    for (size_t round = 0; round < 100; round++) {
+        for (size_t i = 0; i < READERS_MAX; i++) {
+            struct stream_event *event;
+            stream_cursor_peek(&world->readers[i].cursor, &event); /* and does not take */
+        }
+        serve_all_feeds(world);
+        assert_in_range(world->pool.bytes, 1, POOL_BYTES);
+    }
+    settle(world);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        assert_int_equal(world->readers[i].event_count, 100);
+        assert_int_equal(world->readers[i].gap_count, 0);
+    }
     free_world(world);
 }
 
@@ -797,6 +870,7 @@ int main(void) {
         cmocka_unit_test(test_a_reader_asks_after_it_has_come),
         cmocka_unit_test(test_a_slow_reader_reads_by_itself_and_comes_back),
         cmocka_unit_test(test_a_reader_renders_little_ahead_of_its_client),
+        cmocka_unit_test(test_stuck_readers_hold_no_more_than_the_pool_between_them),
         cmocka_unit_test(test_what_is_gone_is_said_before_anything_new_comes),
         cmocka_unit_test(test_since_all_says_nothing_of_what_was_gone_before),
         cmocka_unit_test(test_since_all_says_what_is_lost_later),

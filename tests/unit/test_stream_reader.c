@@ -69,9 +69,9 @@ enum parley_status jetstream_feed_open(struct jetstream *jetstream, const char *
     return PARLEY_OK;
 }
 
-void jetstream_feed_pull(struct jetstream_feed *feed, size_t count) {
+void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes) {
     (void)feed;
-    (void)count;
+    assert_true(count > 0 && bytes > 0);
 }
 
 void jetstream_feed_close(struct jetstream_feed *feed) {
@@ -94,7 +94,7 @@ const char *http_request_path(const struct http_request *request) {
 
 /* ---- one reader of one or two streams, and everything that it sent ---- */
 
-enum { STREAMS_MAX = 2, SENT_MAX = 65536 };
+enum { STREAMS_MAX = 2, SENT_MAX = 65536, POOL_BYTES = 4096 };
 
 extern const struct parley_protocol vlp_protocol;
 static const struct channel vlp_channel = {
@@ -102,6 +102,7 @@ static const struct channel vlp_channel = {
 
 struct world {
     struct parley_schema *schema;
+    struct stream_pool pool;
     struct jetstream servers[STREAMS_MAX];
     struct stream_hub hubs[STREAMS_MAX];
     size_t stream_count;
@@ -149,6 +150,7 @@ static int tear_down(void **state) {
         assert_null(world->hubs[i].feed);
         stream_hub_finish(&world->hubs[i]);
     }
+    assert_int_equal(world->pool.bytes, 0);
     parley_schema_destroy(world->schema);
     free(world);
     return 0;
@@ -157,9 +159,10 @@ static int tear_down(void **state) {
 /* Opens a reader of streams that hold messages 1 to 40. */
 static void open_reader(struct world *world, size_t stream_count, bool is_sse) {
     world->stream_count = stream_count;
+    stream_pool_init(&world->pool, POOL_BYTES);
     for (size_t i = 0; i < stream_count; i++) {
-        stream_hub_init(&world->hubs[i], &world->servers[i], world->schema, &vlp_channel, 4,
-                        SIZE_MAX);
+        stream_hub_init(&world->hubs[i], &world->servers[i], world->schema, &vlp_channel,
+                        &world->pool, 4, SIZE_MAX);
     }
     world->reader =
         stream_reader_create(&world->request, &world->query, &events, world, stream_count);
@@ -308,6 +311,73 @@ static void test_an_event_that_leaves_the_ring_is_sent_to_its_end(void **state) 
     assert_memory_equal(rest, &(EVENT(41, TOKEN(41)) "\n")[sizeof buffer], length);
 }
 
+/* Somebody else holds more than there is room for. */
+static void fill_pool(struct world *world) {
+    struct stream_holder other = {.give_back = NULL};
+    world->pool.bytes_max = 0;
+    stream_pool_touch(&world->pool, &other);
+    stream_pool_leave(&world->pool, &other);
+    world->pool.bytes_max = POOL_BYTES;
+    assert_null(world->reader->current);
+    assert_int_equal(world->pool.bytes, 0);
+}
+
+static void test_an_event_that_was_given_back_half_sent_is_sent_to_its_end(void **state) {
+    struct world *world = *state;
+    world->query.limit = 2;
+    open_reader(world, 2, true);
+    char expected[4096];
+    int length =
+        snprintf(expected, sizeof expected, "%s",
+                 "retry: 2000\n\n"
+                 "id: " TOKEN(41) "," TOKEN(40) "\ndata: " EVENT(
+                     41, TOKEN(41) "," TOKEN(40)) "\n\n"
+                                                  "id: " TOKEN(41) "," TOKEN(41) "\ndata: " EVENT(
+                                                      41, TOKEN(41) "," TOKEN(41)) "\n\n");
+    store(world, 0, 41);
+    store(world, 1, 41);
+    while (world->length < (size_t)length) {
+        ssize_t count = stream_reader_read(world->reader, world->sent + world->length, 7);
+        assert_in_range(count, 1, 7);
+        world->length += (size_t)count;
+        if (world->reader->current != NULL) {
+            fill_pool(world);
+        }
+    }
+    assert_string_equal(world->sent, expected);
+    assert_int_equal(stream_reader_read(world->reader, expected, 7), HTTP_SOURCE_END);
+}
+
+static void test_an_event_that_was_given_back_and_is_gone_breaks_the_response(void **state) {
+    struct world *world = *state;
+    open_reader(world, 1, false);
+    char buffer[100];
+    store(world, 0, 41);
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), sizeof buffer);
+    fill_pool(world);
+    store(world, 0, 41); /* another one with its number: the stream had lost it */
+    store(world, 0, 42);
+    world->reader->returned.time_ns++;
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), HTTP_SOURCE_ABORT);
+}
+
+static void test_nothing_is_sent_within_an_event_that_was_given_back(void **state) {
+    struct world *world = *state;
+    open_reader(world, 1, false);
+    char buffer[100];
+    assert_int_equal(read_all(world, 100), 0);
+    store(world, 0, 41);
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), sizeof buffer);
+    fill_pool(world);
+    stream_ring_restart(&world->hubs[0].ring, UINT64_MAX - 1);
+    world->hubs[0].is_open = false; /* as if its feed were opened anew: it may come yet */
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), 0);
+    stream_reader_keep_alive(world->reader);
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), 0);
+    stream_reader_drain(world->reader);
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), 0);
+}
+
 static void test_what_cannot_be_fetched_breaks_the_response(void **state) {
     struct world *world = *state;
     open_reader(world, 1, false);
@@ -410,6 +480,9 @@ int main(void) {
         TEST(test_a_gap_is_whole_even_without_envelope),
         TEST(test_the_token_of_several_streams_says_where_all_of_them_are),
         TEST(test_an_event_that_leaves_the_ring_is_sent_to_its_end),
+        TEST(test_an_event_that_was_given_back_half_sent_is_sent_to_its_end),
+        TEST(test_an_event_that_was_given_back_and_is_gone_breaks_the_response),
+        TEST(test_nothing_is_sent_within_an_event_that_was_given_back),
         TEST(test_what_cannot_be_fetched_breaks_the_response),
         TEST(test_an_idle_reader_is_kept_alive),
         TEST(test_an_idle_event_source_gets_a_comment),
