@@ -71,10 +71,37 @@ static bool is_within_ring(const struct stream_cursor *cursor) {
                                stream_ring_covers(&cursor->hub->ring, cursor->queue_next));
 }
 
+static void move(struct stream_cursor *cursor, struct stream_cursors *list) {
+    LIST_REMOVE(cursor, link);
+    LIST_INSERT_HEAD(list, cursor, link);
+}
+
+/* It wants nothing but what comes next, and the group can tell whether it wants that. */
+static bool can_park(const struct stream_cursor *cursor) {
+    const struct stream_hub *hub = cursor->hub;
+    return cursor->group != NULL && cursor->is_ready && hub->is_open && cursor->feed == NULL &&
+           cursor->queue == NULL && !cursor->has_gap && !cursor->has_failed &&
+           cursor->next > hub->newest && stream_ring_covers(&hub->ring, cursor->next);
+}
+
+/* Puts one that waits where it will be told, and no more often than need be. */
+static void place(struct stream_cursor *cursor) {
+    struct stream_hub *hub = cursor->hub;
+    cursor->is_parked = can_park(cursor);
+    move(cursor, cursor->is_parked      ? &cursor->group->parked
+                 : cursor->feed != NULL ? &hub->fetching
+                                        : &hub->waiting);
+}
+
 static void tell_if_waiting(struct stream_cursor *cursor) {
     struct stream_event *event;
-    if (cursor->is_waiting && stream_cursor_peek(cursor, &event) != STREAM_NOTHING) {
+    if (!cursor->is_waiting) {
+        return;
+    }
+    if (stream_cursor_peek(cursor, &event) != STREAM_NOTHING) {
         cursor->events->more(cursor);
+    } else {
+        place(cursor);
     }
 }
 
@@ -165,11 +192,6 @@ static void refill(struct stream_cursor *cursor) {
 
 /* ---- starting ---- */
 
-static void move(struct stream_cursor *cursor, struct stream_cursors *list) {
-    LIST_REMOVE(cursor, link);
-    LIST_INSERT_HEAD(list, cursor, link);
-}
-
 bool stream_cursor_start(struct stream_cursor *cursor, struct stream_hub *hub,
                          const struct stream_query *query,
                          const struct stream_cursor_events *events, void *reader) {
@@ -195,6 +217,7 @@ void stream_cursor_stop(struct stream_cursor *cursor) {
     close_feed(cursor);
     drop_queue(cursor);
     LIST_REMOVE(cursor, link);
+    stream_groups_leave(&cursor->hub->groups, cursor->group);
     if (cursor->is_live) {
         stream_hub_leave(cursor->hub);
     }
@@ -289,6 +312,7 @@ void stream_cursor_informed(struct stream_cursor *cursor,
         cursor->events->failed(cursor);
         return;
     }
+    cursor->group = cursor->is_live ? stream_groups_join(&hub->groups, query) : NULL;
     cursor->end = query->is_ending ? info->last_sequence : UINT64_MAX;
     cursor->silent_until = query->since == STREAM_SINCE_ALL ? info->last_sequence : 0;
     cursor->not_before_ns = query->since == STREAM_SINCE_TIME ? query->time_ns : 0;
@@ -388,21 +412,29 @@ void stream_cursor_take_gap(struct stream_cursor *cursor, uint64_t *out_first, u
 void stream_cursor_wait(struct stream_cursor *cursor) {
     if (!cursor->is_waiting) {
         cursor->is_waiting = true;
-        move(cursor, &cursor->hub->waiting);
+        place(cursor);
     }
 }
 
 void stream_cursor_unwait(struct stream_cursor *cursor) {
+    if (cursor->is_parked) {
+        stream_cursor_unpark(cursor);
+    }
     if (cursor->is_waiting) {
         cursor->is_waiting = false;
         move(cursor, &cursor->hub->busy);
     }
 }
 
+static uint64_t next_of(const struct stream_cursor *cursor) {
+    uint64_t newest = cursor->hub->newest;
+    return cursor->is_parked && cursor->next <= newest ? newest + 1 : cursor->next;
+}
+
 size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM_TOKEN_MAX]) {
     int length =
         snprintf(token, STREAM_TOKEN_MAX, "%s:%s:%ju", stream_hub_channel(cursor->hub)->stream,
-                 cursor->hub->created, (uintmax_t)(cursor->next - 1));
+                 cursor->hub->created, (uintmax_t)(next_of(cursor) - 1));
     return length > 0 && length < STREAM_TOKEN_MAX ? (size_t)length : 0;
 }
 
@@ -414,6 +446,12 @@ void stream_cursor_hub_opened(struct stream_cursor *cursor) {
     } else {
         become_ready(cursor);
     }
+}
+
+void stream_cursor_unpark(struct stream_cursor *cursor) {
+    cursor->next = cursor->queue_next = next_of(cursor);
+    cursor->is_parked = false;
+    move(cursor, &cursor->hub->waiting);
 }
 
 void stream_cursor_hub_stored(struct stream_cursor *cursor) {

@@ -32,6 +32,8 @@ struct stream_cursor {
     LIST_ENTRY(stream_cursor) link; /* in one of the hub's lists */
     uint64_t awaited_ask;
     bool is_ready, has_next, is_live, is_waiting, has_failed;
+    bool is_parked;             /* `next` is behind: it has passed all up to the hub's newest */
+    struct stream_group *group; /* NULL: it does not follow, or there was no memory for one */
 
     uint64_t next;         /* the sequence that is wanted next */
     uint64_t end;          /* the last one that is wanted */
@@ -78,6 +80,8 @@ size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM
 
 void stream_cursor_informed(struct stream_cursor *cursor, const struct jetstream_stream_info *info);
 void stream_cursor_hub_opened(struct stream_cursor *cursor);
+/* It is parked: takes it out, to where the hub is. */
+void stream_cursor_unpark(struct stream_cursor *cursor);
 void stream_cursor_hub_stored(struct stream_cursor *cursor);
 void stream_cursor_restart(struct stream_cursor *cursor, const struct jetstream_stream_info *info);
 /* Messages from `sequence` to `newest` are gone, and other ones will bear their numbers. */

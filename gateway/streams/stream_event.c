@@ -35,17 +35,17 @@ static bool passes(const char *list, struct parley_bytes value) {
     return list == NULL || (value.data != NULL && stream_list_has(list, value));
 }
 
-/* A type may be asked for with its protocol's name or without. */
-static bool passes_type(const char *list, struct parley_bytes type) {
-    if (passes(list, type)) {
-        return true;
-    }
+struct parley_bytes stream_type_name(struct parley_bytes type) {
     const char *dot = type.data != NULL ? memchr(type.data, '.', type.length) : NULL;
     if (dot == NULL) {
-        return false;
+        return (struct parley_bytes){0};
     }
-    size_t skipped = (size_t)(dot - type.data) + 1;
-    return passes(list, (struct parley_bytes){dot + 1, type.length - skipped});
+    return (struct parley_bytes){dot + 1, type.length - (size_t)(dot + 1 - type.data)};
+}
+
+/* A type may be asked for with its protocol's name or without. */
+static bool passes_type(const char *list, struct parley_bytes type) {
+    return passes(list, type) || passes(list, stream_type_name(type));
 }
 
 static bool passes_receiver(const char *list, const struct stream_event *event) {

@@ -35,6 +35,8 @@ struct stream_event *stream_event_ref(struct stream_event *event);
 /* NULL is fine. */
 void stream_event_unref(struct stream_event *event);
 
+/* A type without its protocol's name; NULL when it has none. */
+struct parley_bytes stream_type_name(struct parley_bytes type);
 bool stream_event_matches(const struct stream_event *event, const struct stream_query *query);
 
 /* Renders the messages of one protocol, one at a time. */

@@ -28,6 +28,8 @@ void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
     stream_renderer_init(&hub->renderer, schema, channel);
     LIST_INIT(&hub->asking);
     LIST_INIT(&hub->waiting);
+    LIST_INIT(&hub->fetching);
+    stream_groups_init(&hub->groups);
     LIST_INIT(&hub->busy);
 }
 
@@ -44,6 +46,7 @@ static void close_feed(struct stream_hub *hub) {
 void stream_hub_finish(struct stream_hub *hub) {
     close_feed(hub);
     stream_renderer_finish(&hub->renderer);
+    stream_groups_finish(&hub->groups);
 }
 
 const struct channel *stream_hub_channel(const struct stream_hub *hub) {
@@ -62,6 +65,25 @@ static void tell(struct stream_cursors *list, void (*what)(struct stream_cursor 
     }
 }
 
+/* ---- the parked ones ---- */
+
+/* Those who have passed what is before an event, and may want it. */
+static void unpark_for(void *context, struct stream_group *group) {
+    const uint64_t *sequence = context;
+    struct stream_cursor *next;
+    for (struct stream_cursor *cursor = LIST_FIRST(&group->parked); cursor != NULL; cursor = next) {
+        next = LIST_NEXT(cursor, link);
+        if (cursor->next <= *sequence) {
+            stream_cursor_unpark(cursor);
+        }
+    }
+}
+
+static void unpark_all(struct stream_hub *hub) {
+    uint64_t any = UINT64_MAX;
+    stream_groups_each(&hub->groups, unpark_for, &any);
+}
+
 /* ---- the feed ---- */
 
 static void feed_opened(void *context, uint64_t next_sequence) {
@@ -70,6 +92,7 @@ static void feed_opened(void *context, uint64_t next_sequence) {
     hub->newest = next_sequence - 1;
     stream_ring_restart(&hub->ring, next_sequence);
     tell(&hub->waiting, stream_cursor_hub_opened);
+    tell(&hub->fetching, stream_cursor_hub_opened);
     tell(&hub->busy, stream_cursor_hub_opened);
 }
 
@@ -78,8 +101,9 @@ static void feed_opened(void *context, uint64_t next_sequence) {
  * what they have. */
 static void rewind_to(struct stream_hub *hub, uint64_t sequence) {
     stream_ring_restart(&hub->ring, sequence);
-    struct stream_cursors *lists[] = {&hub->busy, &hub->waiting};
-    for (size_t i = 0; i < 2; i++) {
+    unpark_all(hub);
+    struct stream_cursors *lists[] = {&hub->busy, &hub->waiting, &hub->fetching};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         struct stream_cursor *cursor;
         LIST_FOREACH(cursor, lists[i], link) {
             stream_cursor_rewind(cursor, sequence, hub->newest);
@@ -89,17 +113,23 @@ static void rewind_to(struct stream_hub *hub, uint64_t sequence) {
 
 static void feed_stored(void *context, const struct jetstream_stored *stored) {
     struct stream_hub *hub = context;
-    if (stored->sequence <= hub->newest) {
-        rewind_to(hub, stored->sequence);
+    uint64_t sequence = stored->sequence;
+    if (sequence <= hub->newest) {
+        rewind_to(hub, sequence);
     }
-    hub->newest = stored->sequence;
     struct stream_event *event = stream_render(&hub->renderer, hub->created, stored);
+    if (event == NULL || sequence != hub->newest + 1) {
+        unpark_all(hub); /* a hole, of which all are to know */
+    } else {
+        hub->held_count += stream_groups_match(&hub->groups, event, unpark_for, &sequence);
+    }
+    hub->newest = sequence;
     if (event != NULL) {
         stream_ring_push(&hub->ring, event);
     } else {
         /* Without memory for it the ring has a hole: readers fetch what lies before its new
          * beginning from the stream. */
-        stream_ring_restart(&hub->ring, stored->sequence + 1);
+        stream_ring_restart(&hub->ring, sequence + 1);
     }
     tell(&hub->waiting, stream_cursor_hub_stored);
 }
@@ -157,14 +187,15 @@ void stream_hub_check(struct stream_hub *hub, int64_t now_ms) {
 
 /* The stream was made anew: its readers begin at its first message. */
 static void restart(struct stream_hub *hub, const struct jetstream_stream_info *info) {
+    unpark_all(hub);
     close_feed(hub);
     snprintf(hub->created, sizeof hub->created, "%s", info->created);
     if (hub->live_count > 0) {
         open_feed(hub); /* without it every reader reads from the stream by itself */
     }
     /* The busy ones first: a waiting one that is told becomes busy. */
-    struct stream_cursors *lists[] = {&hub->busy, &hub->waiting};
-    for (size_t i = 0; i < 2; i++) {
+    struct stream_cursors *lists[] = {&hub->busy, &hub->waiting, &hub->fetching};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         struct stream_cursor *next;
         for (struct stream_cursor *cursor = LIST_FIRST(lists[i]); cursor != NULL; cursor = next) {
             next = LIST_NEXT(cursor, link);
@@ -191,6 +222,7 @@ static void informed(void *context, const struct jetstream_stream_info *info) {
         restart(hub, info);
     } else if (info->is_known && was_check) {
         tell(&hub->waiting, stream_cursor_checked);
+        tell(&hub->fetching, stream_cursor_checked);
     }
     inform(hub, info);
     if (!LIST_EMPTY(&hub->asking) && !hub->is_asking && !send_ask(hub)) {

@@ -6,11 +6,9 @@
 
 #include <sys/queue.h>
 
+#include "stream_groups.h"
 #include "stream_pool.h"
 #include "stream_ring.h"
-
-struct stream_cursor;
-LIST_HEAD(stream_cursors, stream_cursor);
 
 struct stream_hub {
     struct jetstream *jetstream;
@@ -29,10 +27,13 @@ struct stream_hub {
     uint64_t ask_count; /* how many were asked for */
     int64_t checked_ms;
 
-    /* A cursor is in one of them. */
-    struct stream_cursors asking;  /* it waits for an answer about the stream */
-    struct stream_cursors waiting; /* its reader has nothing to send */
+    /* A cursor is in one of them, or parked in a group. */
+    struct stream_cursors asking;   /* it waits for an answer about the stream */
+    struct stream_cursors waiting;  /* its reader has nothing to send */
+    struct stream_cursors fetching; /* … and its own feed will tell it */
     struct stream_cursors busy;
+    struct stream_groups groups; /* … and it has passed all that there is */
+    uint64_t held_count;         /* so often was an event held against a group */
     size_t live_count;
 };
 

@@ -183,7 +183,7 @@ static bool parse_duration(struct parley_bytes text, int64_t now_ns, int64_t *ou
 
 /* ---- tokens ---- */
 
-static struct parley_bytes next_item(const char **list) {
+struct parley_bytes stream_list_next(const char **list) {
     const char *end = strchrnul(*list, ',');
     struct parley_bytes item = {*list, (size_t)(end - *list)};
     *list = *end == ',' ? end + 1 : NULL;
@@ -208,7 +208,7 @@ static bool parse_token_part(struct parley_bytes part, struct stream_token *out)
 static bool is_token(const char *text) {
     struct stream_token token;
     while (text != NULL) {
-        if (!parse_token_part(next_item(&text), &token)) {
+        if (!parse_token_part(stream_list_next(&text), &token)) {
             return false;
         }
     }
@@ -217,7 +217,7 @@ static bool is_token(const char *text) {
 
 bool stream_token_find(const char *text, const char *stream, struct stream_token *out) {
     while (text != NULL) {
-        if (parse_token_part(next_item(&text), out) &&
+        if (parse_token_part(stream_list_next(&text), out) &&
             parley_bytes_equal(out->stream, parley_bytes_of(stream))) {
             return true;
         }
@@ -227,7 +227,7 @@ bool stream_token_find(const char *text, const char *stream, struct stream_token
 
 bool stream_list_has(const char *list, struct parley_bytes value) {
     while (list != NULL) {
-        if (parley_bytes_equal(next_item(&list), value)) {
+        if (parley_bytes_equal(stream_list_next(&list), value)) {
             return true;
         }
     }
@@ -281,7 +281,7 @@ static bool set_envelope(struct stream_query *query, const char *value, int64_t 
 static bool set_filter(struct stream_query *query, enum stream_filter filter, const char *value) {
     query->filters[filter] = value;
     while (value != NULL) {
-        if (next_item(&value).length == 0) {
+        if (stream_list_next(&value).length == 0) {
             return false;
         }
     }

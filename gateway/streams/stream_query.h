@@ -64,6 +64,8 @@ enum stream_query_result stream_query_set(struct stream_query *query, const char
 enum stream_query_result stream_query_set_last_event(struct stream_query *query, const char *value,
                                                      const char **out_wants);
 
+/* The first item of a comma-separated list, which is moved on; to NULL behind the last. */
+struct parley_bytes stream_list_next(const char **list);
 /* Whether `value` is an item of the comma-separated `list`, byte for byte. */
 bool stream_list_has(const char *list, struct parley_bytes value);
 

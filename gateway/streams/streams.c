@@ -8,6 +8,7 @@
  *   stream_event   a message rendered once, for all
  *   stream_ring    the newest events of one protocol
  *   stream_pool    what all readers hold that they have not sent yet
+ *   stream_groups  who waits for what, so that an event finds those whom it concerns
  *   stream_hub     one feed a protocol fills its ring
  *   stream_cursor  a reader's place in one protocol: in the ring, or behind it with its own feed
  *   stream_reader  events to bytes

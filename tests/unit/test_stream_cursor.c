@@ -850,7 +850,8 @@ static void test_filters_hide_messages_and_no_gaps(void **state) {
     settle(world);
     assert_false(reader->is_woken);
     assert_int_equal(reader->event_count + reader->gap_count, 0);
-    assert_int_equal(reader->cursor.next, 41);
+    assert_true(reader->cursor.is_parked);
+    assert_int_equal(world->hub.held_count, 0);
     char token[STREAM_TOKEN_MAX];
     stream_cursor_token(&reader->cursor, token);
     assert_string_equal(token, "VLP:2025-01-01T00:00:00Z:40");
@@ -859,6 +860,48 @@ static void test_filters_hide_messages_and_no_gaps(void **state) {
     remove_message(&world->server, 41);
     settle(world);
     assert_int_equal(reader->gap_count, 1);
+    free_world(world);
+}
+
+/* What an event costs beside readers whom it does not concern. */
+static void test_an_event_is_held_against_few_groups_however_many_wait(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *value;
+    } filters[READERS_MAX] = {
+        {"type", "claim"},
+        {"type", "vlp.claim"},
+        {"type", "claim"},
+        {"lane", "safe,review"},
+        {"sender", "A"},
+        {"sender", "B"},
+        {"receiver", "C"},
+        {"thread", "T"},
+        {"sender", "A,B,D"},
+        {"sender", "A"},
+        {"type", "parley.foreign"},
+        {"type", "foreign"},
+    };
+    struct world *world = make_world(1, 4, 1);
+    const char *wants;
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        struct reader *reader = &world->readers[i];
+        stream_query_init(&reader->query);
+        assert_int_equal(
+            stream_query_set(&reader->query, filters[i].name, filters[i].value, 1, &wants),
+            STREAM_QUERY_SET);
+        open_reader(reader, &world->server, &world->hub);
+    }
+    settle(world);
+    publish(&world->server, 40); /* all of it foreign, and for the last two */
+    settle(world);
+    assert_int_equal(world->hub.held_count, 2 * 40);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        bool is_concerned = i >= READERS_MAX - 2;
+        assert_int_equal(world->readers[i].event_count, is_concerned ? 40 : 0);
+        assert_int_equal(world->readers[i].gap_count, 0);
+        assert_true(world->readers[i].cursor.is_parked);
+    }
     free_world(world);
 }
 
@@ -882,6 +925,7 @@ int main(void) {
         cmocka_unit_test(test_a_stream_that_lost_its_end_is_read_on),
         cmocka_unit_test(test_an_end_that_vanished_is_given_up_after_two_checks),
         cmocka_unit_test(test_filters_hide_messages_and_no_gaps),
+        cmocka_unit_test(test_an_event_is_held_against_few_groups_however_many_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,6 +244,7 @@ static void test_any_size_of_buffer_gives_the_same_bytes(void **state) {
         assert_string_equal(world->sent, expected);
         world->reader->notice = "retry: 2000\n\n";
         for (size_t i = 0; i < 2; i++) {
+            stream_cursor_unwait(&world->reader->cursors[i]);
             world->reader->cursors[i].next = 41;
         }
         world->reader->turn = 0;
