@@ -32,7 +32,9 @@ enum {
     EXPIRES_MS = 300000,
     PUSH_AHEAD_COUNT = 2048,
     PUSH_BYTES_MAX = 4 * 1024 * 1024,
-    /* A request that waits for messages to be stored must not keep others from theirs. */
+    /* A request that waits for messages to be stored must not keep others from theirs: after so
+     * long it is known to do so. */
+    PULL_PATIENCE_MS = 500,
     PULL_EXPIRES_MS = 4000,
     PULL_BYTES_MAX = 512 * 1024,
     PULL_BYTES_MIN = 4 * 1024, /* and what it may hold while nothing is there */
@@ -73,9 +75,10 @@ struct jetstream_feed {
 
     /* PULL */
     size_t wanted_bytes;
-    size_t reserved_bytes; /* of the request that is under way, not yet received */
-    bool is_hungry;        /* nothing came of what was pulled since it last rested */
-    bool is_idle;          /* nothing came of the last request */
+    size_t reserved_bytes;       /* of the request that is under way, not yet received */
+    bool is_hungry;              /* nothing came of what was pulled since it last rested */
+    bool is_idle;                /* nothing came of the last request */
+    struct jetstream_lane *lane; /* of the last request, or of the next when it is queued */
     bool is_queued;
     TAILQ_ENTRY(jetstream_feed) queue_link;
 
@@ -104,17 +107,18 @@ static void leave(struct jetstream_feed *feed) {
 /* ---- the bytes under way ---- */
 
 static void join_queue(struct jetstream_feed *feed) {
-    struct jetstream_pulling *pulling = &feed->jetstream->pulling;
-    if (TAILQ_EMPTY(&pulling->queue)) {
-        TAILQ_INIT(&pulling->queue);
+    struct jetstream_lane *lane = &feed->jetstream->pulling.lanes[feed->is_large ? 1 : 0];
+    if (TAILQ_EMPTY(&lane->queue)) {
+        TAILQ_INIT(&lane->queue);
     }
-    TAILQ_INSERT_TAIL(&pulling->queue, feed, queue_link);
+    TAILQ_INSERT_TAIL(&lane->queue, feed, queue_link);
+    feed->lane = lane;
     feed->is_queued = true;
 }
 
 static void leave_queue(struct jetstream_feed *feed) {
     if (feed->is_queued) {
-        TAILQ_REMOVE(&feed->jetstream->pulling.queue, feed, queue_link);
+        TAILQ_REMOVE(&feed->lane->queue, feed, queue_link);
         feed->is_queued = false;
     }
 }
@@ -122,19 +126,22 @@ static void leave_queue(struct jetstream_feed *feed) {
 static void receive_bytes(struct jetstream_feed *feed, size_t bytes) {
     size_t received = bytes < feed->reserved_bytes ? bytes : feed->reserved_bytes;
     feed->reserved_bytes -= received;
-    feed->jetstream->pulling.bytes -= received;
+    if (received > 0) {
+        feed->lane->bytes -= received;
+    }
 }
 
 /* What a consumer was asked for may come until the server says that it has deleted it. */
 struct jetstream_feed_debt {
     struct jetstream *jetstream;
     struct jetstream_request *request;
+    struct jetstream_lane *lane;
     size_t bytes;
     LIST_ENTRY(jetstream_feed_debt) link;
 };
 
 static void settle_debt(struct jetstream_feed_debt *debt) {
-    debt->jetstream->pulling.bytes -= debt->bytes;
+    debt->lane->bytes -= debt->bytes;
     LIST_REMOVE(debt, link);
     free(debt);
 }
@@ -159,7 +166,8 @@ static void delete_consumer(struct jetstream_feed *feed) {
         jetstream_request_forget(jetstream, what);
         return;
     }
-    *debt = (struct jetstream_feed_debt){.jetstream = jetstream, .bytes = feed->reserved_bytes};
+    *debt = (struct jetstream_feed_debt){
+        .jetstream = jetstream, .lane = feed->lane, .bytes = feed->reserved_bytes};
     debt->request = jetstream_request_send(jetstream, what, NULL, on_deleted, debt);
     if (debt->request == NULL) {
         free(debt);
@@ -170,7 +178,7 @@ static void delete_consumer(struct jetstream_feed *feed) {
 }
 
 size_t jetstream_pulled_bytes(const struct jetstream *jetstream) {
-    return jetstream->pulling.bytes;
+    return jetstream->pulling.lanes[0].bytes + jetstream->pulling.lanes[1].bytes;
 }
 
 /* ---- the consumer ---- */
@@ -241,9 +249,11 @@ static bool request(struct jetstream_feed *feed, size_t count, size_t bytes, int
     snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s", feed->stream,
              feed->consumer);
     bus_mailbox_address(feed->jetstream->bus, feed->mailbox, address);
+    /* One that ends soon needs no heartbeat, and the server allows none. */
+    int64_t heartbeat_ms = expires_ms >= 2 * HEARTBEAT_MS ? HEARTBEAT_MS : 0;
     snprintf(body, sizeof body,
              "{\"batch\":%zu,\"expires\":%" PRId64 ",\"idle_heartbeat\":%" PRId64 "%s}", count,
-             expires_ms * NS_A_MS, HEARTBEAT_MS * NS_A_MS, limit);
+             expires_ms * NS_A_MS, heartbeat_ms * NS_A_MS, limit);
     if (bus_publish(feed->jetstream->bus, subject, address, NULL, 0, parley_bytes_of(body)) !=
         BUS_SENT) {
         return false;
@@ -296,27 +306,31 @@ static size_t bytes_to_reserve(const struct jetstream_feed *feed) {
 
 static bool request_reserved(struct jetstream_feed *feed, size_t bytes) {
     size_t count = feed->is_large ? 1 : feed->wanted_count;
-    if (!request(feed, count, bytes, PULL_EXPIRES_MS)) {
+    if (!request(feed, count, bytes, feed->is_idle ? PULL_EXPIRES_MS : PULL_PATIENCE_MS)) {
         return false;
     }
     feed->reserved_bytes = bytes;
-    feed->jetstream->pulling.bytes += bytes;
+    feed->lane->bytes += bytes;
     feed->has_progress = false;
     return true;
 }
 
-/* The first come first, and nobody past the first: the large one gets its turn too. */
-static void serve_queue(struct jetstream *jetstream) {
-    struct jetstream_pulling *pulling = &jetstream->pulling;
+/* The first to come first, and nobody past them: the largest one gets its turn too. */
+static void serve_lane(struct jetstream_lane *lane) {
     struct jetstream_feed *feed;
-    while ((feed = TAILQ_FIRST(&pulling->queue)) != NULL) {
+    while ((feed = TAILQ_FIRST(&lane->queue)) != NULL) {
         size_t bytes = bytes_to_reserve(feed);
-        if ((pulling->bytes > 0 && pulling->bytes + bytes > JETSTREAM_PULL_BYTES_MAX) ||
+        if ((lane->bytes > 0 && lane->bytes + bytes > JETSTREAM_PULL_BYTES_MAX / 2) ||
             !request_reserved(feed, bytes)) {
             return;
         }
         leave_queue(feed);
     }
+}
+
+static void serve_queue(struct jetstream *jetstream) {
+    serve_lane(&jetstream->pulling.lanes[0]);
+    serve_lane(&jetstream->pulling.lanes[1]);
 }
 
 void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes) {

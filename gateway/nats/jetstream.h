@@ -194,7 +194,8 @@ enum jetstream_flow {
 
 /* What all PULL feeds of one jetstream have asked the server for and not yet received, at the most:
  * a server cuts a connection on which it has 64 MB to write, and everything shares that one. A feed
- * waits for its turn, a request each. (One message larger than that is asked for alone.) */
+ * waits for its turn, a request each; those that fetch large messages have half of it, so that
+ * they keep nobody else waiting. (One message larger than that is asked for alone.) */
 #define JETSTREAM_PULL_BYTES_MAX ((size_t)(16 * 1024 * 1024))
 
 /* Opens one, in the background, waiting for the connection if need be.

@@ -63,10 +63,13 @@ struct jetstream_setup {
     unsigned overlap_count; /* so often the present one was refused for its subjects */
 };
 
-/* The bytes that PULL feeds may have under way, and who waits for some. */
+/* The bytes that PULL feeds have under way, and who waits for some. */
+struct jetstream_lane {
+    size_t bytes;                       /* asked for, not yet received */
+    TAILQ_HEAD(, jetstream_feed) queue; /* the first to come first */
+};
 struct jetstream_pulling {
-    size_t bytes;                           /* asked for, not yet received */
-    TAILQ_HEAD(, jetstream_feed) queue;     /* the first to come first */
+    struct jetstream_lane lanes[2];         /* the second one for large messages */
     LIST_HEAD(, jetstream_feed_debt) debts; /* asked of consumers that are being deleted */
 };
 

@@ -13,11 +13,16 @@
 
 #include <stdio.h>
 
-enum { AHEAD_COUNT = 64 };
+enum {
+    AHEAD_COUNT = 64,
+    BYTES_FIRST = 16 * 1024,
+    LARGE_BYTES = 32 * 1024, /* from there on an event needs room in the pool */
+};
 
 /* ---- its own feed ---- */
 
 static void close_feed(struct stream_cursor *cursor) {
+    stream_pool_settle(cursor->hub->pool, &cursor->waiter);
     if (cursor->feed != NULL) {
         jetstream_feed_close(cursor->feed);
         cursor->feed = NULL;
@@ -88,9 +93,9 @@ static bool can_park(const struct stream_cursor *cursor) {
 static void place(struct stream_cursor *cursor) {
     struct stream_hub *hub = cursor->hub;
     cursor->is_parked = can_park(cursor);
-    move(cursor, cursor->is_parked      ? &cursor->group->parked
-                 : cursor->feed != NULL ? &hub->fetching
-                                        : &hub->waiting);
+    move(cursor, cursor->is_parked                                   ? &cursor->group->parked
+                 : cursor->feed != NULL || cursor->waiter.is_waiting ? &hub->fetching
+                                                                     : &hub->waiting);
 }
 
 static void tell_if_waiting(struct stream_cursor *cursor) {
@@ -140,6 +145,7 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
         tell_if_waiting(cursor);
         return;
     }
+    cursor->typical_bytes = event->size_bytes;
     push_queue(cursor, event);
     if (is_within_ring(cursor)) {
         close_feed(cursor);
@@ -152,7 +158,12 @@ static void refill(struct stream_cursor *cursor);
 static void feed_rested(void *context) {
     struct stream_cursor *cursor = context;
     cursor->is_pulling = false;
+    stream_pool_settle(cursor->hub->pool, &cursor->waiter);
     refill(cursor);
+}
+
+static void admitted(struct stream_waiter *waiter) {
+    refill(OWNER_OF(waiter, struct stream_cursor, waiter));
 }
 
 static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start) {
@@ -178,6 +189,13 @@ static void refill(struct stream_cursor *cursor) {
         cursor->queue_bytes * 2 > share) {
         return;
     }
+    /* It begins with little, before it is known how large they are. An event is up to half as
+     * large again as its message: base64, what lies around it. */
+    size_t bytes = (cursor->typical_bytes > 0 ? share - cursor->queue_bytes : BYTES_FIRST) / 3 * 2;
+    size_t room = cursor->typical_bytes > LARGE_BYTES ? cursor->typical_bytes : 0;
+    if (!stream_pool_admit(cursor->hub->pool, &cursor->waiter, room)) {
+        return;
+    }
     const struct jetstream_start start = {.from = JETSTREAM_FROM_SEQUENCE,
                                           .sequence = cursor->queue_next};
     if (cursor->feed == NULL && !open_feed(cursor, start)) {
@@ -185,9 +203,7 @@ static void refill(struct stream_cursor *cursor) {
         return;
     }
     cursor->is_pulling = true;
-    /* An event is up to half as large again as its message: base64, what lies around it. */
-    jetstream_feed_pull(cursor->feed, AHEAD_COUNT - cursor->queue_count,
-                        (share - cursor->queue_bytes) / 3 * 2);
+    jetstream_feed_pull(cursor->feed, AHEAD_COUNT - cursor->queue_count, bytes);
 }
 
 /* ---- starting ---- */
@@ -200,7 +216,8 @@ bool stream_cursor_start(struct stream_cursor *cursor, struct stream_hub *hub,
                                      .events = events,
                                      .reader = reader,
                                      .end = UINT64_MAX,
-                                     .holder.give_back = give_back_queue};
+                                     .holder.give_back = give_back_queue,
+                                     .waiter.admitted = admitted};
     cursor->queue_end = &cursor->queue;
     LIST_INSERT_HEAD(&hub->asking, cursor, link);
     if (!stream_hub_ask(hub, cursor)) {

@@ -47,6 +47,8 @@ struct stream_cursor {
     struct stream_event *queue, **queue_end;
     size_t queue_count, queue_bytes;
     struct stream_holder holder; /* of the queue */
+    struct stream_waiter waiter; /* for room in the pool */
+    size_t typical_bytes;        /* of an event that came lately; 0: none has */
     bool is_pulling;             /* the feed has yet to rest */
     bool is_quiet;               /* nothing has come since the last check */
 };

@@ -313,7 +313,7 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
     streams->timer.fire = timer_fired;
     streams->hub_count = count;
     TAILQ_INIT(&streams->readers);
-    stream_pool_init(&streams->pool, POOL_BYTES_MAX);
+    stream_pool_init(&streams->pool, reactor, POOL_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
         stream_hub_init(&streams->hubs[i], jetstream, schemas[i], &channels[i], &streams->pool,
                         RING_COUNT_MAX, RING_BYTES_MAX);
@@ -331,6 +331,7 @@ void streams_destroy(struct streams *streams) {
     for (size_t i = 0; i < streams->hub_count; i++) {
         stream_hub_finish(&streams->hubs[i]);
     }
+    stream_pool_finish(&streams->pool);
     free(streams);
 }
 

@@ -3,6 +3,7 @@
 // it, and those who wait for what never comes. None may cost the others more than a little.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
@@ -77,6 +78,18 @@ async function store(server, messages, lane) {
   }
 }
 
+const cpuTicks = (pid) => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return Number(fields[11]) + Number(fields[12]);
+};
+
+// It has used less than a tenth of a second in one.
+async function isIdle(pid) {
+  const before = cpuTicks(pid);
+  await pause(1000);
+  return cpuTicks(pid) - before < 10;
+}
+
 describe('readers of a large past', () => {
   const its = useParley({ args: ['--reactors', '1'] });
 
@@ -116,13 +129,16 @@ describe('readers that are stuck', () => {
     const count = 40;
     await store(its.parley, count, 'past');
     const many = [];
+    const opened = Date.now();
     for (let i = 0; i < stuck; i += 1) {
       const since = 1 + (i % (count / 2));
       many.push(new Counter(t, its.parley, `/v1/vlp/stream?since=${since}&sender=past`));
       many[i].socket.pause();
       if (i % 50 === 49) await pause(100);
     }
-    await pause(3000);
+    // Until what the kernel takes of each is full.
+    await until('all are stuck', () => isIdle(its.parley.pid), { timeout: 240_000 });
+    t.diagnostic(`stuck after ${Date.now() - opened} ms`);
     const peak = parseInt(processStatus(its.parley.pid, 'VmHWM'), 10);
     t.diagnostic(`the most memory it ever used: ${Math.round(peak / 1024)} MB`);
     const begin = Date.now();

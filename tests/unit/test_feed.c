@@ -682,8 +682,9 @@ static void many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest(void **state)
     struct crowd *crowd = make_crowd(world, 256 * 1024);
     loop_do(&world->loop, open_crowd, crowd);
     crowd->goal = 1;
-    assert_false(loop_wait(&world->loop, have_all_reached, crowd, 2500));
-    assert_int_equal(asked, JETSTREAM_PULL_BYTES_MAX);
+    assert_false(loop_wait(&world->loop, have_all_reached, crowd, 400));
+    /* The other half is for large ones. */
+    assert_in_range(asked, 1, JETSTREAM_PULL_BYTES_MAX / 2);
     natsSubscription_Destroy(spy);
     js_world_store(world, "vlp.safe.claim", "text");
     assert_true(loop_wait(&world->loop, have_all_reached, crowd, 20000));

@@ -313,6 +313,7 @@ static const struct channel vlp_channel = {
 struct world {
     struct jetstream server;
     struct parley_schema *schema;
+    struct reactor *reactor;
     struct stream_pool pool;
     struct stream_hub hub;
     struct reader readers[READERS_MAX];
@@ -327,7 +328,8 @@ static struct world *make_world(unsigned seed, size_t ring_count, size_t payload
     strcpy(world->server.created, "2025-01-01T00:00:00Z");
     assert_int_equal(
         parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &world->schema), PARLEY_OK);
-    stream_pool_init(&world->pool, POOL_BYTES);
+    assert_int_equal(reactor_create(&world->reactor), PARLEY_OK);
+    stream_pool_init(&world->pool, world->reactor, POOL_BYTES);
     stream_hub_init(&world->hub, &world->server, world->schema, &vlp_channel, &world->pool,
                     ring_count, 64 * 1024);
     return world;
@@ -342,6 +344,10 @@ static void free_world(struct world *world) {
     assert_int_equal(used_feeds(&world->server), 0);
     assert_int_equal(world->pool.bytes, 0);
     assert_true(TAILQ_EMPTY(&world->pool.holders));
+    assert_true(TAILQ_EMPTY(&world->pool.waiters));
+    assert_int_equal(world->pool.granted_bytes, 0);
+    stream_pool_finish(&world->pool);
+    reactor_destroy(world->reactor);
     stream_hub_finish(&world->hub);
     parley_schema_destroy(world->schema);
     free(world);
@@ -351,7 +357,8 @@ static void free_world(struct world *world) {
 static void settle(struct world *world) {
     bool is_moving = true;
     while (is_moving) {
-        is_moving = false;
+        is_moving = !TAILQ_EMPTY(&world->pool.waiters);
+        world->pool.ticker.fire(&world->pool.ticker);
         while (world->server.ask_count > 0) {
             answer_ask(&world->server);
             is_moving = true;
@@ -435,6 +442,9 @@ static void step(struct world *world) {
     struct jetstream *server = &world->server;
     struct jetstream_feed *feed = &server->feeds[dice(server, 16)];
     struct reader *reader = &world->readers[dice(server, READERS_MAX)];
+    if (dice(server, 8) == 0) {
+        world->pool.ticker.fire(&world->pool.ticker);
+    }
     switch (dice(server, 16)) {
     case 0:
         publish(server, 1 + dice(server, 6));

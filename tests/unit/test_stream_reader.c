@@ -102,6 +102,7 @@ static const struct channel vlp_channel = {
 
 struct world {
     struct parley_schema *schema;
+    struct reactor *reactor;
     struct stream_pool pool;
     struct jetstream servers[STREAMS_MAX];
     struct stream_hub hubs[STREAMS_MAX];
@@ -151,6 +152,8 @@ static int tear_down(void **state) {
         stream_hub_finish(&world->hubs[i]);
     }
     assert_int_equal(world->pool.bytes, 0);
+    stream_pool_finish(&world->pool);
+    reactor_destroy(world->reactor);
     parley_schema_destroy(world->schema);
     free(world);
     return 0;
@@ -159,7 +162,8 @@ static int tear_down(void **state) {
 /* Opens a reader of streams that hold messages 1 to 40. */
 static void open_reader(struct world *world, size_t stream_count, bool is_sse) {
     world->stream_count = stream_count;
-    stream_pool_init(&world->pool, POOL_BYTES);
+    assert_int_equal(reactor_create(&world->reactor), PARLEY_OK);
+    stream_pool_init(&world->pool, world->reactor, POOL_BYTES);
     for (size_t i = 0; i < stream_count; i++) {
         stream_hub_init(&world->hubs[i], &world->servers[i], world->schema, &vlp_channel,
                         &world->pool, 4, SIZE_MAX);
