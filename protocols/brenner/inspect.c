@@ -3,6 +3,7 @@
 /* What rows of the table cannot ask: which sections a body has, and the members that have an alias.
  */
 
+#include "../engine/text.h"
 #include "delta.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -81,13 +82,6 @@ static const struct section_rule {
     {MB_136, BRENNER_QUESTION, "Urgency", ONE_OF, LIST("Blocking", "Soon", "Whenever")},
 };
 
-static bool is_one_of(struct parley_bytes text, const char *const *choices) {
-    while (*choices != NULL && !parley_bytes_equal(text, parley_bytes_of(*choices))) {
-        choices++;
-    }
-    return *choices != NULL;
-}
-
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
@@ -110,7 +104,7 @@ static bool holds(const struct section_rule *rule, const struct brenner_section 
     case PRESENT:
         return true;
     case ONE_OF:
-        return is_one_of(first->text, rule->choices);
+        return text_is_one_of(first->text, rule->choices);
     case AGENT:
         return is_agent_name(first->text);
     case NON_EMPTY:

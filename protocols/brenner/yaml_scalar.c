@@ -7,21 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../engine/text.h"
+
 /* A number as the core schema writes it: [-+]? whole (\. fraction)? ([eE] exponent)? */
 struct decimal {
     bool is_negative, has_point, has_exponent;
     struct parley_bytes whole, fraction;
     struct parley_bytes exponent; /* with its sign */
 };
-
-static bool is_one_of(struct parley_bytes text, const char *const *words) {
-    for (; *words != NULL; words++) {
-        if (parley_bytes_equal(text, parley_bytes_of(*words))) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static struct parley_bytes rest_from(struct parley_bytes text, size_t at) {
     return (struct parley_bytes){text.data + at, text.length - at};
@@ -145,15 +138,15 @@ enum yaml_scalar yaml_scalar_write(struct parley_bytes text, struct parley_buffe
     static const char *const infinities[] = {".inf",  ".Inf",  ".INF",  "+.inf", "+.Inf",
                                              "+.INF", "-.inf", "-.Inf", "-.INF", ".nan",
                                              ".NaN",  ".NAN",  NULL};
-    if (is_one_of(text, nulls)) {
+    if (text_is_one_of(text, nulls)) {
         parley_buffer_text(out, "null");
         return YAML_SCALAR_WRITTEN;
     }
-    if (is_one_of(text, booleans)) {
+    if (text_is_one_of(text, booleans)) {
         parley_buffer_append(out, text);
         return YAML_SCALAR_WRITTEN;
     }
-    if (is_one_of(text, infinities)) {
+    if (text_is_one_of(text, infinities)) {
         return YAML_SCALAR_INFINITE;
     }
     if (text.length > 2 && text.data[0] == '0' && (text.data[1] == 'o' || text.data[1] == 'x')) {

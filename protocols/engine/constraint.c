@@ -37,15 +37,6 @@ static bool kind_fits(const struct parley_place *place, const struct parley_valu
            value->number == floor(value->number);
 }
 
-static bool is_one_of(const char *const *choices, struct parley_bytes text) {
-    for (; *choices != NULL; choices++) {
-        if (parley_bytes_equal(parley_bytes_of(*choices), text)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool matches(const struct schema_check *check, struct parley_bytes text) {
     const double maximum = check->place->maximum;
     if (maximum != 0 && (double)text.length > maximum && (double)text_code_points(text) > maximum) {
@@ -62,7 +53,7 @@ static bool string_holds(const struct schema_check *check, struct parley_bytes t
         return (double)text.length >= place->minimum * 4 ||
                (double)text_code_points(text) >= place->minimum;
     case PARLEY_ONE_OF:
-        return is_one_of(place->choices, text);
+        return text_is_one_of(text, place->choices);
     case PARLEY_TIME:
         return text_is_time(text, NULL);
     case PARLEY_TIME_UTC:

@@ -282,3 +282,10 @@ void text_append_token(struct parley_buffer *pointer, struct parley_bytes token)
         }
     }
 }
+
+bool text_is_one_of(struct parley_bytes text, const char *const *choices) {
+    while (*choices != NULL && !parley_bytes_equal(text, parley_bytes_of(*choices))) {
+        choices++;
+    }
+    return *choices != NULL;
+}

@@ -38,6 +38,9 @@ bool text_is_uuid(struct parley_bytes text, bool is_version_4);
 /* A domain of Round Table tasks, one token of a subject: 1 to 128 of a-z 0-9 _ -. */
 bool text_is_domain(struct parley_bytes text);
 
+/* Whether `text` is one of `choices`, which end with NULL, byte for byte. */
+bool text_is_one_of(struct parley_bytes text, const char *const *choices);
+
 /* `prefix`, then `text` with every byte but RFC 3986's unreserved ones percent-encoded.
  * Owns: the arena. Returns: data NULL when there is no memory. */
 struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parley_bytes prefix,
