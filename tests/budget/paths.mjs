@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hot paths: what is sent along each of them, and how many messages that makes.
+
+import http from 'node:http';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { FRAMES_TYPE, frames } from '../e2e/lib/frames.mjs';
+import { NDJSON_TYPE, LineStream, post } from '../e2e/lib/http.mjs';
+
+const SINGLES = 300;
+const LINES = 3000;
+const READERS = 100;
+const EVENTS = 100;
+
+const claim = JSON.parse(
+  readFileSync(fileURLToPath(new URL('../../bench/data/claim.json', import.meta.url)), 'utf8'),
+);
+let count = 0;
+const next = (message) => ({ ...message, id: `${++count}`.padStart(claim.id.length, '0') });
+const numbered = (number, make) => Array.from({ length: number }, make);
+const claims = (number) => numbered(number, () => `${JSON.stringify(next(claim))}\n`).join('');
+
+function mustBe200(answer) {
+  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
+  return answer;
+}
+
+// One after another on one connection, so that each run takes the same turns of the loop.
+async function singles(server, path, type, make) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  for (let i = 0; i < SINGLES; i++) mustBe200(await post(server, path, make(), { type, agent }));
+  agent.destroy();
+  return SINGLES;
+}
+
+async function bulk(server, path, type, number, body) {
+  const answer = mustBe200(await post(server, `${path}?results=summary`, body, { type }));
+  const { received, valid, accepted } = answer.lines.at(-1).summary;
+  if (received !== number || (valid ?? accepted) !== number) throw new Error(answer.text);
+  return number;
+}
+
+function openReader(server, path) {
+  return new Promise((resolve, reject) => {
+    const req = http.get({ port: server.port, path, agent: false }, (response) => {
+      if (response.statusCode === 200) resolve(new LineStream(req, response));
+      else reject(new Error(`${path}: ${response.statusCode}`));
+    });
+    req.on('error', reject);
+  });
+}
+
+// A delivery is one event to one reader; what publishing it costs is shared by them.
+async function fanOut(server) {
+  const readers = await Promise.all(
+    numbered(READERS, () => openReader(server, '/v1/vlp/stream?type=claim')),
+  );
+  await bulk(server, '/v1/vlp/messages', NDJSON_TYPE, EVENTS, claims(EVENTS));
+  await Promise.all(readers.map((reader) => reader.events(EVENTS)));
+  readers.forEach((reader) => reader.req.destroy());
+  return READERS * EVENTS;
+}
+
+const JSON_TYPE = 'application/json';
+const oneClaim = () => JSON.stringify(next(claim));
+
+// Each sends to `server`, and says how many messages that were. `example` gives one of those that
+// parley itself offers, as text.
+export const paths = {
+  'POST validate, one claim': (server) =>
+    singles(server, '/v1/vlp/validate', JSON_TYPE, oneClaim),
+  'POST messages, one claim': (server) =>
+    singles(server, '/v1/vlp/messages', JSON_TYPE, oneClaim),
+  'NDJSON validate, a claim': (server) =>
+    bulk(server, '/v1/vlp/validate', NDJSON_TYPE, LINES, claims(LINES)),
+  'NDJSON messages, a claim': (server) =>
+    bulk(server, '/v1/vlp/messages', NDJSON_TYPE, LINES, claims(LINES)),
+  'MessagePack frames validate, metrics': (server, example) => {
+    const metrics = JSON.parse(example('supervisor', 'metrics'));
+    const body = frames(numbered(LINES, () => metrics));
+    return bulk(server, '/v1/supervisor/validate', FRAMES_TYPE, LINES, body);
+  },
+  'NDJSON validate, a task request': (server, example) => {
+    const request = JSON.stringify(JSON.parse(example('roundtable', 'task-request')));
+    const body = `${request}\n`.repeat(LINES);
+    return bulk(server, '/v1/roundtable/validate', NDJSON_TYPE, LINES, body);
+  },
+  'POST validate, a Markdown delta': (server, example) => {
+    const delta = example('brenner', 'delta');
+    return singles(server, '/v1/brenner/validate', 'text/markdown', () => delta);
+  },
+  'stream, one delivery': fanOut,
+};
