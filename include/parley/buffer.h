@@ -35,6 +35,9 @@ void parley_buffer_char(struct parley_buffer *buffer, char c);
 void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* `number` in decimal, at a fraction of what parley_buffer_format costs. */
+void parley_buffer_uint(struct parley_buffer *buffer, uint64_t number);
+
 /* `number`, which is finite, in the fewest digits that read back the same; one that is whole, and
  * exact as a double, as an integer: 1, 0.1, 1705392000, 1e300. */
 void parley_buffer_number(struct parley_buffer *buffer, double number);

@@ -89,6 +89,17 @@ void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...)
     va_end(again);
 }
 
+void parley_buffer_uint(struct parley_buffer *buffer, uint64_t number) {
+    char digits[20]; /* of 2^64 - 1 */
+    char *first = digits + sizeof digits;
+    do {
+        *--first = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    parley_buffer_append(buffer,
+                         (struct parley_bytes){first, (size_t)(digits + sizeof digits - first)});
+}
+
 void parley_buffer_number(struct parley_buffer *buffer, double number) {
     static const double exact_below = 9007199254740992.0; /* 2^53 */
     if (fabs(number) < exact_below && number == floor(number)) {

@@ -49,6 +49,29 @@ static void test_appending_nothing_to_an_empty_buffer_is_fine(void **state) {
     parley_buffer_finish(&buffer);
 }
 
+static void test_an_integer_is_written_in_all_its_digits(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t number;
+        const char *text;
+    } rows[] = {
+        {0, "0"},
+        {9, "9"},
+        {10, "10"},
+        {1705392000, "1705392000"},
+        {UINT64_MAX / 10, "1844674407370955161"},
+        {UINT64_MAX, "18446744073709551615"},
+    };
+    struct parley_buffer buffer;
+    parley_buffer_init(&buffer);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parley_buffer_clear(&buffer);
+        parley_buffer_uint(&buffer, rows[i].number);
+        assert_holds(&buffer, rows[i].text);
+    }
+    parley_buffer_finish(&buffer);
+}
+
 static void test_a_format_is_written_whole_however_long_it_is(void **state) {
     (void)state;
     struct parley_buffer buffer;
@@ -199,6 +222,7 @@ int main(void) {
         cmocka_unit_test(test_an_append_beyond_the_limit_fails_and_says_so),
         cmocka_unit_test(test_it_grows_to_hold_all_that_is_appended),
         cmocka_unit_test(test_appending_nothing_to_an_empty_buffer_is_fine),
+        cmocka_unit_test(test_an_integer_is_written_in_all_its_digits),
         cmocka_unit_test(test_a_format_is_written_whole_however_long_it_is),
         cmocka_unit_test(test_a_failure_sticks_until_it_is_cleared),
         cmocka_unit_test(test_more_than_memory_can_hold_is_a_failure),
