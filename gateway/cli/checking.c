@@ -136,36 +136,18 @@ static void show_progress(struct checking *checking, const struct check_input *i
 
 /* ---- messages ---- */
 
-static enum parley_status judge(struct checking *checking, const struct check_input *input,
-                                enum parley_split split, const struct parley_slice *slice) {
-    struct parley_options *options = &checking->options;
-    if (split == PARLEY_SPLIT_MESSAGE) {
-        options->now_seconds = identity_now_seconds();
-        if (options->stamp) {
-            identity_uuid(checking->fresh_id);
-            identity_now(checking->now);
-            options->fresh_id = checking->fresh_id;
-            options->now = checking->now;
-        }
-        return parley_message_check(&checking->message, slice->bytes, input->codec, options,
-                                    slice->origin);
-    }
-    if (split == PARLEY_SPLIT_FAULT) {
-        return parley_message_refuse_fault(&checking->message, slice->fault, slice->hint,
-                                           slice->origin);
-    }
-    return parley_message_refuse_size(&checking->message, input->message_bytes_max, slice->origin);
+static void prepare_stamp(struct checking *checking) {
+    identity_uuid(checking->fresh_id);
+    identity_now(checking->now);
+    checking->options.fresh_id = checking->fresh_id;
+    checking->options.now = checking->now;
 }
 
-/* Where the elements of an array end is known by their syntax alone: behind one that has none,
- * nothing can be. */
-static bool ends_array(const struct check_input *input, const struct parley_message *message) {
-    return input->splitter.framing == PARLEY_FRAMING_JSON && message->findings.count > 0 &&
-           message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE];
-}
-
+/* The clock is read with each piece of input, not with each message: there may be two million a
+ * second. */
 static enum parley_status check_all(struct checking *checking, struct check_input *input,
                                     const char *file, uint64_t size_bytes) {
+    uint64_t seen_bytes = UINT64_MAX;
     while (!checking->is_stopped) {
         enum parley_split split;
         struct parley_slice slice;
@@ -173,12 +155,20 @@ static enum parley_status check_all(struct checking *checking, struct check_inpu
         if (split == PARLEY_SPLIT_END) {
             break;
         }
-        PARLEY_TRY(judge(checking, input, split, &slice));
+        if (input->read_bytes != seen_bytes) {
+            seen_bytes = input->read_bytes;
+            checking->options.now_seconds = identity_now_seconds();
+            show_progress(checking, input, size_bytes);
+        }
+        if (checking->options.stamp) {
+            prepare_stamp(checking);
+        }
+        PARLEY_TRY(parley_splitter_check(&input->splitter, split, &slice, &checking->message,
+                                         input->codec, &checking->options));
         PARLEY_TRY(checking->each(checking, file, slice.number));
-        if (ends_array(input, &checking->message)) {
+        if (parley_splitter_has_ended(&input->splitter)) {
             check_input_abandon(input);
         }
-        show_progress(checking, input, size_bytes);
     }
     return PARLEY_OK;
 }

@@ -51,8 +51,8 @@ size_t sending_message_bytes_max(const struct sending *sending) {
                                                    : sending->protocol->message_bytes_max;
 }
 
-enum parley_status sending_check(struct sending *sending, struct parley_bytes bytes,
-                                 struct parley_position origin) {
+/* Sets what only the moment knows. */
+static const struct parley_options *options_now(struct sending *sending) {
     sending->options.now_seconds = identity_now_seconds();
     if (sending->options.stamp) {
         identity_uuid(sending->fresh_id);
@@ -60,27 +60,21 @@ enum parley_status sending_check(struct sending *sending, struct parley_bytes by
         sending->options.fresh_id = sending->fresh_id;
         sending->options.now = sending->now;
     }
+    return &sending->options;
+}
+
+enum parley_status sending_check(struct sending *sending, struct parley_bytes bytes,
+                                 struct parley_position origin) {
     return parley_message_check(gateway_message(sending->gateway, sending->protocol), bytes,
-                                sending->codec, &sending->options, origin);
+                                sending->codec, options_now(sending), origin);
 }
 
 enum parley_status sending_check_slice(struct sending *sending, enum parley_split split,
                                        const struct parley_slice *slice,
                                        struct parley_splitter *splitter) {
-    struct parley_message *message = gateway_message(sending->gateway, sending->protocol);
-    if (split == PARLEY_SPLIT_SIZE) {
-        return parley_message_refuse_size(message, sending_message_bytes_max(sending),
-                                          slice->origin);
-    }
-    if (split == PARLEY_SPLIT_FAULT) {
-        return parley_message_refuse_fault(message, slice->fault, slice->hint, slice->origin);
-    }
-    PARLEY_TRY(sending_check(sending, slice->bytes, slice->origin));
-    if (splitter->framing == PARLEY_FRAMING_JSON && !message->is_decoded &&
-        message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE]) {
-        parley_splitter_abandon(splitter);
-    }
-    return PARLEY_OK;
+    return parley_splitter_check(splitter, split, slice,
+                                 gateway_message(sending->gateway, sending->protocol),
+                                 sending->codec, options_now(sending));
 }
 
 void sending_describe(const struct parley_message *message, struct parley_buffer *out) {

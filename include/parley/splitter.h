@@ -8,6 +8,7 @@
 
 #include <parley/buffer.h>
 #include <parley/findings.h>
+#include <parley/message.h>
 #include <parley/protocol.h>
 
 enum parley_split {
@@ -63,6 +64,18 @@ enum parley_split parley_splitter_next(struct parley_splitter *splitter, struct 
 /* The body has ended: call until PARLEY_SPLIT_END. */
 enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct parley_slice *out);
 
-/* After an element of an array proved to be no JSON (GW-001), nothing behind it can be trusted:
- * everything that is still fed is dropped, and end answers PARLEY_SPLIT_END. */
+/* Reaches the verdict on what the splitter handed out (`split` is MESSAGE, SIZE or FAULT), which
+ * is then in `message`. After an element of an array that proves to be no JSON (GW-001) nothing
+ * behind it can be trusted: the splitter is abandoned.
+ * Owns: as parley_message_check.  Returns: the same. */
+enum parley_status parley_splitter_check(struct parley_splitter *splitter, enum parley_split split,
+                                         const struct parley_slice *slice,
+                                         struct parley_message *message,
+                                         const struct parley_codec *codec,
+                                         const struct parley_options *options) PARLEY_MUST_CHECK;
+
+/* Drops everything that is still fed; end answers PARLEY_SPLIT_END. */
 void parley_splitter_abandon(struct parley_splitter *splitter);
+
+/* Whether that is so, by a fault or because it was abandoned. */
+bool parley_splitter_has_ended(const struct parley_splitter *splitter);

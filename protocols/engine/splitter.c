@@ -44,6 +44,10 @@ void parley_splitter_abandon(struct parley_splitter *splitter) {
     parley_buffer_clear(&splitter->pending);
 }
 
+bool parley_splitter_has_ended(const struct parley_splitter *splitter) {
+    return splitter->state == DEAD;
+}
+
 /* Keeps a part of a message for later, unless it is too large already. One byte more than the
  * limit is kept: it may be the carriage return of a line's end. */
 static bool keep(struct parley_splitter *splitter, struct parley_bytes part) {
@@ -426,4 +430,27 @@ enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct p
     default:
         return end_array(splitter, out);
     }
+}
+
+static bool is_no_json(const struct parley_message *message) {
+    return !message->is_decoded && message->findings.count > 0 &&
+           message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE];
+}
+
+enum parley_status parley_splitter_check(struct parley_splitter *splitter, enum parley_split split,
+                                         const struct parley_slice *slice,
+                                         struct parley_message *message,
+                                         const struct parley_codec *codec,
+                                         const struct parley_options *options) {
+    if (split == PARLEY_SPLIT_SIZE) {
+        return parley_message_refuse_size(message, splitter->message_bytes_max, slice->origin);
+    }
+    if (split == PARLEY_SPLIT_FAULT) {
+        return parley_message_refuse_fault(message, slice->fault, slice->hint, slice->origin);
+    }
+    PARLEY_TRY(parley_message_check(message, slice->bytes, codec, options, slice->origin));
+    if (splitter->framing == PARLEY_FRAMING_JSON && is_no_json(message)) {
+        parley_splitter_abandon(splitter);
+    }
+    return PARLEY_OK;
 }

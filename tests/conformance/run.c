@@ -49,31 +49,17 @@ struct library {
     struct parley_message message;
     const struct parley_codec *codec;
     struct parley_options options;
-    size_t message_bytes_max;
+    struct parley_splitter splitter;
     json_t *verdicts;
 };
-
-static enum parley_status check(struct library *library, enum parley_split split,
-                                const struct parley_slice *slice) {
-    switch (split) {
-    case PARLEY_SPLIT_SIZE:
-        return parley_message_refuse_size(&library->message, library->message_bytes_max,
-                                          slice->origin);
-    case PARLEY_SPLIT_FAULT:
-        return parley_message_refuse_fault(&library->message, slice->fault, slice->hint,
-                                           slice->origin);
-    default:
-        return parley_message_check(&library->message, slice->bytes, library->codec,
-                                    &library->options, slice->origin);
-    }
-}
 
 static void add_verdict(struct library *library, enum parley_split split,
                         const struct parley_slice *slice) {
     struct parley_buffer out;
     parley_buffer_init(&out);
     parley_buffer_char(&out, '{');
-    if (check(library, split, slice) == PARLEY_OK &&
+    if (parley_splitter_check(&library->splitter, split, slice, &library->message, library->codec,
+                              &library->options) == PARLEY_OK &&
         parley_message_write_verdict(&library->message, &out) == PARLEY_OK) {
         parley_buffer_char(&out, '}');
         json_array_append_new(library->verdicts,
@@ -82,27 +68,15 @@ static void add_verdict(struct library *library, enum parley_split split,
     parley_buffer_finish(&out);
 }
 
-/* What cannot be parsed ends an array: where the next element begins is a guess. */
-static bool ends_array(const struct parley_message *message) {
-    return !message->is_decoded &&
-           message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE];
-}
-
 static void add_verdicts(struct library *library, struct parley_bytes body) {
-    struct parley_splitter splitter;
     struct parley_slice slice;
     enum parley_split split;
-    parley_splitter_init(&splitter, library->codec->framing, library->message_bytes_max);
-    while ((split = parley_splitter_next(&splitter, &body, &slice)) != PARLEY_SPLIT_MORE) {
-        add_verdict(library, split, &slice);
-        if (splitter.framing == PARLEY_FRAMING_JSON && ends_array(&library->message)) {
-            parley_splitter_abandon(&splitter);
-        }
-    }
-    while ((split = parley_splitter_end(&splitter, &slice)) != PARLEY_SPLIT_END) {
+    while ((split = parley_splitter_next(&library->splitter, &body, &slice)) != PARLEY_SPLIT_MORE) {
         add_verdict(library, split, &slice);
     }
-    parley_splitter_finish(&splitter);
+    while ((split = parley_splitter_end(&library->splitter, &slice)) != PARLEY_SPLIT_END) {
+        add_verdict(library, split, &slice);
+    }
 }
 
 static json_t *ask_library(const struct parley_protocol *protocol, struct parley_bytes body,
@@ -114,7 +88,6 @@ static json_t *ask_library(const struct parley_protocol *protocol, struct parley
                               .options = {.now = now,
                                           .now_seconds = now_seconds,
                                           .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"},
-                              .message_bytes_max = protocol->message_bytes_max,
                               .verdicts = json_array()};
     char *options_text = strdup(query);
     set_options(&library.options, options_text);
@@ -123,12 +96,15 @@ static json_t *ask_library(const struct parley_protocol *protocol, struct parley
         exit(2);
     }
     parley_message_init(&library.message, library.schema);
+    parley_splitter_init(&library.splitter, is_many ? library.codec->framing : PARLEY_FRAMING_WHOLE,
+                         protocol->message_bytes_max);
     if (is_many) {
         add_verdicts(&library, body);
     } else {
         add_verdict(&library, PARLEY_SPLIT_MESSAGE,
                     &(struct parley_slice){.bytes = body, .origin = {1, 1}});
     }
+    parley_splitter_finish(&library.splitter);
     parley_message_finish(&library.message);
     parley_schema_destroy(library.schema);
     free(options_text);
