@@ -34,6 +34,14 @@ enum parley_option_result {
 enum parley_option_result parley_options_set(struct parley_options *options, const char *name,
                                              const char *value, const char **out_wants);
 
+/* Private to the engine: in which order the last messages had their members, by the numbers of the
+ * rules' places. Messages of one sender are alike, and a key that is expected is found at once. */
+#define PARLEY_PLACES_NUMBERED 128
+struct parley_member_order {
+    unsigned char first[PARLEY_PLACES_NUMBERED]; /* of an object */
+    unsigned char next[PARLEY_PLACES_NUMBERED];  /* behind a member; 0: not known */
+};
+
 struct parley_message {
     const struct parley_schema *schema;
     const struct parley_protocol *protocol;
@@ -55,6 +63,7 @@ struct parley_message {
     struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
     struct parley_findings findings;
+    struct parley_member_order order; /* which is kept from message to message */
 };
 
 /* The text of a fact, by its field; data NULL: it is no string. */

@@ -25,14 +25,17 @@ static unsigned kind_of(enum parley_constraint constraint) {
     }
 }
 
-bool constraint_asks_text(enum parley_constraint constraint) {
-    return kind_of(constraint) == PARLEY_STRING;
+unsigned constraint_sure_kinds(const struct parley_place *place) {
+    if (place->constraint == PARLEY_INCREASING) {
+        return 0;
+    }
+    const unsigned kinds = place->kinds != 0 ? place->kinds : ~0u;
+    /* How many items an array has is asked at its end, not of the value. */
+    return place->constraint == PARLEY_MIN_ITEMS ? kinds : kinds & ~kind_of(place->constraint);
 }
 
-static bool kind_fits(const struct parley_place *place, const struct parley_value *value) {
-    if (place->kinds == 0 || (place->kinds & value->kind) != 0) {
-        return true;
-    }
+/* Whether an integer is wanted, and `value` is one. */
+static bool is_wanted_integer(const struct parley_place *place, const struct parley_value *value) {
     return (place->kinds & PARLEY_INTEGER) != 0 && value->kind == PARLEY_NUMBER &&
            value->number == floor(value->number);
 }
@@ -47,17 +50,16 @@ static bool matches(const struct schema_check *check, struct parley_bytes text) 
 
 static bool string_holds(const struct schema_check *check, struct parley_bytes text) {
     const struct parley_place *place = check->place;
-    bool is_utc;
     switch (place->constraint) {
     case PARLEY_MIN_LENGTH: /* a code point has four bytes at the most */
-        return (double)text.length >= place->minimum * 4 ||
+        return (double)(ptrdiff_t)text.length >= place->minimum * 4 ||
                (double)text_code_points(text) >= place->minimum;
     case PARLEY_ONE_OF:
         return text_is_one_of(text, place->choices);
     case PARLEY_TIME:
-        return text_is_time(text, NULL);
+        return text_is_time(text);
     case PARLEY_TIME_UTC:
-        return text_is_time(text, &is_utc) && is_utc;
+        return text_is_time(text) && text_time_is_utc(text);
     case PARLEY_UUID:
         return text_is_uuid(text, false);
     case PARLEY_UUID4:
@@ -76,21 +78,31 @@ static bool string_holds(const struct schema_check *check, struct parley_bytes t
     return true;
 }
 
+static bool number_holds(const struct parley_place *place, double number) {
+    switch (place->constraint) {
+    case PARLEY_RANGE:
+        return number >= place->minimum && number <= place->maximum;
+    case PARLEY_MINIMUM:
+        return number >= place->minimum;
+    default:
+        return true;
+    }
+}
+
 bool constraint_holds(const struct schema_check *check, const struct parley_value *value) {
     const struct parley_place *place = check->place;
-    if (!kind_fits(place, value)) {
+    if (place->kinds != 0 && (place->kinds & value->kind) == 0 &&
+        !is_wanted_integer(place, value)) {
         return false;
     }
-    if (value->kind == PARLEY_STRING) {
+    switch (value->kind) {
+    case PARLEY_STRING:
         return string_holds(check, value->text);
+    case PARLEY_NUMBER:
+        return number_holds(place, value->number);
+    default:
+        return true;
     }
-    if (value->kind == PARLEY_NUMBER && place->constraint == PARLEY_RANGE) {
-        return value->number >= place->minimum && value->number <= place->maximum;
-    }
-    if (value->kind == PARLEY_NUMBER && place->constraint == PARLEY_MINIMUM) {
-        return value->number >= place->minimum;
-    }
-    return true;
 }
 
 /* A string in quotes, cut at a length that a line of text bears. */

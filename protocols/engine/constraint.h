@@ -13,8 +13,9 @@
  * What needs more than the value (PARLEY_MIN_ITEMS, PARLEY_INCREASING) holds here. */
 bool constraint_holds(const struct schema_check *check, const struct parley_value *value);
 
-/* Whether it looks at what a string says. */
-bool constraint_asks_text(enum parley_constraint constraint);
+/* The set of kinds of which the place asks no more than that a value is of one of them: whatever
+ * such a value is, constraint_holds. */
+unsigned constraint_sure_kinds(const struct parley_place *place);
 
 /* "`seq` is -1; an integer of 0 or more, or null, is wanted".  `path` is the value's JSON Pointer.
  * `value` NULL: it is missing.

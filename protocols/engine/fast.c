@@ -13,26 +13,30 @@
 #include "json_number.h"
 #include "json_string.h"
 #include "json_text.h"
+#include "text.h"
 #include "walk.h"
 
 enum { KEYS_MAX = 256 }; /* of all open objects, those that no rule names */
 
 /* One open array or object. */
 struct level {
-    const struct schema_node *node; /* NULL: nobody asks about what is in it */
-    uint64_t seen;                  /* members that rules name, by schema_node.index */
-    size_t count;                   /* members or items */
-    size_t first_key;               /* of its own among the keys */
-    bool is_array;
+    const struct schema_node *node;
+    uint64_t seen;      /* members that rules name, by schema_node.bit */
+    size_t count;       /* members or items */
+    uint32_t first_key; /* of its own among the keys */
+    unsigned last;      /* schema_node.number of the last member */
+    char closing;       /* bracket */
 };
 
 struct reader {
     struct parley_message *message;
     const char *end;
-    uint32_t failed; /* types of which this message is none that keeps the rules */
-    size_t depth, key_count;
-    struct level levels[JSON_DEPTH_MAX];
-    uint32_t marks[KEYS_MAX]; /* of the keys: most differ in them */
+    struct level *level; /* the innermost that is open */
+    uint32_t failed;     /* types of which this message is none that keeps the rules */
+    uint32_t key_count;
+    struct parley_value other;               /* the present value, where it is no fact */
+    struct level levels[1 + JSON_DEPTH_MAX]; /* the first is around the message */
+    struct schema_mark marks[KEYS_MAX];
     struct parley_bytes keys[KEYS_MAX];
 };
 
@@ -49,26 +53,48 @@ static inline const char *skip_blanks(const char *at, const char *end) {
 
 /* ---- what the table says ---- */
 
+/* What must rise is compared with other items, which only the walk remembers. `is_time`: a row
+ * before it has found that the value is one. */
+static bool holds(const struct schema_check *check, const struct parley_value *value,
+                  bool is_time) {
+    switch (check->place->constraint) {
+    case PARLEY_INCREASING:
+        return false;
+    case PARLEY_TIME_UTC:
+        return is_time ? text_time_is_utc(value->text) : constraint_holds(check, value);
+    default:
+        return constraint_holds(check, value);
+    }
+}
+
 /* Returns: false when no type is left. */
-static bool ask(struct reader *reader, const struct schema_node *node,
-                const struct parley_value *value) {
+static bool ask_rows(struct reader *reader, const struct schema_node *node,
+                     const struct parley_value *value) {
+    bool is_time = false;
     for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
-        /* What must rise is compared with other items, which only the walk remembers. */
-        if (!constraint_holds(check, value) || check->place->constraint == PARLEY_INCREASING) {
+        if ((check->sure_kinds & value->kind) != 0) {
+            continue;
+        }
+        if (!holds(check, value, is_time)) {
             reader->failed |= schema_types(check);
+        } else if (check->place->constraint == PARLEY_TIME) {
+            is_time = value->kind == PARLEY_STRING;
         }
     }
-    if (node->field >= 0) {
-        reader->message->values[node->field] = *value;
-    }
     return reader->failed != WALK_EVERY_TYPE;
+}
+
+/* The same; most rows ask only of what kind a value is. */
+static inline bool ask(struct reader *reader, const struct schema_node *node,
+                       const struct parley_value *value) {
+    return (node->sure_kinds & value->kind) != 0 || ask_rows(reader, node, value);
 }
 
 static void ask_missing(struct reader *reader, const struct level *object) {
     const uint64_t missing = object->node->required & ~object->seen;
     const struct schema_node *child = missing != 0 ? object->node->children : NULL;
     for (; child != NULL; child = child->next) {
-        reader->failed |= (missing >> child->index & 1) != 0 ? child->required_types : 0;
+        reader->failed |= (missing & child->bit) != 0 ? child->required_types : 0;
     }
 }
 
@@ -84,8 +110,8 @@ static void ask_count(struct reader *reader, const struct level *array) {
 
 /* ---- reading ---- */
 
-static const char *read_string(struct reader *reader, const char *at,
-                               const struct schema_node *node, struct parley_value *value) {
+static inline const char *read_string(struct reader *reader, const char *at,
+                                      const struct schema_node *node, struct parley_value *value) {
     bool has_escapes;
     const char *end = json_string_end(at + 1, reader->end, &has_escapes);
     if (end == NULL) {
@@ -93,8 +119,7 @@ static const char *read_string(struct reader *reader, const char *at,
     }
     value->kind = PARLEY_STRING;
     value->text = (struct parley_bytes){at + 1, (size_t)(end - at - 1)};
-    const bool is_wanted = node != NULL && (node->asks_text || node->field >= 0);
-    if (has_escapes && is_wanted &&
+    if (has_escapes && ((node->sure_kinds & PARLEY_STRING) == 0 || node->field >= 0) &&
         !json_string_decode(&reader->message->arena, value->text, &value->text)) {
         return NULL;
     }
@@ -107,8 +132,8 @@ static const char *read_word(struct reader *reader, const char *at, struct parle
     return is_there ? at + word.length : NULL;
 }
 
-static const char *read_scalar(struct reader *reader, const char *at,
-                               const struct schema_node *node, struct parley_value *value) {
+static inline const char *read_scalar(struct reader *reader, const char *at,
+                                      const struct schema_node *node, struct parley_value *value) {
     switch (*at) {
     case '"':
         return read_string(reader, at, node, value);
@@ -124,32 +149,29 @@ static const char *read_scalar(struct reader *reader, const char *at,
         return read_word(reader, at, PARLEY_BYTES("null"));
     default:
         value->kind = PARLEY_NUMBER;
-        return json_number_read(at, reader->end, node != NULL ? &value->number : NULL);
+        return json_number_read(at, reader->end, node != &schema_unasked ? &value->number : NULL);
     }
 }
 
-static const char *open_level(struct reader *reader, const char *at, const struct schema_node *node,
-                              struct parley_value *value) {
+static inline const char *open_level(struct reader *reader, const char *at,
+                                     const struct schema_node *node, struct parley_value *value) {
     const bool is_array = *at == '[';
     value->kind = is_array ? PARLEY_ARRAY : PARLEY_OBJECT;
-    if (reader->depth == JSON_DEPTH_MAX || (node != NULL && !ask(reader, node, value))) {
+    if (reader->level == &reader->levels[JSON_DEPTH_MAX] || !ask(reader, node, value)) {
         return NULL;
     }
-    reader->levels[reader->depth++] =
-        (struct level){.node = node, .first_key = reader->key_count, .is_array = is_array};
+    *++reader->level = (struct level){
+        .node = node, .first_key = reader->key_count, .closing = is_array ? ']' : '}'};
     return at + 1;
 }
 
-static void close_level(struct reader *reader) {
-    const struct level *level = &reader->levels[--reader->depth];
+static inline void close_level(struct reader *reader) {
+    const struct level *level = reader->level--;
     reader->key_count = level->first_key;
-    if (level->node == NULL) {
-        return;
-    }
     if (level->node->field >= 0) {
         reader->message->values[level->node->field].count = level->count;
     }
-    if (level->is_array) {
+    if (level->closing == ']') {
         ask_count(reader, level);
     } else {
         ask_missing(reader, level);
@@ -158,10 +180,9 @@ static void close_level(struct reader *reader) {
 
 /* Keeps a key that no rule names.  Returns: false when it stood in its object before, or there is
  * no room. */
-static bool note_key(struct reader *reader, const struct level *level, struct parley_bytes key) {
-    const uint32_t mark = schema_mark(key);
-    for (size_t i = level->first_key; i < reader->key_count; i++) {
-        if (reader->marks[i] == mark && parley_bytes_equal(reader->keys[i], key)) {
+static bool note_key(struct reader *reader, struct parley_bytes key, struct schema_mark mark) {
+    for (size_t i = reader->level->first_key; i < reader->key_count; i++) {
+        if (schema_same_mark(reader->marks[i], mark) && parley_bytes_equal(reader->keys[i], key)) {
             return false;
         }
     }
@@ -173,91 +194,120 @@ static bool note_key(struct reader *reader, const struct level *level, struct pa
     return true;
 }
 
-/* Reads a key up to its value, and tells what is asked of that. A key with escapes may be one that
- * a rule names: that is for others to find out. */
-static const char *read_key(struct reader *reader, const char *at,
-                            const struct schema_node **out_node) {
-    struct level *level = &reader->levels[reader->depth - 1];
-    bool has_escapes;
-    if (at == reader->end || *at != '"') {
-        return NULL;
+/* The place of the member that followed the one before it in the last message like this. */
+static inline const struct schema_node *expected(const struct reader *reader) {
+    const struct level *level = reader->level;
+    const struct parley_member_order *order = &reader->message->order;
+    const unsigned number =
+        level->count == 1 ? order->first[level->node->number] : order->next[level->last];
+    return reader->message->schema->numbered[number];
+}
+
+/* Keeps in mind that the present member is `node`. Behind one that has no number (next[0]) nothing
+ * is ever expected: it may be in any object. */
+static void expect(struct reader *reader, const struct schema_node *node) {
+    const struct level *level = reader->level;
+    struct parley_member_order *order = &reader->message->order;
+    if (level->count == 1) {
+        order->first[level->node->number] = (unsigned char)node->number;
+    } else if (level->last != 0) {
+        order->next[level->last] = (unsigned char)node->number;
     }
+}
+
+/* Reads the key at `at`, whatever it is, up to behind its colon. One with escapes may be one that
+ * a rule names: that is for others to find out. */
+static const char *read_any_key(struct reader *reader, const char *at,
+                                const struct schema_node **out_node) {
+    bool has_escapes;
     const char *end = json_string_end(at + 1, reader->end, &has_escapes);
     if (end == NULL || has_escapes) {
         return NULL;
     }
     const struct parley_bytes key = {at + 1, (size_t)(end - at - 1)};
-    const struct schema_node *node = level->node != NULL ? schema_member(level->node, key) : NULL;
-    *out_node = node;
-    if (node == NULL || node == level->node->every) {
-        if (!note_key(reader, level, key)) {
-            return NULL;
-        }
-    } else {
-        const uint64_t bit = UINT64_C(1) << node->index;
-        if ((level->seen & bit) != 0) {
-            return NULL;
-        }
-        level->seen |= bit;
+    const struct schema_mark mark = schema_mark(key);
+    *out_node = schema_marked_member(reader->level->node, key, mark);
+    if ((*out_node)->bit == 0 && !note_key(reader, key, mark)) {
+        return NULL;
     }
+    expect(reader, *out_node);
     at = skip_blanks(end + 1, reader->end);
-    return at < reader->end && *at == ':' ? skip_blanks(at + 1, reader->end) : NULL;
+    return at < reader->end && *at == ':' ? at + 1 : NULL;
 }
 
-/* Reads a scalar, or the opening of an array or object. */
-static const char *read_value(struct reader *reader, const char *at, const struct schema_node *node,
-                              bool *out_is_open) {
+/* Reads a key up to its value, and tells what is asked of that. */
+static inline const char *read_key(struct reader *reader, const char *at,
+                                   const struct schema_node **out_node) {
+    struct level *level = reader->level;
+    const struct schema_node *node = expected(reader);
+    if (at == reader->end || *at != '"') {
+        return NULL;
+    }
+    if (schema_is_spelled(&node->spelling, at, (size_t)(reader->end - at))) {
+        at += node->spelling.length;
+    } else {
+        at = read_any_key(reader, at, &node);
+    }
+    if (at == NULL || (level->seen & node->bit) != 0) {
+        return NULL;
+    }
+    level->seen |= node->bit;
+    level->last = node->number;
+    *out_node = node;
+    return skip_blanks(at, reader->end);
+}
+
+/* Reads a scalar, or the opening of an array or object. A fact is read in its place. */
+static inline const char *read_value(struct reader *reader, const char *at,
+                                     const struct schema_node *node) {
     if (at == reader->end) {
         return NULL;
     }
-    struct parley_value value = {.offset = (size_t)(at - reader->message->text.data)};
-    *out_is_open = *at == '{' || *at == '[';
-    if (*out_is_open) {
-        return open_level(reader, at, node, &value);
+    struct parley_message *message = reader->message;
+    struct parley_value *value = node->field >= 0 ? &message->values[node->field] : &reader->other;
+    value->offset = (size_t)(at - message->text.data);
+    if (*at == '{' || *at == '[') {
+        return open_level(reader, at, node, value);
     }
-    at = read_scalar(reader, at, node, &value);
-    return at != NULL && (node == NULL || ask(reader, node, &value)) ? at : NULL;
+    at = read_scalar(reader, at, node, value);
+    return at != NULL && ask(reader, node, value) ? at : NULL;
 }
 
-/* Reads the next member or item of the present array or object, or its end; `*is_open`: nothing of
- * it has been read yet. */
-static const char *read_next(struct reader *reader, const char *at, bool *is_open) {
-    struct level *level = &reader->levels[reader->depth - 1];
+/* Reads the next member or item of the innermost array or object, or its end. */
+static inline const char *read_next(struct reader *reader, const char *at) {
+    struct level *level = reader->level;
     at = skip_blanks(at, reader->end);
     if (at == reader->end) {
         return NULL;
     }
-    if (*at == (level->is_array ? ']' : '}')) {
+    if (*at == level->closing) {
         close_level(reader);
-        *is_open = false;
         return at + 1;
     }
-    if (!*is_open) {
+    if (level->count > 0) {
         if (*at != ',') {
             return NULL;
         }
         at = skip_blanks(at + 1, reader->end);
     }
     level->count++;
-    const struct schema_node *node = NULL;
-    if (!level->is_array) {
+    const struct schema_node *node = level->node->rest;
+    if (level->closing == '}') {
         at = read_key(reader, at, &node);
-    } else if (level->node != NULL) {
-        node = level->node->every;
     }
-    return at != NULL ? read_value(reader, at, node, is_open) : NULL;
+    return at != NULL ? read_value(reader, at, node) : NULL;
 }
 
 static bool read_message(struct reader *reader) {
     const struct parley_bytes text = reader->message->text;
     const char *at = skip_blanks(text.data, reader->end);
-    bool is_open;
     if (at == reader->end || *at != '{') {
         return false;
     }
-    at = read_value(reader, at, &reader->message->schema->root, &is_open);
-    while (at != NULL && reader->depth > 0) {
-        at = read_next(reader, at, &is_open);
+    reader->level = reader->levels;
+    at = open_level(reader, at, &reader->message->schema->root, &reader->other);
+    while (at != NULL && reader->level > reader->levels) {
+        at = read_next(reader, at);
     }
     return at != NULL && skip_blanks(at, reader->end) == reader->end;
 }
@@ -286,11 +336,10 @@ bool fast_accepts(struct parley_message *message) {
     reader.message = message;
     reader.end = message->text.data + message->text.length;
     reader.failed = 0;
-    reader.depth = reader.key_count = 0;
+    reader.key_count = 0;
     if (message->protocol->inspect == NULL && read_message(&reader) && keeps_rules(&reader)) {
         return true;
     }
-    memset(message->values, 0, sizeof message->values);
-    message->type = PARLEY_TYPE_OTHER;
+    walk_forget_facts(message);
     return false;
 }

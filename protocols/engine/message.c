@@ -32,8 +32,7 @@ void parley_message_reset(struct parley_message *message) {
     message->stamp_offset = message->stamp_length = 0;
     message->derived = message->source = NULL;
     message->is_decoded = message->is_certain = false;
-    message->type = PARLEY_TYPE_OTHER;
-    memset(message->values, 0, sizeof message->values);
+    walk_forget_facts(message);
     message->findings = (struct parley_findings){0};
 }
 

@@ -6,29 +6,28 @@
 #include "schema.h"
 
 #include <assert.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <parley/arena.h>
 
 #include "constraint.h"
 
-/* Where the search for a key begins. */
-static size_t first_slot(const struct schema_node *node, uint32_t mark) {
-    return (mark * UINT32_C(0x9E3779B1) >> 24) & (node->slot_count - 1);
+const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key) {
+    const struct schema_node *member = schema_marked_member(node, key, schema_mark(key));
+    return member != &schema_unasked ? member : NULL;
 }
 
-const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key) {
-    if (node->slot_count == 0) {
-        return node->every;
-    }
-    size_t slot = first_slot(node, schema_mark(key));
-    for (; node->slots[slot] != NULL; slot = (slot + 1) & (node->slot_count - 1)) {
-        if (parley_bytes_equal(node->slots[slot]->token, key)) {
-            return node->slots[slot];
-        }
-    }
-    return node->every;
-}
+static const struct schema_slot no_slots[1];
+
+const struct schema_node schema_unasked = {
+    .field = -1,
+    .slots = no_slots,
+    .slot_count = 1,
+    .rest = &schema_unasked,
+    .sure_kinds = ~0u,
+};
 
 static struct schema_node *add_child(struct parley_arena *arena, struct schema_node *node,
                                      struct parley_bytes token) {
@@ -43,7 +42,7 @@ static struct schema_node *add_child(struct parley_arena *arena, struct schema_n
         node->every = child;
         return child;
     }
-    child->index = node->child_count++;
+    child->bit = UINT64_C(1) << node->child_count++;
     struct schema_node **end = &node->children;
     while (*end != NULL) {
         end = &(*end)->next;
@@ -102,7 +101,8 @@ static enum parley_status add_copy(struct parley_schema *schema, struct schema_c
 
 static enum parley_status add_check(struct parley_schema *schema, const struct parley_rule *rule,
                                     const struct parley_place *place, unsigned order) {
-    struct schema_check check = {.rule = rule, .place = place, .order = order};
+    struct schema_check check = {
+        .rule = rule, .place = place, .order = order, .sure_kinds = constraint_sure_kinds(place)};
     assert(place->hint != NULL || rule->hint != NULL);
     assert(place->is_broken == NULL || place->message != NULL);
     if (place->by_inspection) {
@@ -151,35 +151,69 @@ static enum parley_status merge_every(struct parley_schema *schema, struct schem
     return node->every != NULL ? merge_every(schema, node->every) : PARLEY_OK;
 }
 
-/* A table over the keys of the children, a quarter full at the most. */
+/* Fills the empty slots of a node.  Returns: how many children are not in their first one. */
+static size_t fill_slots(const struct schema_node *node, struct schema_slot *slots) {
+    size_t displaced_count = 0;
+    memset(slots, 0, node->slot_count * sizeof *slots);
+    for (const struct schema_node *child = node->children; child != NULL; child = child->next) {
+        const struct schema_mark mark = schema_mark(child->token);
+        const size_t first = schema_first_slot(node, mark);
+        size_t slot = first;
+        while (slots[slot].node != NULL) {
+            slot = (slot + 1) & (node->slot_count - 1);
+        }
+        slots[slot] = (struct schema_slot){mark, child->token.length, child};
+        displaced_count += slot != first;
+    }
+    return displaced_count;
+}
+
+/* A table over the keys of the children, a quarter full at the most, and if one of some factors
+ * does it, with each key in the first slot where it is looked for. */
 static enum parley_status index_children(struct parley_schema *schema, struct schema_node *node) {
+    enum { FACTORS = 100 };
+    node->rest = node->every != NULL ? node->every : &schema_unasked;
+    node->slots = no_slots;
+    node->slot_count = 1;
     if (node->child_count == 0) {
         return PARLEY_OK;
     }
-    node->slot_count = 4;
     while (node->slot_count < (size_t)node->child_count * 4) {
         node->slot_count *= 2;
     }
-    const size_t bytes = node->slot_count * sizeof(struct schema_node *);
-    node->slots = parley_arena_allocate(schema->arena, bytes);
-    if (node->slots == NULL) {
+    struct schema_slot *slots =
+        parley_arena_allocate(schema->arena, node->slot_count * sizeof *slots);
+    if (slots == NULL) {
         return PARLEY_E_MEMORY;
     }
-    memset(node->slots, 0, bytes);
-    for (struct schema_node *child = node->children; child != NULL; child = child->next) {
-        size_t slot = first_slot(node, schema_mark(child->token));
-        while (node->slots[slot] != NULL) {
-            slot = (slot + 1) & (node->slot_count - 1);
+    node->slots = slots;
+    for (unsigned i = 0; i < FACTORS; i++) {
+        node->slot_factor = UINT64_C(0x9E3779B97F4A7C15) * (2 * i + 1);
+        if (fill_slots(node, slots) == 0) {
+            break;
         }
-        node->slots[slot] = child;
     }
     return PARLEY_OK;
 }
 
+static void spell(struct schema_node *node) {
+    struct schema_spelling *spelling = &node->spelling;
+    const size_t length = node->token.length + strlen("\"\":");
+    if (length > sizeof spelling->words || node->bit == 0) {
+        return; /* the top level and `every` have no key of their own */
+    }
+    char text[sizeof spelling->words + 1];
+    snprintf(text, sizeof text, "\"%.*s\":", (int)node->token.length, node->token.data);
+    memcpy(spelling->words, text, length);
+    memset(spelling->masks, 0xFF, length);
+    spelling->length = length;
+}
+
 static void sum_up_checks(struct schema_node *node) {
+    node->sure_kinds = UINT_MAX;
     for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
         node->required_types |= check->place->is_required ? schema_types(check) : 0;
-        node->asks_text = node->asks_text || constraint_asks_text(check->place->constraint);
+        node->sure_kinds &= check->sure_kinds;
     }
 }
 
@@ -187,9 +221,14 @@ static void sum_up_checks(struct schema_node *node) {
  * rules' paths. */
 static enum parley_status sum_up(struct parley_schema *schema, struct schema_node *node) {
     sum_up_checks(node);
+    spell(node);
+    if (schema->numbered_count < PARLEY_PLACES_NUMBERED) {
+        node->number = schema->numbered_count++;
+        schema->numbered[node->number] = node;
+    }
     for (struct schema_node *child = node->children; child != NULL; child = child->next) {
         PARLEY_TRY(sum_up(schema, child));
-        node->required |= child->required_types != 0 ? UINT64_C(1) << child->index : 0;
+        node->required |= child->required_types != 0 ? child->bit : 0;
     }
     PARLEY_TRY(index_children(schema, node));
     return node->every != NULL ? sum_up(schema, node->every) : PARLEY_OK;
@@ -204,6 +243,7 @@ static enum parley_status build(struct parley_schema *schema) {
         }
         assert(i < PARLEY_FIELDS_MAX && node->field == -1);
         node->field = (int)i;
+        schema->field_count = i + 1;
     }
     for (unsigned i = 0; i < protocol->rule_count; i++) {
         const struct parley_rule *rule = &protocol->rules[i];
@@ -235,7 +275,11 @@ enum parley_status parley_schema_create(const struct parley_protocol *protocol,
         return PARLEY_E_MEMORY;
     }
     parley_arena_init(arena, 0);
-    *schema = (struct parley_schema){.protocol = protocol, .arena = arena, .root.field = -1};
+    *schema = (struct parley_schema){.protocol = protocol,
+                                     .arena = arena,
+                                     .root.field = -1,
+                                     .numbered = {&schema_unasked},
+                                     .numbered_count = 1};
     const enum parley_status status = build(schema);
     if (status != PARLEY_OK) {
         parley_schema_destroy(schema);

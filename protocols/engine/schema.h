@@ -4,7 +4,9 @@
 /* A rule table made ready to run: its paths as a trie, so that whoever walks a document knows at
  * each value what is asked of it. Read-only once it is made. */
 
-#include <parley/protocol.h>
+#include <string.h>
+
+#include <parley/message.h>
 
 #include "pattern.h"
 
@@ -13,25 +15,50 @@ struct schema_check {
     const struct parley_rule *rule;
     const struct parley_place *place;
     unsigned order;                /* of the rule in the table */
+    unsigned sure_kinds;           /* those of which it asks no more (constraint_sure_kinds) */
     const struct pattern *pattern; /* PARLEY_PATTERN */
     struct schema_check *next;
 };
 
+/* The bytes of a key in two words: keys of one length up to SCHEMA_MARK_BYTES are equal when their
+ * marks are, longer ones may be. */
+struct schema_mark {
+    uint64_t head, tail;
+};
+#define SCHEMA_MARK_BYTES 16
+
+/* A child in its parent's table; node NULL: it is free. */
+struct schema_slot {
+    struct schema_mark mark;
+    size_t length; /* of the key */
+    const struct schema_node *node;
+};
+
+/* A key with its quotes and its colon, as most texts have it; what is behind it is masked. */
+struct schema_spelling {
+    uint64_t words[2], masks[2];
+    size_t length; /* 0: it has none, or is longer than the words */
+};
+
 /* One place of a document. */
 struct schema_node {
-    struct parley_bytes token;   /* of the JSON Pointer; the key in its object */
-    unsigned index;              /* among its siblings: its bit in a set of members seen */
+    struct parley_bytes token; /* of the JSON Pointer; the key in its object */
+    struct schema_spelling spelling;
+    unsigned number;             /* among all nodes, from 1; 0: there are too many */
+    uint64_t bit;                /* its own among its siblings, in a set of members; `every`: 0 */
     int field;                   /* the protocol's field that is captured here, or -1 */
     struct schema_check *checks; /* in the order of the table; none of them has is_broken */
     struct schema_node *children, *next;
     struct schema_node *every; /* the child that stands for every item or member, or NULL; its
                                   checks stand in the named ones too */
     unsigned child_count;
-    const struct schema_node **slots; /* of the children, by their keys' marks */
-    size_t slot_count;                /* a power of two; 0: there are no children */
-    uint64_t required;                /* children that some row requires, by index */
-    uint32_t required_types;          /* the types for which some row requires this one */
-    bool asks_text; /* some row asks what a string says, not only that it is one */
+    const struct schema_slot *slots; /* of the children, by their keys' marks; not all are taken */
+    uint64_t slot_factor;            /* finds the first slot of a mark … */
+    size_t slot_count;               /* … and that is a power of two */
+    const struct schema_node *rest;  /* `every`, or schema_unasked: of what has no name here */
+    uint64_t required;               /* the bits of children that some row requires */
+    uint32_t required_types;         /* the types for which some row requires this one */
+    unsigned sure_kinds; /* those of which no row asks more than that a value is of them */
 };
 
 /* More members of one object than this cannot be named by rules. */
@@ -42,6 +69,9 @@ struct schema_node {
 struct parley_schema {
     const struct parley_protocol *protocol;
     struct parley_arena *arena; /* holds all nodes and checks */
+    size_t field_count;
+    const struct schema_node *numbered[PARLEY_PLACES_NUMBERED]; /* nodes by number; 0: unasked */
+    unsigned numbered_count;
     struct schema_node root;
     struct schema_check *cross_checks; /* those with is_broken */
 };
@@ -51,18 +81,73 @@ static inline uint32_t schema_types(const struct schema_check *check) {
     return check->place->for_types != 0 ? check->place->for_types : UINT32_MAX;
 }
 
-/* A few bits of a key, in which most keys differ from one another. */
-static inline uint32_t schema_mark(struct parley_bytes key) {
-    if (key.length == 0) {
-        return 0;
-    }
-    const unsigned char *bytes = (const unsigned char *)key.data;
-    return (uint32_t)(key.length & 255) | (uint32_t)bytes[0] << 8 |
-           (uint32_t)bytes[key.length / 2] << 16 | (uint32_t)bytes[key.length - 1] << 24;
+static inline uint64_t schema_word(const char *at) {
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
 }
+
+static inline uint32_t schema_half_word(const char *at) {
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* The first bytes and the last; between 8 and 16 bytes these are all. */
+static inline struct schema_mark schema_mark(struct parley_bytes key) {
+    const char *end = key.data + key.length;
+    if (key.length >= sizeof(uint64_t)) {
+        return (struct schema_mark){schema_word(key.data), schema_word(end - sizeof(uint64_t))};
+    }
+    if (key.length >= sizeof(uint32_t)) {
+        return (struct schema_mark){schema_half_word(key.data),
+                                    schema_half_word(end - sizeof(uint32_t))};
+    }
+    if (key.length == 0) {
+        return (struct schema_mark){0, 0};
+    }
+    return (struct schema_mark){(unsigned char)key.data[0],
+                                (uint64_t)(unsigned char)key.data[key.length / 2] << 8 |
+                                    (unsigned char)end[-1]};
+}
+
+static inline bool schema_same_mark(struct schema_mark a, struct schema_mark b) {
+    return a.head == b.head && a.tail == b.tail;
+}
+
+/* Where the search for a key begins. */
+static inline size_t schema_first_slot(const struct schema_node *node, struct schema_mark mark) {
+    return ((mark.head ^ mark.tail << 1) * node->slot_factor >> 32) & (node->slot_count - 1);
+}
+
+/* Whether the text at `at` is a key that is spelled so, with its colon. `left`: its bytes. */
+static inline bool schema_is_spelled(const struct schema_spelling *spelling, const char *at,
+                                     size_t left) {
+    return left >= sizeof spelling->words && spelling->length != 0 &&
+           (((schema_word(at) ^ spelling->words[0]) & spelling->masks[0]) |
+            ((schema_word(at + sizeof(uint64_t)) ^ spelling->words[1]) & spelling->masks[1])) == 0;
+}
+
+/* The place of which no rule asks anything, nor of anything in it. */
+extern const struct schema_node schema_unasked;
 
 /* The node at a path that the table names. */
 const struct schema_node *schema_at(const struct parley_schema *schema, const char *path);
+
+/* The child of an object's node for this key, whose mark is given, or its `rest`. */
+static inline const struct schema_node *schema_marked_member(const struct schema_node *node,
+                                                             struct parley_bytes key,
+                                                             struct schema_mark mark) {
+    const struct schema_slot *slot = &node->slots[schema_first_slot(node, mark)];
+    while (slot->node != NULL) {
+        if (schema_same_mark(slot->mark, mark) && slot->length == key.length &&
+            (key.length <= SCHEMA_MARK_BYTES || parley_bytes_equal(slot->node->token, key))) {
+            return slot->node;
+        }
+        slot = slot + 1 < node->slots + node->slot_count ? slot + 1 : node->slots;
+    }
+    return node->rest;
+}
 
 /* The child of an object's node for this key, or NULL when no rule asks about it. */
 const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key);

@@ -78,25 +78,15 @@ static bool is_hex(char c) {
     return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
 }
 
-/* `form`: 'd' stands for a digit, 't' for a T of either case, anything else for itself. */
-static bool has_form(const char *text, const char *form) {
-    for (; *form != '\0'; text++, form++) {
-        const bool fits = *form == 'd'   ? is_digit(*text)
-                          : *form == 't' ? (*text | 32) == 't'
-                                         : *text == *form;
-        if (!fits) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static int number(const char *digits, int count) {
+/* The number that `count` digits say; -1: one of them is none. */
+static inline int number(const char *digits, int count) {
     int value = 0;
+    bool is_number = true;
     for (int i = 0; i < count; i++) {
+        is_number &= is_digit(digits[i]);
         value = value * 10 + (digits[i] - '0');
     }
-    return value;
+    return is_number ? value : -1;
 }
 
 static int days_of_month(int year, int month) {
@@ -147,48 +137,48 @@ static bool read_offset(struct parley_bytes rest, struct moment *out) {
         out->offset_minutes = 0;
         return true;
     }
-    if (left != 6 || (offset[0] != '+' && offset[0] != '-') || !has_form(offset + 1, "dd:dd")) {
+    if (left != 6 || (offset[0] != '+' && offset[0] != '-') || offset[3] != ':') {
         return false;
     }
     const int hours = number(offset + 1, 2);
     const int minutes = number(offset + 4, 2);
     out->offset_minutes = (offset[0] == '-' ? -1 : 1) * (hours * 60 + minutes);
-    return hours <= 23 && minutes <= 59;
+    return hours >= 0 && hours <= 23 && minutes >= 0 && minutes <= 59;
 }
 
 static bool read_moment(struct parley_bytes text, struct moment *out) {
     enum { SECONDS_END = 19 };
     const char *t = text.data;
-    if (text.length <= SECONDS_END || !has_form(t, "dddd-dd-ddtdd:dd:dd") ||
-        !read_offset((struct parley_bytes){t + SECONDS_END, text.length - SECONDS_END}, out)) {
+    if (text.length <= SECONDS_END || t[4] != '-' || t[7] != '-' || (t[10] | 32) != 't' ||
+        t[13] != ':' || t[16] != ':') {
         return false;
     }
     out->year = number(t, 4);
     out->month = number(t + 5, 2);
     out->day = number(t + 8, 2);
-    if (out->month < 1 || out->month > 12 || out->day < 1 ||
+    if (out->year < 0 || out->month < 1 || out->month > 12 || out->day < 1 ||
         out->day > days_of_month(out->year, out->month)) {
         return false;
     }
     const int hour = number(t + 11, 2), minute = number(t + 14, 2);
     out->minute = hour * 60 + minute;
     out->second = number(t + 17, 2);
-    if (hour > 23 || minute > 59 || out->second > 60) {
+    if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || out->second < 0 || out->second > 60 ||
+        !read_offset((struct parley_bytes){t + SECONDS_END, text.length - SECONDS_END}, out)) {
         return false;
     }
     return out->second < 60 ||
            may_have_leap_second(out->month, out->day, out->minute, out->offset_minutes);
 }
 
-bool text_is_time(struct parley_bytes text, bool *out_is_utc) {
+bool text_is_time(struct parley_bytes text) {
     struct moment moment;
-    if (!read_moment(text, &moment)) {
-        return false;
-    }
-    if (out_is_utc != NULL) {
-        *out_is_utc = moment.offset_minutes == 0;
-    }
-    return true;
+    return read_moment(text, &moment);
+}
+
+bool text_time_is_utc(struct parley_bytes text) {
+    const char *end = text.data + text.length;
+    return (end[-1] | 32) == 'z' || memcmp(end - 5, "00:00", 5) == 0;
 }
 
 /* From the first day of the year 0 to that of `year`. */
@@ -283,9 +273,22 @@ void text_append_token(struct parley_buffer *pointer, struct parley_bytes token)
     }
 }
 
-bool text_is_one_of(struct parley_bytes text, const char *const *choices) {
-    while (*choices != NULL && !parley_bytes_equal(text, parley_bytes_of(*choices))) {
-        choices++;
+static bool is_text(struct parley_bytes text, const char *wanted) {
+    size_t i = 0;
+    while (i < text.length && text.data[i] == wanted[i] && wanted[i] != '\0') {
+        i++;
     }
-    return *choices != NULL;
+    return i == text.length && wanted[i] == '\0';
+}
+
+size_t text_choice(struct parley_bytes text, const char *const *choices) {
+    size_t i = 0;
+    while (choices[i] != NULL && !is_text(text, choices[i])) {
+        i++;
+    }
+    return i;
+}
+
+bool text_is_one_of(struct parley_bytes text, const char *const *choices) {
+    return choices[text_choice(text, choices)] != NULL;
 }

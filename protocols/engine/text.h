@@ -24,9 +24,11 @@ struct parley_bytes text_prefix(struct parley_bytes text, size_t length_max);
 size_t text_code_points(struct parley_bytes text);
 
 /* An RFC 3339 date-time (section 5.6, 5.7) as rules.md reads it: `t` and `z` may be lower case,
- * the date must exist, a second of 60 stands only where a leap second can. `out_is_utc` may be
- * NULL. */
-bool text_is_time(struct parley_bytes text, bool *out_is_utc);
+ * the date must exist, a second of 60 stands only where a leap second can. */
+bool text_is_time(struct parley_bytes text);
+
+/* Whether the offset of a date-time, which `text` is, is UTC. */
+bool text_time_is_utc(struct parley_bytes text);
 
 /* The Unix time of such a date-time, its offset and its fraction counted; a leap second is the one
  * behind it.  Returns: false when it is none. */
@@ -37,6 +39,10 @@ bool text_is_uuid(struct parley_bytes text, bool is_version_4);
 
 /* A domain of Round Table tasks, one token of a subject: 1 to 128 of a-z 0-9 _ -. */
 bool text_is_domain(struct parley_bytes text);
+
+/* The number of the first of `choices`, which end with NULL, that `text` is byte for byte, or of
+ * that NULL. */
+size_t text_choice(struct parley_bytes text, const char *const *choices);
 
 /* Whether `text` is one of `choices`, which end with NULL, byte for byte. */
 bool text_is_one_of(struct parley_bytes text, const char *const *choices);

@@ -19,19 +19,19 @@ unsigned walk_type_of(const struct parley_protocol *protocol, const struct parle
     if (protocol->type_of != NULL) {
         return protocol->type_of(value->text);
     }
-    for (unsigned i = 0; protocol->types[i] != NULL; i++) {
-        if (parley_bytes_equal(value->text, parley_bytes_of(protocol->types[i]))) {
-            return i;
-        }
-    }
-    return PARLEY_TYPE_OTHER;
+    const size_t type = text_choice(value->text, protocol->types);
+    return protocol->types[type] != NULL ? (unsigned)type : PARLEY_TYPE_OTHER;
+}
+
+void walk_forget_facts(struct parley_message *message) {
+    memset(message->values, 0, message->schema->field_count * sizeof message->values[0]);
+    message->type = PARLEY_TYPE_OTHER;
 }
 
 void walk_begin(struct walk *walk, struct parley_message *message, uint32_t types) {
     *walk = (struct walk){
         .message = message, .types = types, .root = &message->schema->root, .base = ""};
-    memset(message->values, 0, sizeof message->values);
-    message->type = PARLEY_TYPE_OTHER;
+    walk_forget_facts(message);
     message->findings = (struct parley_findings){0};
 }
 
@@ -238,9 +238,7 @@ bool walk_key(struct walk *walk, struct parley_bytes key) {
     struct walk_frame *frame = &walk->frames[walk->depth - 1];
     frame->member = schema_member(frame->node, key);
     frame->key = key;
-    if (frame->member != NULL && frame->member != frame->node->every) {
-        frame->seen |= UINT64_C(1) << frame->member->index;
-    }
+    frame->seen |= frame->member != NULL ? frame->member->bit : 0;
     return frame->member != NULL;
 }
 
@@ -261,7 +259,7 @@ void walk_leave(struct walk *walk, size_t count) {
     const struct walk_frame *frame = &walk->frames[walk->depth - 1];
     const struct schema_node *child = frame->kind == PARLEY_OBJECT ? frame->node->children : NULL;
     for (; child != NULL; child = child->next) {
-        if ((frame->seen >> child->index & 1) == 0) {
+        if ((frame->seen & child->bit) == 0) {
             ask_missing(walk, child, frame);
         }
     }

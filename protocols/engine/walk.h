@@ -23,7 +23,7 @@ struct walk_frame {
     struct parley_bytes key;          /* that member's, for paths below `every` */
     enum parley_kind kind;
     uint32_t types; /* for which it is of the right kind, so that what is in it is asked about */
-    uint64_t seen;  /* members, by schema_node.index */
+    uint64_t seen;  /* members, by schema_node.bit */
     size_t index;   /* of the next item, in an array */
     size_t offset;
     bool has_last; /* of an array: what PARLEY_INCREASING compares with */
@@ -47,6 +47,9 @@ struct walk {
 
 /* The number of the type that the value of the type member names. */
 unsigned walk_type_of(const struct parley_protocol *protocol, const struct parley_value *value);
+
+/* Clears the facts and the type of a message. */
+void walk_forget_facts(struct parley_message *message);
 
 /* `types`: PARLEY_TYPE_BIT of the message's type where the reader can tell it before it begins, so
  * that rows for others cost nothing; else WALK_EVERY_TYPE.
