@@ -299,6 +299,54 @@ static void test_what_it_accepts_of_damaged_bytes_is_right(void **state) {
     }
 }
 
+/* One message object reads them all, in this order: what it expects of each is what came before. */
+static void test_members_may_come_in_any_order(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + VLP;
+#define ID "\"id\":\"abc\""
+#define PROTOCOL "\"protocol\":\"VLP/1.1\""
+#define REST                                                                                       \
+    "\"type\":\"notice\",\"timestamp\":\"2025-12-14T10:30:00Z\",\"sender\":\"a\",\"content\":"     \
+    "\"b\","                                                                                       \
+    "\"confidence\":0.5"
+    static const struct {
+        const char *text;
+        bool is_accepted;
+    } rows[] = {
+        {"{" ID "," PROTOCOL "," REST "}", true},
+        {"{" ID "," PROTOCOL "," REST "}", true},
+        {"{" PROTOCOL "," ID "," REST "}", true},
+        {"{" PROTOCOL "," PROTOCOL "," REST "}", false}, /* twice where another is expected */
+        {"{" PROTOCOL "," ID "," ID "," REST "}", false},
+        {"{" REST "," PROTOCOL "}", false},
+        {"{" REST "," PROTOCOL "," ID "}", true},
+        {"{" ID ",\"x\":1," PROTOCOL "," REST "}", true}, /* behind one that no rule names */
+        {"{" ID ",\"x\":1," PROTOCOL ",\"x\":2," REST "}", false},
+        {"{" ID ",\"x\":{" ID "," PROTOCOL "}," PROTOCOL "," REST "}",
+         true}, /* of another object */
+        {"{\"x\":{" ID "," ID "}," ID "," PROTOCOL "," REST "}", false},
+        {"{" ID ",\"payload\":{" ID ",\"level\":1}," PROTOCOL "," REST
+         ",\"safety\":{\"level\":\"safe\"}}",
+         true},
+        {"{" ID ",\"safety\":{\"level\":\"safe\"}," PROTOCOL "," REST ",\"level\":3}", true},
+        {"{" ID ",\"safety\":{\"id\":0,\"level\":\"none\"}," PROTOCOL "," REST "}", false},
+        {"{\"id\" : \"abc\"," PROTOCOL "," REST "}", true},
+        {"{" ID ",\"*\":1," PROTOCOL "," REST "}", true}, /* the name of no place */
+        {"{" ID ",\"*\":1,\"*\":1," PROTOCOL "," REST "}", false},
+        {"{" ID "," PROTOCOL "," REST ",\"provenance\":[{\"ref\":\"r\",\"*\":1,\"*\":2}]}", false},
+        {"{" REST "," PROTOCOL ",\"id\":\"\"}", false},
+        {"{" REST "," PROTOCOL ",\"id\"}", false},
+        {"{" REST "," PROTOCOL ",\"id\":}", false},
+    };
+#undef ID
+#undef PROTOCOL
+#undef REST
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (accepts(fixture, rows[i].text) != rows[i].is_accepted) {
+            fail_msg("%s: it is %s", rows[i].text, rows[i].is_accepted ? "not sure" : "sure");
+        }
+    }
+}
+
 static void nest(struct parley_buffer *text, int depth, char opening, char closing) {
     parley_buffer_clear(text);
     parley_buffer_text(text, HEAD ",\"x\":");
@@ -409,6 +457,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_right_is_accepted_and_what_is_not_is_not),
         cmocka_unit_test(test_what_follows_from_a_type_that_comes_last_is_seen),
         cmocka_unit_test(test_what_it_accepts_of_damaged_bytes_is_right),
+        cmocka_unit_test(test_members_may_come_in_any_order),
         cmocka_unit_test(test_nesting_is_accepted_down_to_64),
         cmocka_unit_test(test_a_few_hundred_keys_are_told_apart),
         cmocka_unit_test(test_an_example_is_checked_without_an_allocation),

@@ -8,6 +8,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include <parley/message.h>
 
 #include "engine/schema.h"
@@ -105,6 +107,57 @@ static void test_named_siblings_have_bits_of_their_own(void **state) {
     assert_int_equal(count, 4); /* type, a, c, d */
 }
 
+/* The first three begin and end alike and are as long as one another; "*" is a key like any. */
+static void test_keys_that_are_nearly_alike_are_told_apart(void **state) {
+    (void)state;
+    static const char *const keys[] = {"duration-of-one-second",
+                                       "duration-of-six-second",
+                                       "duration-of-ten-second",
+                                       "a",
+                                       "b",
+                                       "ab",
+                                       "ba",
+                                       "abc",
+                                       "acb",
+                                       "abcd",
+                                       "abcdefg",
+                                       "abcdefgh",
+                                       "abcdefghi",
+                                       NULL};
+    struct parley_place places[sizeof keys / sizeof keys[0]];
+    char paths[sizeof keys / sizeof keys[0]][32];
+    size_t count = 0;
+    for (; keys[count] != NULL; count++) {
+        snprintf(paths[count], sizeof paths[count], "/%s", keys[count]);
+        places[count] = (struct parley_place){.path = paths[count]};
+    }
+    const struct parley_rule rule = {
+        .id = "T-1", .hint = "h", .places = places, .place_count = count};
+    struct parley_protocol own = protocol;
+    own.rules = &rule;
+    own.rule_count = 1;
+    struct parley_schema *schema;
+    assert_int_equal(parley_schema_create(&own, &schema), PARLEY_OK);
+    for (size_t i = 0; i < count; i++) {
+        const struct schema_node *node = at(schema, keys[i], NULL, NULL);
+        assert_non_null(node);
+        assert_true(parley_bytes_equal(node->token, parley_bytes_of(keys[i])));
+    }
+    static const char *const others[] = {"",
+                                         "c",
+                                         "aa",
+                                         "bb",
+                                         "abb",
+                                         "abcdefgg",
+                                         "*",
+                                         "duration-of-two-second",
+                                         "duration-of-one-seconds"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_null(at(schema, others[i], NULL, NULL));
+    }
+    parley_schema_destroy(schema);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_checks_hang_at_their_place_in_the_order_of_the_table),
@@ -114,6 +167,7 @@ int main(void) {
         cmocka_unit_test(test_a_key_that_no_rule_names_has_no_node),
         cmocka_unit_test(test_rules_over_several_members_are_apart),
         cmocka_unit_test(test_named_siblings_have_bits_of_their_own),
+        cmocka_unit_test(test_keys_that_are_nearly_alike_are_told_apart),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
