@@ -494,6 +494,7 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
         server->sides[i] = (struct http_side){.server = server, .due_ms = -1};
     }
     enum parley_status status = sodium_init() >= 0 ? start_server(server, listen_fd) : PARLEY_E_IO;
+    randombytes_buf(server->random.seed, sizeof server->random.seed);
     if (status != PARLEY_OK) {
         http_server_destroy(server);
         return status;

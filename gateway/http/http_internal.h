@@ -81,7 +81,8 @@ struct MHD_Response;
 
 enum {
     HTTP_ID_BYTES = 16,
-    HTTP_IDS_AT_ONCE = 16, /* one system call (of 256 bytes) for so many request ids */
+    HTTP_IDS_AT_ONCE = 64,
+    HTTP_ID_SEED_BYTES = 32,
 };
 
 enum http_side_kind { HTTP_REQUESTS, HTTP_STREAMS, HTTP_SIDE_COUNT };
@@ -156,7 +157,10 @@ struct http_server {
     bool has_moved;          /* a callback ran since the last look */
     unsigned spinning_turns; /* in which libmicrohttpd wanted no sleep, and nothing moved */
     size_t ids_left;
-    unsigned char ids[HTTP_IDS_AT_ONCE][HTTP_ID_BYTES];
+    struct {
+        unsigned char seed[HTTP_ID_SEED_BYTES]; /* of the next ones */
+        unsigned char ids[HTTP_IDS_AT_ONCE][HTTP_ID_BYTES];
+    } random;
 };
 
 static inline struct http_server *http_server_of(const struct http_request *request) {

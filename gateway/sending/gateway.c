@@ -4,7 +4,8 @@
 
 #include "gateway.h"
 
-enum { PAYLOAD_KEPT_BYTES = 64 * 1024 }; /* most are smaller, and use it again */
+/* What most messages need, and use again. */
+enum { PAYLOAD_KEPT_BYTES = 64 * 1024, ARENA_KEPT_BYTES = 8 * 1024 };
 
 static size_t index_of(const struct parley_protocol *protocol) {
     size_t i = 0;
@@ -20,7 +21,10 @@ struct parley_message *gateway_message(struct gateway *gateway,
 }
 
 void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol) {
-    parley_message_reset(gateway_message(gateway, protocol));
+    struct parley_message *message = gateway_message(gateway, protocol);
+    if (message->tree != NULL || message->arena.used_bytes > ARENA_KEPT_BYTES) {
+        parley_message_reset(message);
+    }
     if (gateway->payload.capacity > PAYLOAD_KEPT_BYTES) {
         parley_buffer_finish(&gateway->payload);
     }

@@ -242,12 +242,12 @@ void sending_serve(struct gateway *gateway, struct http_request *request,
     if (!sending_read_head(&sending, request)) {
         return;
     }
-    struct intake *intake = calloc(1, sizeof *intake);
+    struct intake *intake = malloc(sizeof *intake); /* calloc passes by malloc's cache */
     if (intake == NULL) {
         no_memory(request);
         return;
     }
-    intake->sending = sending;
+    *intake = (struct intake){.sending = sending};
     if (begin(intake, request)) {
         http_request_serve(request, &handler, intake);
     } else {

@@ -37,7 +37,7 @@ struct query_reading {
     struct sending *sending;
     struct http_request *request;
     bool is_refused;
-    char encodings[ENCODINGS_TEXT_MAX];
+    char encodings[ENCODINGS_TEXT_MAX]; /* only for SENDING_CONVERT */
 };
 
 /* One option.  Returns: what it may be, when it cannot be this; NULL when it is fine or unknown. */
@@ -89,8 +89,13 @@ static bool take_query(void *context, const char *name, const char *value) {
 
 /* Returns: whether the query can be; if not, the request is answered. */
 static bool read_query(struct sending *sending, struct http_request *request) {
-    struct query_reading reading = {.sending = sending, .request = request};
-    encodings_list(sending->protocol, false, reading.encodings);
+    struct query_reading reading;
+    reading.sending = sending;
+    reading.request = request;
+    reading.is_refused = false;
+    if (sending->task == SENDING_CONVERT) {
+        encodings_list(sending->protocol, false, reading.encodings);
+    }
     http_request_each_query(request, take_query, &reading);
     if (!reading.is_refused && sending->task == SENDING_CONVERT && sending->to == NULL) {
         problem_respond_format(request, PROBLEM_INVALID_PARAMETER,

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
+
 struct single {
     struct sending sending;
     struct http_request *request; /* NULL once it is gone */
@@ -21,12 +23,15 @@ struct single {
 };
 
 struct single *single_create(const struct sending *sending, struct http_request *request) {
-    struct single *single = calloc(1, sizeof *single);
-    if (single == NULL || !sending_keep(&single->sending, sending)) {
+    struct single *single = malloc(sizeof *single);
+    if (single == NULL) {
+        return NULL;
+    }
+    *single = (struct single){.request = request};
+    if (!sending_keep(&single->sending, sending)) {
         free(single);
         return NULL;
     }
-    single->request = request;
     return single;
 }
 
@@ -110,6 +115,7 @@ static void respond_verdict(struct single *single, struct parley_message *messag
         return;
     }
     struct parley_buffer *answer = &single->answer;
+    parley_buffer_reserve(answer, ANSWER_BYTES_USUAL);
     parley_buffer_char(answer, '{');
     enum parley_status status = parley_message_write_verdict(message, answer);
     parley_buffer_char(answer, '}');
@@ -148,7 +154,9 @@ static void respond_stored(struct single *single, const struct jetstream_ack *ac
     parley_buffer_json(answer, parley_bytes_of(ack->stream));
     parley_buffer_format(answer, ",\"seq\":%llu,\"duplicate\":%s,\"warnings\":",
                          (unsigned long long)ack->sequence, ack->is_duplicate ? "true" : "false");
-    parley_buffer_append(answer, parley_buffer_bytes(&single->warnings));
+    parley_buffer_append(answer, single->warnings.length > 0
+                                     ? parley_buffer_bytes(&single->warnings)
+                                     : PARLEY_BYTES("[]"));
     parley_buffer_char(answer, '}');
     if (answer->has_failed) {
         respond_internal(single, PARLEY_E_MEMORY);
@@ -170,27 +178,32 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     }
 }
 
+static void write_or_null(struct parley_buffer *out, struct parley_bytes text) {
+    if (text.data != NULL) {
+        parley_buffer_json(out, text);
+    } else {
+        parley_buffer_text(out, "null");
+    }
+}
+
 /* Everything of the answer that the message tells. */
 static enum parley_status write_head(struct single *single, const struct parley_message *message,
                                      const struct parley_route *route) {
     struct parley_buffer *answer = &single->answer;
-    parley_buffer_format(answer, "{\"protocol\":\"%s\",\"type\":", message->protocol->name);
+    parley_buffer_reserve(answer, ANSWER_BYTES_USUAL);
+    parley_buffer_text(answer, "{\"protocol\":\"");
+    parley_buffer_text(answer, message->protocol->name);
+    parley_buffer_text(answer, "\",\"type\":");
     parley_buffer_json(answer, parley_bytes_of(message->protocol->types[message->type]));
     parley_buffer_text(answer, ",\"id\":");
-    if (route->id.data != NULL) {
-        parley_buffer_json(answer, route->id);
-    } else {
-        parley_buffer_text(answer, "null");
-    }
+    write_or_null(answer, route->id);
     parley_buffer_text(answer, ",\"lane\":");
-    if (route->lane.data != NULL) {
-        parley_buffer_json(answer, route->lane);
-    } else {
-        parley_buffer_text(answer, "null");
-    }
+    write_or_null(answer, route->lane);
     parley_buffer_text(answer, ",\"subject\":");
     parley_buffer_json(answer, route->subject);
-    parley_findings_write(&message->findings, &single->warnings);
+    if (message->findings.count > 0) {
+        parley_findings_write(&message->findings, &single->warnings);
+    }
     PARLEY_TRY(parley_buffer_status(answer));
     return parley_buffer_status(&single->warnings);
 }

@@ -136,7 +136,9 @@ static bool matches(const char *pattern, const char *path, char *name, size_t na
     if (length == 0 || strcmp(segment + length, rest) != 0) {
         return false;
     }
-    snprintf(name, name_size, "%.*s", (int)length, segment);
+    const size_t kept = length < name_size ? length : name_size - 1;
+    memcpy(name, segment, kept);
+    name[kept] = '\0';
     out->name = name;
     out->protocol = parley_protocol_find((struct parley_bytes){segment, length});
     return true;
