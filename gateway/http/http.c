@@ -21,6 +21,7 @@
 
 enum {
     POOL_INCREMENT = 1024,
+    RUNS_A_TURN = 8,
     SPINNING_TURNS_MAX = 64,
     SPINNING_SLEEP_MS = 10,
     BLOCK_1_0_BYTES = 4096, /* of a stream to an HTTP/1.0 client, which is not chunked */
@@ -397,6 +398,27 @@ static void note_events(struct reactor_watch *watch, uint32_t events) {
     side->is_due = true;
 }
 
+static bool has_more(const struct http_side *side) {
+    MHD_UNSIGNED_LONG_LONG wanted = 1;
+    return MHD_get_timeout(side->daemon, &wanted) == MHD_YES && wanted == 0;
+}
+
+/* It reads a pool of each connection at most. What comes of large bodies leaves for NATS in one
+ * write a turn, the larger the better. */
+static void run_side(struct http_side *side) {
+    struct http_server *server = side->server;
+    const bool had_moved = server->has_moved;
+    side->is_due = false;
+    for (unsigned i = 0; i < RUNS_A_TURN; i++) {
+        server->has_moved = false;
+        MHD_run(side->daemon);
+        if (!server->has_moved || !has_more(side)) {
+            break;
+        }
+    }
+    server->has_moved = server->has_moved || had_moved;
+}
+
 static void run_turn(struct reactor_turn *turn) {
     struct http_server *server = OWNER_OF(turn, struct http_server, turn);
     http_go_on_with_bodies(server);
@@ -404,8 +426,7 @@ static void run_turn(struct reactor_turn *turn) {
     for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
         struct http_side *side = &server->sides[i];
         if (side->is_due || (side->due_ms >= 0 && side->due_ms <= now_ms)) {
-            side->is_due = false;
-            MHD_run(side->daemon);
+            run_side(side);
         }
     }
 }
