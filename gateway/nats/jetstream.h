@@ -39,8 +39,8 @@ struct jetstream_events {
     void (*ready)(void *context);
     /* Not ready any more. What was in flight has been told so. */
     void (*away)(void *context);
-    /* A stream that exists does not cover its subjects: nothing will ever be ready. `error` names
-     * the stream and what to do. */
+    /* A stream that exists does not cover its subjects: nothing is ready until somebody mends that.
+     * `error` names the stream and what to do. Told again each time it is found so. */
     void (*unusable)(void *context, const char *error);
     /* Probing only: five seconds without an ack that should have come. */
     void (*unresponsive)(void *context);
@@ -56,6 +56,8 @@ enum parley_status jetstream_create(struct reactor *reactor,
 void jetstream_destroy(struct jetstream *jetstream);
 
 bool jetstream_is_ready(const struct jetstream *jetstream);
+/* Why a stream cannot be used, as `unusable` has told; NULL: nothing is known of it. */
+const char *jetstream_trouble(const struct jetstream *jetstream);
 /* Connected to NATS at all, whether or not the streams stand. */
 bool jetstream_is_connected(const struct jetstream *jetstream);
 size_t jetstream_max_payload_bytes(const struct jetstream *jetstream);

@@ -14,6 +14,7 @@ enum {
     JETSTREAM_RETRY_MS = 250,
     JETSTREAM_API_TIMEOUT_MS = 2500,
     JETSTREAM_SUBJECT_MAX = 512,
+    JETSTREAM_TROUBLE_MAX = 1024,
 };
 
 /* err_code of an answer. The server's list: jetstream_errors_generated.go. */
@@ -61,6 +62,7 @@ struct jetstream_setup {
     size_t standing_count;  /* streams found to stand, in this round */
     bool has_settled;       /* a cluster was given the time to tell its servers of the streams */
     unsigned overlap_count; /* so often the present one was refused for its subjects */
+    char trouble[JETSTREAM_TROUBLE_MAX]; /* why one cannot be used; "": none is known */
 };
 
 /* The bytes that PULL feeds have under way, and who waits for some. */
@@ -131,8 +133,8 @@ int64_t jetstream_time_ns(const char *text);
 
 #define JETSTREAM_PROBE_SUBJECT "_parley.probe"
 
-/* Checks every stream and creates what is missing; ends in jetstream_become_ready, in the event
- * `unusable`, or not before jetstream_setup_end. */
+/* Checks every stream and creates what is missing; ends in jetstream_become_ready, or not before
+ * jetstream_setup_end. */
 void jetstream_setup_begin(struct jetstream *jetstream);
 void jetstream_setup_end(struct jetstream *jetstream);
 /* A stream seems to be gone: checks them all again, soon, and meanwhile all stays as it is. */

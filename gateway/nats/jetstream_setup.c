@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The streams that must exist. After each connection every one is looked up, in turn; one that is
- * missing is created, one that exists is used as it is, and one that could not take our messages
- * ends it all with a sentence for the operator. Whatever may pass by itself (JetStream is starting,
- * has no leader, has no room) is tried again for ever. It never changes a stream that exists. */
+ * missing is created, one that exists is used as it is, and of one that could not take our messages
+ * the operator is told in a sentence. Whatever may pass (JetStream is starting, has no leader, has
+ * no room; somebody mends that stream) is tried again for ever. It never changes a stream that
+ * exists. */
 
 #include "jetstream_internal.h"
 
@@ -16,7 +17,8 @@ enum {
     DAYS_KEPT = 7,
     DAY_MS = 24 * 3600 * 1000,
     BUCKET_DEDUPE_WINDOW_MS = 2 * 60 * 1000, /* the convention's; no message there bears an id */
-    OVERLAPS_MAX = 3,           /* it may overlap with itself, while another reactor creates it */
+    OVERLAPS_MAX = 8,           /* it may overlap with itself, while another reactor creates it */
+    UNUSABLE_RETRY_MS = 2000,   /* only a person can mend it */
     DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
 };
 
@@ -48,8 +50,14 @@ static void ask_for(struct jetstream *jetstream, const char *verb, json_t *body,
     }
 }
 
+/* A server that says so much is well, and is asked again: who mends the stream need not start us
+ * again. Whether a start ends here is decided by who hears of it. */
 static void give_up(struct jetstream *jetstream, const char *error) {
-    reactor_timer_clear(jetstream->reactor, &jetstream->prober.tick);
+    struct jetstream_setup *setup = &jetstream->setup;
+    jetstream_note_good(jetstream);
+    snprintf(setup->trouble, sizeof setup->trouble, "%s", error);
+    setup->overlap_count = 0;
+    reactor_timer_set(jetstream->reactor, &setup->retry, UNUSABLE_RETRY_MS);
     jetstream->events.unusable(jetstream->events.context, error);
 }
 
@@ -111,7 +119,7 @@ static void refuse_creation(struct jetstream *jetstream, int error, const char *
     } else if (error == JETSTREAM_E_NO_REPLICAS) {
         remedy = "this NATS server is alone: start with --replicas 1, or use a cluster";
     }
-    char text[1024];
+    char text[JETSTREAM_TROUBLE_MAX];
     snprintf(text, sizeof text, "stream %s (%s) cannot be created: %s (%d); %s", stream->name,
              stream->subjects, reason, error, remedy);
     give_up(jetstream, text);
@@ -174,7 +182,7 @@ static bool stream_covers(const json_t *config, const char *subjects) {
 
 static void check_config(struct jetstream *jetstream, const json_t *config) {
     const struct jetstream_stream *stream = present_stream(jetstream);
-    char text[1024];
+    char text[JETSTREAM_TROUBLE_MAX];
     if (!stream_covers(config, stream->subjects)) {
         snprintf(text, sizeof text,
                  "stream %s exists already and does not take the subjects %s: add them to it, "
@@ -214,6 +222,7 @@ static void finish_round(struct jetstream *jetstream) {
         jetstream->setup.standing_count = 0;
         retry_later(jetstream);
     } else {
+        jetstream->setup.trouble[0] = '\0';
         jetstream_become_ready(jetstream);
     }
 }
@@ -242,6 +251,11 @@ void jetstream_setup_end(struct jetstream *jetstream) {
     reactor_timer_clear(jetstream->reactor, &jetstream->setup.retry);
     jetstream_request_cancel(jetstream->setup.request);
     jetstream->setup.request = NULL;
+    jetstream->setup.trouble[0] = '\0';
+}
+
+const char *jetstream_trouble(const struct jetstream *jetstream) {
+    return jetstream->setup.trouble[0] != '\0' ? jetstream->setup.trouble : NULL;
 }
 
 void jetstream_setup_again(struct jetstream *jetstream) {

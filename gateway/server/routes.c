@@ -89,8 +89,11 @@ static void serve_livez(struct gateway *gateway, struct http_request *request,
 static void serve_readyz(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     (void)variable;
+    const char *trouble = jetstream_trouble(gateway->jetstream);
     if (gateway->is_draining) {
         problem_respond(request, PROBLEM_DRAINING, "The server is shutting down.");
+    } else if (trouble != NULL) {
+        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, trouble);
     } else if (!jetstream_is_ready(gateway->jetstream)) {
         problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS is away.");
     } else {

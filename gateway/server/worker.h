@@ -9,7 +9,7 @@
 /* What a worker has to say. Called on its thread. */
 struct worker_events {
     void (*ready)(void *context);                       /* each time NATS can take messages */
-    void (*unusable)(void *context, const char *error); /* and never will be ready */
+    void (*unusable)(void *context, const char *error); /* a stream, until somebody mends it */
     void (*unresponsive)(void *context);                /* NATS does not acknowledge */
     void *context;
 };

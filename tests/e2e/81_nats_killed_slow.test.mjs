@@ -3,13 +3,14 @@
 // the rest was told 503 or 504.
 
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, send, sendLines } from './lib/http.mjs';
 import { loadFor } from './lib/load.mjs';
 import { embeddedUrl, lastSequence, natsClient, startNats, storedMessages } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
-import { isSanitized, until } from './lib/poll.mjs';
+import { isSanitized, pause, until } from './lib/poll.mjs';
 import { isRunning } from './lib/program.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
 
@@ -103,6 +104,28 @@ describe('its own nats-server killed', () => {
     const answer = await get(parley, '/v1/vlp/stream?since=all&follow=false');
     assert.equal(answer.lines.at(-1).id, message.id);
     assert.equal(answer.lines.length, 2);
+  });
+
+  // Whatever parley is about at that moment: connecting, looking for its streams, creating them.
+  it('at any moment after its start is started again', async (t) => {
+    const ROUNDS = 4;
+    const KILLS = 5;
+    for (let round = 0; round < ROUNDS; round++) {
+      const parley = await parleyFor(t, { args: ['--reactors', '4'] });
+      for (let kill = 0; kill < KILLS; kill++) {
+        const pid = await until('there is a nats-server', () => parley.natsPid(), {
+          timeout: RECOVERY_MS,
+          every: 1,
+        });
+        await pause(randomInt(300));
+        process.kill(pid, 'SIGKILL');
+        await until('it is gone', () => parley.natsPid() !== pid);
+      }
+      await until('messages are taken', async () => (await send(parley, claim())).status === 200, {
+        timeout: RECOVERY_MS,
+      });
+      await parley.stop();
+    }
   });
 
   it('or stopped for good is replaced', async (t) => {

@@ -13,7 +13,8 @@ export const JSON_TYPE = 'application/json';
 export const NDJSON_TYPE = 'application/x-ndjson';
 
 // `server` is anything with a port. The body: a string, a Buffer, or an iterable (sent chunked).
-// Without an agent every request has a connection of its own.
+// Without an agent every request has a connection of its own. An error says so when the server has
+// ended by itself.
 export function request(server, method, path, { headers = {}, body, agent = false, timeout } = {}) {
   const answer = new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port: server.port, method, path, headers, agent };
@@ -23,7 +24,11 @@ export function request(server, method, path, { headers = {}, body, agent = fals
       response.on('error', reject);
       response.on('end', () => resolve(answerOf(response, Buffer.concat(chunks))));
     });
-    req.on('error', reject);
+    req.on('error', (error) => {
+      const end = server.unexpectedEnd?.();
+      if (end) error.message += `: ${end}`;
+      reject(error);
+    });
     if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) req.end(body);
     else pipeline(Readable.from(body), req).catch(reject);
   });

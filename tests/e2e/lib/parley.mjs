@@ -68,7 +68,16 @@ class Server {
   }
 
   signal(name) {
+    this.isEndedByTest ||= ['SIGTERM', 'SIGINT', 'SIGKILL'].includes(name);
     this.program.signal(name);
+  }
+
+  // What there is to say of a server that ended though no test asked for it; else ''.
+  unexpectedEnd() {
+    const { exit, stderr } = this.program;
+    const isKilled = exit?.signal === 'SIGKILL'; // by a test that knows its pid
+    if (!exit || this.isEndedByTest || isKilled) return '';
+    return `${this.program.describe()} by itself; standard error: ${stderr}`;
   }
 
   openFiles() {
@@ -102,6 +111,7 @@ class Server {
       }
     }
     assertNoSanitizerReport(this.program.stderr);
+    assert.equal(this.unexpectedEnd(), '');
   }
 
   // The end that nobody can prepare for.
