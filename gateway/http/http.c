@@ -36,6 +36,10 @@ void http_resume(struct http_connection *connection) {
     connection->side->is_due = true;
 }
 
+const char *http_reason(unsigned status) {
+    return MHD_get_reason_phrase_for(status);
+}
+
 /* ---- the answer ---- */
 
 static bool add_headers(struct http_request *request, const char *content_type) {
@@ -71,7 +75,7 @@ static void answer(struct http_request *request, unsigned status, const char *co
 
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
-    if (request->is_answered) {
+    if (request->is_answered || request->is_live) {
         return;
     }
     size_t length = content_type != NULL ? body.length : 0;
@@ -125,7 +129,7 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
 
 void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
                          ssize_t (*read)(void *state, char *buffer, size_t size)) {
-    if (request->is_answered) {
+    if (request->is_answered || request->is_live) {
         return;
     }
     request->read = read;
@@ -286,7 +290,8 @@ static void complete(void *context, struct MHD_Connection *mhd, void **slot,
     if (request->response != NULL) {
         MHD_destroy_response(request->response);
     }
-    http_request_close(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK && request->is_queued);
+    const bool is_sent = code == MHD_REQUEST_TERMINATED_COMPLETED_OK && request->is_queued;
+    http_request_close(request, is_sent || request->is_sent);
 }
 
 /* Without memory `slot` stays NULL, and the connection is closed at its first request. */
@@ -421,7 +426,7 @@ static void run_side(struct http_side *side) {
 
 static void run_turn(struct reactor_turn *turn) {
     struct http_server *server = OWNER_OF(turn, struct http_server, turn);
-    http_go_on_with_bodies(server);
+    http_go_on_with_queue(server);
     int64_t now_ms = reactor_now_ms(server->reactor);
     for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
         struct http_side *side = &server->sides[i];
@@ -429,6 +434,7 @@ static void run_turn(struct reactor_turn *turn) {
             run_side(side);
         }
     }
+    http_go_on_with_queue(server); /* so that what became of it leaves in this turn */
 }
 
 /* With a pool that is full within a chunk's line, libmicrohttpd 0.9.75 calls a connection ready for
@@ -511,6 +517,7 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
     server->turn = (struct reactor_turn){.run = run_turn, .timeout_ms = turn_timeout_ms};
     TAILQ_INIT(&server->connections);
     TAILQ_INIT(&server->woken);
+    http_live_start(server);
     for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
         server->sides[i] = (struct http_side){.server = server, .due_ms = -1};
     }
@@ -561,6 +568,7 @@ void http_server_destroy(struct http_server *server) {
             MHD_stop_daemon(side->daemon);
         }
     }
+    reactor_timer_clear(server->reactor, &server->held_up_timer);
     acceptor_destroy(server->acceptor);
     free(server);
 }

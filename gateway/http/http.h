@@ -128,3 +128,15 @@ void http_close_after(struct http_request *request);
  * `closed`, and not at all for HEAD. `state` is the handler's. */
 void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
                          ssize_t (*read)(void *state, char *buffer, size_t size));
+
+/* The same, but written by us and at once: it may be called before the body has ended, and then the
+ * body goes on to arrive, unless the client does not read what is answered. Whatever is woken in a
+ * turn leaves in one write. The connection is closed behind it. What a client takes nothing of for
+ * idle_timeout_s is broken off. The source goes on to be asked when the client is gone, until the
+ * body has ended: `closed` is near. Where it cannot be live it is http_respond_stream, which
+ * discards what is still to come of a body. */
+void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
+                       ssize_t (*read)(void *state, char *buffer, size_t size));
+
+/* Not to HTTP/1.0, which knows no chunks, nor to HEAD. */
+bool http_can_be_live(const struct http_request *request);

@@ -3,7 +3,8 @@
 
 /* What the files of HTTP share among themselves: acceptor.c takes connections and tells streams
  * from requests, http_head.c says whether a request's head can be trusted, http_request.c knows
- * what a request waits for, and http.c speaks with libmicrohttpd. */
+ * what a request waits for, http_live.c writes answers itself, and http.c speaks with
+ * libmicrohttpd. */
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -93,6 +94,7 @@ enum http_wait {
     HTTP_WAIT_BODY,   /* the body callback did not take all */
     HTTP_WAIT_ANSWER, /* the request has ended and nobody has answered */
     HTTP_WAIT_SOURCE, /* the source has nothing */
+    HTTP_WAIT_LIVE,   /* the request has ended, and its live answer has not */
 };
 
 /* One of the daemons. */
@@ -120,11 +122,20 @@ struct http_request {
     bool is_answered, is_queued, is_close_after;
     bool has_ended;  /* the body is whole */
     bool has_wake;   /* woken since the callback that would have to wait was called */
-    bool is_woken;   /* on the server's list of bodies that go on */
+    bool is_woken;   /* on the server's list of those that go on */
     bool has_failed; /* no memory: close the connection */
     bool is_gone;    /* the client is */
     bool is_watched;
+    bool is_live;       /* the answer is written by http_live.c */
+    bool has_begun;     /* its first bytes have left */
+    bool is_held_up;    /* the socket takes no more of it at present */
+    bool is_ending;     /* its source has nothing more … */
+    bool is_broken_off; /* … though the answer is not whole */
+    bool is_over;       /* nothing more of it is written, and nothing more of the body is wanted */
+    bool is_sent;       /* all of it was */
+    int64_t moved_ms;   /* when it was held up */
     TAILQ_ENTRY(http_request) woken_links;
+    TAILQ_ENTRY(http_request) held_up_links;
     char own_id[2 * HTTP_ID_BYTES + 1];
 };
 
@@ -136,9 +147,20 @@ struct http_connection {
     const char *target, *target_end; /* of the request line, before it is decoded */
     struct parley_buffer headers;    /* of the answer: name, NUL, value, NUL, … */
     struct parley_buffer held;       /* what the body callback has not taken */
+    struct parley_buffer unsent;     /* of a live answer: its head, what the socket did not take */
+    size_t unsent_offset;            /* how much of that it has taken meanwhile */
     bool is_active;                  /* `request` is one */
     TAILQ_ENTRY(http_connection) links;
     struct http_request request;
+};
+
+enum { HTTP_FRONT_BYTES = 2048, HTTP_PIECE_BYTES = 64 * 1024, HTTP_BACK_BYTES = 16 };
+
+/* In which a piece of a live answer is put together. */
+struct http_scratch {
+    char front[HTTP_FRONT_BYTES]; /* the answer's head, the chunk's head */
+    char piece[HTTP_PIECE_BYTES];
+    char back[HTTP_BACK_BYTES]; /* the chunk's end, the last chunk */
 };
 
 struct http_server {
@@ -151,6 +173,9 @@ struct http_server {
     struct http_side sides[HTTP_SIDE_COUNT];
     TAILQ_HEAD(, http_connection) connections;
     TAILQ_HEAD(http_woken, http_request) woken;
+    TAILQ_HEAD(, http_request) held_up; /* since when, the longest first */
+    struct reactor_timer held_up_timer;
+    size_t unsent_bytes; /* of all connections */
     size_t active_count;
     bool is_draining;
     bool has_taken;          /* the connection that is being added was counted by libmicrohttpd */
@@ -161,17 +186,19 @@ struct http_server {
         unsigned char seed[HTTP_ID_SEED_BYTES]; /* of the next ones */
         unsigned char ids[HTTP_IDS_AT_ONCE][HTTP_ID_BYTES];
     } random;
+    struct http_scratch scratch;
 };
 
 static inline struct http_server *http_server_of(const struct http_request *request) {
     return request->connection->side->server;
 }
 
-/* ---- http.c, for http_request.c ---- */
+/* ---- http.c, for the others ---- */
 
 /* Of libmicrohttpd's, which is not asked twice. */
 void http_suspend(struct http_connection *connection);
 void http_resume(struct http_connection *connection);
+const char *http_reason(unsigned status);
 
 /* ---- http_request.c ---- */
 
@@ -195,5 +222,20 @@ enum parley_status http_take_body(struct http_request *request,
 /* The body is whole, or its end is told again: has the handler answer, or waits for that.
  * Returns: PARLEY_E_IO when nobody will ever answer. */
 enum parley_status http_take_end(struct http_request *request) PARLEY_MUST_CHECK;
-/* Those bodies whose handlers were woken go on. */
-void http_go_on_with_bodies(struct http_server *server);
+/* Has the request go on in the next turn, not here: the caller may be in the middle of anything. */
+void http_queue(struct http_request *request);
+/* Those that were queued go on. */
+void http_go_on_with_queue(struct http_server *server);
+
+/* ---- http_live.c ---- */
+
+void http_live_start(struct http_server *server);
+/* Writes what there is to write, and ends what has ended. Nothing for an answer that is not live,
+ * or is held up. */
+void http_live_go_on(struct http_request *request);
+/* The watched socket of a live answer is ready. */
+void http_live_ready(struct http_request *request, uint32_t epoll_events);
+/* As http_take_end, which has told the handler. */
+enum parley_status http_live_take_end(struct http_request *request) PARLEY_MUST_CHECK;
+/* The request is over, however it ended. */
+void http_live_close(struct http_request *request);

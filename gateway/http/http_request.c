@@ -44,10 +44,13 @@ static void watch_client(struct http_request *request) {
     }
 }
 
-static void client_left(struct reactor_watch *watch, uint32_t events) {
-    (void)events;
+static void client_stirred(struct reactor_watch *watch, uint32_t events) {
     struct http_connection *connection = OWNER_OF(watch, struct http_connection, watch);
     struct http_request *request = &connection->request;
+    if (request->is_live) {
+        http_live_ready(request, events);
+        return;
+    }
     request->is_gone = true;
     if (request->wait == HTTP_WAIT_SOURCE || request->wait == HTTP_WAIT_ANSWER) {
         http_go_on(request);
@@ -69,8 +72,7 @@ void http_go_on(struct http_request *request) {
     http_resume(request->connection);
 }
 
-/* Has the body go on in the next turn, not here: the caller may be in the middle of anything. */
-static void wake_body(struct http_request *request) {
+void http_queue(struct http_request *request) {
     if (!request->is_woken) {
         request->is_woken = true;
         TAILQ_INSERT_TAIL(&http_server_of(request)->woken, request, woken_links);
@@ -81,9 +83,13 @@ void http_wake(struct http_request *request) {
     switch (request->wait) {
     case HTTP_WAIT_NONE:
         request->has_wake = true;
+        if (request->is_live) {
+            http_queue(request);
+        }
         return;
     case HTTP_WAIT_BODY:
-        wake_body(request);
+    case HTTP_WAIT_LIVE:
+        http_queue(request);
         return;
     case HTTP_WAIT_ANSWER:
         return; /* it goes on when it is answered */
@@ -95,7 +101,8 @@ void http_wake(struct http_request *request) {
 /* ---- the body ---- */
 
 static bool is_discarding(const struct http_request *request) {
-    return request->is_answered || request->handler == NULL || request->handler->body == NULL;
+    return request->is_answered || request->is_over || request->handler == NULL ||
+           request->handler->body == NULL;
 }
 
 /* Returns: how many of the bytes are done with. */
@@ -113,7 +120,10 @@ enum parley_status http_take_body(struct http_request *request, struct parley_by
     struct parley_buffer *held = &request->connection->held;
     /* It goes on to the end of what it has read, suspended or not. */
     bool is_waiting = request->wait == HTTP_WAIT_BODY;
-    size_t taken = is_waiting ? 0 : offer(request, bytes);
+    size_t taken = is_waiting || request->is_held_up ? 0 : offer(request, bytes);
+    if (request->is_live && !request->has_begun) {
+        http_queue(request);
+    }
     if (taken == bytes.length) {
         return PARLEY_OK;
     }
@@ -126,15 +136,15 @@ enum parley_status http_take_body(struct http_request *request, struct parley_by
     if (!is_waiting) {
         http_wait(request, HTTP_WAIT_BODY);
         if (request->has_wake) {
-            wake_body(request);
+            http_queue(request);
         }
     }
     return PARLEY_OK;
 }
 
 static void go_on_with_body(struct http_request *request) {
-    if (request->wait != HTTP_WAIT_BODY) {
-        return; /* answered meanwhile */
+    if (request->wait != HTTP_WAIT_BODY || request->is_held_up) {
+        return; /* answered meanwhile, or the client has to read first */
     }
     struct parley_buffer *held = &request->connection->held;
     size_t taken = offer(request, parley_buffer_bytes(held));
@@ -145,18 +155,20 @@ static void go_on_with_body(struct http_request *request) {
     held->length -= taken;
     memmove(held->data, held->data + taken, held->length);
     if (request->has_wake) {
-        wake_body(request);
+        http_queue(request);
     }
 }
 
-/* Those that are woken meanwhile have their next turn. */
-void http_go_on_with_bodies(struct http_server *server) {
+/* Those that are queued meanwhile have their next turn. */
+void http_go_on_with_queue(struct http_server *server) {
     const struct http_request *last = TAILQ_LAST(&server->woken, http_woken);
     struct http_request *request = NULL;
     while (request != last) {
         request = TAILQ_FIRST(&server->woken);
         TAILQ_REMOVE(&server->woken, request, woken_links);
         request->is_woken = false;
+        server->has_moved = true;
+        http_live_go_on(request);
         go_on_with_body(request);
     }
 }
@@ -164,9 +176,12 @@ void http_go_on_with_bodies(struct http_server *server) {
 enum parley_status http_take_end(struct http_request *request) {
     if (!request->has_ended) {
         request->has_ended = true;
-        if (!request->is_answered && request->handler != NULL) {
+        if (!request->is_answered && !request->is_over && request->handler != NULL) {
             request->handler->end(request->state, request);
         }
+    }
+    if (request->is_live) {
+        return http_live_take_end(request);
     }
     if (request->is_answered) {
         return PARLEY_OK;
@@ -223,6 +238,7 @@ void http_request_close(struct http_request *request, bool is_complete) {
     if (request->is_watched) {
         reactor_watch_remove(server->reactor, &connection->watch);
     }
+    http_live_close(request);
     if (request->handler != NULL && request->handler->closed != NULL) {
         request->handler->closed(request->state, is_complete);
     }
@@ -239,10 +255,11 @@ void http_connection_init(struct http_connection *connection, struct http_side *
     *connection = (struct http_connection){
         .side = side,
         .mhd = mhd,
-        .watch = {.ready = client_left, .fd = fd},
+        .watch = {.ready = client_stirred, .fd = fd},
     };
     parley_buffer_init(&connection->headers);
     parley_buffer_init(&connection->held);
+    parley_buffer_init(&connection->unsent);
     ASAN_POISON_MEMORY_REGION(&connection->request, sizeof connection->request);
     TAILQ_INSERT_TAIL(&side->server->connections, connection, links);
 }

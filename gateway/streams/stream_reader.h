@@ -67,7 +67,7 @@ bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs);
 /* Ends all cursors: nothing more comes from them. */
 void stream_reader_stop(struct stream_reader *reader);
 
-/* The source for http_respond_stream; `state` is the reader. */
+/* The source for http_respond_live; `state` is the reader. */
 ssize_t stream_reader_read(void *state, char *buffer, size_t size);
 
 /* Sends a byte or three, unless events are waiting to be sent anyway. */

@@ -105,7 +105,7 @@ static void reader_ready(struct stream_reader *reader) {
     reader->phase = STREAM_FLOWING;
     touch(reader);
     add_headers(reader->request);
-    http_respond_stream(reader->request, 200, reader->media_type, stream_reader_read);
+    http_respond_live(reader->request, 200, reader->media_type, stream_reader_read);
 }
 
 static void reader_failed(struct stream_reader *reader) {

@@ -24,7 +24,7 @@
 
 #include <parley/buffer.h>
 
-enum { WAIT_MS = 10000, LATE_MS = 20, BIT_BYTES = 700 };
+enum { WAIT_MS = 10000, LATE_MS = 20, BIT_BYTES = 700, LIVE_BYTES = 20000 };
 
 /* ---- the server's side ---- */
 
@@ -35,6 +35,7 @@ struct exchange {
     struct parley_buffer body;
     struct reactor_timer timer;
     size_t allowance, shown;
+    bool has_ended; /* the body, of a live echo */
     TAILQ_ENTRY(exchange) links;
 };
 
@@ -178,6 +179,72 @@ static void open_flood(void *state, struct http_request *request) {
     http_respond_stream(request, 200, "text/plain", read_flood);
 }
 
+static void open_live_ticks(void *state, struct http_request *request) {
+    (void)state;
+    http_header(request, "Cache-Control", "no-cache");
+    http_respond_live(request, 200, "text/plain", read_ticks);
+    http_respond(request, 500, "text/plain", PARLEY_BYTES("not the first answer"));
+}
+
+static void answer_late_live_ticks(struct reactor_timer *timer) {
+    open_live_ticks(NULL, exchange_of(timer)->request);
+}
+
+static void set_late_live_ticks(void *state, struct http_request *request) {
+    (void)request;
+    struct exchange *exchange = state;
+    exchange->timer.fire = answer_late_live_ticks;
+    reactor_timer_set(exchange->app->loop.reactor, &exchange->timer, LATE_MS);
+}
+
+static void open_live_abort(void *state, struct http_request *request) {
+    (void)state;
+    http_respond_live(request, 200, "text/plain", read_abort);
+}
+
+static void open_live_flood(void *state, struct http_request *request) {
+    (void)state;
+    http_respond_live(request, 200, "text/plain", read_flood);
+}
+
+/* What has come and was not given back; the body waits while it is much. */
+static ssize_t read_back(void *state, char *buffer, size_t size) {
+    struct exchange *exchange = state;
+    struct parley_buffer *body = &exchange->body;
+    const size_t length = body->length < size ? body->length : size;
+    if (length == 0) {
+        return exchange->has_ended ? HTTP_SOURCE_END : 0;
+    }
+    memcpy(buffer, body->data, length);
+    body->length -= length;
+    memmove(body->data, body->data + length, body->length);
+    http_wake(exchange->request);
+    return (ssize_t)length;
+}
+
+static size_t take_live(void *state, struct http_request *request, struct parley_bytes bytes) {
+    struct exchange *exchange = state;
+    const size_t room = LIVE_BYTES - exchange->body.length;
+    bytes.length = bytes.length < room ? bytes.length : room;
+    take_all(state, request, bytes);
+    http_respond_live(request, 200, "text/plain", read_back);
+    http_wake(request);
+    return bytes.length;
+}
+
+static void end_live(void *state, struct http_request *request) {
+    struct exchange *exchange = state;
+    exchange->has_ended = true;
+    http_respond_live(request, 200, "text/plain", read_back);
+    http_wake(request);
+}
+
+/* Breaks off in the middle of the body. */
+static size_t abort_live(void *state, struct http_request *request, struct parley_bytes bytes) {
+    open_live_abort(state, request);
+    return take_all(state, request, bytes);
+}
+
 static bool tell_option(void *context, const char *name, const char *value) {
     parley_buffer_format(context, " [%s]=[%s]", name, value);
     return strcmp(name, "stop") != 0;
@@ -244,6 +311,13 @@ static const struct route {
     {.path = "/ticks", .handler = {.end = open_ticks, .closed = closed}},
     {.path = "/late-ticks", .handler = {.end = set_late_ticks, .closed = closed}},
     {.path = "/abort", .handler = {.end = open_abort, .closed = closed}},
+    {.path = "/live-ticks", .handler = {.end = open_live_ticks, .closed = closed}},
+    {.path = "/live-late-ticks", .handler = {.end = set_late_live_ticks, .closed = closed}},
+    {.path = "/live-abort", .handler = {.end = open_live_abort, .closed = closed}},
+    {.path = "/live-abort-body",
+     .handler = {.body = abort_live, .end = do_nothing, .closed = closed}},
+    {.path = "/live-flood", .handler = {.end = open_live_flood, .closed = closed}},
+    {.path = "/live-echo", .handler = {.body = take_live, .end = end_live, .closed = closed}},
     {.path = "/flood", .handler = {.end = open_flood, .closed = closed}},
 };
 
@@ -268,12 +342,16 @@ static void refuse(struct http_request *request, const char *detail) {
 }
 
 static int is_stream(struct parley_bytes start) {
-    const struct parley_bytes wanted = PARLEY_BYTES("GET /ticks");
-    size_t length = start.length < wanted.length ? start.length : wanted.length;
-    if (memcmp(start.data, wanted.data, length) != 0) {
-        return 0;
+    static const char *const openings[] = {"GET /ticks", "GET /live-ticks"};
+    int answer = 0;
+    for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++) {
+        const struct parley_bytes wanted = parley_bytes_of(openings[i]);
+        size_t length = start.length < wanted.length ? start.length : wanted.length;
+        if (memcmp(start.data, wanted.data, length) == 0) {
+            answer = length == wanted.length ? 1 : -1;
+        }
     }
-    return length == wanted.length ? 1 : -1;
+    return answer;
 }
 
 static void count_turn(struct reactor_turn *turn) {

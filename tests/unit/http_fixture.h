@@ -9,7 +9,10 @@
  *   /slow       the body, taken bit by bit            /ticks        a stream of app.published lines
  *   /eager      the same, woken from the callback     /late-ticks   the same, some time later
  *   /late       "late", some time after the end       /abort        a stream that breaks off
- *   /large      LARGE_BYTES of 'x'                    /flood        a stream of LARGE_BYTES of 'x'
+ *   /large      LARGE_BYTES of 'x'                    /flood        a stream of FLOOD_BYTES of 'x'
+ *   /live-ticks, /live-late-ticks, /live-abort, /live-flood: the same, live
+ *   /live-abort-body: breaks off at the body's first piece
+ *   /live-echo: the body while it arrives, of which LIVE_BYTES may be under way
  */
 
 #include <stdbool.h>

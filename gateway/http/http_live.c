@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Answers that leave while their request's body still arrives, and those that are open for hours:
+ * written to the connection's socket by us, since libmicrohttpd takes an answer only before a body
+ * or behind it, and walks through all that wait whenever one of them goes on (ADR 7). It goes on
+ * reading and de-chunking the body, or keeps the connection suspended until the answer's end, and
+ * then closes it.
+ *
+ * What a source gives is gathered in the server's one scratch buffer and leaves in one write. What
+ * the socket does not take is the connection's, and until it is gone neither the source is asked
+ * nor the body is given to anybody.
+ *
+ * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */
+
+#include "http_internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include <netinet/tcp.h>
+
+enum {
+    PIECES_A_TURN = 4,          /* of one answer, before others have their turn */
+    SMALL_PIECE_BYTES = 2048,   /* what a source may give while many answers are held up … */
+    UNSENT_BYTES_MAX = 8 << 20, /* … since those hold as much together */
+    SOURCE_BYTES_MIN = 1024,    /* with less room than that, a source is not asked for more */
+    DISCARDED_BYTES_MAX = 256 * 1024,
+    CHUNK_HEAD_MAX = sizeof "ffffffff\r\n" - 1,
+};
+
+static const char last_chunk[] = "0\r\n\r\n";
+
+/* ---- being held up ---- */
+
+static void set_timer(struct http_server *server) {
+    const struct http_request *first = TAILQ_FIRST(&server->held_up);
+    const unsigned timeout_s = server->options.idle_timeout_s;
+    if (first != NULL && timeout_s > 0 && !server->held_up_timer.is_armed) {
+        const int64_t due_ms = first->moved_ms + (int64_t)timeout_s * 1000;
+        reactor_timer_set(server->reactor, &server->held_up_timer,
+                          due_ms - reactor_now_ms(server->reactor));
+    }
+}
+
+static void hold_up(struct http_request *request) {
+    struct http_server *server = http_server_of(request);
+    request->is_held_up = true;
+    request->moved_ms = reactor_now_ms(server->reactor);
+    TAILQ_INSERT_TAIL(&server->held_up, request, held_up_links);
+    set_timer(server);
+}
+
+static void let_go(struct http_request *request) {
+    if (request->is_held_up) {
+        request->is_held_up = false;
+        TAILQ_REMOVE(&http_server_of(request)->held_up, request, held_up_links);
+    }
+}
+
+static void forget_unsent(struct http_request *request) {
+    struct http_connection *connection = request->connection;
+    http_server_of(request)->unsent_bytes -= connection->unsent.length;
+    parley_buffer_finish(&connection->unsent);
+    connection->unsent_offset = 0;
+}
+
+/* ---- the end ---- */
+
+/* Bytes that nobody has read would make of its end a reset, which may take the answer with it. */
+static void discard_unread(int fd) {
+    char bytes[4096];
+    for (size_t count = 0; count < DISCARDED_BYTES_MAX; count += sizeof bytes) {
+        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) <= 0) {
+            return;
+        }
+    }
+}
+
+/* Nothing more is written. The connection is closed when all of the body has come. */
+static void finish(struct http_request *request) {
+    const int fd = request->connection->watch.fd;
+    request->is_over = true;
+    request->is_sent = !request->is_gone && !request->is_broken_off;
+    let_go(request);
+    forget_unsent(request);
+    if (request->has_ended) {
+        discard_unread(fd);
+    } else {
+        shutdown(fd, SHUT_WR);
+    }
+    http_go_on(request);
+}
+
+/* Without memory, or with a client that takes nothing: close it, whatever else it has to say. */
+static void break_down(struct http_request *request) {
+    request->has_failed = true;
+    request->is_broken_off = true;
+    shutdown(request->connection->watch.fd, SHUT_RDWR);
+    finish(request);
+}
+
+/* Whoever sends a body has it served whole, though nobody reads the answer. */
+static void lose_client(struct http_request *request) {
+    request->is_gone = true;
+    let_go(request);
+    forget_unsent(request);
+    if (request->has_ended) {
+        finish(request);
+    } else {
+        http_queue(request);
+    }
+}
+
+static void break_down_held_up(struct reactor_timer *timer) {
+    struct http_server *server = OWNER_OF(timer, struct http_server, held_up_timer);
+    const int64_t due_ms =
+        reactor_now_ms(server->reactor) - (int64_t)server->options.idle_timeout_s * 1000;
+    struct http_request *first;
+    while ((first = TAILQ_FIRST(&server->held_up)) != NULL && first->moved_ms <= due_ms) {
+        break_down(first);
+    }
+    set_timer(server);
+}
+
+/* ---- writing ---- */
+
+/* Returns: how many bytes the socket took; all of them when there is nobody to take them. */
+static size_t send_some(struct http_request *request, struct parley_bytes bytes) {
+    size_t sent = 0;
+    while (sent < bytes.length && !request->is_gone) {
+        const ssize_t count = send(request->connection->watch.fd, bytes.data + sent,
+                                   bytes.length - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (count > 0) {
+            sent += (size_t)count;
+        } else if (errno == EAGAIN) {
+            return sent;
+        } else if (errno != EINTR) {
+            lose_client(request);
+        }
+    }
+    return bytes.length;
+}
+
+/* Keeps what the socket does not take. */
+static void send_or_keep(struct http_request *request, struct parley_bytes bytes) {
+    struct parley_buffer *unsent = &request->connection->unsent;
+    const size_t sent = send_some(request, bytes);
+    if (sent == bytes.length) {
+        return;
+    }
+    parley_buffer_append(unsent, (struct parley_bytes){bytes.data + sent, bytes.length - sent});
+    if (parley_buffer_status(unsent) != PARLEY_OK) {
+        break_down(request);
+        return;
+    }
+    http_server_of(request)->unsent_bytes += unsent->length;
+    hold_up(request);
+}
+
+/* Sends what was kept. */
+static void send_unsent(struct http_request *request) {
+    struct http_connection *connection = request->connection;
+    const struct parley_bytes left = {connection->unsent.data + connection->unsent_offset,
+                                      connection->unsent.length - connection->unsent_offset};
+    const size_t sent = send_some(request, left);
+    if (request->is_gone) {
+        return;
+    }
+    if (sent < left.length) {
+        connection->unsent_offset += sent;
+        hold_up(request);
+    } else {
+        forget_unsent(request);
+    }
+}
+
+/* Asks the source for up to `size` bytes.  Returns: how many it gave. */
+static size_t gather(struct http_request *request, char *data, size_t size) {
+    size_t used = 0;
+    while (!request->is_ending && size - used >= SOURCE_BYTES_MIN) {
+        const ssize_t count = request->read(request->state, data + used, size - used);
+        if (count == 0) {
+            break;
+        }
+        if (count < 0) {
+            request->is_ending = true;
+            request->is_broken_off = count != HTTP_SOURCE_END;
+        } else {
+            used += (size_t)count;
+        }
+    }
+    return used;
+}
+
+/* Around `length` bytes at scratch->piece: the chunk's head and end, the head of the answer in
+ * front if it has not left yet, and the last chunk behind. */
+static struct parley_bytes frame(struct http_request *request, struct http_scratch *scratch,
+                                 size_t length) {
+    struct parley_buffer *head = &request->connection->unsent;
+    char *start = scratch->piece, *end = scratch->piece + length;
+    if (length > 0) {
+        char text[CHUNK_HEAD_MAX + 1];
+        const size_t text_length = (size_t)snprintf(text, sizeof text, "%zx\r\n", length);
+        start -= text_length;
+        memcpy(start, text, text_length);
+        *end++ = '\r';
+        *end++ = '\n';
+    }
+    if (request->is_ending && !request->is_broken_off) {
+        memcpy(end, last_chunk, sizeof last_chunk - 1);
+        end += sizeof last_chunk - 1;
+    }
+    if (head->length > 0) {
+        start -= head->length;
+        memcpy(start, head->data, head->length);
+        forget_unsent(request);
+    }
+    return (struct parley_bytes){start, (size_t)(end - start)};
+}
+
+/* Returns: whether there may be more at once. */
+static bool send_piece(struct http_request *request) {
+    struct http_server *server = http_server_of(request);
+    struct http_scratch *scratch = &server->scratch;
+    const size_t size =
+        server->unsent_bytes < UNSENT_BYTES_MAX ? sizeof scratch->piece : (size_t)SMALL_PIECE_BYTES;
+    const size_t length = gather(request, scratch->piece, size);
+    send_or_keep(request, frame(request, scratch, length));
+    return length > 0 && !request->is_held_up && !request->is_over;
+}
+
+/* The client of `Expect: 100-continue` is not answered before libmicrohttpd has told it to go on.
+ */
+static bool awaits_continue(const struct http_request *request) {
+    return request->expects_continue && request->received_length == 0 && !request->has_ended;
+}
+
+/* The head waits for the first piece, to travel with it. */
+static void send_kept(struct http_request *request) {
+    const size_t room = HTTP_FRONT_BYTES - CHUNK_HEAD_MAX;
+    const bool is_head = !request->has_begun && request->connection->unsent.length <= room;
+    request->has_begun = true;
+    if (!is_head) {
+        send_unsent(request);
+    }
+}
+
+void http_live_go_on(struct http_request *request) {
+    if (!request->is_live || request->is_over || request->is_held_up || awaits_continue(request)) {
+        return;
+    }
+    send_kept(request);
+    bool has_more = !request->is_held_up && !request->is_over;
+    for (int i = 0; has_more && i < PIECES_A_TURN && !request->is_ending; i++) {
+        has_more = send_piece(request);
+    }
+    if (request->is_held_up || request->is_over) {
+        return;
+    }
+    if (request->is_ending) {
+        finish(request);
+    } else if (has_more) {
+        http_queue(request);
+    }
+}
+
+void http_live_ready(struct http_request *request, uint32_t events) {
+    const bool has_closed = (events & (EPOLLERR | EPOLLHUP)) != 0;
+    /* Who sent a body may close that half of the connection and read the other one. */
+    const bool has_left =
+        has_closed || ((events & EPOLLRDHUP) != 0 && request->content_length == 0);
+    if (request->is_over || request->is_gone) {
+        return;
+    }
+    if (has_left) {
+        lose_client(request);
+    } else if ((events & EPOLLOUT) != 0 && request->is_held_up) {
+        let_go(request);
+        http_queue(request);
+    }
+}
+
+enum parley_status http_live_take_end(struct http_request *request) {
+    if (request->is_over || request->is_gone) {
+        return PARLEY_E_IO;
+    }
+    http_wait(request, HTTP_WAIT_LIVE);
+    http_queue(request);
+    return PARLEY_OK;
+}
+
+void http_live_close(struct http_request *request) {
+    let_go(request);
+    forget_unsent(request);
+}
+
+/* ---- its head ---- */
+
+static void write_head(struct http_request *request, unsigned status, const char *content_type) {
+    const struct parley_buffer *headers = &request->connection->headers;
+    struct parley_buffer *out = &request->connection->unsent;
+    char date[32];
+    const time_t now = time(NULL);
+    struct tm parts;
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts));
+    parley_buffer_format(out, "HTTP/1.1 %u %s\r\nDate: %s\r\nConnection: close\r\n", status,
+                         http_reason(status), date);
+    for (size_t at = 0; at < headers->length;) {
+        const char *name = headers->data + at;
+        const char *value = name + strlen(name) + 1;
+        at = (size_t)(value + strlen(value) + 1 - headers->data);
+        parley_buffer_format(out, "%s: %s\r\n", name, value);
+    }
+    if (content_type != NULL) {
+        parley_buffer_format(out, "Content-Type: %s\r\n", content_type);
+    }
+    parley_buffer_format(out, "X-Request-Id: %s\r\nTransfer-Encoding: chunked\r\n\r\n",
+                         request->id);
+    out->has_failed = out->has_failed || headers->has_failed;
+    http_server_of(request)->unsent_bytes += out->length;
+}
+
+static enum parley_status watch(struct http_request *request) {
+    const uint32_t events = EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    struct reactor *reactor = http_server_of(request)->reactor;
+    struct reactor_watch *watched = &request->connection->watch;
+    const enum parley_status status = request->is_watched
+                                          ? reactor_watch_change(reactor, watched, events)
+                                          : reactor_watch_add(reactor, watched, events);
+    request->is_watched = request->is_watched || status == PARLEY_OK;
+    return status;
+}
+
+bool http_can_be_live(const struct http_request *request) {
+    return !request->is_1_0 && !request->is_head;
+}
+
+void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
+                       ssize_t (*read)(void *state, char *buffer, size_t size)) {
+    const int one = 1;
+    if (!http_can_be_live(request)) {
+        http_respond_stream(request, status, content_type, read);
+        return;
+    }
+    if (request->is_answered || request->is_live) {
+        return;
+    }
+    request->is_live = true;
+    request->read = read;
+    if (request->wait == HTTP_WAIT_ANSWER) {
+        request->wait = HTTP_WAIT_LIVE;
+    }
+    setsockopt(request->connection->watch.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    write_head(request, status, content_type);
+    if (parley_buffer_status(&request->connection->unsent) != PARLEY_OK ||
+        watch(request) != PARLEY_OK) {
+        break_down(request);
+        return;
+    }
+    http_queue(request);
+}
+
+void http_live_start(struct http_server *server) {
+    TAILQ_INIT(&server->held_up);
+    server->held_up_timer.fire = break_down_held_up;
+}
