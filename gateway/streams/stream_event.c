@@ -57,7 +57,20 @@ static bool passes_receiver(const char *list, const struct stream_event *event) 
     return list == NULL;
 }
 
+/* Most readers want everything, and are asked for each event. */
+static bool has_filters(const struct stream_query *query) {
+    for (size_t i = 0; i < STREAM_FILTER_COUNT; i++) {
+        if (query->filters[i] != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool stream_event_matches(const struct stream_event *event, const struct stream_query *query) {
+    if (!has_filters(query)) {
+        return true;
+    }
     return passes_type(query->filters[STREAM_FILTER_TYPE], event->type) &&
            passes(query->filters[STREAM_FILTER_LANE], event->lane) &&
            passes(query->filters[STREAM_FILTER_SENDER], event->sender) &&
@@ -84,9 +97,9 @@ static struct parley_bytes copy_fact(char **free_space, struct parley_bytes fact
 }
 
 /* `route` NULL: nothing for filters but the type. */
-static struct stream_event *make_event(const struct parley_buffer *text,
-                                       const struct layout *layout, struct parley_bytes type,
-                                       const struct parley_route *route) {
+static struct stream_event *make_event(struct parley_buffer *text, const struct layout *layout,
+                                       struct parley_bytes type, const struct parley_route *route) {
+    parley_buffer_char(text, '\n');
     if (text->has_failed) {
         return NULL;
     }
@@ -104,7 +117,8 @@ static struct stream_event *make_event(const struct parley_buffer *text,
     }
     char *space = (char *)&event->receivers[facts->receiver_count];
     *event = (struct stream_event){.reference_count = 1, .size_bytes = size};
-    event->text = copy_fact(&space, parley_buffer_bytes(text));
+    event->line = copy_fact(&space, parley_buffer_bytes(text));
+    event->text = (struct parley_bytes){event->line.data, event->line.length - 1};
     event->token =
         (struct parley_bytes){event->text.data + layout->token_offset, layout->token_length};
     if (layout->bare_length > 0) {
@@ -129,15 +143,36 @@ static void write_member(struct parley_buffer *out, const char *name, struct par
     parley_buffer_json(out, value);
 }
 
+static void write_digits(struct parley_buffer *out, int number, size_t count) {
+    char digits[16];
+    for (size_t i = count; i-- > 0; number /= 10) {
+        digits[i] = (char)('0' + number % 10);
+    }
+    parley_buffer_append(out, (struct parley_bytes){digits, count});
+}
+
 static void write_time(struct parley_buffer *out, int64_t time_ns) {
-    time_t seconds = (time_t)(time_ns / 1000000000);
+    const time_t seconds = (time_t)(time_ns / 1000000000);
     struct tm utc;
-    char date[32];
-    if (gmtime_r(&seconds, &utc) == NULL ||
-        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc) == 0) {
+    if (gmtime_r(&seconds, &utc) == NULL) {
         return;
     }
-    parley_buffer_format(out, ",\"time\":\"%s.%09dZ\"", date, (int)(time_ns % 1000000000));
+    const struct {
+        const char *before;
+        int number;
+        size_t digits;
+    } parts[] = {{",\"time\":\"", utc.tm_year + 1900, 4},
+                 {"-", utc.tm_mon + 1, 2},
+                 {"-", utc.tm_mday, 2},
+                 {"T", utc.tm_hour, 2},
+                 {":", utc.tm_min, 2},
+                 {":", utc.tm_sec, 2},
+                 {".", (int)(time_ns % 1000000000), 9}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        parley_buffer_text(out, parts[i].before);
+        write_digits(out, parts[i].number, parts[i].digits);
+    }
+    parley_buffer_text(out, "Z\"");
 }
 
 static int64_t now_ns(void) {
@@ -146,33 +181,65 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void write_token(struct parley_buffer *out, struct parley_bytes token,
-                        struct layout *layout) {
+static void open_token(struct parley_buffer *out, struct layout *layout) {
     parley_buffer_text(out, ",\"resume\":\"");
     layout->token_offset = out->length;
-    layout->token_length = token.length;
-    parley_buffer_append(out, token);
+}
+
+static void close_token(struct parley_buffer *out, struct layout *layout) {
+    layout->token_length = out->length - layout->token_offset;
     parley_buffer_char(out, '"');
 }
 
-/* The members that every event of a stream has, up to and including the token. */
+static void write_token(struct parley_buffer *out, struct parley_bytes token,
+                        struct layout *layout) {
+    open_token(out, layout);
+    parley_buffer_append(out, token);
+    close_token(out, layout);
+}
+
+/* STREAM:<created>:<sequence> */
+static void write_token_of(struct parley_buffer *out, const char *stream, const char *created,
+                           uint64_t sequence, struct layout *layout) {
+    open_token(out, layout);
+    parley_buffer_text(out, stream);
+    parley_buffer_char(out, ':');
+    parley_buffer_text(out, created);
+    parley_buffer_char(out, ':');
+    parley_buffer_uint(out, sequence);
+    close_token(out, layout);
+}
+
+/* Its own id, or else STREAM:sequence. */
+static void write_id(struct parley_buffer *out, const struct channel *channel,
+                     const struct jetstream_stored *stored, const struct parley_route *route) {
+    parley_buffer_text(out, "{\"specversion\":\"1.0\",\"id\":");
+    if (route != NULL && route->id.data != NULL) {
+        parley_buffer_json(out, route->id);
+        return;
+    }
+    parley_buffer_char(out, '"');
+    parley_buffer_text(out, channel->stream);
+    parley_buffer_char(out, ':');
+    parley_buffer_uint(out, stored->sequence);
+    parley_buffer_char(out, '"');
+}
+
+/* The members that every event of a stream has, up to and including the token.  `route` NULL: it
+ * is foreign. */
 static void write_stored(struct stream_renderer *renderer, const char *created,
                          const struct jetstream_stored *stored, const struct parley_route *route,
                          struct layout *layout) {
     struct parley_buffer *out = &renderer->text;
     const struct channel *channel = renderer->channel;
-    parley_buffer_text(out, "{\"specversion\":\"1.0\",\"id\":");
-    if (route != NULL && route->id.data != NULL) {
-        parley_buffer_json(out, route->id);
-    } else {
-        parley_buffer_format(out, "\"%s:%ju\"", channel->stream, (uintmax_t)stored->sequence);
-    }
+    write_id(out, channel, stored, route);
     if (route != NULL) {
         write_member(out, ",\"source\":", route->source);
         write_member(out, ",\"type\":", route->type);
     } else {
-        parley_buffer_format(out, ",\"source\":\"/%s\",\"type\":\"parley.foreign\"",
-                             channel->protocol->name);
+        parley_buffer_text(out, ",\"source\":\"/");
+        parley_buffer_text(out, channel->protocol->name);
+        parley_buffer_text(out, "\",\"type\":\"parley.foreign\"");
     }
     write_member(out, ",\"subject\":", parley_bytes_of(stored->subject));
     if (route != NULL && route->time.data != NULL) {
@@ -183,12 +250,10 @@ static void write_stored(struct stream_renderer *renderer, const char *created,
     if (route != NULL) {
         parley_buffer_text(out, ",\"datacontenttype\":\"application/json\"");
     }
-    parley_buffer_format(out, ",\"sequence\":\"%ju\"", (uintmax_t)stored->sequence);
-    char token[STREAM_TOKEN_MAX];
-    int length = snprintf(token, sizeof token, "%s:%s:%ju", channel->stream, created,
-                          (uintmax_t)stored->sequence);
-    size_t used = length > 0 && (size_t)length < sizeof token ? (size_t)length : 0;
-    write_token(out, (struct parley_bytes){token, used}, layout);
+    parley_buffer_text(out, ",\"sequence\":\"");
+    parley_buffer_uint(out, stored->sequence);
+    parley_buffer_char(out, '"');
+    write_token_of(out, channel->stream, created, stored->sequence, layout);
 }
 
 static void write_base64(struct parley_buffer *out, struct parley_bytes bytes) {
@@ -207,18 +272,16 @@ void stream_renderer_init(struct stream_renderer *renderer, const struct parley_
                           const struct channel *channel) {
     *renderer = (struct stream_renderer){.channel = channel};
     parley_message_init(&renderer->message, schema);
-    parley_buffer_init(&renderer->data);
     parley_buffer_init(&renderer->text);
 }
 
 void stream_renderer_finish(struct stream_renderer *renderer) {
     parley_message_finish(&renderer->message);
-    parley_buffer_finish(&renderer->data);
     parley_buffer_finish(&renderer->text);
 }
 
-/* Reads the payload, says where it would go, and writes it on one line.  `out_is_ours`: it is a
- * valid message; so is nothing that is over a limit of the library. */
+/* Reads the payload and says where it would go.  `out_is_ours`: it is a valid message; so is
+ * nothing that is over a limit of the library. */
 static enum parley_status read_message(struct stream_renderer *renderer,
                                        const struct jetstream_stored *stored,
                                        struct parley_route *route, bool *out_is_ours) {
@@ -226,36 +289,28 @@ static enum parley_status read_message(struct stream_renderer *renderer,
                                            .subject_prefix = renderer->channel->prefix,
                                            .stored_subject = stored->subject};
     struct parley_message *message = &renderer->message;
-    *out_is_ours = false;
     enum parley_status status = parley_message_check(message, stored->payload, &parley_codec_json,
                                                      &options, (struct parley_position){1, 1});
-    if (status == PARLEY_OK && parley_message_is_valid(message)) {
-        PARLEY_TRY(parley_message_route(message, route));
-        PARLEY_TRY(message->protocol->encode(message, &renderer->data));
-        *out_is_ours = true;
-        return parley_buffer_status(&renderer->data);
+    *out_is_ours = status == PARLEY_OK && parley_message_is_valid(message);
+    if (*out_is_ours) {
+        return parley_message_route(message, route);
     }
     return status == PARLEY_E_MEMORY ? status : PARLEY_OK;
-}
-
-static void clear_scratch(struct parley_buffer *scratch) {
-    if (scratch->capacity > SCRATCH_KEPT_BYTES) {
-        parley_buffer_finish(scratch);
-        parley_buffer_init(scratch);
-    }
-    parley_buffer_clear(scratch);
 }
 
 static struct stream_event *render_ours(struct stream_renderer *renderer, const char *created,
                                         const struct jetstream_stored *stored,
                                         const struct parley_route *route) {
+    struct parley_message *message = &renderer->message;
     struct parley_buffer *text = &renderer->text;
     struct layout layout = {0};
     write_stored(renderer, created, stored, route, &layout);
     parley_buffer_text(text, ",\"data\":");
     layout.bare_offset = text->length;
-    layout.bare_length = renderer->data.length;
-    parley_buffer_append(text, parley_buffer_bytes(&renderer->data));
+    if (message->protocol->encode(message, text) != PARLEY_OK) {
+        return NULL;
+    }
+    layout.bare_length = text->length - layout.bare_offset;
     parley_buffer_char(text, '}');
     return make_event(text, &layout, route->type, route);
 }
@@ -271,6 +326,18 @@ static struct stream_event *render_foreign(struct stream_renderer *renderer, con
     return make_event(text, &layout, PARLEY_BYTES("parley.foreign"), NULL);
 }
 
+/* The next check resets the message too: that is left to it unless there is much to give back. */
+static void clear_scratch(struct stream_renderer *renderer) {
+    struct parley_message *message = &renderer->message;
+    if (!message->is_certain || message->arena.used_bytes > SCRATCH_KEPT_BYTES) {
+        parley_message_reset(message);
+    }
+    if (renderer->text.capacity > SCRATCH_KEPT_BYTES) {
+        parley_buffer_finish(&renderer->text);
+    }
+    parley_buffer_clear(&renderer->text);
+}
+
 struct stream_event *stream_render(struct stream_renderer *renderer, const char *created,
                                    const struct jetstream_stored *stored) {
     struct parley_route route = {0};
@@ -280,9 +347,7 @@ struct stream_event *stream_render(struct stream_renderer *renderer, const char 
         event = is_ours ? render_ours(renderer, created, stored, &route)
                         : render_foreign(renderer, created, stored);
     }
-    parley_message_reset(&renderer->message);
-    clear_scratch(&renderer->data);
-    clear_scratch(&renderer->text);
+    clear_scratch(renderer);
     if (event != NULL) {
         event->sequence = stored->sequence;
         event->time_ns = stored->time_ns;

@@ -21,6 +21,7 @@ struct stream_event {
     struct stream_event *next; /* for its owner's queue */
 
     struct parley_bytes text;  /* the whole object; `resume` holds the token of this stream alone */
+    struct parley_bytes line;  /* that with a newline behind it */
     struct parley_bytes token; /* where that lies in text */
     struct parley_bytes
         bare; /* where the message lies in text; NULL: whole even without envelope */
@@ -43,7 +44,6 @@ bool stream_event_matches(const struct stream_event *event, const struct stream_
 struct stream_renderer {
     const struct channel *channel;
     struct parley_message message;
-    struct parley_buffer data;
     struct parley_buffer text;
 };
 
