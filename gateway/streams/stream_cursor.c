@@ -22,6 +22,9 @@ enum {
 /* ---- its own feed ---- */
 
 static void close_feed(struct stream_cursor *cursor) {
+    if (cursor->feed == NULL && cursor->waiter.bytes == 0) {
+        return;
+    }
     stream_pool_settle(cursor->hub->pool, &cursor->waiter);
     if (cursor->feed != NULL) {
         jetstream_feed_close(cursor->feed);
@@ -98,13 +101,19 @@ static void place(struct stream_cursor *cursor) {
                                                                      : &hub->waiting);
 }
 
+static void end_wait(struct stream_cursor *cursor) {
+    cursor->is_waiting = false;
+    move(cursor, &cursor->hub->busy);
+    cursor->events->more(cursor);
+}
+
 static void tell_if_waiting(struct stream_cursor *cursor) {
     struct stream_event *event;
     if (!cursor->is_waiting) {
         return;
     }
     if (stream_cursor_peek(cursor, &event) != STREAM_NOTHING) {
-        cursor->events->more(cursor);
+        end_wait(cursor);
     } else {
         place(cursor);
     }
@@ -462,6 +471,16 @@ void stream_cursor_hub_opened(struct stream_cursor *cursor) {
         tell_if_waiting(cursor);
     } else {
         become_ready(cursor);
+    }
+}
+
+void stream_cursor_called(struct stream_cursor *cursor, const struct stream_event *event) {
+    cursor->next = cursor->queue_next = event->sequence;
+    cursor->is_parked = false;
+    if (event->time_ns >= cursor->not_before_ns) {
+        end_wait(cursor);
+    } else {
+        move(cursor, &cursor->hub->waiting);
     }
 }
 

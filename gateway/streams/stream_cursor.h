@@ -19,7 +19,7 @@ enum stream_item {
 /* What a cursor tells its reader. */
 struct stream_cursor_events {
     void (*ready)(struct stream_cursor *cursor);  /* it may be read from */
-    void (*more)(struct stream_cursor *cursor);   /* waiting is over: there is something */
+    void (*more)(struct stream_cursor *cursor);   /* it waits no longer: there is something */
     void (*failed)(struct stream_cursor *cursor); /* before ready: NATS or the stream is away */
 };
 
@@ -71,7 +71,7 @@ bool stream_cursor_return(struct stream_cursor *cursor, const struct stream_even
 /* After STREAM_GAP: passes over it.  `last` 0: the stream was made anew. */
 void stream_cursor_take_gap(struct stream_cursor *cursor, uint64_t *out_first, uint64_t *out_last);
 
-/* `more` will tell when there is something, until wait is taken back. */
+/* `more` will tell once when there is something, unless the wait is taken back before. */
 void stream_cursor_wait(struct stream_cursor *cursor);
 void stream_cursor_unwait(struct stream_cursor *cursor);
 
@@ -82,6 +82,8 @@ size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM
 
 void stream_cursor_informed(struct stream_cursor *cursor, const struct jetstream_stream_info *info);
 void stream_cursor_hub_opened(struct stream_cursor *cursor);
+/* It is parked, and all before this event is passed; the event's filters are its own. */
+void stream_cursor_called(struct stream_cursor *cursor, const struct stream_event *event);
 /* It is parked: takes it out, to where the hub is. */
 void stream_cursor_unpark(struct stream_cursor *cursor);
 void stream_cursor_hub_stored(struct stream_cursor *cursor);

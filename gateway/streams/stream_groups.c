@@ -132,6 +132,7 @@ static struct stream_group *make_group(const struct stream_query *query, size_t 
 static void index_group(struct stream_groups *groups, struct stream_group *group,
                         enum stream_filter filter) {
     const char *list = group->query.filters[filter];
+    groups->indexed_counts[filter]++;
     for (size_t i = 0; i < group->key_count; i++) {
         struct stream_group_key *key = &group->keys[i];
         *key = (struct stream_group_key){
@@ -153,7 +154,9 @@ struct stream_group *stream_groups_join(struct stream_groups *groups,
         if (group == NULL) {
             return NULL;
         }
-        index_group(groups, group, filter);
+        if (key_count > 0) {
+            index_group(groups, group, filter);
+        }
         LIST_INSERT_HEAD(key_count > 0 ? &groups->indexed : &groups->others, group, link);
     }
     group->reference_count++;
@@ -161,9 +164,11 @@ struct stream_group *stream_groups_join(struct stream_groups *groups,
 }
 
 void stream_groups_leave(struct stream_groups *groups, struct stream_group *group) {
-    (void)groups;
     if (group == NULL || --group->reference_count > 0) {
         return;
+    }
+    if (group->key_count > 0) {
+        groups->indexed_counts[group->keys[0].filter]--;
     }
     for (size_t i = 0; i < group->key_count; i++) {
         LIST_REMOVE(&group->keys[i], link);
@@ -195,7 +200,7 @@ static void hold_against(struct matching *matching, struct stream_group *group) 
 static void look_up(struct matching *matching, enum stream_filter filter,
                     struct parley_bytes value) {
     struct stream_group_key *key;
-    if (value.data == NULL) {
+    if (value.data == NULL || matching->groups->indexed_counts[filter] == 0) {
         return;
     }
     LIST_FOREACH(key, chain_of(matching->groups, filter, value), link) {

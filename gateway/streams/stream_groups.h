@@ -33,8 +33,9 @@ LIST_HEAD(stream_group_list, stream_group);
 LIST_HEAD(stream_group_chain, stream_group_key);
 
 struct stream_groups {
-    struct stream_group_list indexed, others; /* others: each event is held against them */
-    struct stream_group_chain *chains;        /* NULL: not needed yet */
+    struct stream_group_list indexed, others;   /* others: each event is held against them */
+    size_t indexed_counts[STREAM_FILTER_COUNT]; /* by the filter under which they are entered */
+    struct stream_group_chain *chains;          /* NULL: not needed yet */
     unsigned char seed[16];
 };
 

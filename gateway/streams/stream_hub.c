@@ -67,21 +67,25 @@ static void tell(struct stream_cursors *list, void (*what)(struct stream_cursor 
 
 /* ---- the parked ones ---- */
 
-/* Those who have passed what is before an event, and may want it. */
-static void unpark_for(void *context, struct stream_group *group) {
-    const uint64_t *sequence = context;
+/* Those who have passed what is before an event, which their filters let through. */
+static void tell_group(void *context, struct stream_group *group) {
+    const struct stream_event *event = context;
     struct stream_cursor *next;
     for (struct stream_cursor *cursor = LIST_FIRST(&group->parked); cursor != NULL; cursor = next) {
         next = LIST_NEXT(cursor, link);
-        if (cursor->next <= *sequence) {
-            stream_cursor_unpark(cursor);
+        if (cursor->next <= event->sequence) {
+            stream_cursor_called(cursor, event);
         }
     }
 }
 
+static void unpark_group(void *context, struct stream_group *group) {
+    (void)context;
+    tell(&group->parked, stream_cursor_unpark);
+}
+
 static void unpark_all(struct stream_hub *hub) {
-    uint64_t any = UINT64_MAX;
-    stream_groups_each(&hub->groups, unpark_for, &any);
+    stream_groups_each(&hub->groups, unpark_group, NULL);
 }
 
 /* ---- the feed ---- */
@@ -120,12 +124,11 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
     struct stream_event *event = stream_render(&hub->renderer, hub->created, stored);
     if (event == NULL || sequence != hub->newest + 1) {
         unpark_all(hub); /* a hole, of which all are to know */
-    } else {
-        hub->held_count += stream_groups_match(&hub->groups, event, unpark_for, &sequence);
     }
     hub->newest = sequence;
     if (event != NULL) {
         stream_ring_push(&hub->ring, event);
+        hub->held_count += stream_groups_match(&hub->groups, event, tell_group, event);
     } else {
         /* Without memory for it the ring has a hole: readers fetch what lies before its new
          * beginning from the stream. */

@@ -239,7 +239,8 @@ static enum stream_item find_event(struct stream_reader *reader) {
     }
     size_t done_count = 0;
     for (size_t i = 0; i < reader->cursor_count; i++) {
-        size_t index = (reader->turn + i) % reader->cursor_count;
+        size_t index = reader->turn + i;
+        index -= index >= reader->cursor_count ? reader->cursor_count : 0;
         enum stream_item item = take(reader, &reader->cursors[index]);
         if (item == STREAM_DONE) {
             done_count++;
@@ -282,6 +283,9 @@ static size_t slice_event(const struct stream_reader *reader,
         add(slices, &count, span(event->text.data, event->token.data));
         add(slices, &count, token);
         add(slices, &count, span(behind, event->text.data + event->text.length));
+    } else if (!reader->is_sse) {
+        add(slices, &count, event->line);
+        return count;
     } else {
         add(slices, &count, event->text);
     }
@@ -333,6 +337,10 @@ static size_t copy_pending(struct stream_reader *reader, char *buffer, size_t si
     return used;
 }
 
+static bool has_ended(const struct stream_reader *reader) {
+    return reader->is_ended && reader->returned.sequence == 0;
+}
+
 static void wait(struct stream_reader *reader) {
     reader->is_waiting = true;
     for (size_t i = 0; i < reader->cursor_count; i++) {
@@ -340,33 +348,48 @@ static void wait(struct stream_reader *reader) {
     }
 }
 
-ssize_t stream_reader_read(void *state, char *buffer, size_t size) {
-    struct stream_reader *reader = state;
+/* Fills the buffer.  Returns: how much was put there; `out_is_dry`: there is no more, now. */
+static size_t fill(struct stream_reader *reader, char *buffer, size_t size, bool *out_is_dry) {
     size_t used = 0;
+    *out_is_dry = false;
     while (used < size) {
         if (reader->notice != NULL || reader->current != NULL) {
             used += copy_pending(reader, buffer + used, size - used);
-        } else if (reader->is_ended && reader->returned.sequence == 0) {
+            continue;
+        }
+        if (has_ended(reader)) {
             break;
-        } else {
-            enum stream_item item = find_event(reader);
-            if (item == STREAM_FAILED) {
-                reader->returned = (struct stream_returned){0};
-                reader->is_ended = reader->has_failed = true;
-            }
-            if (reader->current == NULL) {
-                break;
-            }
+        }
+        enum stream_item item = find_event(reader);
+        if (item == STREAM_FAILED) {
+            reader->returned = (struct stream_returned){0};
+            reader->is_ended = reader->has_failed = true;
+        }
+        if (reader->current == NULL) {
+            *out_is_dry = !has_ended(reader);
+            break;
         }
     }
+    return used;
+}
+
+/* When it runs dry it waits at once, so that being asked again costs nothing. */
+ssize_t stream_reader_read(void *state, char *buffer, size_t size) {
+    struct stream_reader *reader = state;
+    bool is_dry;
+    if (reader->is_waiting) {
+        return 0;
+    }
+    size_t used = fill(reader, buffer, size, &is_dry);
     if (used > 0) {
         hold(reader);
         reader->events->moved(reader);
+    }
+    if (is_dry) {
+        wait(reader);
+    }
+    if (used > 0 || !has_ended(reader)) {
         return (ssize_t)used;
     }
-    if (reader->is_ended && reader->returned.sequence == 0) {
-        return reader->has_failed ? HTTP_SOURCE_ABORT : HTTP_SOURCE_END;
-    }
-    wait(reader);
-    return 0;
+    return reader->has_failed ? HTTP_SOURCE_ABORT : HTTP_SOURCE_END;
 }

@@ -14,16 +14,18 @@ enum parley_status stream_ring_init(struct stream_ring *ring, size_t count_max, 
     return ring->slots != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+/* Called for each event and reader: without a division. */
 static struct stream_event **slot(const struct stream_ring *ring, size_t index) {
-    assert(ring->count_max > 0);
-    return &ring->slots[(ring->first + index) % ring->count_max];
+    assert(index < ring->count_max);
+    size_t at = ring->first + index;
+    return &ring->slots[at < ring->count_max ? at : at - ring->count_max];
 }
 
 static void drop_oldest(struct stream_ring *ring) {
     struct stream_event *oldest = *slot(ring, 0);
     ring->low = oldest->sequence + 1;
     ring->bytes -= oldest->size_bytes;
-    ring->first = (ring->first + 1) % ring->count_max;
+    ring->first = ring->first + 1 < ring->count_max ? ring->first + 1 : 0;
     ring->count--;
     stream_event_unref(oldest);
 }
@@ -55,8 +57,12 @@ void stream_ring_push(struct stream_ring *ring, struct stream_event *event) {
 }
 
 struct stream_event *stream_ring_find(const struct stream_ring *ring, uint64_t sequence) {
-    if (ring->count == 0 || (*slot(ring, ring->count - 1))->sequence < sequence) {
+    struct stream_event *newest = ring->count > 0 ? *slot(ring, ring->count - 1) : NULL;
+    if (newest == NULL || newest->sequence < sequence) {
         return NULL;
+    }
+    if (newest->sequence == sequence) {
+        return newest; /* what most readers want */
     }
     uint64_t oldest = (*slot(ring, 0))->sequence;
     if (sequence <= oldest) {

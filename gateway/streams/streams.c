@@ -28,6 +28,7 @@
 
 enum {
     QUIET_MS = 15000, /* without a byte: a keepalive, or 503 for a reader that cannot start */
+    MOVED_PRECISION_MS = 500,
     RING_COUNT_MAX = 4096,
     RING_BYTES_MAX = 8 * 1024 * 1024,
     POOL_BYTES_MAX = 32 * 1024 * 1024,
@@ -53,9 +54,14 @@ enum { OFFER_SSE = 1 };
 
 /* ---- keepalive ---- */
 
+/* To half a second: a busy reader is not moved about for each event. */
 static void touch(struct stream_reader *reader) {
     struct streams *streams = reader->keeper;
-    reader->moved_ms = reactor_now_ms(streams->reactor);
+    const int64_t now_ms = reactor_now_ms(streams->reactor);
+    if (now_ms - reader->moved_ms < MOVED_PRECISION_MS) {
+        return;
+    }
+    reader->moved_ms = now_ms;
     TAILQ_REMOVE(&streams->readers, reader, link);
     TAILQ_INSERT_TAIL(&streams->readers, reader, link);
 }
