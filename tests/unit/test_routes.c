@@ -60,6 +60,11 @@ bool jetstream_is_ready(const struct jetstream *jetstream) {
     return jetstream->is_ready;
 }
 
+const char *jetstream_trouble(const struct jetstream *jetstream) {
+    (void)jetstream;
+    return NULL;
+}
+
 static void note(struct http_request *request, const char *who,
                  const struct parley_protocol *protocol) {
     assert_int_equal(request->status, 0);
