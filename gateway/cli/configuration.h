@@ -24,6 +24,7 @@ struct configuration {
     uint64_t replicas;
     const char *subject_prefixes; /* "roundtable=fleet-a,…", or NULL */
     uint64_t message_max_bytes;   /* GW-002; 0: the protocol's default */
+    uint64_t gather_max_bytes;    /* bodies that are being received, all in sum */
     uint64_t spool_max_bytes;     /* results of one body that wait in a file */
     uint64_t connections_max;     /* of all reactors together */
     uint64_t in_flight_max;       /* messages that await their ack, of all reactors together */

@@ -31,7 +31,7 @@ struct option {
     const char *help;
 };
 
-#define OPTIONS 16
+#define OPTIONS 17
 extern const struct option options[OPTIONS];
 
 /* PARLEY_SPOOL_MAX for "spool-max". */

@@ -40,7 +40,7 @@
       "Please report it with the request id.")                                                     \
     X(PROBLEM_BUS_UNAVAILABLE, "bus-unavailable", 503, "NATS cannot take the message now",         \
       "Nothing was stored. Send it again after the time in Retry-After.")                          \
-    X(PROBLEM_OVERLOADED, "overloaded", 503, "Too many messages await their acknowledgement",      \
+    X(PROBLEM_OVERLOADED, "overloaded", 503, "Too much is under way at once",                      \
       "Nothing was stored. Send it again after the time in Retry-After, or send "                  \
       "less at once.")                                                                             \
     X(PROBLEM_DRAINING, "draining", 503, "The server is shutting down",                            \

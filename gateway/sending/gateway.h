@@ -4,14 +4,19 @@
 /* What serves requests on one reactor: everything a handler may need, and nothing that another
  * reactor touches. */
 
+#include <sys/queue.h>
+
 #include <parley/message.h>
 
+#include "budget.h"
 #include "configuration.h"
+#include "crew.h"
 #include "http.h"
 #include "jetstream.h"
 #include "memory.h"
 #include "reactor.h"
 
+struct aside;
 struct describe_pages;
 struct streams;
 
@@ -22,6 +27,10 @@ struct gateway {
     struct parley_message *messages;           /* one a protocol, for the verdict under way */
     struct memory **memories;                  /* one a protocol; NULL: it remembers nothing */
     struct parley_buffer payload;              /* what is being published */
+    struct budget *budget;                     /* of the bodies of all workers; NULL: no limit */
+    struct crew *crew;                         /* NULL: nothing is checked aside */
+    struct crew_desk *desk;
+    LIST_HEAD(, aside) asides; /* with the crew */
     struct reactor *reactor;
     struct jetstream *jetstream;
     struct http_server *http;

@@ -63,10 +63,15 @@ static const struct parley_options *options_now(struct sending *sending) {
     return &sending->options;
 }
 
+enum parley_status sending_check_as(struct sending *sending, struct parley_message *message,
+                                    struct parley_bytes bytes, struct parley_position origin) {
+    return parley_message_check(message, bytes, sending->codec, options_now(sending), origin);
+}
+
 enum parley_status sending_check(struct sending *sending, struct parley_bytes bytes,
                                  struct parley_position origin) {
-    return parley_message_check(gateway_message(sending->gateway, sending->protocol), bytes,
-                                sending->codec, options_now(sending), origin);
+    return sending_check_as(sending, gateway_message(sending->gateway, sending->protocol), bytes,
+                            origin);
 }
 
 enum parley_status sending_check_slice(struct sending *sending, enum parley_split split,

@@ -52,6 +52,10 @@ size_t sending_message_bytes_max(const struct sending *sending);
 /* Reaches a verdict on one message; it stays in gateway_message() until the next one. */
 enum parley_status sending_check(struct sending *sending, struct parley_bytes bytes,
                                  struct parley_position origin) PARLEY_MUST_CHECK;
+/* The same into a message object of one's own.  Threads: any, while nobody else uses the two. */
+enum parley_status sending_check_as(struct sending *sending, struct parley_message *message,
+                                    struct parley_bytes bytes,
+                                    struct parley_position origin) PARLEY_MUST_CHECK;
 /* The same of what `splitter` handed out of a body, whole or not; of an array that proved to be no
  * JSON, nothing more will come. */
 enum parley_status sending_check_slice(struct sending *sending, enum parley_split split,

@@ -5,12 +5,18 @@
  * written before publishing, since the message object belongs to the next request by the time of
  * the ack. */
 
+#include "aside.h"
 #include "recalling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
+enum {
+    ANSWER_BYTES_USUAL = 480, /* with malloc's header one of its classes */
+    /* Of a body that is being gathered so much is free, and the rest comes out of the budget. */
+    FREE_BYTES = 64 * 1024,
+    BUDGET_STEP_BYTES = 64 * 1024,
+};
 
 struct single {
     struct sending sending;
@@ -19,7 +25,11 @@ struct single {
     struct parley_buffer answer;  /* up to and including the subject */
     struct parley_buffer warnings;
     struct recalling recalling;
-    bool is_published; /* its ack is still to come */
+    size_t budget_bytes; /* taken for the body */
+    struct aside *aside; /* NULL: the message is checked here */
+    bool is_aside;       /* it is being checked */
+    bool is_told;        /* what it wanted to know is known, or nobody knows it */
+    bool is_published;   /* its ack is still to come */
 };
 
 struct single *single_create(const struct sending *sending, struct http_request *request) {
@@ -35,8 +45,17 @@ struct single *single_create(const struct sending *sending, struct http_request 
     return single;
 }
 
-static void destroy(struct single *single) {
+static void drop_body(struct single *single) {
     parley_buffer_finish(&single->body);
+    if (single->budget_bytes > 0) {
+        budget_give(single->sending.gateway->budget, single->budget_bytes);
+        single->budget_bytes = 0;
+    }
+}
+
+static void destroy(struct single *single) {
+    aside_release(single->aside);
+    drop_body(single);
     parley_buffer_finish(&single->answer);
     parley_buffer_finish(&single->warnings);
     recalling_finish(&single->recalling);
@@ -45,22 +64,55 @@ static void destroy(struct single *single) {
     free(single);
 }
 
+/* Nobody waits for it, and it waits for nothing. */
+static void destroy_if_done(struct single *single) {
+    if (single->request == NULL && !single->is_published && !single->recalling.is_asking &&
+        !single->is_aside) {
+        destroy(single);
+    }
+}
+
 struct parley_bytes single_text(const struct single *single) {
     return parley_buffer_bytes(&single->body);
+}
+
+/* Returns: whether the budget has room for what has come. */
+static bool take_budget(struct single *single) {
+    struct budget *budget = single->sending.gateway->budget;
+    if (budget == NULL || single->body.length <= FREE_BYTES + single->budget_bytes) {
+        return true;
+    }
+    const size_t more = single->body.length - FREE_BYTES - single->budget_bytes;
+    const size_t step = (more + BUDGET_STEP_BYTES - 1) / BUDGET_STEP_BYTES * BUDGET_STEP_BYTES;
+    if (!budget_take(budget, step)) {
+        return false;
+    }
+    single->budget_bytes += step;
+    return true;
+}
+
+static void refuse_overloaded(struct single *single) {
+    drop_body(single);
+    problem_respond_format(single->request, PROBLEM_OVERLOADED,
+                           "The bodies that are being received hold %zu bytes, which is all that "
+                           "they may (--gather-max). Nothing was stored: send it again, or in "
+                           "smaller messages.",
+                           single->sending.gateway->budget->max_bytes);
 }
 
 void single_body(struct single *single, struct parley_bytes bytes) {
     const size_t room = sending_message_bytes_max(&single->sending) + 1 - single->body.length;
     const size_t count = bytes.length < room ? bytes.length : room;
     parley_buffer_append(&single->body, (struct parley_bytes){bytes.data, count});
+    if (!take_budget(single)) {
+        refuse_overloaded(single);
+    }
 }
 
 /* What came whole is published, whether or not the client waits for it. */
 void single_closed(struct single *single) {
     single->request = NULL;
-    if (!single->is_published && !single->recalling.is_asking) {
-        destroy(single);
-    }
+    destroy_if_done(single);
 }
 
 static void respond_internal(struct single *single, enum parley_status status) {
@@ -92,12 +144,24 @@ static void respond_own_refusal(struct single *single, struct parley_message *me
     respond_as(single, http_status, protocol->refusal_media_type);
 }
 
+static void swap(struct parley_buffer *a, struct parley_buffer *b) {
+    const struct parley_buffer other = *a;
+    *a = *b;
+    *b = other;
+}
+
 static void respond_converted(struct single *single, struct parley_message *message) {
     const struct parley_codec *to = single->sending.to;
     if (!sending_accepts_converted(&single->sending, single->request, false)) {
         return;
     }
-    enum parley_status status = message->protocol->convert(message, to, &single->answer);
+    enum parley_status status;
+    if (single->aside != NULL && single->aside->is_prepared) {
+        swap(&single->answer, &single->aside->payload);
+        status = single->aside->prepared;
+    } else {
+        status = message->protocol->convert(message, to, &single->answer);
+    }
     if (to->framing == PARLEY_FRAMING_LINES) {
         parley_buffer_char(&single->answer, '\n');
     }
@@ -208,23 +272,45 @@ static enum parley_status write_head(struct single *single, const struct parley_
     return parley_buffer_status(&single->warnings);
 }
 
+/* sending_prepare, unless the crew has done it. */
+static enum parley_status prepare(struct single *single, struct parley_message *message,
+                                  struct publication *out) {
+    struct aside *aside = single->aside;
+    if (aside == NULL || !aside->is_prepared) {
+        return sending_prepare(&single->sending, message, 1, out);
+    }
+    swap(&single->sending.gateway->payload, &aside->payload);
+    *out = aside->publication;
+    return aside->prepared;
+}
+
 static void publish(struct single *single, struct parley_message *message) {
     struct publication publication;
-    enum parley_status status = sending_prepare(&single->sending, message, 1, &publication);
-    if (status == PARLEY_OK) {
+    enum parley_status status = PARLEY_OK;
+    enum jetstream_publish published = JETSTREAM_AWAY;
+    /* A large one is not written out in vain. */
+    const bool is_in_vain =
+        single->aside != NULL && !jetstream_is_ready(single->sending.gateway->jetstream);
+    if (!is_in_vain) {
+        status = prepare(single, message, &publication);
+    }
+    if (status == PARLEY_OK && !is_in_vain) {
         status = write_head(single, message, &publication.route);
     }
     if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
         respond_internal(single, status);
         return;
     }
-    const enum jetstream_publish published =
-        status == PARLEY_E_LIMIT
-            ? JETSTREAM_TOO_LARGE
-            : recalling_publish(&single->sending, &publication, on_ack, single);
+    if (!is_in_vain) {
+        published = status == PARLEY_E_LIMIT
+                        ? JETSTREAM_TOO_LARGE
+                        : recalling_publish(&single->sending, &publication, on_ack, single);
+    }
     single->is_published = published == JETSTREAM_PUBLISHED;
     if (single->is_published) {
-        parley_buffer_finish(&single->body); /* blanks in it count for nothing in the window */
+        drop_body(single); /* blanks in it count for nothing in the window */
+        aside_release(single->aside);
+        single->aside = NULL;
     } else if (single->request != NULL) {
         const struct sending_failure failure = sending_refused(&single->sending, published);
         problem_respond(single->request, failure.problem, failure.detail);
@@ -246,40 +332,20 @@ static void conclude(struct single *single, struct parley_message *message) {
     }
 }
 
-/* What it wanted to know is known, or nobody knows it; the message object has served others
- * meanwhile. */
-static void conclude_told(struct single *single) {
-    struct sending *sending = &single->sending;
-    if (single->recalling.has_failed && sending->task == SENDING_FORWARD) {
-        const struct sending_failure failure = recalling_failure(&single->recalling);
-        if (single->request != NULL) {
-            problem_respond(single->request, failure.problem, failure.detail);
-        }
-        return;
-    }
-    sending->options.recalled = single->recalling.has_failed ? NULL : single->recalling.text;
-    const enum parley_status status =
-        sending_check(sending, parley_buffer_bytes(&single->body), (struct parley_position){1, 1});
-    if (status != PARLEY_OK) {
-        respond_internal(single, status);
-    } else {
-        conclude(single, gateway_message(sending->gateway, sending->protocol));
-    }
-}
+static void conclude_told(struct single *single);
 
 static void on_told(struct recalling *recalling) {
     struct single *single = OWNER_OF(recalling, struct single, recalling);
     if (single->request != NULL || single->sending.task == SENDING_FORWARD) {
         conclude_told(single);
     }
-    if (single->request == NULL && !single->is_published) {
-        destroy(single);
-    }
+    destroy_if_done(single);
 }
 
 static void recall_or_conclude(struct single *single, struct parley_message *message) {
-    struct parley_bytes key;
-    const enum parley_status status = recalling_need(&single->sending, message, &key);
+    struct parley_bytes key = {0};
+    const enum parley_status status =
+        single->is_told ? PARLEY_OK : recalling_need(&single->sending, message, &key);
     if (status != PARLEY_OK) {
         respond_internal(single, status);
     } else if (key.data == NULL) {
@@ -293,25 +359,71 @@ static void recall_or_conclude(struct single *single, struct parley_message *mes
     }
 }
 
-void single_end(struct single *single) {
-    struct parley_message *message =
-        gateway_message(single->sending.gateway, single->sending.protocol);
-    const enum parley_status status =
-        single->body.has_failed
-            ? PARLEY_E_MEMORY
-            : sending_check(&single->sending, parley_buffer_bytes(&single->body),
-                            (struct parley_position){1, 1});
+/* What follows from the verdict on the message. */
+static void judge(struct single *single, struct parley_message *message,
+                  enum parley_status status) {
     const bool is_oversize =
         status == PARLEY_OK && message->findings.count > 0 &&
         message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     if (status != PARLEY_OK) {
         respond_internal(single, status);
-    } else if (!parley_message_is_valid(message) && single->sending.task == SENDING_VALIDATE &&
-               !is_oversize) {
-        respond_verdict(single, message);
-    } else if (!parley_message_is_valid(message)) {
-        respond_invalid(single, message);
-    } else {
+    } else if (parley_message_is_valid(message)) {
         recall_or_conclude(single, message);
+    } else if (single->request == NULL) {
+        return; /* nobody is there to hear of it */
+    } else if (single->sending.task == SENDING_VALIDATE && !is_oversize) {
+        respond_verdict(single, message);
+    } else {
+        respond_invalid(single, message);
+    }
+}
+
+static void on_checked(struct aside *aside, void *context) {
+    struct single *single = context;
+    single->is_aside = false;
+    if (single->request != NULL || single->sending.task == SENDING_FORWARD) {
+        judge(single, &aside->message, aside->status);
+    }
+    destroy_if_done(single);
+}
+
+static void check(struct single *single) {
+    struct sending *sending = &single->sending;
+    const struct parley_bytes text = parley_buffer_bytes(&single->body);
+    const size_t limit = sending_message_bytes_max(sending);
+    aside_release(single->aside);
+    single->aside = NULL;
+    if (text.length >= ASIDE_BYTES_MIN && text.length <= limit) {
+        single->aside = aside_begin(sending, text, on_checked, single);
+        single->is_aside = single->aside != NULL;
+    }
+    if (single->aside == NULL) {
+        const enum parley_status status =
+            sending_check(sending, text, (struct parley_position){1, 1});
+        judge(single, gateway_message(sending->gateway, sending->protocol), status);
+    }
+}
+
+/* What it wanted to know is known, or nobody knows it; the message object has served others
+ * meanwhile. */
+static void conclude_told(struct single *single) {
+    struct sending *sending = &single->sending;
+    if (single->recalling.has_failed && sending->task == SENDING_FORWARD) {
+        const struct sending_failure failure = recalling_failure(&single->recalling);
+        if (single->request != NULL) {
+            problem_respond(single->request, failure.problem, failure.detail);
+        }
+        return;
+    }
+    sending->options.recalled = single->recalling.has_failed ? NULL : single->recalling.text;
+    single->is_told = true;
+    check(single);
+}
+
+void single_end(struct single *single) {
+    if (single->body.has_failed) {
+        respond_internal(single, PARLEY_E_MEMORY);
+    } else {
+        check(single);
     }
 }

@@ -25,6 +25,7 @@ enum {
     DRAIN_AT_LEAST_MS = 12000,
     DRAIN_LONGER_MS = 2000,    /* than an ack may take */
     ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
+    CREW_THREADS = 2,          /* each may need twenty times the text of a message */
 };
 
 struct server {
@@ -34,6 +35,8 @@ struct server {
     struct reactor_timer announce_timer;
     struct embedded *embedded; /* NULL with --nats */
     struct parley_schema **schemas;
+    struct budget budget;
+    struct crew *crew;
     struct describe_pages *pages;
     struct worker **workers;
     unsigned worker_count, ready_count;
@@ -263,6 +266,10 @@ static int start_workers(struct server *server) {
     if (server->workers == NULL) {
         return fail("cannot start", "out of memory");
     }
+    server->budget.max_bytes = (size_t)configuration->gather_max_bytes;
+    if (crew_create(count < CREW_THREADS ? count : CREW_THREADS, &server->crew) != PARLEY_OK) {
+        return fail("cannot start", "there is no memory for its threads");
+    }
     const bool is_own = server->embedded != NULL;
     struct worker_options options = {.configuration = configuration,
                                      .schemas = server->schemas,
@@ -271,6 +278,8 @@ static int start_workers(struct server *server) {
                                                          : configuration->nats,
                                      .nats_token = is_own ? embedded_token(server->embedded) : NULL,
                                      .listen_fd = server->listen_fd,
+                                     .budget = &server->budget,
+                                     .crew = server->crew,
                                      .worker_count = count};
     const struct worker_events events = {.ready = worker_ready,
                                          .unusable = worker_unusable,
@@ -319,6 +328,7 @@ static void finish(struct server *server) {
         worker_destroy(server->workers[i]);
     }
     free(server->workers);
+    crew_destroy(server->crew);
     embedded_destroy(server->embedded);
     for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {
         parley_schema_destroy(server->schemas[i]);

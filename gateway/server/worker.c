@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "aside.h"
 #include "channel.h"
 #include "gatherer.h"
 #include "routes.h"
@@ -185,7 +186,9 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(reactor_create(&gateway->reactor));
     PARLEY_TRY(create_messages(worker));
     /* Turns run in the order in which they are added: with HTTP's before the bus's, what a turn
-     * publishes leaves in that turn's one write. No request comes before the thread runs. */
+     * publishes leaves in that turn's one write, and with the crew's first, what it has done is
+     * answered. No request comes before the thread runs. */
+    PARLEY_TRY(crew_desk_open(gateway->crew, gateway->reactor, &gateway->desk));
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_memories(worker));
@@ -198,6 +201,8 @@ static void take_apart(struct worker *worker) {
     if (gateway->reactor != NULL) {
         reactor_timer_clear(gateway->reactor, &worker->drain_timer);
     }
+    crew_desk_close(gateway->desk);
+    asides_abandon(gateway);
     http_server_destroy(gateway->http);
     streams_destroy(gateway->streams);
     destroy_memories(worker);
@@ -232,6 +237,9 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->gateway.configuration = options->configuration;
     worker->gateway.schemas = options->schemas;
     worker->gateway.pages = options->pages;
+    worker->gateway.budget = options->budget;
+    worker->gateway.crew = options->crew;
+    LIST_INIT(&worker->gateway.asides);
     enum parley_status status = build(worker);
     if (status == PARLEY_OK && pthread_create(&worker->thread, NULL, run, worker) != 0) {
         status = PARLEY_E_IO;
@@ -260,7 +268,7 @@ static void poll_drained(struct reactor_timer *timer) {
     struct worker *worker = OWNER_OF(timer, struct worker, drain_timer);
     struct gateway *gateway = &worker->gateway;
     const bool is_idle = http_server_active_count(gateway->http) == 0 &&
-                         has_idle_memories(gateway) &&
+                         LIST_EMPTY(&gateway->asides) && has_idle_memories(gateway) &&
                          jetstream_in_flight_count(gateway->jetstream) == 0;
     if (is_idle || reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms) {
         reactor_stop(gateway->reactor);

@@ -21,6 +21,8 @@ struct worker_options {
     const char *nats_urls;
     const char *nats_token; /* NULL: none */
     int listen_fd;          /* shared */
+    struct budget *budget;  /* shared */
+    struct crew *crew;      /* shared */
     unsigned worker_count;
     bool is_probing;
     bool is_gathering; /* it remembers for all what was published straight to NATS */

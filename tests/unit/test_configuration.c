@@ -131,6 +131,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->reactors, 0);
     assert_int_equal(configuration->replicas, 1);
     assert_int_equal(configuration->message_max_bytes, 0);
+    assert_int_equal(configuration->gather_max_bytes, 256 << 20);
     assert_true(configuration->spool_max_bytes == UINT64_C(4) << 30);
     assert_int_equal(configuration->connections_max, 20000);
     assert_int_equal(configuration->in_flight_max, 16384);
@@ -413,6 +414,7 @@ static void test_check_config_prints_a_file_that_says_the_same(void **state) {
          "--subject-prefix=roundtable=b", NULL);
     assert_int_equal(first.status, 0);
     assert_says(first.out, "\"subject-prefix\": \"vlp=a,roundtable=b\"");
+    assert_says(first.out, "\"gather-max\": \"256m\"");
     assert_says(first.out, "\"spool-max\": \"4g\"");
     assert_says(first.out, "\"ack-timeout\": \"1500ms\"");
     assert_says(first.out, "\"nats\": null");

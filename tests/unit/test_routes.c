@@ -19,6 +19,7 @@
 
 struct jetstream {
     bool is_ready;
+    const char *trouble;
 };
 
 struct http_request {
@@ -61,8 +62,7 @@ bool jetstream_is_ready(const struct jetstream *jetstream) {
 }
 
 const char *jetstream_trouble(const struct jetstream *jetstream) {
-    (void)jetstream;
-    return NULL;
+    return jetstream->trouble;
 }
 
 static void note(struct http_request *request, const char *who,
@@ -248,6 +248,15 @@ static void test_it_is_ready_when_nats_is(void **state) {
     check(&gateway, &(struct row){"GET", "/livez", 200, NULL}, &request);
 }
 
+static void test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which(void **state) {
+    (void)state;
+    struct jetstream jetstream = {.is_ready = true, .trouble = "stream VLP is not ours"};
+    struct gateway gateway = {.jetstream = &jetstream};
+    struct http_request request;
+    check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
+    assert_non_null(strstr(request.body, jetstream.trouble));
+}
+
 /* ---- which request line opens a stream ---- */
 
 /* In memory of just that size, for the address sanitizer. */
@@ -306,6 +315,7 @@ int main(void) {
         cmocka_unit_test(test_a_long_path_is_only_not_found),
         cmocka_unit_test(test_while_draining_only_what_describes_it_is_served),
         cmocka_unit_test(test_it_is_ready_when_nats_is),
+        cmocka_unit_test(test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which),
         cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

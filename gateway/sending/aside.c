@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See aside.h. Everything that takes as long as the message is large happens in `work`, and the
+ * giving back of a tree, which does too, is left to the crew as well. */
+
+#include "aside.h"
+
+#include <stdlib.h>
+
+static struct aside *aside_of(struct crew_task *task) {
+    return OWNER_OF(task, struct aside, task);
+}
+
+/* What a protocol remembers decides where a message goes, and only the reactor may ask it. */
+static bool can_prepare(const struct aside *aside) {
+    const struct sending *sending = aside->sending;
+    return sending->task == SENDING_CONVERT ||
+           (sending->task == SENDING_FORWARD && aside->payload.limit_bytes > 0 &&
+            gateway_memory(sending->gateway, sending->protocol) == NULL);
+}
+
+static void prepare(struct aside *aside) {
+    const struct sending *sending = aside->sending;
+    struct parley_message *message = &aside->message;
+    aside->prepared = sending->task == SENDING_CONVERT
+                          ? message->protocol->convert(message, sending->to, &aside->payload)
+                          : publication_prepare(message, &sending->publication, 1, &aside->payload,
+                                                &aside->publication);
+    aside->is_prepared = true;
+}
+
+static void work(struct crew_task *task) {
+    struct aside *aside = aside_of(task);
+    aside->status = sending_check_as(aside->sending, &aside->message, aside->bytes,
+                                     (struct parley_position){1, 1});
+    if (aside->status == PARLEY_OK && parley_message_is_valid(&aside->message) &&
+        can_prepare(aside)) {
+        prepare(aside);
+    }
+}
+
+static void on_done(struct crew_task *task) {
+    struct aside *aside = aside_of(task);
+    LIST_REMOVE(aside, links);
+    aside->done(aside, aside->context);
+}
+
+struct aside *aside_begin(struct sending *sending, struct parley_bytes bytes,
+                          void (*done)(struct aside *aside, void *context), void *context) {
+    struct gateway *gateway = sending->gateway;
+    struct aside *aside = gateway->desk != NULL ? malloc(sizeof *aside) : NULL;
+    if (aside == NULL) {
+        return NULL;
+    }
+    *aside = (struct aside){.task = {.work = work, .done = on_done},
+                            .sending = sending,
+                            .bytes = bytes,
+                            .done = done,
+                            .context = context};
+    parley_message_init(&aside->message, gateway_message(gateway, sending->protocol)->schema);
+    if (sending->task == SENDING_FORWARD) {
+        aside->payload.limit_bytes = jetstream_max_payload_bytes(gateway->jetstream);
+    }
+    LIST_INSERT_HEAD(&gateway->asides, aside, links);
+    crew_do(gateway->desk, &aside->task);
+    return aside;
+}
+
+static void give_back(struct crew_task *task) {
+    struct aside *aside = aside_of(task);
+    parley_message_finish(&aside->message);
+    parley_buffer_finish(&aside->payload);
+    free(aside);
+}
+
+void aside_release(struct aside *aside) {
+    if (aside != NULL) {
+        aside->task.work = give_back;
+        crew_leave(aside->sending->gateway->crew, &aside->task);
+    }
+}
+
+void asides_abandon(struct gateway *gateway) {
+    struct aside *aside;
+    while ((aside = LIST_FIRST(&gateway->asides)) != NULL) {
+        aside->status = PARLEY_E_IO;
+        on_done(&aside->task);
+    }
+}

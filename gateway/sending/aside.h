@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A large message that is checked, and made ready for what follows, by the crew instead of on the
+ * reactor: 100 MiB of JSON take seconds (docs/adr/0008). */
+
+#include "crew.h"
+#include "sending.h"
+
+/* From here on a message is one. What it takes at worst below that, 30 ms, others can wait. */
+#define ASIDE_BYTES_MIN (256u * 1024)
+
+struct aside {
+    struct crew_task task;
+    struct sending *sending; /* borrowed, like the bytes: nobody else touches them meanwhile */
+    struct parley_bytes bytes;
+    void (*done)(struct aside *aside, void *context);
+    void *context;
+    LIST_ENTRY(aside) links; /* of the gateway's, until `done` */
+
+    /* What came of it. */
+    struct parley_message message;
+    enum parley_status status; /* of the check */
+    bool is_prepared;          /* it is valid, and the following says what is to be sent */
+    enum parley_status prepared;
+    struct parley_buffer payload; /* for NATS, or the message in the other encoding */
+    struct publication publication;
+};
+
+/* Begins; `done` follows in a later turn.  Returns: NULL when there is no memory, or no crew. */
+struct aside *aside_begin(struct sending *sending, struct parley_bytes bytes,
+                          void (*done)(struct aside *aside, void *context), void *context);
+/* Gives it back, which may take as long. NULL is fine. */
+void aside_release(struct aside *aside);
+/* When the gateway's desk is closed: `done` of all that are not done, with a failure. */
+void asides_abandon(struct gateway *gateway);
