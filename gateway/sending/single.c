@@ -216,8 +216,11 @@ static void respond_stored(struct single *single, const struct jetstream_ack *ac
     struct parley_buffer *answer = &single->answer;
     parley_buffer_text(answer, ",\"stream\":");
     parley_buffer_json(answer, parley_bytes_of(ack->stream));
-    parley_buffer_format(answer, ",\"seq\":%llu,\"duplicate\":%s,\"warnings\":",
-                         (unsigned long long)ack->sequence, ack->is_duplicate ? "true" : "false");
+    parley_buffer_text(answer, ",\"seq\":");
+    parley_buffer_uint(answer, ack->sequence);
+    parley_buffer_text(answer, ",\"duplicate\":");
+    parley_buffer_text(answer, ack->is_duplicate ? "true" : "false");
+    parley_buffer_text(answer, ",\"warnings\":");
     parley_buffer_append(answer, single->warnings.length > 0
                                      ? parley_buffer_bytes(&single->warnings)
                                      : PARLEY_BYTES("[]"));
