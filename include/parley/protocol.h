@@ -138,6 +138,9 @@ struct parley_protocol {
     enum parley_status (*stamp)(struct parley_message *message, const struct parley_codec *codec);
     /* Asks what rows cannot (those by_inspection), once all facts are known: walk_report(). */
     enum parley_status (*inspect)(struct parley_message *message, struct walk *walk);
+    /* It asks only facts, options, and the text: so also those who keep no more of a message may
+     * ask it, before they say that it is right. It may then be asked twice. */
+    bool inspects_facts;
     /* The protocol's own form of a refusal, for clients that accept its media type. */
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);

@@ -15,6 +15,8 @@
 struct reader {
     struct brenner_body *body;
     struct parley_bytes fed;         /* what cmark read: line by line the source, tamed */
+    bool is_tame;                    /* they are the same */
+    bool wants_sections;             /* else nothing is asked of them, nor of any text */
     size_t line, fed_at, source_at;  /* the present line, and where it starts in either */
     struct brenner_section *open[3]; /* by level */
     struct brenner_section **last_section;
@@ -36,8 +38,9 @@ static size_t content_length(struct parley_bytes line) {
 /* Nodes come in the order of their lines. */
 static void go_to_line(struct reader *reader, size_t line) {
     for (; reader->line < line; reader->line++) {
-        reader->fed_at += line_at(reader->fed, reader->fed_at).length;
-        reader->source_at += line_at(reader->body->source, reader->source_at).length;
+        const size_t length = line_at(reader->body->source, reader->source_at).length;
+        reader->fed_at += reader->is_tame ? length : line_at(reader->fed, reader->fed_at).length;
+        reader->source_at += length;
     }
 }
 
@@ -135,10 +138,10 @@ static void open_section(struct reader *reader, cmark_node *node, unsigned level
     reader->open[level] = section;
 }
 
-/* 0: no heading of a section. */
-static unsigned section_level(cmark_node *node) {
-    const bool is_heading = cmark_node_get_type(node) == CMARK_NODE_HEADING &&
-                            cmark_node_get_type(cmark_node_parent(node)) == CMARK_NODE_DOCUMENT;
+/* 0: no heading of a section. `depth` is that of the node; the document has 0. */
+static unsigned section_level(const struct reader *reader, cmark_node *node, cmark_node_type type,
+                              size_t depth) {
+    const bool is_heading = reader->wants_sections && type == CMARK_NODE_HEADING && depth == 1;
     const int level = is_heading ? cmark_node_get_heading_level(node) : 0;
     return level == 1 || level == 2 ? (unsigned)level : 0;
 }
@@ -180,7 +183,7 @@ static void add_block(struct reader *reader, cmark_node *node) {
     const struct parley_bytes source = reader->body->source;
     const struct parley_position at = place_of(reader, node);
     const size_t content = reader->source_at + line_at(source, reader->source_at).length;
-    if (reader->fed.data != source.data) {
+    if (!reader->is_tame) {
         text = untamed(reader, text, content);
     }
     *block = (struct brenner_block){
@@ -200,8 +203,8 @@ static void append(struct reader *reader, const char *text) {
 }
 
 /* What of a node is text: of raw HTML and thematic breaks nothing is. */
-static void append_text(struct reader *reader, cmark_node *node) {
-    switch (cmark_node_get_type(node)) {
+static void append_text(struct reader *reader, cmark_node *node, cmark_node_type type) {
+    switch (type) {
     case CMARK_NODE_TEXT:
     case CMARK_NODE_CODE:
     case CMARK_NODE_CODE_BLOCK:
@@ -218,33 +221,40 @@ static void append_text(struct reader *reader, cmark_node *node) {
     }
 }
 
-static void enter(struct reader *reader, cmark_node *node) {
-    cmark_node *parent = cmark_node_parent(node);
-    const unsigned level = parent != NULL ? section_level(node) : 0;
+static void enter(struct reader *reader, cmark_node *node, size_t depth) {
+    const cmark_node_type type = cmark_node_get_type(node);
+    const unsigned level = section_level(reader, node, type, depth);
     if (level != 0) {
         open_section(reader, node, level);
-    } else if (parent != NULL && cmark_node_get_type(parent) == CMARK_NODE_DOCUMENT) {
+    } else if (depth == 1) {
         note_content(reader, 1);
         note_content(reader, 2);
     }
-    if (cmark_node_get_type(node) == CMARK_NODE_CODE_BLOCK && is_delta(node)) {
+    if (type == CMARK_NODE_CODE_BLOCK && is_delta(node)) {
         add_block(reader, node);
     }
-    append_text(reader, node);
+    if (reader->wants_sections) {
+        append_text(reader, node, type);
+    }
 }
 
-static void leave(struct reader *reader, cmark_node *node) {
+/* A block stands in no paragraph and in no heading: there is only text in them. */
+static cmark_node *first_child(const struct reader *reader, cmark_node *node) {
     const cmark_node_type type = cmark_node_get_type(node);
-    struct brenner_section *section = NULL;
-    if (cmark_node_parent(node) != NULL && section_level(node) != 0) {
-        section = reader->open[section_level(node)];
+    const bool has_text = type == CMARK_NODE_PARAGRAPH || type == CMARK_NODE_HEADING;
+    return has_text && !reader->wants_sections ? NULL : cmark_node_first_child(node);
+}
+
+static void leave(struct reader *reader, cmark_node *node, size_t depth) {
+    const cmark_node_type type = cmark_node_get_type(node);
+    if (!reader->wants_sections || (type != CMARK_NODE_PARAGRAPH && type != CMARK_NODE_HEADING)) {
+        return;
     }
+    struct brenner_section *section = reader->open[section_level(reader, node, type, depth)];
     if (section != NULL) {
         section->title_end = reader->body->plain.length;
     }
-    if (type == CMARK_NODE_PARAGRAPH || type == CMARK_NODE_HEADING) {
-        append(reader, "\n");
-    }
+    append(reader, "\n");
     if (section != NULL) {
         section->text_start = reader->body->plain.length;
     }
@@ -252,16 +262,19 @@ static void leave(struct reader *reader, cmark_node *node) {
 
 static void walk_tree(struct reader *reader, cmark_node *root) {
     cmark_node *node = root;
+    size_t depth = 0;
     while (!reader->is_out_of_memory) {
-        enter(reader, node);
-        cmark_node *next = cmark_node_first_child(node);
+        enter(reader, node, depth);
+        cmark_node *next = first_child(reader, node);
+        depth += next != NULL;
         while (next == NULL) {
-            leave(reader, node);
+            leave(reader, node, depth);
             if (node == root) {
                 return;
             }
             next = cmark_node_next(node);
             node = next == NULL ? cmark_node_parent(node) : node;
+            depth -= next == NULL;
         }
         node = next;
     }
@@ -293,13 +306,16 @@ static void point_to_text(struct brenner_body *body) {
 /* cmark replaces a NUL as well, but counts its bytes otherwise. */
 static struct parley_bytes without_nul(struct parley_arena *arena, struct parley_bytes text) {
     static const char replacement[] = {'\xEF', '\xBF', '\xBD'}; /* U+FFFD */
+    if (text.length == 0 || memchr(text.data, '\0', text.length) == NULL) {
+        return text;
+    }
     size_t count = 0;
     for (size_t i = 0; i < text.length; i++) {
         count += text.data[i] == '\0';
     }
-    char *copy = count > 0 ? parley_arena_allocate(arena, text.length + 2 * count) : NULL;
+    char *copy = parley_arena_allocate(arena, text.length + 2 * count);
     if (copy == NULL) {
-        return count > 0 ? (struct parley_bytes){0} : text;
+        return (struct parley_bytes){0};
     }
     char *out = copy;
     for (size_t i = 0; i < text.length; i++) {
@@ -313,10 +329,14 @@ static struct parley_bytes without_nul(struct parley_arena *arena, struct parley
     return (struct parley_bytes){copy, text.length + 2 * count};
 }
 
-static enum parley_status read_all(struct brenner_body *body) {
-    struct reader reader = {
-        .body = body, .line = 1, .last_section = &body->sections, .last_block = &body->deltas};
+static enum parley_status read_all(struct brenner_body *body, bool wants_sections) {
+    struct reader reader = {.body = body,
+                            .wants_sections = wants_sections,
+                            .line = 1,
+                            .last_section = &body->sections,
+                            .last_block = &body->deltas};
     reader.fed = markup_tame(&body->arena, body->source);
+    reader.is_tame = reader.fed.data == body->source.data;
     cmark_node *root = reader.fed.data != NULL ? markup_parse(&body->arena, reader.fed) : NULL;
     if (root == NULL) {
         return PARLEY_E_MEMORY;
@@ -331,7 +351,8 @@ static enum parley_status read_all(struct brenner_body *body) {
     return PARLEY_OK;
 }
 
-enum parley_status brenner_body_read(struct brenner_body *body, struct parley_bytes markdown) {
+static enum parley_status read_body(struct brenner_body *body, struct parley_bytes markdown,
+                                    bool wants_sections) {
     *body = (struct brenner_body){0};
     parley_arena_init(&body->arena,
                       markdown.length * MARKUP_BYTES_PER_BYTE + MARKUP_BYTES_AT_LEAST);
@@ -340,7 +361,16 @@ enum parley_status brenner_body_read(struct brenner_body *body, struct parley_by
         return PARLEY_E_LIMIT;
     }
     body->source = without_nul(&body->arena, markdown);
-    return body->source.data != NULL ? read_all(body) : PARLEY_E_MEMORY;
+    return body->source.data != NULL ? read_all(body, wants_sections) : PARLEY_E_MEMORY;
+}
+
+enum parley_status brenner_body_read(struct brenner_body *body, struct parley_bytes markdown) {
+    return read_body(body, markdown, true);
+}
+
+enum parley_status brenner_body_read_deltas(struct brenner_body *body,
+                                            struct parley_bytes markdown) {
+    return read_body(body, markdown, false);
 }
 
 void brenner_body_finish(struct brenner_body *body) {

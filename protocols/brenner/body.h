@@ -43,6 +43,10 @@ struct brenner_body {
  * Returns: PARLEY_E_MEMORY; PARLEY_E_LIMIT for a text of more than 64 MiB. */
 enum parley_status brenner_body_read(struct brenner_body *body,
                                      struct parley_bytes markdown) PARLEY_MUST_CHECK;
+
+/* The same for whoever asks about delta blocks alone: without sections, and without their text. */
+enum parley_status brenner_body_read_deltas(struct brenner_body *body,
+                                            struct parley_bytes markdown) PARLEY_MUST_CHECK;
 void brenner_body_finish(struct brenner_body *body);
 
 /* Whether the section's title is `name`, case and a trailing "(optional)" or "(if applicable)"

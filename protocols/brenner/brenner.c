@@ -83,6 +83,11 @@ static enum parley_status validate(struct parley_message *message) {
                                                      : json_validate(message);
 }
 
+static enum parley_status encode(struct parley_message *message, struct parley_buffer *out) {
+    return message->codec == &brenner_codec_markdown ? markdown_encode(message, out)
+                                                     : json_encode(message, out);
+}
+
 extern const struct parley_protocol brenner_protocol;
 const struct parley_protocol brenner_protocol = {
     .name = "brenner",
@@ -101,12 +106,13 @@ const struct parley_protocol brenner_protocol = {
     .examples = brenner_examples,
     .decode = decode,
     .validate = validate,
-    .encode = json_encode,
+    .encode = encode,
     .route = brenner_route,
     .convert = brenner_convert,
     .type_of = brenner_type_of,
     .stamp = json_stamp,
     .inspect = brenner_inspect,
+    .inspects_facts = true,
     .refusal_media_type = "text/markdown",
     .write_refusal = markdown_write_refusal,
 };

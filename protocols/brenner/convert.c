@@ -12,7 +12,6 @@
 
 #include <jansson.h>
 
-#include "../engine/json.h"
 #include "delta.h"
 #include "markdown.h"
 #include "tokens.h"
@@ -24,7 +23,7 @@ enum { DELTA_DEPTH_MAX = JSON_DEPTH_MAX - 3 };
 static enum parley_status write_members(struct parley_message *message, struct parley_buffer *out) {
     struct parley_buffer line;
     parley_buffer_init(&line);
-    enum parley_status status = json_encode(message, &line);
+    enum parley_status status = message->protocol->encode(message, &line);
     struct members members = {.rest = parley_buffer_bytes(&line)};
     struct member member;
     parley_buffer_char(out, '{');

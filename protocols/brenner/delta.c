@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "markup.h"
+
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 enum operation { ADD, EDIT, KILL, NO_OPERATION };
@@ -313,7 +315,7 @@ enum { EFFORT_PER_BYTE = 16, EFFORT_AT_LEAST = 1 << 16 };
 
 /* The source between delta blocks, and how far it has been looked at. */
 struct prose {
-    char *text; /* a copy of the source in which quotes have no markers */
+    char *text; /* a copy of the source in which quotes have no markers; NULL: not made yet */
     size_t at, end;
     size_t place_at; /* whose place is … */
     struct parley_position place;
@@ -322,16 +324,22 @@ struct prose {
 
 /* A quoted object has a marker in front of each of its lines, which is no part of it. */
 static void take_off_quote_markers(char *text, size_t length) {
-    bool is_in_prefix = true;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\n' || text[i] == '\r') {
-            is_in_prefix = true;
-        } else if (is_in_prefix && text[i] == '>') {
-            text[i] = ' ';
-        } else {
-            is_in_prefix = is_in_prefix && (text[i] == ' ' || text[i] == '\t');
+    for (size_t at = 0; at < length;) {
+        const struct parley_bytes line = {text + at, length - at};
+        for (size_t i = at; i < length && strchr("> \t", text[i]) != NULL; i++) {
+            text[i] = text[i] == '>' ? ' ' : text[i];
         }
+        at += markup_line_length(line);
     }
+}
+
+static bool make_text(struct prose *prose, struct parley_bytes source) {
+    prose->text = malloc(source.length);
+    if (prose->text != NULL) {
+        memcpy(prose->text, source.data, source.length);
+        take_off_quote_markers(prose->text, source.length);
+    }
+    return prose->text != NULL;
 }
 
 /* Where reading goes on behind what stands at `brace`, and whether that would be lost. An object in
@@ -354,14 +362,19 @@ static enum parley_status read_object(struct checker *checker, struct prose *pro
     return result == JSON_TEXT_MEMORY ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 
+/* Most prose has no brace at all. */
 static enum parley_status check_prose(struct checker *checker, struct prose *prose) {
+    const struct parley_bytes source = checker->body->source;
     while (prose->at < prose->end && prose->effort_left > 0) {
-        const char *brace = memchr(prose->text + prose->at, '{', prose->end - prose->at);
+        const char *brace = memchr(source.data + prose->at, '{', prose->end - prose->at);
         if (brace == NULL) {
             break;
         }
+        if (prose->text == NULL && !make_text(prose, source)) {
+            return PARLEY_E_MEMORY;
+        }
         bool is_lost;
-        const size_t start = (size_t)(brace - prose->text);
+        const size_t start = (size_t)(brace - source.data);
         PARLEY_TRY(read_object(checker, prose, start, &prose->at, &is_lost));
         if (is_lost) {
             brenner_body_move(checker->body, &prose->place_at, &prose->place, start);
@@ -375,14 +388,9 @@ static enum parley_status check_prose(struct checker *checker, struct prose *pro
 
 static enum parley_status check_all_prose(struct checker *checker) {
     const struct parley_bytes source = checker->body->source;
-    struct prose prose = {.text = malloc(source.length + 1),
-                          .place = {1, 1},
+    struct prose prose = {.place = {1, 1},
                           .effort_left = source.length * EFFORT_PER_BYTE + EFFORT_AT_LEAST};
-    enum parley_status status = prose.text != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
-    if (status == PARLEY_OK && source.length > 0) {
-        memcpy(prose.text, source.data, source.length);
-        take_off_quote_markers(prose.text, source.length);
-    }
+    enum parley_status status = PARLEY_OK;
     const struct brenner_block *block = checker->body->deltas;
     for (; block != NULL && status == PARLEY_OK; block = block->next) {
         prose.end = block->start;

@@ -239,7 +239,7 @@ static enum parley_status check_body(enum brenner_type type, const struct brenne
     } else if (type == BRENNER_COMPILED) {
         check_version(body, remarks);
     } else if (type == BRENNER_DELTA) {
-        PARLEY_TRY(brenner_deltas_check(body, remarks));
+        return brenner_deltas_check(body, remarks); /* no rule asks for a section */
     }
     for (size_t i = 0; i < sizeof section_rules / sizeof section_rules[0]; i++) {
         if (section_rules[i].type == type) {
@@ -259,12 +259,14 @@ static enum parley_status read_body(struct parley_message *message, struct parle
         return PARLEY_E_MEMORY;
     }
     *remarks = (struct brenner_remarks){.arena = &message->arena};
-    enum parley_status status = brenner_body_read(&body, markdown);
+    const bool has_section_rules = message->type != BRENNER_DELTA;
+    enum parley_status status =
+        (has_section_rules ? brenner_body_read : brenner_body_read_deltas)(&body, markdown);
     if (status == PARLEY_OK) {
         status = check_body((enum brenner_type)message->type, &body, remarks);
     }
     brenner_body_finish(&body);
-    message->derived = remarks;
+    message->derived = status == PARLEY_OK ? remarks : NULL;
     return status;
 }
 

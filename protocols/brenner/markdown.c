@@ -7,10 +7,11 @@
 
 #include <stdlib.h>
 
+#include "../engine/fast.h"
 #include "../engine/json.h"
 #include "../engine/text.h"
 #include "../engine/walk.h"
-#include "front_matter.h"
+#include "front_matter_fast.h"
 
 /* What the arena must hold besides what any message needs: the JSON, in which a byte may become
  * six, once more with what stamp adds; and the places of members. */
@@ -30,6 +31,7 @@ struct markdown_source {
     struct front_matter front_matter; /* its places count from … */
     size_t yaml_at;                   /* … here, in message->sent */
     size_t body_at;
+    struct parley_bytes body; /* data not NULL: message->text is yet without it */
 };
 
 /* ---- parts ---- */
@@ -194,18 +196,98 @@ static enum parley_status keep_source(struct parley_message *message, const stru
     return PARLEY_OK;
 }
 
-enum parley_status markdown_decode(struct parley_message *message) {
-    const struct parts parts = split(message->sent);
+/* ---- fast ---- */
+
+/* Appends the members of the front matter as JSON.  Returns: false when it is not sure. */
+static bool read_members_fast(struct parley_message *message, struct parley_bytes yaml) {
+    struct parley_buffer json;
+    parley_buffer_init(&json);
+    parley_buffer_reserve(&json, yaml.length * 2);
+    parley_buffer_char(&json, '{');
+    const bool is_read = front_matter_read_fast(yaml, &json);
+    parley_buffer_char(&json, '}');
+    char *copy = is_read && !json.has_failed
+                     ? parley_arena_copy(&message->arena, parley_buffer_bytes(&json))
+                     : NULL;
+    message->text = (struct parley_bytes){copy, json.length};
+    parley_buffer_finish(&json);
+    return copy != NULL;
+}
+
+/* Whether the message certainly keeps every rule. Its body stays where it was sent. Where it is not
+ * sure it leaves nothing behind but what was found in the body. */
+static bool accepts(struct parley_message *message, const struct parts *parts) {
+    const bool needs_tree = message->options.stamp; /* as json_decode does */
+    if (parts->yaml.data == NULL || parts->is_open || needs_tree ||
+        text_utf8_prefix(parts->body) < parts->body.length) {
+        return false;
+    }
+    const size_t used_bytes = message->arena.used_bytes;
+    struct markdown_source *source = parley_arena_allocate(&message->arena, sizeof *source);
+    const struct parley_value body = {.kind = PARLEY_STRING, .text = parts->body};
+    if (source != NULL && read_members_fast(message, parts->yaml) &&
+        fast_accepts_with(message, PARLEY_BYTES("body_md"), &body)) {
+        *source = (struct markdown_source){.body = parts->body};
+        message->source = source;
+        message->is_decoded = message->is_certain = true;
+        return true;
+    }
+    message->text = message->sent;
+    message->arena.limit_bytes += message->arena.used_bytes - used_bytes;
+    return false;
+}
+
+/* Writes the message as JSON on one line: what its text would be, had it been decoded slowly. */
+static void append_whole(const struct parley_message *message, struct parley_buffer *out) {
+    const struct markdown_source *source = message->source;
+    parley_buffer_append(out, (struct parley_bytes){message->text.data, message->text.length - 1});
+    parley_buffer_text(out, message->text.length > 2 ? ",\"body_md\":" : "\"body_md\":");
+    parley_buffer_json(out, source->body);
+    parley_buffer_char(out, '}');
+}
+
+static bool lacks_body(const struct parley_message *message) {
+    const struct markdown_source *source = message->source;
+    return source != NULL && source->body.data != NULL;
+}
+
+enum parley_status markdown_encode(struct parley_message *message, struct parley_buffer *out) {
+    if (!lacks_body(message)) {
+        return json_encode(message, out);
+    }
+    append_whole(message, out);
+    return parley_buffer_status(out);
+}
+
+enum parley_status markdown_complete(struct parley_message *message) {
+    if (!lacks_body(message)) {
+        return PARLEY_OK;
+    }
+    struct parley_buffer json;
+    parley_buffer_init(&json);
+    append_whole(message, &json);
+    const char *copy =
+        json.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&json));
+    if (copy != NULL) {
+        struct markdown_source *source = message->source;
+        source->body = (struct parley_bytes){0};
+        message->text = (struct parley_bytes){copy, json.length};
+    }
+    parley_buffer_finish(&json);
+    return copy != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+static enum parley_status decode(struct parley_message *message, const struct parts *parts) {
     struct front_matter_fault fault = {0};
-    if (!has_parts(message, &parts, &fault)) {
+    if (!has_parts(message, parts, &fault)) {
         return add_fault(message, &fault);
     }
     message->arena.limit_bytes += message->sent.length * ARENA_BYTES_PER_BYTE +
-                                  parts.yaml.length * ARENA_BYTES_PER_FRONT_MATTER_BYTE;
-    PARLEY_TRY(keep_source(message, &parts));
+                                  parts->yaml.length * ARENA_BYTES_PER_FRONT_MATTER_BYTE;
+    PARLEY_TRY(keep_source(message, parts));
     struct parley_buffer json;
     parley_buffer_init(&json);
-    const enum front_matter_result result = to_json(message, &parts, &json, &fault);
+    const enum front_matter_result result = to_json(message, parts, &json, &fault);
     if (result == FRONT_MATTER_READ) {
         message->text.data = parley_arena_copy(&message->arena, parley_buffer_bytes(&json));
         message->text.length = json.length;
@@ -216,6 +298,16 @@ enum parley_status markdown_decode(struct parley_message *message) {
     }
     return result == FRONT_MATTER_MEMORY || message->text.data == NULL ? PARLEY_E_MEMORY
                                                                        : json_load(message);
+}
+
+enum parley_status markdown_decode(struct parley_message *message) {
+    const struct parts parts = split(message->sent);
+    return accepts(message, &parts) ? PARLEY_OK : decode(message, &parts);
+}
+
+enum parley_status markdown_decode_slowly(struct parley_message *message) {
+    const struct parts parts = split(message->sent);
+    return decode(message, &parts);
 }
 
 bool markdown_begins(struct parley_bytes head) {
@@ -284,6 +376,9 @@ static struct parley_position position_of(const struct parley_message *message, 
 enum parley_status markdown_validate(struct parley_message *message) {
     const struct markdown_source *source = message->source;
     struct finder finder = {.source = source};
+    if (message->is_certain) {
+        return PARLEY_OK;
+    }
     PARLEY_TRY(json_walk(message));
     if (message->findings.count == 0) {
         return PARLEY_OK;

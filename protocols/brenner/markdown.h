@@ -10,11 +10,23 @@
 
 #include <parley/message.h>
 
-/* Reads message->text (Markdown) and replaces it by the same message as JSON on one line, decoded
+/* Reads message->sent (Markdown) and replaces it by the same message as JSON on one line, decoded
  * as JSON would be, its members in the order written and then "body_md"; or leaves a GW finding
  * with its place in the Markdown. Where members and body stand is kept in message->source.
- * `body_md` or `body` in the front matter is GW-003: the body stands below it. */
+ * `body_md` or `body` in the front matter is GW-003: the body stands below it.
+ * What is certainly right is only seen to be so (engine/fast.h). */
 enum parley_status markdown_decode(struct parley_message *message) PARLEY_MUST_CHECK;
+
+/* The same, however right the message is. */
+enum parley_status markdown_decode_slowly(struct parley_message *message) PARLEY_MUST_CHECK;
+
+/* A message that certainly keeps every rule has no tree, and its text is JSON yet without its body
+ * (is_certain). These put it there: appending the whole as json_encode would, or making it the
+ * message's text, for whoever reads that. Of other messages nothing is missing.
+ * Returns: PARLEY_E_MEMORY. */
+enum parley_status markdown_encode(struct parley_message *message,
+                                   struct parley_buffer *out) PARLEY_MUST_CHECK;
+enum parley_status markdown_complete(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* json_validate for a message that markdown_decode has read (and json_stamp may have filled):
  * findings have their places in the Markdown, and `body_at` becomes `at`. */

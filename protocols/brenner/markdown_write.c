@@ -161,6 +161,7 @@ static enum parley_status append_members(struct parley_buffer *out, struct membe
 }
 
 enum parley_status markdown_write(struct parley_message *message, struct parley_buffer *out) {
+    PARLEY_TRY(markdown_complete(message));
     struct members members = {.rest = message->text};
     struct parley_bytes body = {0};
     parley_buffer_text(out, "---\n");

@@ -12,6 +12,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 enum { CHUNK_BYTES = 64 * 1024 };
 
 /* In front of each allocation: its size. cmark's types need no alignment beyond that. */
@@ -104,20 +108,40 @@ cmark_node *markup_parse(struct parley_arena *arena, struct parley_bytes text) {
 
 /* ---- lines ---- */
 
+/* The first line feed or carriage return from `at` on, or `end`. */
+static const char *find_line_end(const char *at, const char *end) {
+#ifdef __SSE2__
+    while (end - at >= 16) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+        const unsigned found =
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')),
+                                                     _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\r'))));
+        if (found != 0) {
+            return at + __builtin_ctz(found);
+        }
+        at += 16;
+    }
+#endif
+    while (at < end && *at != '\n' && *at != '\r') {
+        at++;
+    }
+    return at;
+}
+
 size_t markup_line_length(struct parley_bytes text) {
-    size_t length = 0;
-    while (length < text.length && text.data[length] != '\n' && text.data[length] != '\r') {
-        length++;
+    const char *end = text.data + text.length;
+    const char *at = find_line_end(text.data, end);
+    if (end - at >= 2 && at[0] == '\r' && at[1] == '\n') {
+        at++;
     }
-    if (length + 1 < text.length && text.data[length] == '\r' && text.data[length + 1] == '\n') {
-        return length + 2;
-    }
-    return length < text.length ? length + 1 : length;
+    at += at < end;
+    return (size_t)(at - text.data);
 }
 
 size_t markup_line_end_length(struct parley_bytes line) {
     size_t length = 0;
-    while (length < line.length && strchr("\r\n", line.data[line.length - 1 - length]) != NULL) {
+    while (length < line.length && (line.data[line.length - 1 - length] == '\n' ||
+                                    line.data[line.length - 1 - length] == '\r')) {
         length++;
     }
     return length;
@@ -223,7 +247,49 @@ static void tame_rest(struct tamer *tamer) {
     }
 }
 
+/* Whether no prefix of a line could need taming. Of a run of blanks and of the characters that
+ * markers are made of it counts as a marker what could end one, so that it may be wrong in saying
+ * no. */
+static bool has_tame_prefixes(struct parley_bytes text) {
+    static const bool is_of_marker[256] = {
+        ['>'] = true, ['-'] = true, ['+'] = true, ['*'] = true, ['.'] = true, [')'] = true,
+        ['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true,
+        ['6'] = true, ['7'] = true, ['8'] = true, ['9'] = true, [' '] = true, ['\t'] = true};
+    for (size_t at = 0, length; at < text.length; at += length) {
+        const struct parley_bytes line = {text.data + at, text.length - at};
+        size_t markers = 0, columns = 0;
+        for (size_t i = 0; i < line.length && is_of_marker[(unsigned char)line.data[i]]; i++) {
+            const char next = i + 1 < line.length ? line.data[i + 1] : '\n';
+            const bool is_last = is_blank(next) || next == '\n' || next == '\r';
+            if (is_blank(line.data[i])) {
+                columns += line.data[i] == '\t' ? TAB_COLUMNS : 1;
+            } else {
+                markers += line.data[i] == '>' || is_last;
+            }
+        }
+        if (markers > MARKERS_MAX || columns > BLANK_COLUMNS_MAX) {
+            return false;
+        }
+        length = markup_line_length(line);
+    }
+    return true;
+}
+
+static bool has_few_images(struct parley_bytes text) {
+    const char *end = text.data + text.length;
+    const char *at = text.data;
+    size_t count = 0;
+    while (count <= IMAGES_MAX && at < end && (at = memchr(at, '!', (size_t)(end - at))) != NULL) {
+        at++;
+        count += at < end && *at == '[';
+    }
+    return count <= IMAGES_MAX;
+}
+
 struct parley_bytes markup_tame(struct parley_arena *arena, struct parley_bytes text) {
+    if (has_few_images(text) && has_tame_prefixes(text)) {
+        return text;
+    }
     char *copy = parley_arena_allocate(arena, text.length + 1);
     if (copy == NULL) {
         return (struct parley_bytes){0};

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "../engine/json_string.h"
 #include "../engine/text.h"
 #include "tokens.h"
 
@@ -59,9 +60,42 @@ static struct parley_bytes text_of(const json_t *string) {
     return (struct parley_bytes){json_string_value(string), json_string_length(string)};
 }
 
-static enum parley_status receivers_of(struct parley_message *message, struct parley_route *out) {
+/* The items of a list that is in the tree. */
+static size_t items_of_tree(const struct parley_message *message, struct parley_bytes *out) {
     const json_t *to = json_object_get(message->tree, "to");
-    const size_t count = json_is_array(to) ? json_array_size(to) : json_is_string(to) ? 1 : 0;
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(to); i++) {
+        const json_t *receiver = json_array_get(to, i);
+        if (json_is_string(receiver)) {
+            out[count++] = text_of(receiver);
+        }
+    }
+    return count;
+}
+
+/* The items of a list of strings that begins at `offset` of the text, as many as `out` has room
+ * for. */
+static bool items_of_text(struct parley_message *message, size_t offset, struct parley_bytes *out,
+                          size_t count) {
+    struct parley_bytes rest = {message->text.data + offset, message->text.length - offset};
+    struct token token;
+    for (size_t i = 0; i < count && token_next(&rest, &token);) {
+        if (token.kind != '"') {
+            continue;
+        }
+        out[i] = (struct parley_bytes){token.text.data + 1, token.text.length - 2};
+        if (memchr(out[i].data, '\\', out[i].length) != NULL &&
+            !json_string_decode(&message->arena, out[i], &out[i])) {
+            return false;
+        }
+        i++;
+    }
+    return true;
+}
+
+static enum parley_status receivers_of(struct parley_message *message, struct parley_route *out) {
+    const struct parley_value *to = &message->values[BRENNER_TO];
+    const size_t count = to->kind == PARLEY_ARRAY ? to->count : to->kind == PARLEY_STRING;
     if (count == 0) {
         return PARLEY_OK;
     }
@@ -71,14 +105,15 @@ static enum parley_status receivers_of(struct parley_message *message, struct pa
         return PARLEY_E_MEMORY;
     }
     out->receivers = receivers;
-    if (json_is_string(to)) {
-        receivers[out->receiver_count++] = text_of(to);
-    }
-    for (size_t i = 0; i < count && json_is_array(to); i++) {
-        const json_t *receiver = json_array_get(to, i);
-        if (json_is_string(receiver)) {
-            receivers[out->receiver_count++] = text_of(receiver);
-        }
+    if (to->kind == PARLEY_STRING) {
+        receivers[0] = to->text;
+        out->receiver_count = 1;
+    } else if (!message->is_certain) {
+        out->receiver_count = items_of_tree(message, receivers);
+    } else if (items_of_text(message, to->offset, receivers, count)) {
+        out->receiver_count = count;
+    } else {
+        return PARLEY_E_MEMORY;
     }
     return PARLEY_OK;
 }

@@ -298,7 +298,24 @@ static inline const char *read_next(struct reader *reader, const char *at) {
     return at != NULL ? read_value(reader, at, node) : NULL;
 }
 
-static bool read_message(struct reader *reader) {
+/* Takes a member of the message's object, which is open, that does not stand in the text. */
+static bool take_member(struct reader *reader, struct parley_bytes key,
+                        const struct parley_value *value) {
+    struct level *object = reader->level;
+    const struct schema_node *node = schema_member(object->node, key);
+    if (node == NULL || node->bit == 0) {
+        return false;
+    }
+    object->seen |= node->bit;
+    if (node->field >= 0) {
+        reader->message->values[node->field] = *value;
+    }
+    return ask(reader, node, value);
+}
+
+/* `key` data NULL: all members stand in the text. */
+static bool read_message(struct reader *reader, struct parley_bytes key,
+                         const struct parley_value *member) {
     const struct parley_bytes text = reader->message->text;
     const char *at = skip_blanks(text.data, reader->end);
     if (at == reader->end || *at != '{') {
@@ -306,19 +323,31 @@ static bool read_message(struct reader *reader) {
     }
     reader->level = reader->levels;
     at = open_level(reader, at, &reader->message->schema->root, &reader->other);
+    if (at != NULL && key.data != NULL && !take_member(reader, key, member)) {
+        return false;
+    }
     while (at != NULL && reader->level > reader->levels) {
         at = read_next(reader, at);
     }
     return at != NULL && skip_blanks(at, reader->end) == reader->end;
 }
 
-/* All facts are known. */
-static bool keeps_rules(struct reader *reader) {
-    struct parley_message *message = reader->message;
-    message->type =
-        walk_type_of(message->protocol, &message->values[message->protocol->type_field]);
+/* What stands in other encodings is asked here, too, and must have nothing to say. */
+static bool passes_inspection(struct parley_message *message) {
+    struct walk walk; /* it only bears what is reported */
+    walk.message = message;
+    walk.frames[0].offset = 0;
+    walk.status = PARLEY_OK;
+    const enum parley_status status = message->protocol->inspect(message, &walk);
+    const bool has_findings = message->findings.count > 0 || message->findings.omitted_count > 0;
+    message->findings = (struct parley_findings){0};
+    return status == PARLEY_OK && walk.status == PARLEY_OK && !has_findings;
+}
+
+bool fast_keeps_rules(struct parley_message *message, uint32_t failed) {
+    const struct parley_protocol *protocol = message->protocol;
     const uint32_t type = PARLEY_TYPE_BIT(message->type);
-    if ((reader->failed & type) != 0) {
+    if ((failed & type) != 0) {
         return false;
     }
     const struct parley_facts facts = {
@@ -328,18 +357,28 @@ static bool keeps_rules(struct reader *reader) {
            ((schema_types(check) & type) == 0 || !check->place->is_broken(&facts))) {
         check = check->next;
     }
-    return check == NULL;
+    return check == NULL && (protocol->inspect == NULL || passes_inspection(message));
 }
 
-bool fast_accepts(struct parley_message *message) {
+bool fast_accepts_with(struct parley_message *message, struct parley_bytes key,
+                       const struct parley_value *member) {
+    const struct parley_protocol *protocol = message->protocol;
     struct reader reader; /* its arrays are written before they are read */
     reader.message = message;
     reader.end = message->text.data + message->text.length;
     reader.failed = 0;
     reader.key_count = 0;
-    if (message->protocol->inspect == NULL && read_message(&reader) && keeps_rules(&reader)) {
-        return true;
+    if ((protocol->inspect == NULL || protocol->inspects_facts) &&
+        read_message(&reader, key, member)) {
+        message->type = walk_type_of(protocol, &message->values[protocol->type_field]);
+        if (fast_keeps_rules(message, reader.failed)) {
+            return true;
+        }
     }
     walk_forget_facts(message);
     return false;
+}
+
+bool fast_accepts(struct parley_message *message) {
+    return fast_accepts_with(message, (struct parley_bytes){0}, NULL);
 }

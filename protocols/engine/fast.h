@@ -13,3 +13,14 @@
  * If not, they are cleared. Owns: facts are borrowed from the text; those with escapes live in the
  * arena, and nothing else is allocated. */
 bool fast_accepts(struct parley_message *message);
+
+/* For readers like this one that have read all of a message and kept its facts and type: whether
+ * it keeps the rules, if messages of the types in the set `failed` do not. It asks the rows over
+ * several members and then the protocol's inspection (one that inspects facts); what that has to
+ * say is forgotten. */
+bool fast_keeps_rules(struct parley_message *message, uint32_t failed);
+
+/* fast_accepts() for a text to whose object a member belongs that does not stand in it; some rule
+ * must name `key`.  Owns: the member is borrowed. */
+bool fast_accepts_with(struct parley_message *message, struct parley_bytes key,
+                       const struct parley_value *member);

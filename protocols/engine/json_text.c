@@ -113,6 +113,7 @@ static bool read_string(struct reader *reader, struct parley_bytes *out) {
     const char *content = ++reader->at;
     bool has_escapes = false;
     for (;;) {
+        reader->at = json_string_plain(reader->at, reader->end);
         if (reader->at == reader->end) {
             return fail_syntax(reader, reader->end, "the text ends inside a string");
         }

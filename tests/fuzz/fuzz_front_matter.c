@@ -9,6 +9,7 @@
 #include "brenner/markdown.h"
 #include "lib/cases.h"
 #include "brenner/brenner.h"
+#include "engine/json.h"
 
 struct fuzz_front_matter {
     struct parley_schema *schema;
@@ -42,6 +43,10 @@ static void check(struct parley_message *message, struct parley_bytes text,
     demand(parley_message_check(message, text, codec, &options, (struct parley_position){1, 1}) ==
                PARLEY_OK,
            "there is a verdict");
+    if (message->is_certain) { /* what was not needed for the verdict */
+        demand(markdown_complete(message) == PARLEY_OK && json_load(message) == PARLEY_OK,
+               "it can be completed");
+    }
 }
 
 static void demand_places_are_in_the_text(const struct parley_findings *findings, size_t length) {

@@ -14,6 +14,7 @@
 #include "brenner/tokens.h"
 #include "lib/cases.h"
 #include "brenner/brenner.h"
+#include "engine/json.h"
 #include "lib/mutate.h"
 
 struct fixture {
@@ -53,6 +54,10 @@ static void check(struct parley_message *message, struct parley_bytes text,
     assert_int_equal(
         parley_message_check(message, text, codec, &options, (struct parley_position){1, 1}),
         PARLEY_OK);
+    if (message->is_certain) { /* what was not needed for the verdict */
+        assert_int_equal(markdown_complete(message), PARLEY_OK);
+        assert_int_equal(json_load(message), PARLEY_OK);
+    }
 }
 
 #define T(text)                                                                                    \
