@@ -333,6 +333,17 @@ static void take_off_quote_markers(char *text, size_t length) {
     }
 }
 
+/* Whether no object begins with the brace that `rest` begins with; `*out_at`: where that is
+ * seen. */
+static bool is_mere_brace(struct parley_bytes rest, size_t *out_at) {
+    size_t at = 1;
+    while (at < rest.length && strchr(" \t\n\r", rest.data[at]) != NULL) {
+        at++;
+    }
+    *out_at = at;
+    return at == rest.length || (rest.data[at] != '"' && rest.data[at] != '}');
+}
+
 static bool make_text(struct prose *prose, struct parley_bytes source) {
     prose->text = malloc(source.length);
     if (prose->text != NULL) {
@@ -342,22 +353,32 @@ static bool make_text(struct prose *prose, struct parley_bytes source) {
     return prose->text != NULL;
 }
 
+static void spend(struct prose *prose, size_t effort) {
+    prose->effort_left -= effort < prose->effort_left ? effort : prose->effort_left;
+}
+
 /* Where reading goes on behind what stands at `brace`, and whether that would be lost. An object in
  * another one is read again with each attempt; text that makes a sport of it is given up. */
 static enum parley_status read_object(struct checker *checker, struct prose *prose, size_t brace,
                                       size_t *out_next, bool *out_is_lost) {
     const struct parley_bytes rest = {prose->text + brace, prose->end - brace};
     struct json_fault fault;
+    size_t effort;
+    *out_next = brace + 1;
+    *out_is_lost = false;
+    if (is_mere_brace(rest, &effort)) {
+        spend(prose, effort);
+        return PARLEY_OK;
+    }
     parley_arena_reset(&checker->scratch);
     const enum json_text_result result =
         read_delta(rest, &checker->scratch, &checker->delta, &fault);
     *out_is_lost = checker->delta.is_whole && value_of(checker, OPERATION)->kind != PARLEY_ABSENT &&
                    value_of(checker, SECTION)->kind != PARLEY_ABSENT;
-    *out_next = brace + 1;
-    const size_t effort = result == JSON_TEXT_FAULT ? fault.offset : rest.length;
-    prose->effort_left -= effort < prose->effort_left ? effort : prose->effort_left;
+    effort = result == JSON_TEXT_FAULT ? fault.offset : rest.length;
+    spend(prose, effort);
     if (*out_is_lost) {
-        *out_next = result == JSON_TEXT_FAULT ? brace + fault.offset : prose->end;
+        *out_next = brace + effort;
     }
     return result == JSON_TEXT_MEMORY ? PARLEY_E_MEMORY : PARLEY_OK;
 }

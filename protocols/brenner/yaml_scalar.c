@@ -132,12 +132,20 @@ static enum yaml_scalar write_integer(struct parley_bytes digits, unsigned base,
     return is_finite(out, start) ? YAML_SCALAR_WRITTEN : YAML_SCALAR_INFINITE;
 }
 
+/* Whether text that begins so can be but a string, as most text does. */
+static bool begins_string(char c) {
+    return ((c | 32) >= 'a' && (c | 32) <= 'z') && strchr("nNtf", c) == NULL;
+}
+
 enum yaml_scalar yaml_scalar_write(struct parley_bytes text, struct parley_buffer *out) {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
     static const char *const booleans[] = {"true", "false", NULL};
     static const char *const infinities[] = {".inf",  ".Inf",  ".INF",  "+.inf", "+.Inf",
                                              "+.INF", "-.inf", "-.Inf", "-.INF", ".nan",
                                              ".NaN",  ".NAN",  NULL};
+    if (text.length > 0 && begins_string(text.data[0])) {
+        return YAML_SCALAR_STRING;
+    }
     if (text_is_one_of(text, nulls)) {
         parley_buffer_text(out, "null");
         return YAML_SCALAR_WRITTEN;

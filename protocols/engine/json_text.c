@@ -157,8 +157,13 @@ static bool read_digits(struct reader *reader) {
 
 /* The value of a number whose form is right. strtod reads it as jansson does; it needs a NUL. */
 static bool number_value(struct reader *reader, const char *first, double *out) {
+    enum { FINITE_DIGITS = 300 };
     char few[64];
     const size_t length = (size_t)(reader->at - first);
+    if (!reader->is_told && length < FINITE_DIGITS && memchr(first, 'e', length) == NULL &&
+        memchr(first, 'E', length) == NULL) {
+        return true; /* nobody asks, and it is none that is too large */
+    }
     char *copy = length < sizeof few ? few : parley_arena_allocate(reader->arena, length + 1);
     if (copy == NULL) {
         return out_of_memory(reader);

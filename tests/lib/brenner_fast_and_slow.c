@@ -23,6 +23,15 @@ void brenner_fast_and_slow_finish(struct brenner_fast_and_slow *both) {
     parley_buffer_finish(&both->slow_words);
 }
 
+static void tell_text(struct parley_buffer *out, struct parley_bytes text) {
+    if (text.data != NULL) {
+        parley_buffer_json(out, text);
+    } else {
+        parley_buffer_text(out, "none");
+    }
+    parley_buffer_char(out, '\n');
+}
+
 static void tell_status(struct parley_buffer *out, const char *what, enum parley_status status) {
     parley_buffer_format(out, "\n%s: %s\n", what, parley_status_text(status));
 }
@@ -32,8 +41,7 @@ static void tell_facts(const struct parley_message *message, struct parley_buffe
         const struct parley_value *value = &message->values[i];
         parley_buffer_format(out, "%s: kind %d, %.17g, %zu ", message->protocol->fields[i],
                              (int)value->kind, value->number, value->count);
-        parley_buffer_json(out, value->text);
-        parley_buffer_char(out, '\n');
+        tell_text(out, value->text);
     }
 }
 
@@ -43,11 +51,10 @@ static void tell_route(struct parley_message *message, struct parley_buffer *out
     const struct parley_bytes facts[] = {route.subject, route.id,     route.type,
                                          route.source,  route.sender, route.thread};
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
-        parley_buffer_text(out, facts[i].data == NULL ? "none " : "");
-        parley_buffer_json(out, facts[i]);
+        tell_text(out, facts[i]);
     }
     for (size_t i = 0; i < route.receiver_count; i++) {
-        parley_buffer_json(out, route.receivers[i]);
+        tell_text(out, route.receivers[i]);
     }
     parley_buffer_format(out, " dedupe %d", (int)route.dedupe);
 }
