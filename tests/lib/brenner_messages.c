@@ -17,12 +17,15 @@
 /* Puts `token` in the place of `cut` bytes at `at`. */
 static void replace(struct parley_buffer *text, size_t at, size_t cut, const char *token) {
     const size_t rest = at + cut < text->length ? at + cut : text->length;
-    const struct parley_bytes behind = {text->data + rest, text->length - rest};
+    const struct parley_bytes behind = {text->length > 0 ? text->data + rest : "",
+                                        text->length - rest};
     char *copy = malloc(behind.length + 1);
     if (copy == NULL) {
         abort();
     }
-    memcpy(copy, behind.data, behind.length);
+    if (behind.length > 0) {
+        memcpy(copy, behind.data, behind.length);
+    }
     text->length = at;
     parley_buffer_text(text, token);
     parley_buffer_append(text, (struct parley_bytes){copy, behind.length});
@@ -145,8 +148,10 @@ static void damage(struct random_source *source, struct parley_buffer *text, siz
     const size_t cut = random_below(source, 3) == 0 ? random_below(source, 12) : 0;
     replace(text, at, cut, tokens[random_below(source, token_count)]);
     if (random_below(source, 64) == 0) {
-        text->data[start + random_below(source, text->length - start)] =
-            (char)random_below(source, 256);
+        const size_t length = text->length - start;
+        if (length > 0) {
+            text->data[start + random_below(source, length)] = (char)random_below(source, 256);
+        }
     }
 }
 
