@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// All works, in the order in which they are measured and shown. A work is
+//   { name, title, isApart, rows: [row, …] }     isApart: measured only when it is named
+// and a row, what is measured in turn because it is the same work in the same unit:
+//   { id, title, unit, higherIsBetter, prepare, contenders, ratios }
+//   id              unique within the work; `bench/run WORK/ID` measures the row alone
+//   prepare(bench)  optional, once before the rounds: makes files below bench.folder, finds a rate
+//   contenders      { name: { label, missing, run } }
+//     missing(bench)       optional: why it cannot be measured here, or undefined
+//     run(bench, prepared) one run: { value, … }, the value in the row's unit, besides that what
+//                          lib/table.mjs shows (cpu_us, p99_ms, …) or only the JSON; it throws
+//                          when the run was not wholly good
+//   ratios          [{ of, to, atLeast }, …]; the forms of a target are told at compare() in
+//                   lib/stats.mjs
+// `bench` is { runs, seconds, lines, isQuick, parley, program(name), folder }: lib/main.mjs.
+
+import ndjson from "./ndjson.mjs";
+import single from "./single.mjs";
+
+export const works = [single, ndjson].map((work) => ({
+  ...work,
+  rows: work.rows.map((row) => ({ ...row, id: `${work.name}/${row.id}` })),
+}));
