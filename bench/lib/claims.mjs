@@ -18,12 +18,12 @@ export const claimWithNumber = (number) =>
 // What a server is asked until it answers: a message that nobody else sends.
 export const probe = (target) => ({ target, body: claimWithNumber(99_999_999_999) });
 
-// NDJSON of `count` claims.
-export function writeLines(file, count) {
+// NDJSON of `count` claims, of which the first has the number `first`.
+export function writeLines(file, count, first = 1) {
   const fd = openSync(file, "w");
-  for (let number = 1; number <= count; ) {
+  for (let number = first; number < first + count; ) {
     const lines = [];
-    for (; lines.length < LINES_A_WRITE && number <= count; number++) {
+    for (; lines.length < LINES_A_WRITE && number < first + count; number++) {
       lines.push(claimWithNumber(number) + "\n");
     }
     writeSync(fd, lines.join(""));

@@ -9,12 +9,21 @@ import { isCommand, run } from "./processes.mjs";
 
 export const wrkMissing = () => (isCommand("wrk") ? undefined : "wrk is not installed");
 
+const WARM_UP_SECONDS = 1;
+const FIRST_OF_WARM_UP = 50_000_000_000; // another's ids, or they would be duplicates
+
 // Posts claims on so many connections, each waiting for its answer before it sends the next:
 // { requests, seconds, p50_ms, p99_ms }.
-export async function wrk(bench, connections, url) {
+export const wrk = (bench, connections, url) => runWrk(bench.seconds, connections, url, 0);
+
+// For programs that compile their code while they run.
+export const warmUpByWrk = (connections, url) =>
+  runWrk(WARM_UP_SECONDS, connections, url, FIRST_OF_WARM_UP);
+
+async function runWrk(seconds, connections, url, first) {
   const output = await run("wrk", [
-    ...["-t1", `-c${connections}`, `-d${bench.seconds}s`, "--timeout", "10s", "--latency"],
-    ...["-s", join(root, "bench/clients/post.lua"), url, "--", claimFile, "0"],
+    ...["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "--latency"],
+    ...["-s", join(root, "bench/clients/post.lua"), url, "--", claimFile, String(first)],
   ]);
   const report = JSON.parse(output.trim().split("\n").at(-1));
   if (report.refused > 0 || report.broken > 0 || report.requests === 0) {
@@ -28,7 +37,27 @@ export async function wrk(bench, connections, url) {
 export async function upload(bench, url, target, file) {
   const output = await run(bench.program("upload"), [new URL(url).port, target, file]);
   const [status, seconds] = output.split("\n")[0].split(" ").map(Number);
-  const summary = JSON.parse(output.match(/\{"summary":(\{[^{}]*\})/)?.[1] ?? "{}");
+  const tail = output.replace(/\r\n[\da-f]+\r\n/g, ""); // a chunk may begin anywhere
+  const summary = JSON.parse(tail.match(/\{"summary":(\{[^{}]*\})/)?.[1] ?? "{}");
   if (status !== 200) throw new Error(`of ${target}: ${output}`);
   return { seconds, summary };
+}
+
+// Posts claims at a constant rate, whether or not the server keeps up:
+// { requests, seconds, p50_ms, p99_ms, p999_ms, most_ms, most_late_ms }.
+export async function steady(bench, rate, connections, url, target) {
+  const parameters = [new URL(url).port, target, claimFile, rate, bench.seconds, connections].map(
+    String,
+  );
+  return JSON.parse(await run(bench.program("steady"), parameters));
+}
+
+// Runs a command to its end: { output, seconds, cpu_seconds, peak_mb }.
+export async function stopwatch(bench, command) {
+  const text = await run(bench.program("stopwatch"), command);
+  const lines = text.trimEnd().split("\n");
+  const [status, seconds, cpu_seconds, peak_kib] = lines.pop().split(" ").map(Number);
+  const output = lines.join("\n");
+  if (status !== 0) throw new Error(`${command.join(" ")} failed (${status}): ${output}`);
+  return { output, seconds, cpu_seconds, peak_mb: peak_kib / 1024 };
 }

@@ -8,7 +8,7 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { cpuSeconds, endAll, isCommand, launch, peakMegabytes, stop, waitFor } from "./processes.mjs";
 
-// A nats-server with its store in `folder`: { child, url, monitor }.
+// A nats-server with its store in `folder`: { child, url, monitor, storedBefore }.
 export async function startNats(folder) {
   mkdirSync(folder, { recursive: true });
   const child = launch("nats-server", [
@@ -20,19 +20,21 @@ export async function startNats(folder) {
     const text = file ? readFileSync(join(folder, file), "utf8") : "";
     return text.endsWith("}") && JSON.parse(text);
   });
-  return { child, url: ports.nats[0], monitor: ports.monitoring[0] };
+  return { child, url: ports.nats[0], monitor: ports.monitoring[0], storedBefore: 0 };
 }
 
 // How many messages a stream holds.
 export async function storedCount(nats, stream = "VLP") {
   const report = await (await fetch(`${nats.monitor}/jsz?streams=true`)).json();
-  const streams = report.account_details.flatMap((account) => account.stream_detail);
+  const streams = (report.account_details ?? []).flatMap(
+    (account) => account.stream_detail ?? [],
+  );
   return streams.find(({ name }) => name === stream)?.state.messages ?? 0;
 }
 
-// A measurement that lost or invented messages is none.
+// A measurement that lost or invented messages is none: so many must have come since it began.
 export async function checkStored(nats, least, most = least) {
-  const stored = await storedCount(nats);
+  const stored = (await storedCount(nats)) - nats.storedBefore;
   if (stored < least || stored > most) {
     throw new Error(`${stored} messages are stored, not ${least} to ${most}`);
   }
@@ -62,21 +64,18 @@ export function onOneCore(command) {
   return isCommand("taskset") ? ["taskset", "-c", String(cpus().length - 1), ...command] : command;
 }
 
-// The command of parley's server: `bench/run --parley FILE` may name another binary.
-export const parley = (bench, nats, folder, more = []) => [
-  ...[bench.parley, "serve", "--listen", "127.0.0.1:0", "--reactors", "1"],
-  ...["--nats", nats.url, "--data", join(folder, "parley"), ...more],
-];
-
 // Starts nats-server and the command that `server(bench, nats, folder)` gives, waits for `probe`
-// if there is one, calls `measure(server, nats)`, ends both, and adds to the figures what they
-// cost: microseconds of processor time a message (`count` of them) and the most memory.
-export async function withServers(bench, { server: commandOf, probe }, measure) {
+// if there is one, calls `warmUp(server)` if there is one, then `measure(server, nats)`, ends both,
+// and adds to the figures what they cost: microseconds of processor time a message (`count` of
+// them) and the most memory.
+export async function withServers(bench, { server: commandOf, probe, warmUp }, measure) {
   const folder = mkdtempSync(join(bench.folder, "servers-"));
   try {
     const nats = await startNats(join(folder, "nats"));
     const server = await startServer(commandOf(bench, nats, folder));
     if (probe) await waitUntilServing(server, probe);
+    await warmUp?.(server);
+    nats.storedBefore = await storedCount(nats);
     const before = [cpuSeconds(server.child), cpuSeconds(nats.child)];
     const { count, ...figures } = await measure(server, nats);
     const cost = (child, seconds) => ((cpuSeconds(child) - seconds) / count) * 1e6;

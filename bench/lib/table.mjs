@@ -2,7 +2,9 @@
 
 // The figures as text: for the terminal, and as Markdown for docs/benchmarks.md.
 
-export function digits(number, count = number < 10 ? 2 : number < 1000 ? 1 : 0) {
+const decimals = (number) => (number < 1 ? 3 : number < 10 ? 2 : number < 1000 ? 1 : 0);
+
+export function digits(number, count = decimals(number)) {
   const form = { minimumFractionDigits: count, maximumFractionDigits: count };
   return number === undefined ? "" : number.toLocaleString("en", form);
 }

@@ -15,10 +15,12 @@
 //                   lib/stats.mjs
 // `bench` is { runs, seconds, lines, isQuick, parley, program(name), folder }: lib/main.mjs.
 
+import check from "./check.mjs";
+import latency from "./latency.mjs";
 import ndjson from "./ndjson.mjs";
 import single from "./single.mjs";
 
-export const works = [single, ndjson].map((work) => ({
+export const works = [single, latency, ndjson, check].map((work) => ({
   ...work,
   rows: work.rows.map((row) => ({ ...row, id: `${work.name}/${row.id}` })),
 }));

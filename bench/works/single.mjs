@@ -3,22 +3,39 @@
 // One message a request, on many connections that each wait for their answer.
 
 import { probe } from "../lib/claims.mjs";
-import { wrk, wrkMissing } from "../lib/clients.mjs";
-import { checkStored, parley, withServers } from "../lib/servers.mjs";
+import { warmUpByWrk, wrk, wrkMissing } from "../lib/clients.mjs";
+import { fastify, forward, nodeMissing, parley, swallow } from "../lib/peers.mjs";
+import { checkStored, withServers } from "../lib/servers.mjs";
 
-function requests(label, server, target, connections, isStored) {
-  const measure = (bench) =>
-    withServers(bench, { server, probe: probe(target) }, async ({ url }, nats) => {
-      const { requests: count, seconds, p50_ms, p99_ms } = await wrk(bench, connections, url + target);
-      // The probe is one more; what wrk did not wait for at its end may be some more still.
-      if (isStored) await checkStored(nats, count + 1, count + 1 + connections);
-      return { count, value: count / seconds, p50_ms, p99_ms };
-    });
-  return { label, missing: wrkMissing, run: measure };
+// One run of requests: what wrk counted, as figures.
+//   isStored      each must be in the stream
+//   isWarmedUp    its code is compiled while it runs: it is asked for a while before it is measured
+export function postRequests(bench, contender, connections) {
+  const { server, target, isStored, isWarmedUp } = contender;
+  const warmUp = isWarmedUp && (({ url }) => warmUpByWrk(connections, url + target));
+  return withServers(bench, { server, probe: probe(target), warmUp }, async ({ url }, nats) => {
+    const { requests: count, seconds, p50_ms, p99_ms } = await wrk(bench, connections, url + target);
+    // What wrk did not wait for, at its end and at that of the warm-up, may be some more.
+    if (isStored) await checkStored(nats, count, count + 2 * connections);
+    return { count, value: count / seconds, p50_ms, p99_ms };
+  });
 }
 
-const swallow = (bench) => [bench.program("swallow")];
-const forward = (bench, nats) => [bench.program("forward"), nats.url];
+export const stored = {
+  parley: { label: "parley", server: parley, target: "/v1/vlp/messages", isStored: true },
+  forward: { label: "bare libmicrohttpd, publishes", server: forward, target: "/", isStored: true },
+};
+
+export const storedByFastify = (label, acks, processes) => ({
+  ...{ label: `Fastify + Ajv, ${label}`, server: fastify(acks, processes), target: "/messages" },
+  ...{ isStored: true, isWarmedUp: true, missing: nodeMissing },
+});
+
+const requests = (contender, connections) => ({
+  label: contender.label,
+  missing: () => wrkMissing() ?? contender.missing?.(),
+  run: (bench) => postRequests(bench, contender, connections),
+});
 
 const validate = {
   id: "validate-64",
@@ -26,8 +43,8 @@ const validate = {
   unit: "requests/s",
   higherIsBetter: true,
   contenders: {
-    parley: requests("parley", parley, "/v1/vlp/validate", 64, false),
-    swallow: requests("bare libmicrohttpd that swallows", swallow, "/", 64, false),
+    parley: requests({ label: "parley", server: parley, target: "/v1/vlp/validate" }, 64),
+    swallow: requests({ label: "bare libmicrohttpd, swallows", server: swallow, target: "/" }, 64),
   },
   ratios: [{ of: "parley", to: "swallow", atLeast: 0.9 }],
 };
@@ -39,10 +56,16 @@ function messages(connections) {
     unit: "requests/s",
     higherIsBetter: true,
     contenders: {
-      parley: requests("parley", parley, "/v1/vlp/messages", connections, true),
-      forward: requests("bare libmicrohttpd that publishes", forward, "/", connections, true),
+      parley: requests(stored.parley, connections),
+      forward: requests(stored.forward, connections),
+      hand: requests(storedByFastify("acks matched by hand", "hand"), connections),
+      js: requests(storedByFastify("js.publish", "js"), connections),
     },
-    ratios: [{ of: "parley", to: "forward", atLeast: 0.9 }],
+    ratios: [
+      { of: "parley", to: "forward", atLeast: 0.9 },
+      { of: "parley", to: "hand", atLeast: 2.2 },
+      { of: "parley", to: "js", atLeast: 4 },
+    ],
   };
 }
 
