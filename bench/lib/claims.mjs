@@ -21,7 +21,7 @@ export const probe = (target) => ({ target, body: claimWithNumber(99_999_999_999
 // NDJSON of `count` claims, of which the first has the number `first`.
 export function writeLines(file, count, first = 1) {
   const fd = openSync(file, "w");
-  for (let number = first; number < first + count; ) {
+  for (let number = first; number < first + count;) {
     const lines = [];
     for (; lines.length < LINES_A_WRITE && number < first + count; number++) {
       lines.push(claimWithNumber(number) + "\n");

@@ -88,7 +88,7 @@ export function readOptions(works) {
     isQuick: values.quick,
     runs: choose("runs", "5", "1", 1000),
     seconds: choose("seconds", "2", "1", 3600),
-    lines: choose("lines", "200000", "50000", 10_000_000),
+    lines: choose("lines", "100000", "20000", 10_000_000),
     rows: chooseRows(works, positionals),
     json: resolve(values.json),
     from: values.from.map((name) => resolve(name)),
@@ -96,7 +96,8 @@ export function readOptions(works) {
     parley: resolve(values.parley),
     programs: resolve(values.programs),
   };
-  if (values.list) sayAndExit(options.rows.map(({ id, title }) => `${id.padEnd(28)} ${title}`).join("\n"));
+  if (values.list)
+    sayAndExit(options.rows.map(({ id, title }) => `${id.padEnd(28)} ${title}`).join("\n"));
   if (values["check-options"]) process.exit(0);
   return options;
 }

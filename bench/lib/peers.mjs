@@ -10,12 +10,6 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { root } from "./options.mjs";
 
-// One reactor, as the bare programs have one loop.
-export const parley = (bench, nats, folder, more = []) => [
-  ...[bench.parley, "serve", "--listen", "127.0.0.1:0", "--reactors", "1"],
-  ...["--nats", nats.url, "--data", join(folder, "parley"), ...more],
-];
-
 export const swallow = (bench) => [bench.program("swallow")];
 export const forward = (bench, nats) => [bench.program("forward"), nats.url];
 

@@ -2,7 +2,7 @@
 
 // What the JSON says besides the figures: on which machine, with which versions.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { root } from "./options.mjs";
@@ -12,22 +12,21 @@ const BUSY_LOAD = 0.5;
 
 const libraries = ["libmicrohttpd", "libnats", "jansson", "msgpack", "libcmark"];
 
-function npmVersions() {
-  const file = join(root, "bench/peers/node/package.json");
-  const pinned = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")).dependencies : {};
-  return Object.fromEntries(Object.entries(pinned).map(([name, version]) => [name, version]));
-}
+const nodePeers = join(root, "bench/peers/node/package.json");
 
 function versions(parley) {
   const git = ["-C", root, "-c", "safe.directory=*"];
-  const ofLibraries = libraries.map((name) => [name, firstLine("pkg-config", "--modversion", name)]);
+  const ofLibraries = libraries.map((name) => [
+    name,
+    firstLine("pkg-config", "--modversion", name),
+  ]);
   return {
     parley: firstLine(parley, "--version"),
     commit: firstLine("git", ...git, "describe", "--always", "--dirty"),
     "nats-server": firstLine("nats-server", "--version").replace(/^nats-server: v?/, ""),
     ...Object.fromEntries(ofLibraries),
     node: process.versions.node,
-    ...npmVersions(),
+    ...JSON.parse(readFileSync(nodePeers, "utf8")).dependencies,
   };
 }
 

@@ -6,7 +6,15 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
-import { cpuSeconds, endAll, isCommand, launch, peakMegabytes, stop, waitFor } from "./processes.mjs";
+import {
+  cpuSeconds,
+  endAll,
+  isCommand,
+  launch,
+  peakMegabytes,
+  stop,
+  waitFor,
+} from "./processes.mjs";
 
 // A nats-server with its store in `folder`: { child, url, monitor, storedBefore }.
 export async function startNats(folder) {
@@ -26,9 +34,7 @@ export async function startNats(folder) {
 // How many messages a stream holds.
 export async function storedCount(nats, stream = "VLP") {
   const report = await (await fetch(`${nats.monitor}/jsz?streams=true`)).json();
-  const streams = (report.account_details ?? []).flatMap(
-    (account) => account.stream_detail ?? [],
-  );
+  const streams = (report.account_details ?? []).flatMap((account) => account.stream_detail ?? []);
   return streams.find(({ name }) => name === stream)?.state.messages ?? 0;
 }
 
@@ -64,6 +70,12 @@ export function onOneCore(command) {
   return isCommand("taskset") ? ["taskset", "-c", String(cpus().length - 1), ...command] : command;
 }
 
+// The command of parley's server; one reactor, as the bare programs have one loop.
+export const parley = (bench, nats, folder, more = []) => [
+  ...[bench.parley, "serve", "--listen", "127.0.0.1:0", "--reactors", "1"],
+  ...["--nats", nats.url, "--data", join(folder, "parley"), ...more],
+];
+
 // Starts nats-server and the command that `server(bench, nats, folder)` gives, waits for `probe`
 // if there is one, calls `warmUp(server)` if there is one, then `measure(server, nats)`, ends both,
 // and adds to the figures what they cost: microseconds of processor time a message (`count` of
@@ -72,7 +84,7 @@ export async function withServers(bench, { server: commandOf, probe, warmUp }, m
   const folder = mkdtempSync(join(bench.folder, "servers-"));
   try {
     const nats = await startNats(join(folder, "nats"));
-    const server = await startServer(commandOf(bench, nats, folder));
+    const server = await startServer(await commandOf(bench, nats, folder));
     if (probe) await waitUntilServing(server, probe);
     await warmUp?.(server);
     nats.storedBefore = await storedCount(nats);

@@ -82,7 +82,8 @@ export function rowText(row) {
 
 function summaryCells(row, ratio) {
   const measured = measuredText(ratio, row);
-  const range = ratio.least === undefined ? "" : `${digits(ratio.least, 2)} … ${digits(ratio.most, 2)}`;
+  const range =
+    ratio.least === undefined ? "" : `${digits(ratio.least, 2)} … ${digits(ratio.most, 2)}`;
   const peer = peerLabel(ratio, row);
   const target = targetText(ratio, row.unit);
   return [row.title, peer, target, measured, range, verdict(ratio), `\`${row.command}\``];
@@ -92,7 +93,9 @@ const heads = ["work", "against", "target", "measured", "rounds", "", "command"]
 const isJudged = (ratio) => targetText(ratio, "") !== "";
 
 function judgedCells(rows) {
-  return rows.flatMap((row) => row.ratios.filter(isJudged).map((ratio) => summaryCells(row, ratio)));
+  return rows.flatMap((row) =>
+    row.ratios.filter(isJudged).map((ratio) => summaryCells(row, ratio)),
+  );
 }
 
 export function summaryMarkdown(rows) {

@@ -6,9 +6,9 @@ import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { probe, writeLines } from "../lib/claims.mjs";
 import { upload } from "../lib/clients.mjs";
-import { nodeMessages, nodeMissing, nodeValidate, parley, swallow } from "../lib/peers.mjs";
+import { nodeMessages, nodeMissing, nodeValidate, swallow } from "../lib/peers.mjs";
 import { cpuSeconds, run, stop } from "../lib/processes.mjs";
-import { checkStored, onOneCore, startNats, withServers } from "../lib/servers.mjs";
+import { checkStored, onOneCore, parley, startNats, withServers } from "../lib/servers.mjs";
 
 // Validation is so much faster than storing that it needs more lines to be measured as long.
 const VALIDATE_FACTOR = 5;

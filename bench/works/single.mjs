@@ -4,8 +4,8 @@
 
 import { probe } from "../lib/claims.mjs";
 import { warmUpByWrk, wrk, wrkMissing } from "../lib/clients.mjs";
-import { fastify, forward, nodeMissing, parley, swallow } from "../lib/peers.mjs";
-import { checkStored, withServers } from "../lib/servers.mjs";
+import { fastify, forward, nodeMissing, swallow } from "../lib/peers.mjs";
+import { checkStored, parley, withServers } from "../lib/servers.mjs";
 
 // One run of requests: what wrk counted, as figures.
 //   isStored      each must be in the stream
@@ -14,7 +14,12 @@ export function postRequests(bench, contender, connections) {
   const { server, target, isStored, isWarmedUp } = contender;
   const warmUp = isWarmedUp && (({ url }) => warmUpByWrk(connections, url + target));
   return withServers(bench, { server, probe: probe(target), warmUp }, async ({ url }, nats) => {
-    const { requests: count, seconds, p50_ms, p99_ms } = await wrk(bench, connections, url + target);
+    const {
+      requests: count,
+      seconds,
+      p50_ms,
+      p99_ms,
+    } = await wrk(bench, connections, url + target);
     // What wrk did not wait for, at its end and at that of the warm-up, may be some more.
     if (isStored) await checkStored(nats, count, count + 2 * connections);
     return { count, value: count / seconds, p50_ms, p99_ms };
