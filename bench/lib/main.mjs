@@ -22,7 +22,9 @@ function benchOf({ runs, seconds, lines, isQuick, parley, programs }, folder) {
 async function measureAll(options, folder) {
   const report = startReport(options);
   const { runs, seconds, lines } = options;
-  console.log(`${report.versions.parley}; ${report.machine.cores} cores of ${report.machine.cpu}`);
+  console.log(
+    `parley ${report.versions.parley}; ${report.machine.cores} cores of ${report.machine.cpu}`,
+  );
   console.log(`medians of ${runs} runs, single requests for ${seconds} s, ${lines} lines a body`);
   for (const row of options.rows) {
     const result = await measureRow(benchOf(options, folder), row);

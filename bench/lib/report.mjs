@@ -21,7 +21,7 @@ function versions(parley) {
     firstLine("pkg-config", "--modversion", name),
   ]);
   return {
-    parley: firstLine(parley, "--version"),
+    parley: firstLine(parley, "--version").replace(/^parley /, ""),
     commit: firstLine("git", ...git, "describe", "--always", "--dirty"),
     "nats-server": firstLine("nats-server", "--version").replace(/^nats-server: v?/, ""),
     ...Object.fromEntries(ofLibraries),

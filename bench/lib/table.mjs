@@ -98,9 +98,12 @@ function judgedCells(rows) {
   );
 }
 
+const markdownLine = (cells) =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+
 export function summaryMarkdown(rows) {
   const cells = [heads, heads.map(() => "---"), ...judgedCells(rows)];
-  return cells.map((list) => `| ${list.join(" | ")} |`).join("\n");
+  return cells.map(markdownLine).join("\n");
 }
 
 export function summaryText(rows) {
@@ -123,5 +126,5 @@ export function figuresMarkdown(rows) {
     ]),
   );
   const lines = [head, head.map((_, i) => (i < 3 ? "---" : "--:")), ...cells];
-  return lines.map((list) => `| ${list.join(" | ")} |`).join("\n");
+  return lines.map(markdownLine).join("\n");
 }

@@ -133,7 +133,7 @@ test("less processor time is better, whatever the unit of the row", () => {
 // ---- what is shown ----
 
 const report = {
-  ...{ date: "2026-01-02T03:04:05Z", versions: { parley: "parley 1", node: "18" } },
+  ...{ date: "2026-01-02T03:04:05Z", versions: { parley: "1", node: "18" } },
   machine: { cpu: "A <fast> & old CPU", cores: 2, linux: "6", load_before: 0, memory_gb: 4 },
   settings: { runs: 3, seconds: 1, lines: 1000, is_quick: true },
   rows: [
