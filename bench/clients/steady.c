@@ -224,15 +224,19 @@ static int compare_numbers(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
+static double ms(int64_t ns) {
+    return (double)ns / 1e6;
+}
+
 static void print_report(struct client *client, double seconds) {
     int64_t *counted = client->latencies_ns + client->warm_up_count;
     int64_t count = client->total_count - client->warm_up_count;
     qsort(counted, (size_t)count, sizeof *counted, compare_numbers);
+    int64_t p50 = count / 2, p99 = count * 99 / 100, p999 = count * 999 / 1000;
     printf("{\"requests\":%lld,\"seconds\":%.6f,\"p50_ms\":%.4f,\"p99_ms\":%.4f,\"p999_ms\":%.4f,"
            "\"most_ms\":%.4f,\"most_late_ms\":%.4f}\n",
-           (long long)client->total_count, seconds, (double)counted[count / 2] / 1e6,
-           (double)counted[count * 99 / 100] / 1e6, (double)counted[count * 999 / 1000] / 1e6,
-           (double)counted[count - 1] / 1e6, (double)client->most_late_ns / 1e6);
+           (long long)client->total_count, seconds, ms(counted[p50]), ms(counted[p99]),
+           ms(counted[p999]), ms(counted[count - 1]), ms(client->most_late_ns));
 }
 
 int main(int argc, char **argv) {
@@ -260,6 +264,6 @@ int main(int argc, char **argv) {
     }
     client->start_ns = now_ns();
     run(client);
-    print_report(client, (double)(now_ns() - client->start_ns) / 1e9);
+    print_report(client, ms(now_ns() - client->start_ns) / 1e3);
     return 0;
 }

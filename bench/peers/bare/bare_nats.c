@@ -172,7 +172,7 @@ static natsStatus set_headers(struct bare_nats *nats, natsMsg *message, const ch
         {"Nats-Msg-Id", message_id},
         {"ce-specversion", "1.0"},
         {"ce-id", id},
-        {"ce-source", "/vlp/The%20Observer"},
+        {"ce-source", "/vlp/The%2520Observer"}, /* as the NATS binding encodes a percent sign */
         {"ce-type", "vlp.claim"},
         {"ce-time", "2025-12-14T10:30:00Z"},
     };

@@ -22,11 +22,14 @@ let count = 0;
 const life = `${process.pid}.${Date.now()}.`;
 export const nextMessageId = () => life + String(++count).padStart(32 - life.length, "0");
 
+// The sender is encoded for the URI, and its percent signs once more for a header of NATS.
+const sourceOf = ({ sender }) => `/vlp/${encodeURIComponent(sender).replaceAll("%", "%25")}`;
+
 export const headersOf = (message) => [
   ["Nats-Msg-Id", nextMessageId()],
   ["ce-specversion", "1.0"],
   ["ce-id", message.id],
-  ["ce-source", `/vlp/${encodeURIComponent(message.sender)}`],
+  ["ce-source", sourceOf(message)],
   ["ce-type", `vlp.${message.type}`],
   ["ce-time", message.timestamp],
 ];

@@ -8,7 +8,7 @@
 
 import cluster from "node:cluster";
 import Fastify from "fastify";
-import { compileSchema, subjectOf } from "./claims.mjs";
+import { compileSchema, laneOf, subjectOf } from "./claims.mjs";
 import { options } from "./options.mjs";
 import { createStream, openPublisher } from "./publish.mjs";
 
@@ -18,8 +18,9 @@ const answerSchema = {
   type: "object",
   properties: {
     ...{ protocol: { type: "string" }, type: { type: "string" }, id: { type: "string" } },
-    ...{ subject: { type: "string" }, stream: { type: "string" }, seq: { type: "integer" } },
-    duplicate: { type: "boolean" },
+    ...{ lane: { type: "string" }, subject: { type: "string" }, stream: { type: "string" } },
+    ...{ seq: { type: "integer" }, duplicate: { type: "boolean" } },
+    warnings: { type: "array", items: { type: "object" } },
   },
 };
 
@@ -51,8 +52,8 @@ async function serve() {
         if (error) return reply.code(503).send({ error: error.message });
         const { stream, seq, duplicate = false } = ack;
         const { id, type } = message;
-        const subject = subjectOf(message);
-        return reply.send({ protocol: "vlp", type, id, subject, stream, seq, duplicate });
+        const place = { lane: laneOf(message), subject: subjectOf(message), stream, seq };
+        return reply.send({ protocol: "vlp", type, id, ...place, duplicate, warnings: [] });
       });
     },
   );
