@@ -9,16 +9,23 @@ import { isCommand, run } from "./processes.mjs";
 
 export const wrkMissing = () => (isCommand("wrk") ? undefined : "wrk is not installed");
 
-const WARM_UP_SECONDS = 1;
+const WARM_UP_REQUESTS = 10_000;
+const WARM_UP_SECONDS_MAX = 10;
+export const WARM_UP_CONNECTIONS = 64;
 const FIRST_OF_WARM_UP = 50_000_000_000; // another's ids, or they would be duplicates
 
 // Posts claims on so many connections, each waiting for its answer before it sends the next:
 // { requests, seconds, p50_ms, p99_ms }.
 export const wrk = (bench, connections, url) => runWrk(bench.seconds, connections, url, 0);
 
-// For programs that compile their code while they run.
-export const warmUpByWrk = (connections, url) =>
-  runWrk(WARM_UP_SECONDS, connections, url, FIRST_OF_WARM_UP);
+// For programs that compile their code while they run: so many requests, at least for a second.
+export async function warmUpByWrk(url) {
+  let count = 0;
+  for (let second = 0; count < WARM_UP_REQUESTS && second < WARM_UP_SECONDS_MAX; second++) {
+    const report = await runWrk(1, WARM_UP_CONNECTIONS, url, FIRST_OF_WARM_UP + count);
+    count += report.requests + WARM_UP_CONNECTIONS;
+  }
+}
 
 async function runWrk(seconds, connections, url, first) {
   const output = await run("wrk", [

@@ -106,11 +106,13 @@ const messages = {
     publish: { label: "bare nats.c publisher", run: publish },
     hand: storedByNode("acks matched by hand", "hand"),
     js: storedByNode("js.publish", "js"),
+    raw: storedByNode("by all means", "raw"),
   },
   ratios: [
     { of: "parley", to: "publish", atLeast: 0.9 },
     { of: "parley", to: "hand", atLeast: 1.8 },
     { of: "parley", to: "js", atLeast: 8 },
+    { of: "parley", to: "raw" },
   ],
 };
 

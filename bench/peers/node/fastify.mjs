@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// node fastify.mjs --nats URL --schema FILE [--acks js|hand] [--processes N]: one message a
+// node fastify.mjs --nats URL --schema FILE [--acks js|hand|raw] [--processes N]: one message a
 // request. POST /messages is decoded, validated by Ajv, published to JetStream as it came, and
 // answered once that has acknowledged. As Fastify's documentation advises, the validator is
 // compiled, the answer has a schema, and nothing is logged; the body is taken as it is, so that

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// node ndjson.mjs --schema FILE [--nats URL] [--acks js|hand]: a body of many messages. Each line
+// node ndjson.mjs --schema FILE [--nats URL] [--acks js|hand|raw]: a body of many messages. Each line
 // of a POST is decoded, validated by Ajv and, with --nats, published to JetStream; the answer has a
 // result for each line and a summary. Results are written many at a time, and a body waits while
 // the window is full.

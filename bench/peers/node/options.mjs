@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 export const options = parseArgs({
   options: {
     nats: { type: "string" }, // URL; without it nothing is published
-    acks: { type: "string", default: "js" }, // js or hand
+    acks: { type: "string", default: "js" }, // js, hand or raw: publish.mjs
     schema: { type: "string" },
     processes: { type: "string", default: "1" },
   },
