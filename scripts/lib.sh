@@ -61,6 +61,8 @@ is_provided() { # PACKAGE
     libclang-rt-dev | llvm) command -v clang ;;
     docker.io) command -v dockerd ;;
     iproute2) command -v ip ;;
+    libnginx-mod-nchan) "$root/bench/peers/nchan/serve" --check ;;
+    nginx) PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nginx ;;
     nats-server) PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nats-server ;;
     *) command -v "$1" ;;
     esac >/dev/null 2>&1
@@ -72,6 +74,7 @@ units_of() { # PACKAGE…
     for package; do
         case $package in
         nats-server) echo nats-server.service ;;
+        nginx) echo nginx.service ;;
         docker.io) printf '%s\n' docker.service docker.socket containerd.service ;;
         esac
     done

@@ -15,12 +15,21 @@
 //                   lib/stats.mjs
 // `bench` is { runs, seconds, lines, isQuick, parley, program(name), folder }: lib/main.mjs.
 
+import brenner from "./brenner.mjs";
 import check from "./check.mjs";
+import { fanout, fanoutOne } from "./fanout.mjs";
+import idle from "./idle.mjs";
 import latency from "./latency.mjs";
+import msgpack from "./msgpack.mjs";
 import ndjson from "./ndjson.mjs";
+import replay from "./replay.mjs";
 import single from "./single.mjs";
 
-export const works = [single, latency, ndjson, check].map((work) => ({
+const all = [
+  ...[single, latency, ndjson, check, msgpack, brenner],
+  ...[fanout, idle, replay, fanoutOne],
+];
+export const works = all.map((work) => ({
   ...work,
   rows: work.rows.map((row) => ({ ...row, id: `${work.name}/${row.id}` })),
 }));
