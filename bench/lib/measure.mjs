@@ -25,9 +25,10 @@ async function runOnce(bench, { run }, result, prepared) {
 
 async function measureRounds(bench, row, results) {
   const prepared = await row.prepare?.(bench);
-  for (let round = 1; round <= bench.runs; round++) {
+  const runs = row.isOnce ? 1 : bench.runs;
+  for (let round = 1; round <= runs; round++) {
     for (const [name, contender] of Object.entries(row.contenders)) {
-      progress(`${row.id}, round ${round} of ${bench.runs}: ${contender.label}`);
+      progress(`${row.id}, round ${round} of ${runs}: ${contender.label}`);
       if (!results[name].missing) await runOnce(bench, contender, results[name], prepared);
     }
   }

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { probe } from "../lib/claims.mjs";
 import { wrk, wrkMissing } from "../lib/clients.mjs";
-import { residentMegabytes } from "../lib/processes.mjs";
+import { cpuSeconds, residentMegabytes } from "../lib/processes.mjs";
 import { missingFiles, missingNchan, nchan, waitForNchan, withIdleReaders } from "../lib/readers.mjs";
 import { parley, withServers } from "../lib/servers.mjs";
 
@@ -15,14 +15,20 @@ const SETTLE_MS = 500;
 const stream = "/v1/vlp/stream";
 const validate = "/v1/vlp/validate";
 
-// KiB a reader: what the server's processes hold more than before there was any.
-async function memoryOfReaders(bench, { child, url }, target) {
-  const before = residentMegabytes(child);
-  const after = await withIdleReaders(bench, url, target, READERS, async () => {
-    await sleep(SETTLE_MS);
-    return residentMegabytes(child);
+// KiB a reader: what the server's processes hold more than before there was any. What the readers
+// cost while they come is not asked here.
+async function memoryOfReaders(bench, server, target, untilReady) {
+  const { value } = await withServers(bench, server, async (started) => {
+    await untilReady?.(started);
+    const { child, url } = started;
+    const before = residentMegabytes(child);
+    const after = await withIdleReaders(bench, url, target, READERS, async () => {
+      await sleep(SETTLE_MS);
+      return residentMegabytes(child);
+    });
+    return { count: READERS, value: ((after - before) * 1024) / READERS };
   });
-  return { count: READERS, value: ((after - before) * 1024) / READERS };
+  return { value };
 }
 
 const memory = {
@@ -35,36 +41,39 @@ const memory = {
       label: "parley",
       missing: () => missingFiles(READERS),
       run: (bench) =>
-        withServers(bench, { server: parley, probe: probe(validate) }, (server) =>
-          memoryOfReaders(bench, server, stream),
-        ),
+        memoryOfReaders(bench, { server: parley, probe: probe(validate) }, stream),
     },
     nchan: {
       label: "nchan",
       missing: () => missingNchan() ?? missingFiles(READERS),
-      run: (bench) =>
-        withServers(bench, { server: nchan }, async (server) => {
-          await waitForNchan(server);
-          return memoryOfReaders(bench, server, "/subscribe");
-        }),
+      run: (bench) => memoryOfReaders(bench, { server: nchan }, "/subscribe", waitForNchan),
     },
   },
   ratios: [{ of: "parley", atMost: 8 }, { of: "parley", to: "nchan" }],
 };
 
-async function requests(bench, { url }) {
+// The processor time is that of the requests, without that of opening readers.
+async function requests(bench, { child, url }) {
+  const before = cpuSeconds(child);
   const { requests: count, seconds, p50_ms, p99_ms } = await wrk(bench, CONNECTIONS, url + validate);
-  return { count, value: count / seconds, p50_ms, p99_ms };
+  const own_cpu_us = ((cpuSeconds(child) - before) / count) * 1e6;
+  return { count, value: count / seconds, p50_ms, p99_ms, own_cpu_us };
 }
 
 function validating(label, around) {
+  const measure = async (bench) => {
+    const servers = { server: parley, probe: probe(validate) };
+    const { value, p50_ms, p99_ms, own_cpu_us, peak_mb } = await withServers(
+      bench,
+      servers,
+      (server) => around(bench, server, () => requests(bench, server)),
+    );
+    return { value, p50_ms, p99_ms, cpu_us: own_cpu_us, peak_mb };
+  };
   return {
     label,
     missing: () => wrkMissing() ?? missingFiles(READERS + CONNECTIONS),
-    run: (bench) =>
-      withServers(bench, { server: parley, probe: probe(validate) }, (server) =>
-        around(bench, server, () => requests(bench, server)),
-      ),
+    run: measure,
   };
 }
 

@@ -3,8 +3,9 @@
 // All works, in the order in which they are measured and shown. A work is
 //   { name, title, isApart, rows: [row, …] }     isApart: measured only when it is named
 // and a row, what is measured in turn because it is the same work in the same unit:
-//   { id, title, unit, higherIsBetter, prepare, contenders, ratios }
+//   { id, title, unit, higherIsBetter, isOnce, prepare, contenders, ratios }
 //   id              unique within the work; `bench/run WORK/ID` measures the row alone
+//   isOnce          optional: one round, however many are asked for
 //   prepare(bench)  optional, once before the rounds: makes files below bench.folder, finds a rate
 //   contenders      { name: { label, missing, run } }
 //     missing(bench)       optional: why it cannot be measured here, or undefined
@@ -20,6 +21,7 @@ import check from "./check.mjs";
 import { fanout, fanoutOne } from "./fanout.mjs";
 import idle from "./idle.mjs";
 import latency from "./latency.mjs";
+import memory from "./memory.mjs";
 import msgpack from "./msgpack.mjs";
 import ndjson from "./ndjson.mjs";
 import replay from "./replay.mjs";
@@ -27,7 +29,7 @@ import single from "./single.mjs";
 
 const all = [
   ...[single, latency, ndjson, check, msgpack, brenner],
-  ...[fanout, idle, replay, fanoutOne],
+  ...[fanout, idle, replay, fanoutOne, memory],
 ];
 export const works = all.map((work) => ({
   ...work,
