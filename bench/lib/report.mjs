@@ -25,6 +25,7 @@ function versions(parley) {
     commit: firstLine("git", ...git, "describe", "--always", "--dirty"),
     "nats-server": firstLine("nats-server", "--version").replace(/^nats-server: v?/, ""),
     ...Object.fromEntries(ofLibraries),
+    nginx: firstLine("nginx", "-v").replace(/^nginx version: nginx\//, ""),
     node: process.versions.node,
     ...JSON.parse(readFileSync(nodePeers, "utf8")).dependencies,
   };
