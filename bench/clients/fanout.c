@@ -116,7 +116,7 @@ static void read_answer(struct sender *sender) {
     ssize_t count = recv(sender->fd, sender->answer + sender->length,
                          sizeof sender->answer - 1 - sender->length, MSG_DONTWAIT);
     if (count <= 0) {
-        err(1, "the connection that posts has ended");
+        errx(1, "the connection that posts has ended");
     }
     sender->length += (size_t)count;
     sender->answer[sender->length] = '\0';

@@ -31,10 +31,9 @@ function byNchan(plan) {
     label: "nchan",
     missing: () => missingNchan() ?? missingFiles(plan.readers),
     run: (bench) =>
-      withServers(bench, { server: nchan }, async (server) => {
-        await waitForNchan(server);
-        return deliver(bench, server.url, { ...nchans, ...plan });
-      }),
+      withServers(bench, { server: nchan, warmUp: waitForNchan }, ({ url }) =>
+        deliver(bench, url, { ...nchans, ...plan }),
+      ),
   };
 }
 

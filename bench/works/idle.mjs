@@ -17,10 +17,8 @@ const validate = "/v1/vlp/validate";
 
 // KiB a reader: what the server's processes hold more than before there was any. What the readers
 // cost while they come is not asked here.
-async function memoryOfReaders(bench, server, target, untilReady) {
-  const { value } = await withServers(bench, server, async (started) => {
-    await untilReady?.(started);
-    const { child, url } = started;
+async function memoryOfReaders(bench, servers, target) {
+  const { value } = await withServers(bench, servers, async ({ child, url }) => {
     const before = residentMegabytes(child);
     const after = await withIdleReaders(bench, url, target, READERS, async () => {
       await sleep(SETTLE_MS);
@@ -46,7 +44,7 @@ const memory = {
     nchan: {
       label: "nchan",
       missing: () => missingNchan() ?? missingFiles(READERS),
-      run: (bench) => memoryOfReaders(bench, { server: nchan }, "/subscribe", waitForNchan),
+      run: (bench) => memoryOfReaders(bench, { server: nchan, warmUp: waitForNchan }, "/subscribe"),
     },
   },
   ratios: [{ of: "parley", atMost: 8 }, { of: "parley", to: "nchan" }],
