@@ -15,8 +15,9 @@ const OTHER_FILES = 200; // that a server holds open besides its readers' connec
 export function missingFiles(count) {
   const limits = readFileSync("/proc/self/limits", "utf8");
   const most = limits.match(/^Max open files\s+\S+\s+(\S+)/m)?.[1];
-  if (most === "unlimited" || Number(most) >= count + OTHER_FILES) return undefined;
-  return `${count} readers need a limit of open files (ulimit -Hn) of ${count + OTHER_FILES}, not ${most}`;
+  const needed = count + OTHER_FILES;
+  if (most === "unlimited" || Number(most) >= needed) return undefined;
+  return `${count} readers need a limit of open files (ulimit -Hn) of ${needed}, not ${most}`;
 }
 
 // ---- nchan ----

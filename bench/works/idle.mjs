@@ -6,7 +6,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { probe } from "../lib/claims.mjs";
 import { wrk, wrkMissing } from "../lib/clients.mjs";
 import { cpuSeconds, residentMegabytes } from "../lib/processes.mjs";
-import { missingFiles, missingNchan, nchan, waitForNchan, withIdleReaders } from "../lib/readers.mjs";
+import {
+  missingFiles,
+  missingNchan,
+  nchan,
+  waitForNchan,
+  withIdleReaders,
+} from "../lib/readers.mjs";
 import { parley, withServers } from "../lib/servers.mjs";
 
 const READERS = 10_000;
@@ -38,8 +44,7 @@ const memory = {
     parley: {
       label: "parley",
       missing: () => missingFiles(READERS),
-      run: (bench) =>
-        memoryOfReaders(bench, { server: parley, probe: probe(validate) }, stream),
+      run: (bench) => memoryOfReaders(bench, { server: parley, probe: probe(validate) }, stream),
     },
     nchan: {
       label: "nchan",
@@ -47,13 +52,21 @@ const memory = {
       run: (bench) => memoryOfReaders(bench, { server: nchan, warmUp: waitForNchan }, "/subscribe"),
     },
   },
-  ratios: [{ of: "parley", atMost: 8 }, { of: "parley", to: "nchan" }],
+  ratios: [
+    { of: "parley", atMost: 8 },
+    { of: "parley", to: "nchan" },
+  ],
 };
 
 // The processor time is that of the requests, without that of opening readers.
 async function requests(bench, { child, url }) {
   const before = cpuSeconds(child);
-  const { requests: count, seconds, p50_ms, p99_ms } = await wrk(bench, CONNECTIONS, url + validate);
+  const {
+    requests: count,
+    seconds,
+    p50_ms,
+    p99_ms,
+  } = await wrk(bench, CONNECTIONS, url + validate);
   const own_cpu_us = ((cpuSeconds(child) - before) / count) * 1e6;
   return { count, value: count / seconds, p50_ms, p99_ms, own_cpu_us };
 }

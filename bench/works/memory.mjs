@@ -92,8 +92,8 @@ const CONNECTIONS = 64;
 const FIRST_OF_BODIES = 10_000_000_000; // no single message has such a number
 const messages = "/v1/vlp/messages";
 
-// Single messages for as long as a run takes, then as many in one body as make `count`. Returns: how
-// many may have been stored besides, since wrk does not wait for its last answers.
+// Single messages for as long as a run takes, then in one body as many as make `count`: { sent,
+// more }, of which `more` may be stored besides, since wrk does not wait for its last answers.
 async function sendMixed(bench, url, first, count) {
   const { requests } = await wrk(bench, CONNECTIONS, url + messages);
   const rest = Math.max(count - requests, 1);
@@ -124,7 +124,9 @@ function afterMessages(label, index) {
     label,
     missing: wrkMissing,
     run: async (bench, prepared) => {
-      prepared.list ??= (await withParley(bench, messages, (...all) => holdings(bench, ...all))).value;
+      prepared.list ??= (
+        await withParley(bench, messages, (...all) => holdings(bench, ...all))
+      ).value;
       return { value: prepared.list[index], list: prepared.list };
     },
   };
@@ -209,8 +211,8 @@ function prepareCheckpoint(bench) {
     blocks.push(JSON.stringify(memoryBlock(i)));
   }
   const state = '{"id":"agent-7","name":"scribe","version":"0.4.2","status":"idle"}';
-  const head = `{"type":"checkpoint","timestamp":1705392000,"data":{"agent_state":${state},"memory_blocks":[`;
-  const json = Buffer.from(`${head}${blocks.join(",")}]}}`);
+  const data = `{"agent_state":${state},"memory_blocks":[${blocks.join(",")}]}`;
+  const json = Buffer.from(`{"type":"checkpoint","timestamp":1705392000,"data":${data}}`);
   const parameters = ["convert", "--quiet", "supervisor", "--to", "msgpack"];
   const options = { input: json, maxBuffer: 2 * json.length };
   return { json, msgpack: execFileSync(bench.parley, parameters, options) };
