@@ -121,7 +121,9 @@ static enum parley_status write_ndjson(struct check_report *report, const char *
         parley_buffer_json(text, parley_bytes_of(file));
         parley_buffer_char(text, ',');
     }
-    parley_buffer_format(text, "\"line\":%zu,", number);
+    parley_buffer_text(text, "\"line\":");
+    parley_buffer_uint(text, number);
+    parley_buffer_char(text, ',');
     PARLEY_TRY(parley_message_write_verdict(message, text));
     parley_buffer_text(text, "}\n");
     return PARLEY_OK;

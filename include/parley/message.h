@@ -63,6 +63,9 @@ struct parley_message {
     struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
     struct parley_findings findings;
+    struct parley_route route; /* once it was asked for … */
+    bool has_route;
+    const char *route_recalled;       /* … with this as options.recalled */
     struct parley_member_order order; /* which is kept from message to message */
 };
 
@@ -100,7 +103,9 @@ static inline bool parley_message_is_valid(const struct parley_message *message)
     return !message->findings.has_error;
 }
 
-/* Asks the protocol for the route, and puts options.subject_prefix in front of its subject. */
+/* Asks the protocol for the route, and puts options.subject_prefix in front of its subject. Asking
+ * again costs nothing, unless options.recalled has been set since.  Owns: out borrows from the
+ * message. */
 enum parley_status parley_message_route(struct parley_message *message,
                                         struct parley_route *out) PARLEY_MUST_CHECK;
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "json_string.h"
 #include "number.h"
 #include "text.h"
 
@@ -133,24 +134,21 @@ static void append_escape(struct parley_buffer *buffer, unsigned char c) {
 
 void parley_buffer_json(struct parley_buffer *buffer, struct parley_bytes bytes) {
     parley_buffer_char(buffer, '"');
-    size_t plain_start = 0;
-    for (size_t i = 0; i < bytes.length;) {
-        const unsigned char c = (unsigned char)bytes.data[i];
-        const size_t sequence = c < 0x80 ? 1 : text_utf8_sequence(bytes.data + i, bytes.length - i);
-        if (sequence > 0 && c >= 0x20 && c != '"' && c != '\\') {
-            i += sequence;
+    const char *written = bytes.data, *end = bytes.data + bytes.length;
+    for (const char *at = bytes.data; at < end;) {
+        const char *special = text_utf8_run(json_string_plain(at, end), end);
+        if (special == end || json_string_is_plain(*special)) {
+            at = special;
             continue;
         }
-        parley_buffer_append(buffer,
-                             (struct parley_bytes){bytes.data + plain_start, i - plain_start});
-        if (sequence == 0) {
+        parley_buffer_append(buffer, (struct parley_bytes){written, (size_t)(special - written)});
+        if ((unsigned char)*special >= 0x80) { /* no UTF-8 */
             parley_buffer_text(buffer, "\xEF\xBF\xBD");
         } else {
-            append_escape(buffer, c);
+            append_escape(buffer, (unsigned char)*special);
         }
-        plain_start = ++i;
+        written = at = special + 1;
     }
-    parley_buffer_append(
-        buffer, (struct parley_bytes){bytes.data + plain_start, bytes.length - plain_start});
+    parley_buffer_append(buffer, (struct parley_bytes){written, (size_t)(end - written)});
     parley_buffer_char(buffer, '"');
 }

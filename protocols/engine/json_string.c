@@ -54,8 +54,8 @@ const char *json_string_rest(const char *at, const char *end, bool *out_has_esca
             *out_has_escapes = true;
             at = skip_escape(at, end);
         } else if (c >= 0x80) {
-            const size_t sequence = text_utf8_sequence(at, (size_t)(end - at));
-            at = sequence > 0 ? at + sequence : NULL;
+            const char *behind = text_utf8_run(at, end);
+            at = behind > at ? behind : NULL;
         } else {
             at = c >= 0x20 ? json_string_plain(at, end) : NULL;
         }

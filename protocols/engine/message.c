@@ -5,8 +5,7 @@
 
 #include <parley/message.h>
 
-#include <stdio.h>
-
+#include "text.h"
 #include "walk.h"
 
 /* What one message may need besides its text: a stamped copy, decoded strings, findings. */
@@ -31,7 +30,7 @@ void parley_message_reset(struct parley_message *message) {
     message->sent = message->text = (struct parley_bytes){0};
     message->stamp_offset = message->stamp_length = 0;
     message->derived = message->source = NULL;
-    message->is_decoded = message->is_certain = false;
+    message->is_decoded = message->is_certain = message->has_route = false;
     walk_forget_facts(message);
     message->findings = (struct parley_findings){0};
 }
@@ -65,7 +64,9 @@ enum parley_status parley_message_refuse_size(struct parley_message *message, si
     parley_message_reset(message);
     struct parley_buffer text;
     parley_buffer_init(&text);
-    parley_buffer_format(&text, "the message has more than %zu bytes", limit);
+    parley_buffer_text(&text, "the message has more than ");
+    parley_buffer_uint(&text, limit);
+    parley_buffer_text(&text, " bytes");
     const char *copy =
         text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
     parley_buffer_finish(&text);
@@ -102,28 +103,36 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
 
 void parley_position_write(struct parley_position at, struct parley_buffer *out) {
     if (at.line == PARLEY_IN_BYTES) {
-        parley_buffer_format(out, "{\"offset\":%zu}", at.column);
+        parley_buffer_text(out, "{\"offset\":");
     } else {
-        parley_buffer_format(out, "{\"line\":%zu,\"column\":%zu}", at.line, at.column);
+        parley_buffer_text(out, "{\"line\":");
+        parley_buffer_uint(out, at.line);
+        parley_buffer_text(out, ",\"column\":");
     }
+    parley_buffer_uint(out, at.column);
+    parley_buffer_char(out, '}');
 }
 
 void parley_position_describe(struct parley_position at, struct parley_buffer *out) {
     if (at.line == PARLEY_IN_BYTES) {
-        parley_buffer_format(out, "byte %zu", at.column);
+        parley_buffer_text(out, "byte ");
     } else {
-        parley_buffer_format(out, "line %zu, column %zu", at.line, at.column);
+        parley_buffer_text(out, "line ");
+        parley_buffer_uint(out, at.line);
+        parley_buffer_text(out, ", column ");
     }
+    parley_buffer_uint(out, at.column);
 }
 
 const char *parley_severity_name(enum parley_severity severity) {
     return severity == PARLEY_ERROR ? "error" : "warning";
 }
 
+/* `member` with its comma, quotes and colon. */
 static void write_position(struct parley_buffer *out, const char *member,
                            struct parley_position at) {
     if (at.line != 0) {
-        parley_buffer_format(out, ",\"%s\":", member);
+        parley_buffer_text(out, member);
         parley_position_write(at, out);
     }
 }
@@ -132,12 +141,14 @@ void parley_findings_write(const struct parley_findings *findings, struct parley
     parley_buffer_char(out, '[');
     for (size_t i = 0; i < findings->count; i++) {
         const struct parley_finding *finding = &findings->items[i];
-        parley_buffer_format(out,
-                             "%s{\"rule\":\"%s\",\"severity\":\"%s\",\"path\":", i == 0 ? "" : ",",
-                             finding->rule->id, parley_severity_name(finding->rule->severity));
+        parley_buffer_text(out, i == 0 ? "{\"rule\":\"" : ",{\"rule\":\"");
+        parley_buffer_text(out, finding->rule->id);
+        parley_buffer_text(out, "\",\"severity\":\"");
+        parley_buffer_text(out, parley_severity_name(finding->rule->severity));
+        parley_buffer_text(out, "\",\"path\":");
         parley_buffer_json(out, parley_bytes_of(finding->path));
-        write_position(out, "at", finding->at);
-        write_position(out, "body_at", finding->body_at);
+        write_position(out, ",\"at\":", finding->at);
+        write_position(out, ",\"body_at\":", finding->body_at);
         parley_buffer_text(out, ",\"message\":");
         parley_buffer_json(out, parley_bytes_of(finding->message));
         parley_buffer_text(out, ",\"hint\":");
@@ -146,12 +157,14 @@ void parley_findings_write(const struct parley_findings *findings, struct parley
     }
     parley_buffer_char(out, ']');
     if (findings->omitted_count > 0) {
-        parley_buffer_format(out, ",\"violations_omitted\":%zu", findings->omitted_count);
+        parley_buffer_text(out, ",\"violations_omitted\":");
+        parley_buffer_uint(out, findings->omitted_count);
     }
 }
 
-static void write_or_null(struct parley_buffer *out, const char *name, struct parley_bytes text) {
-    parley_buffer_format(out, ",\"%s\":", name);
+/* `member` with its comma, quotes and colon. */
+static void write_or_null(struct parley_buffer *out, const char *member, struct parley_bytes text) {
+    parley_buffer_text(out, member);
     if (text.data != NULL) {
         parley_buffer_json(out, text);
     } else {
@@ -159,20 +172,28 @@ static void write_or_null(struct parley_buffer *out, const char *name, struct pa
     }
 }
 
+/* Puts the prefix in place of the protocol's own first token, which is its name. */
+static enum parley_status prefix_subject(struct parley_message *message, const char *prefix,
+                                         struct parley_bytes *subject) {
+    const size_t own = strlen(message->protocol->name) + 1; /* and a dot */
+    const struct parley_bytes rest = {subject->data + own, subject->length - own};
+    *subject = TEXT_JOIN(&message->arena, parley_bytes_of(prefix), rest);
+    return subject->data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
 enum parley_status parley_message_route(struct parley_message *message, struct parley_route *out) {
-    PARLEY_TRY(message->protocol->route(message, out));
     const char *prefix = message->options.subject_prefix;
-    if (prefix == NULL || out->subject.data == NULL) {
-        return PARLEY_OK;
+    struct parley_route *route = &message->route;
+    if (!message->has_route || message->route_recalled != message->options.recalled) {
+        message->has_route = false;
+        PARLEY_TRY(message->protocol->route(message, route));
+        if (prefix != NULL && route->subject.data != NULL) {
+            PARLEY_TRY(prefix_subject(message, prefix, &route->subject));
+        }
+        message->has_route = true;
+        message->route_recalled = message->options.recalled;
     }
-    const size_t own = strlen(message->protocol->name), rest = out->subject.length - own;
-    const size_t size = strlen(prefix) + rest + 1;
-    char *subject = parley_arena_allocate(&message->arena, size);
-    if (subject == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    snprintf(subject, size, "%s%.*s", prefix, (int)rest, out->subject.data + own);
-    out->subject = parley_bytes_of(subject);
+    *out = *route;
     return PARLEY_OK;
 }
 
@@ -193,13 +214,13 @@ enum parley_status parley_message_write_verdict(struct parley_message *message,
         PARLEY_TRY(parley_message_route(message, &route));
         type = parley_message_type(message);
     }
-    parley_buffer_format(out, "\"valid\":%s,\"protocol\":\"%s\"",
-                         parley_message_is_valid(message) ? "true" : "false",
-                         message->protocol->name);
-    write_or_null(out, "type", type);
-    write_or_null(out, "id", route.id);
-    write_or_null(out, "lane", route.lane);
-    write_or_null(out, "subject", route.subject);
+    parley_buffer_text(out, parley_message_is_valid(message) ? "\"valid\":true,\"protocol\":\""
+                                                             : "\"valid\":false,\"protocol\":\"");
+    parley_buffer_text(out, message->protocol->name);
+    write_or_null(out, "\",\"type\":", type);
+    write_or_null(out, ",\"id\":", route.id);
+    write_or_null(out, ",\"lane\":", route.lane);
+    write_or_null(out, ",\"subject\":", route.subject);
     parley_buffer_text(out, ",\"violations\":");
     parley_findings_write(&message->findings, out);
     return parley_buffer_status(out);

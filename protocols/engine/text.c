@@ -7,29 +7,45 @@
 
 #include <stdint.h>
 
-static bool is_continuation(char c) {
+static inline bool is_continuation(char c) {
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-size_t text_utf8_sequence(const char *at, size_t left) {
+static inline bool is_within(char c, unsigned low, unsigned high) {
+    return (unsigned char)c >= low && (unsigned char)c <= high;
+}
+
+/* Source: RFC 3629, section 4: what the second byte may be is told by the first. */
+static inline size_t sequence(const char *at, size_t left) {
     const unsigned char first = (unsigned char)at[0];
     if (first < 0x80) {
         return 1;
     }
-    const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-    if (first < 0xC2 || first > 0xF4 || left < length) {
-        return 0;
+    if (first < 0xE0) {
+        return first >= 0xC2 && left >= 2 && is_continuation(at[1]) ? 2 : 0;
     }
-    for (size_t i = 1; i < length; i++) {
-        if (!is_continuation(at[i])) {
-            return 0;
-        }
+    if (first < 0xF0) {
+        const unsigned low = first == 0xE0 ? 0xA0 : 0x80, high = first == 0xED ? 0x9F : 0xBF;
+        return left >= 3 && is_within(at[1], low, high) && is_continuation(at[2]) ? 3 : 0;
     }
-    const unsigned char second = (unsigned char)at[1];
-    const bool is_overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-    const bool is_surrogate = first == 0xED && second >= 0xA0;
-    const bool is_beyond = first == 0xF4 && second >= 0x90;
-    return is_overlong || is_surrogate || is_beyond ? 0 : length;
+    const unsigned low = first == 0xF0 ? 0x90 : 0x80, high = first == 0xF4 ? 0x8F : 0xBF;
+    return first <= 0xF4 && left >= 4 && is_within(at[1], low, high) && is_continuation(at[2]) &&
+                   is_continuation(at[3])
+               ? 4
+               : 0;
+}
+
+size_t text_utf8_sequence(const char *at, size_t left) {
+    return sequence(at, left);
+}
+
+const char *text_utf8_run(const char *at, const char *end) {
+    size_t length = 1;
+    while (at < end && (unsigned char)*at >= 0x80 && length > 0) {
+        length = sequence(at, (size_t)(end - at));
+        at += length;
+    }
+    return at;
 }
 
 size_t text_utf8_prefix(struct parley_bytes text) {
@@ -43,11 +59,11 @@ size_t text_utf8_prefix(struct parley_bytes text) {
                 continue;
             }
         }
-        const size_t sequence = text_utf8_sequence(text.data + at, text.length - at);
-        if (sequence == 0) {
+        const size_t length = sequence(text.data + at, text.length - at);
+        if (length == 0) {
             break;
         }
-        at += sequence;
+        at += length;
     }
     return at;
 }
@@ -222,13 +238,18 @@ static bool is_unreserved(char c) {
            c == '_' || c == '~';
 }
 
+static size_t reserved_count(struct parley_bytes text) {
+    size_t count = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        count += !is_unreserved(text.data[i]);
+    }
+    return count;
+}
+
 struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parley_bytes prefix,
                                         struct parley_bytes text) {
     static const char hex[] = "0123456789ABCDEF";
-    size_t length = prefix.length + text.length;
-    for (size_t i = 0; i < text.length; i++) {
-        length += is_unreserved(text.data[i]) ? 0 : 2;
-    }
+    const size_t length = prefix.length + text.length + 2 * reserved_count(text);
     char *out = parley_arena_allocate(arena, length + 1);
     if (out == NULL) {
         return (struct parley_bytes){0};
@@ -244,6 +265,27 @@ struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parle
             *end++ = hex[c >> 4];
             *end++ = hex[c & 15];
         }
+    }
+    *end = '\0';
+    return (struct parley_bytes){out, length};
+}
+
+struct parley_bytes text_join(struct parley_arena *arena, const struct parley_bytes *parts) {
+    size_t length = 0;
+    for (size_t i = 0; parts[i].data != NULL; i++) {
+        length += parts[i].length + (i > 0);
+    }
+    char *out = parley_arena_allocate(arena, length + 1);
+    if (out == NULL) {
+        return (struct parley_bytes){0};
+    }
+    char *end = out;
+    for (size_t i = 0; parts[i].data != NULL; i++) {
+        if (i > 0) {
+            *end++ = '.';
+        }
+        memcpy(end, parts[i].data, parts[i].length);
+        end += parts[i].length;
     }
     *end = '\0';
     return (struct parley_bytes){out, length};

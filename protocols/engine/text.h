@@ -13,6 +13,10 @@
  * surrogates and what lies beyond U+10FFFF are none). `left` > 0. */
 size_t text_utf8_sequence(const char *at, size_t left);
 
+/* Where a run of UTF-8 sequences that are not ASCII ends: at ASCII, at what is no sequence, or at
+ * `end`. */
+const char *text_utf8_run(const char *at, const char *end);
+
 /* How many bytes from the start of `text` on are UTF-8. */
 size_t text_utf8_prefix(struct parley_bytes text);
 
@@ -51,6 +55,11 @@ bool text_is_one_of(struct parley_bytes text, const char *const *choices);
  * Owns: the arena. Returns: data NULL when there is no memory. */
 struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parley_bytes prefix,
                                         struct parley_bytes text);
+
+/* `parts` up to one whose data is NULL, with dots between them: a subject.
+ * Owns: the arena, NUL-terminated.  Returns: data NULL when there is no memory. */
+struct parley_bytes text_join(struct parley_arena *arena, const struct parley_bytes *parts);
+#define TEXT_JOIN(arena, ...) text_join(arena, (const struct parley_bytes[]){__VA_ARGS__, {0}})
 
 /* Appends a slash and `token` as RFC 6901 escapes it: one step of a JSON Pointer. */
 void text_append_token(struct parley_buffer *pointer, struct parley_bytes token);

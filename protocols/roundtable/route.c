@@ -21,23 +21,6 @@ static struct parley_bytes lower_case(struct parley_arena *arena, struct parley_
     return (struct parley_bytes){copy, copy != NULL ? text.length : 0};
 }
 
-/* `parts`, NULL-terminated, with a dot between them.  Owns: the arena.  Returns: data NULL when
- * there is no memory. */
-static struct parley_bytes join(struct parley_arena *arena, const struct parley_bytes *parts) {
-    struct parley_buffer text;
-    parley_buffer_init(&text);
-    for (size_t i = 0; parts[i].data != NULL; i++) {
-        parley_buffer_text(&text, i == 0 ? "" : ".");
-        parley_buffer_append(&text, parts[i]);
-    }
-    const char *copy =
-        text.has_failed ? NULL : parley_arena_copy(arena, parley_buffer_bytes(&text));
-    parley_buffer_finish(&text);
-    return parley_bytes_of(copy);
-}
-
-#define JOIN(arena, ...) join(arena, (const struct parley_bytes[]){__VA_ARGS__, {0}})
-
 /* Of the task a.b.c, which belongs to the domain a (contract, task.request: "<domain>.<action>").
  */
 static struct parley_bytes domain_of(struct parley_bytes task) {
@@ -64,7 +47,7 @@ static enum parley_status address_request(struct parley_message *message,
     const struct parley_bytes task = parley_message_text(message, ROUNDTABLE_TASK);
     out->remember_key = lower_case(&message->arena, out->id);
     out->remember_value = domain_of(task);
-    out->subject = JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
+    out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
     return out->remember_key.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
@@ -75,15 +58,15 @@ static enum parley_status address_outcome(struct parley_message *message,
     if (out->recall_key.data == NULL) {
         return PARLEY_E_MEMORY;
     }
-    out->subject = JOIN(&message->arena, PARLEY_BYTES("roundtable.results"),
-                        reply_domain(&message->options), out->recall_key);
+    out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.results"),
+                             reply_domain(&message->options), out->recall_key);
     return PARLEY_OK;
 }
 
 static enum parley_status address(struct parley_message *message, struct parley_route *out) {
     struct parley_arena *arena = &message->arena;
     const struct parley_bytes type = parley_message_text(message, ROUNDTABLE_TYPE);
-    out->type = JOIN(arena, PARLEY_BYTES("roundtable"), type);
+    out->type = TEXT_JOIN(arena, PARLEY_BYTES("roundtable"), type);
     out->source = text_percent_encode(arena, PARLEY_BYTES("/roundtable/"), out->sender);
     switch ((enum roundtable_type)message->type) {
     case ROUNDTABLE_REQUEST:
@@ -91,14 +74,14 @@ static enum parley_status address(struct parley_message *message, struct parley_
         break;
     case ROUNDTABLE_CLAIMED:
     case ROUNDTABLE_PROGRESS:
-        out->subject = JOIN(arena, PARLEY_BYTES("roundtable.events"), type);
+        out->subject = TEXT_JOIN(arena, PARLEY_BYTES("roundtable.events"), type);
         break;
     case ROUNDTABLE_RESULT:
     case ROUNDTABLE_FAILED:
         PARLEY_TRY(address_outcome(message, out));
         break;
     case ROUNDTABLE_HEARTBEAT:
-        out->subject = JOIN(arena, PARLEY_BYTES("roundtable.heartbeat"), out->sender);
+        out->subject = TEXT_JOIN(arena, PARLEY_BYTES("roundtable.heartbeat"), out->sender);
         break;
     }
     return out->type.data != NULL && out->source.data != NULL && out->subject.data != NULL

@@ -12,33 +12,20 @@ static const char *lane_of(const struct parley_message *message) {
     if (message->values[VLP_SAFETY].kind == PARLEY_ABSENT) {
         return vlp_lanes[0];
     }
-    const struct parley_bytes level = parley_message_text(message, VLP_SAFETY_LEVEL);
-    for (const char *const *lane = vlp_lanes; *lane != NULL; lane++) {
-        if (parley_bytes_equal(level, parley_bytes_of(*lane))) {
-            return *lane;
-        }
-    }
-    return NULL;
+    return vlp_lanes[text_choice(parley_message_text(message, VLP_SAFETY_LEVEL), vlp_lanes)];
 }
 
 /* Lane and type are from closed lists, so that no token needs a check. */
 static enum parley_status address(struct parley_message *message, const char *lane,
                                   struct parley_route *out) {
-    struct parley_buffer text;
-    parley_buffer_init(&text);
-    parley_buffer_format(&text, "vlp.%s.%s", lane, vlp_types[message->type]);
-    const char *subject =
-        text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
-    parley_buffer_clear(&text);
-    parley_buffer_format(&text, "vlp.%s", vlp_types[message->type]);
-    const char *type =
-        text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
-    parley_buffer_finish(&text);
-    out->subject = parley_bytes_of(subject);
-    out->type = parley_bytes_of(type);
-    out->source = text_percent_encode(&message->arena, PARLEY_BYTES("/vlp/"), out->sender);
-    return subject != NULL && type != NULL && out->source.data != NULL ? PARLEY_OK
-                                                                       : PARLEY_E_MEMORY;
+    struct parley_arena *arena = &message->arena;
+    const struct parley_bytes type = parley_bytes_of(vlp_types[message->type]);
+    out->subject = TEXT_JOIN(arena, PARLEY_BYTES("vlp"), parley_bytes_of(lane), type);
+    out->type = TEXT_JOIN(arena, PARLEY_BYTES("vlp"), type);
+    out->source = text_percent_encode(arena, PARLEY_BYTES("/vlp/"), out->sender);
+    return out->subject.data != NULL && out->type.data != NULL && out->source.data != NULL
+               ? PARLEY_OK
+               : PARLEY_E_MEMORY;
 }
 
 enum parley_status vlp_route(struct parley_message *message, struct parley_route *out) {

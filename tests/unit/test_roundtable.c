@@ -127,6 +127,22 @@ static void test_a_fleet_has_its_own_first_token(void **state) {
     assert_is(fixture->route.type, "roundtable.task.result");
 }
 
+static void test_a_route_is_worked_out_once_until_something_is_recalled(void **state) {
+    struct fixture *fixture = *state;
+    struct parley_message *message = &fixture->message;
+    route(fixture, RESULT);
+    const struct parley_bytes first = fixture->route.subject;
+    const size_t used = message->arena.used_bytes;
+    assert_int_equal(parley_message_route(message, &fixture->route), PARLEY_OK);
+    assert_ptr_equal(fixture->route.subject.data, first.data);
+    assert_int_equal(message->arena.used_bytes, used);
+    message->options.recalled = "security";
+    assert_int_equal(parley_message_route(message, &fixture->route), PARLEY_OK);
+    assert_is(fixture->route.subject, "roundtable.results.security." TASK_ID_LOWER);
+    route(fixture, REQUEST("a.b", ""));
+    assert_is(fixture->route.subject, "roundtable.tasks.a.b");
+}
+
 /* ---- the domain of a reply ---- */
 
 static void test_a_request_is_remembered_by_its_id_with_the_first_token_of_its_task(void **state) {
@@ -351,6 +367,7 @@ int main(void) {
         TEST(test_every_type_has_its_subject),
         TEST(test_a_task_of_many_tokens_is_the_tail_of_its_subject),
         TEST(test_a_fleet_has_its_own_first_token),
+        TEST(test_a_route_is_worked_out_once_until_something_is_recalled),
         TEST(test_a_request_is_remembered_by_its_id_with_the_first_token_of_its_task),
         TEST(test_a_result_and_a_failure_ask_for_the_domain_of_their_task),
         TEST(test_nothing_is_remembered_or_asked_for_any_other_message),
