@@ -10,8 +10,12 @@
  * consumer that pushes would need a literal subscription of its own (a wildcard one is no interest
  * to nats-server), could have sent before it said where it began, and heeds only its own bytes,
  * while the server cuts a connection on which 64 MB wait to be read. So each request is bounded in
- * bytes as well, and so is the sum of what readers of the past have asked for: a feed of theirs has
- * one request under way, and stands in a queue for the next. */
+ * bytes as well, and so is the sum of what readers of the past have asked for: a feed of theirs
+ * asks for more when half of it has come, and stands in a queue for it.
+ *
+ * nats-server 2.9 ends a request without a word when its last message fits its bytes exactly. So a
+ * request is for so many messages as will fit, with some room to spare, and one of which nothing
+ * is heard past its time has ended (expire_silently). */
 
 #include "jetstream_internal.h"
 
@@ -38,8 +42,10 @@ enum {
     PULL_EXPIRES_MS = 4000,
     PULL_BYTES_MAX = 512 * 1024,
     PULL_BYTES_MIN = 4 * 1024, /* and what it may hold while nothing is there */
-    /* What the server counts against a request besides the message: subjects. */
+    /* What the server counts against a request besides the message: subjects, headers. */
     SUBJECTS_BYTES_MAX = 4 * 1024,
+    HEADERS_BYTES_TYPICAL = 256,
+    EXPIRY_GRACE_MS = 250,
     /* How long the server keeps a consumer whose reader vanished, or reads nothing for a while. */
     INACTIVE_MS = 60000,
     CONSUMER_NAME_MAX = BUS_TAG_MAX + 8,
@@ -69,15 +75,18 @@ struct jetstream_feed {
     uint64_t consumer_sequence; /* so many has the present consumer sent */
     size_t wanted_count;        /* to be delivered; for PUSH always the same */
     size_t requested_count;     /* of these, asked for on the server */
+    size_t typical_bytes;       /* of the larger ones of late */
     bool is_large;              /* the next message is too large for a bounded request */
     bool has_progress;          /* something came since the last request ran out of bytes */
     int64_t heard_ms;
 
     /* PULL */
-    size_t wanted_bytes;
-    size_t reserved_bytes;       /* of the request that is under way, not yet received */
+    size_t wanted_bytes;         /* of those to be delivered */
+    size_t reserved_bytes;       /* of the requests that are under way, not yet received */
+    int64_t expires_ms;          /* when the last of them ends at the latest */
     bool is_hungry;              /* nothing came of what was pulled since it last rested */
     bool is_idle;                /* nothing came of the last request */
+    bool is_draining;            /* nothing is requested until nothing is under way */
     struct jetstream_lane *lane; /* of the last request, or of the next when it is queued */
     bool is_queued;
     TAILQ_ENTRY(jetstream_feed) queue_link;
@@ -123,12 +132,22 @@ static void leave_queue(struct jetstream_feed *feed) {
     }
 }
 
-static void receive_bytes(struct jetstream_feed *feed, size_t bytes) {
-    size_t received = bytes < feed->reserved_bytes ? bytes : feed->reserved_bytes;
-    feed->reserved_bytes -= received;
-    if (received > 0) {
-        feed->lane->bytes -= received;
+/* So many of the messages that are under way have come, or will not. Each is taken for as large as
+ * the others, so that in the end nothing is left. */
+static void release_bytes(struct jetstream_feed *feed, size_t count) {
+    if (feed->reserved_bytes == 0) {
+        return;
     }
+    const bool is_all = count >= feed->requested_count;
+    const size_t bytes =
+        is_all ? feed->reserved_bytes : feed->reserved_bytes / feed->requested_count * count;
+    feed->reserved_bytes -= bytes;
+    feed->lane->bytes -= bytes;
+}
+
+static void count_off(struct jetstream_feed *feed, size_t count) {
+    release_bytes(feed, count);
+    feed->requested_count -= count < feed->requested_count ? count : feed->requested_count;
 }
 
 /* What a consumer was asked for may come until the server says that it has deleted it. */
@@ -192,12 +211,11 @@ static void drop_consumer(struct jetstream_feed *feed) {
         feed->consumer[0] = '\0';
     }
     leave_queue(feed);
-    receive_bytes(feed, feed->reserved_bytes);
+    count_off(feed, feed->requested_count);
     reactor_timer_clear(feed->jetstream->reactor, &feed->retry);
     feed->state = FEED_IDLE;
-    feed->requested_count = 0;
     feed->consumer_sequence = 0;
-    feed->is_large = false;
+    feed->is_large = feed->is_draining = false;
     feed->has_progress = false;
 }
 
@@ -265,19 +283,45 @@ static bool request(struct jetstream_feed *feed, size_t count, size_t bytes, int
     return true;
 }
 
+/* How many messages will fit, at least one. */
+static size_t count_fitting(const struct jetstream_feed *feed, size_t bytes) {
+    const size_t padded = feed->typical_bytes + feed->typical_bytes / 4 + HEADERS_BYTES_TYPICAL;
+    return bytes > padded ? bytes / padded : 1;
+}
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
 /* At least half of what is wanted at once: a request a message would run into the server's limit
  * on waiting requests, and cost as much again as the messages. */
 static void top_up_push(struct jetstream_feed *feed) {
-    if (feed->requested_count >= feed->wanted_count) {
-        return;
-    }
-    size_t lacking = feed->wanted_count - feed->requested_count;
+    const size_t fitting = count_fitting(feed, PUSH_BYTES_MAX);
+    const size_t wanted = smaller(feed->wanted_count, 2 * fitting);
+    const size_t lacking = wanted > feed->requested_count ? wanted - feed->requested_count : 0;
     if (feed->is_large && feed->requested_count == 0) {
         request(feed, 1, 0, EXPIRES_MS);
-    } else if (!feed->is_large &&
-               (feed->requested_count == 0 || lacking >= feed->wanted_count / 2)) {
-        request(feed, lacking, PUSH_BYTES_MAX, EXPIRES_MS);
+    } else if (!feed->is_large && lacking > 0 &&
+               (feed->requested_count == 0 || lacking >= wanted / 2)) {
+        request(feed, smaller(lacking, fitting), PUSH_BYTES_MAX, EXPIRES_MS);
     }
+}
+
+/* Of the bytes that are wanted, those not asked for yet. */
+static size_t lacking_bytes(const struct jetstream_feed *feed) {
+    return feed->wanted_bytes > feed->reserved_bytes ? feed->wanted_bytes - feed->reserved_bytes
+                                                     : 0;
+}
+
+/* The next request waits until half of what is under way has come, and not for the rest. */
+static bool wants_request(const struct jetstream_feed *feed) {
+    if (feed->is_queued || feed->wanted_count <= feed->requested_count) {
+        return false;
+    }
+    const size_t count = feed->wanted_count - feed->requested_count, bytes = lacking_bytes(feed);
+    return feed->requested_count == 0 ||
+           (!feed->is_large && !feed->is_draining && bytes >= PULL_BYTES_MIN &&
+            count * 2 >= feed->wanted_count && bytes * 2 >= feed->wanted_bytes);
 }
 
 static void top_up(struct jetstream_feed *feed) {
@@ -286,30 +330,32 @@ static void top_up(struct jetstream_feed *feed) {
     }
     if (feed->flow == JETSTREAM_PUSH) {
         top_up_push(feed);
-        return;
-    }
-    if (feed->requested_count == 0 && feed->wanted_count > 0 && !feed->is_queued) {
+    } else if (wants_request(feed)) {
         join_queue(feed);
+        serve_queue(feed->jetstream);
     }
-    serve_queue(feed->jetstream);
 }
 
 static size_t bytes_to_reserve(const struct jetstream_feed *feed) {
+    const size_t bytes = lacking_bytes(feed);
     if (feed->is_large) {
         return bus_max_payload_bytes(feed->jetstream->bus) + SUBJECTS_BYTES_MAX;
     }
-    if (feed->is_idle || feed->wanted_bytes < PULL_BYTES_MIN) {
+    if (feed->is_idle || bytes < PULL_BYTES_MIN) {
         return PULL_BYTES_MIN;
     }
-    return feed->wanted_bytes < PULL_BYTES_MAX ? feed->wanted_bytes : PULL_BYTES_MAX;
+    return smaller(bytes, PULL_BYTES_MAX);
 }
 
 static bool request_reserved(struct jetstream_feed *feed, size_t bytes) {
-    size_t count = feed->is_large ? 1 : feed->wanted_count;
-    if (!request(feed, count, bytes, feed->is_idle ? PULL_EXPIRES_MS : PULL_PATIENCE_MS)) {
+    const size_t lacking = feed->wanted_count - feed->requested_count;
+    const size_t count = feed->is_large ? 1 : smaller(lacking, count_fitting(feed, bytes));
+    const int64_t expires_ms = feed->is_idle ? PULL_EXPIRES_MS : PULL_PATIENCE_MS;
+    if (!request(feed, count, bytes, expires_ms)) {
         return false;
     }
-    feed->reserved_bytes = bytes;
+    feed->expires_ms = reactor_now_ms(feed->jetstream->reactor) + expires_ms;
+    feed->reserved_bytes += bytes;
     feed->lane->bytes += bytes;
     feed->has_progress = false;
     return true;
@@ -338,12 +384,21 @@ void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes
     if (feed->wanted_count == 0) {
         feed->is_hungry = true;
     }
-    feed->wanted_count += count;
-    feed->wanted_bytes += bytes;
+    feed->wanted_count = count > feed->requested_count ? count : feed->requested_count;
+    feed->wanted_bytes = bytes;
     top_up(feed);
 }
 
 /* ---- what comes ---- */
+
+/* Digits up to the next dot or the end. */
+static uint64_t read_number(const char *text) {
+    uint64_t number = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        number = number * 10 + (uint64_t)(*text - '0');
+    }
+    return number;
+}
 
 bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out) {
     const char *tokens[ACK_TOKENS_MAX];
@@ -359,9 +414,9 @@ bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out) 
         return false;
     }
     const char *const *numbers = &tokens[count == 9 ? 5 : 7];
-    out->stream_sequence = strtoull(numbers[0], NULL, 10);
-    out->consumer_sequence = strtoull(numbers[1], NULL, 10);
-    out->time_ns = (int64_t)strtoll(numbers[2], NULL, 10);
+    out->stream_sequence = read_number(numbers[0]);
+    out->consumer_sequence = read_number(numbers[1]);
+    out->time_ns = (int64_t)read_number(numbers[2]);
     return true;
 }
 
@@ -388,13 +443,15 @@ static void rest(struct jetstream_feed *feed) {
 static void count_received(struct jetstream_feed *feed, const struct jetstream_delivery *delivery,
                            const struct bus_message *message) {
     feed->consumer_sequence = delivery->consumer_sequence;
-    feed->requested_count -= feed->requested_count > 0 ? 1 : 0;
+    count_off(feed, 1);
     feed->has_progress = true;
-    feed->is_idle = false;
+    feed->is_idle = feed->is_draining = false;
     size_t bytes = message->payload.length + strlen(message->subject) + strlen(message->reply);
+    feed->typical_bytes = bytes > feed->typical_bytes
+                              ? bytes
+                              : feed->typical_bytes - (feed->typical_bytes - bytes) / 4;
     /* Behind a large one comes another. */
     feed->is_large = feed->flow == JETSTREAM_PULL && feed->is_large && bytes > PULL_BYTES_MAX / 2;
-    receive_bytes(feed, feed->requested_count > 0 ? bytes : feed->reserved_bytes);
     if (feed->flow == JETSTREAM_PULL) {
         feed->wanted_bytes -= bytes < feed->wanted_bytes ? bytes : feed->wanted_bytes;
     }
@@ -423,8 +480,8 @@ static void deliver(struct jetstream_feed *feed, const struct jetstream_delivery
         .payload = message->payload,
     };
     feed->events.stored(feed->events.context, &stored);
-    /* Out of bytes with a request used up, as when a large message came alone. */
-    bool is_out = feed->requested_count == 0 && feed->wanted_bytes == 0;
+    /* With a request used up, the next message would hardly fit. */
+    bool is_out = feed->requested_count == 0 && feed->wanted_bytes < feed->typical_bytes;
     if (!feed->is_closed && feed->flow == JETSTREAM_PULL && feed->state == FEED_RUNNING &&
         (feed->wanted_count == 0 || is_out)) {
         rest(feed);
@@ -443,6 +500,10 @@ static void on_heartbeat(struct jetstream_feed *feed, const struct bus_message *
 
 /* The next message does not fit. When nothing came at all, it is fetched however large it is. */
 static void on_out_of_bytes(struct jetstream_feed *feed) {
+    feed->is_draining = feed->flow == JETSTREAM_PULL && feed->requested_count > 0;
+    if (feed->is_draining) {
+        return; /* it may fit the other request */
+    }
     if (!feed->has_progress) {
         feed->is_large = !feed->is_idle;
         feed->is_idle = false;
@@ -455,11 +516,7 @@ static void on_out_of_bytes(struct jetstream_feed *feed) {
 
 /* A request ended early: `left` of its messages will not come. */
 static void on_request_end(struct jetstream_feed *feed, const char *left, bool is_out_of_bytes) {
-    size_t count = strtoull(left, NULL, 10);
-    feed->requested_count -= count < feed->requested_count ? count : feed->requested_count;
-    if (feed->requested_count == 0) {
-        receive_bytes(feed, feed->reserved_bytes);
-    }
+    count_off(feed, strtoull(left, NULL, 10));
     if (is_out_of_bytes) {
         on_out_of_bytes(feed);
     } else {
@@ -544,10 +601,20 @@ static void on_retry(struct reactor_timer *timer) {
     }
 }
 
+/* A request that has not ended with a status by its time has been used up to its last byte. */
+static void expire_silently(struct jetstream_feed *feed, int64_t now_ms) {
+    const int64_t heard_ms = feed->heard_ms > feed->expires_ms ? feed->heard_ms : feed->expires_ms;
+    if (feed->flow == JETSTREAM_PULL && feed->state == FEED_RUNNING &&
+        now_ms - heard_ms > EXPIRY_GRACE_MS) {
+        count_off(feed, feed->requested_count);
+    }
+}
+
 static void on_tick(struct reactor_timer *timer) {
     struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, feeds_tick);
     int64_t now_ms = reactor_now_ms(jetstream->reactor);
     for (struct jetstream_feed *feed = jetstream->feeds; feed != NULL; feed = feed->next) {
+        expire_silently(feed, now_ms);
         if (feed->state == FEED_RUNNING && feed->requested_count > 0 &&
             now_ms - feed->heard_ms > SILENCE_MAX_MS) {
             restart_feed(feed);

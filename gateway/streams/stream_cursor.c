@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 enum {
-    AHEAD_COUNT = 64,
+    AHEAD_COUNT = 2048,
     BYTES_FIRST = 16 * 1024,
     LARGE_BYTES = 32 * 1024, /* from there on an event needs room in the pool */
 };
@@ -194,15 +194,16 @@ static void refill(struct stream_cursor *cursor) {
         return;
     }
     size_t share = stream_pool_share(cursor->hub->pool);
-    if (cursor->is_pulling || cursor->has_failed || cursor->queue_count * 2 > AHEAD_COUNT ||
-        cursor->queue_bytes * 2 > share) {
+    bool is_large = cursor->typical_bytes > LARGE_BYTES;
+    if ((is_large && cursor->is_pulling) || cursor->has_failed ||
+        cursor->queue_count * 2 > AHEAD_COUNT || cursor->queue_bytes * 2 > share) {
         return;
     }
     /* It begins with little, before it is known how large they are. An event is up to half as
      * large again as its message: base64, what lies around it. */
     size_t bytes = (cursor->typical_bytes > 0 ? share - cursor->queue_bytes : BYTES_FIRST) / 3 * 2;
-    size_t room = cursor->typical_bytes > LARGE_BYTES ? cursor->typical_bytes : 0;
-    if (!stream_pool_admit(cursor->hub->pool, &cursor->waiter, room)) {
+    if (!stream_pool_admit(cursor->hub->pool, &cursor->waiter,
+                           is_large ? cursor->typical_bytes : 0)) {
         return;
     }
     const struct jetstream_start start = {.from = JETSTREAM_FROM_SEQUENCE,

@@ -8,7 +8,7 @@
 
 enum {
     SHARE_PART = 8, /* of what is free */
-    SHARE_BYTES_MAX = 256 * 1024,
+    SHARE_BYTES_MAX = 1024 * 1024,
     SHARE_BYTES_MIN = 16 * 1024,
     TICK_MS = 100,
     STUCK_TICKS = 2,

@@ -333,10 +333,10 @@ static void many_small_pulls_come_through(void **state) {
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
     open_reader(&reader);
     assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
-    reader.more = 1;
-    for (int i = 0; i < 2000; i++) {
+    for (reader.more = 1; reader.more < 2000; reader.more++) {
         loop_do(&world->loop, pull_more, &reader);
     }
+    loop_do(&world->loop, pull_more, &reader);
     store_burst(world, 2100);
     wait_for(&reader, 2000, 10000);
     reader.goal = 2001;
