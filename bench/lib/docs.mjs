@@ -6,12 +6,19 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./options.mjs";
-import { writeReport } from "./report.mjs";
+import { BUSY_LOAD, writeReport } from "./report.mjs";
 import { picture } from "./svg.mjs";
 import { figuresMarkdown, summaryMarkdown } from "./table.mjs";
 
 const begin = "<!-- bench/run --write-docs: begin -->";
 const end = "<!-- bench/run --write-docs: end -->";
+
+function caveatOf({ machine, settings }) {
+  const caveats = [];
+  if (machine.load_before > BUSY_LOAD) caveats.push("other programs took from what was measured");
+  if (settings.is_quick) caveats.push("this was a quick run, a first look");
+  return caveats.length > 0 ? ` **Not for the record: ${caveats.join(", and ")}.**` : "";
+}
 
 function machineMarkdown({ date, machine, versions, settings }) {
   const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
@@ -26,7 +33,7 @@ function machineMarkdown({ date, machine, versions, settings }) {
 export function generatedMarkdown(report) {
   return [
     "![How many times as fast as each peer, with the target](benchmarks.svg)",
-    machineMarkdown(report),
+    machineMarkdown(report) + caveatOf(report),
     summaryMarkdown(report.rows),
     "What everybody did, as the minimum, the median and the maximum of the runs; processor time a " +
       "message and the most memory are the server's own:",

@@ -9,6 +9,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const PATIENCE_MS = 15_000;
+const RUN_LIMIT_MS = 600_000; // what takes longer hangs
 const TICKS_A_SECOND = 100; // of /proc/PID/stat, on every Linux
 
 const children = new Set();
@@ -49,10 +50,12 @@ export function launch(command, parameters) {
   return child;
 }
 
-// Runs a program to its end; its standard output.
+// Runs a program to its end, which comes within ten minutes; its standard output.
 export async function run(command, parameters) {
   const child = launch(command, parameters);
+  const timer = setTimeout(() => signalGroup(child, "SIGKILL"), RUN_LIMIT_MS);
   const status = await child.ended;
+  clearTimeout(timer);
   if (status !== 0) throw new Error(`${command} failed (${status}): ${child.complaint}`);
   return child.output;
 }

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { root } from "./options.mjs";
 import { firstLine } from "./processes.mjs";
 
-const BUSY_LOAD = 0.5;
+export const BUSY_LOAD = 0.5;
 
 const libraries = ["libmicrohttpd", "libnats", "jansson", "msgpack", "libcmark"];
 
