@@ -12,6 +12,7 @@ import { root } from "./options.mjs";
 
 export const swallow = (bench) => [bench.program("swallow")];
 export const forward = (bench, nats) => [bench.program("forward"), nats.url];
+export const forwardByAllMeans = (bench, nats) => [...forward(bench, nats), "by-all-means"];
 
 // ---- Node ----
 

@@ -4,7 +4,7 @@
 
 import { probe } from "../lib/claims.mjs";
 import { WARM_UP_CONNECTIONS, warmUpByWrk, wrk, wrkMissing } from "../lib/clients.mjs";
-import { fastify, forward, nodeMissing, swallow } from "../lib/peers.mjs";
+import { fastify, forward, forwardByAllMeans, nodeMissing, swallow } from "../lib/peers.mjs";
 import { checkStored, parley, withServers } from "../lib/servers.mjs";
 
 // One run of requests: what wrk counted, as figures.
@@ -54,10 +54,23 @@ const validate = {
   ratios: [{ of: "parley", to: "swallow", atLeast: 0.9 }],
 };
 
-// Beyond what the client's documents advise: shown, so that everybody sees what there is to gain.
+// Beyond what the documents of the peers' NATS clients tell: shown, so that everybody sees what there
+// is to gain.
 const byAllMeans = {
-  contenders: { raw: requests(storedByFastify("by all means", "raw"), 64) },
-  ratios: [{ of: "parley", to: "raw" }],
+  contenders: {
+    bareRaw: requests(
+      {
+        ...{ label: "bare libmicrohttpd, by all means", server: forwardByAllMeans },
+        ...{ target: "/", isStored: true },
+      },
+      64,
+    ),
+    raw: requests(storedByFastify("by all means", "raw"), 64),
+  },
+  ratios: [
+    { of: "parley", to: "bareRaw" },
+    { of: "parley", to: "raw" },
+  ],
 };
 
 function messages(connections, more = { contenders: {}, ratios: [] }) {

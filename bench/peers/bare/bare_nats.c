@@ -16,13 +16,24 @@
 
 #include <nats/nats.h>
 
+/* Not in nats.h: docs/libraries.md. */
+typedef void nats_filter_fn(natsConnection *connection, natsMsg **message, void *context);
+void natsConn_setFilterWithClosure(natsConnection *connection, nats_filter_fn *filter,
+                                   void *context);
+void natsMsg_free(void *message);
+natsStatus natsMsg_create(natsMsg **out, const char *subject, int subject_length, const char *reply,
+                          int reply_length, const char *text, int text_length, int headers_length);
+
 enum {
     INBOX_MAX = 64,
+    TEXT_BYTES_MAX = 2048, /* of the headers and a claim */
     ID_OFFSET = sizeof "{\"id\":\"" - 1,
     ID_LENGTH = sizeof "MSG-00000000000" - 1,
     READ_BYTES = 128 * 1024,
     TRASH_MAX = 256,
 };
+
+static const char subject[] = "vlp.safe.claim";
 
 #define NS_A_SECOND INT64_C(1000000000)
 
@@ -40,6 +51,7 @@ struct bare_nats {
     int epoll_fd, fd;
     atomic_bool wants_write; /* the library may ask from a thread of its own */
     bool is_write_armed;
+    bool is_by_all_means;
 };
 
 static void check(natsStatus status, const char *what) {
@@ -86,6 +98,8 @@ static natsStatus detach(void *state) {
 
 /* ---- opening ---- */
 
+static nats_filter_fn filter; /* of acks, below */
+
 /* As parley creates it: file storage, seven days, two minutes of looking for duplicates. */
 static void create_stream(const char *url) {
     natsConnection *connection = NULL;
@@ -109,17 +123,26 @@ static void create_stream(const char *url) {
 
 static void open_inbox(struct bare_nats *nats) {
     natsInbox *inbox = NULL;
-    char subject[INBOX_MAX + 1];
+    char wildcard[INBOX_MAX + 1];
     check(natsInbox_Create(&inbox), "inbox");
     int length = snprintf(nats->inbox, sizeof nats->inbox, "%s.", inbox);
     natsInbox_Destroy(inbox);
     nats->inbox_length = (size_t)length;
-    snprintf(subject, sizeof subject, "%s*", nats->inbox);
-    check(natsConnection_SubscribeSync(&nats->acks, nats->connection, subject), "inbox");
+    snprintf(wildcard, sizeof wildcard, "%s*", nats->inbox);
+    check(natsConnection_SubscribeSync(&nats->acks, nats->connection, wildcard), "inbox");
     check(natsSubscription_SetPendingLimits(nats->acks, -1, -1), "inbox");
 }
 
-struct bare_nats *bare_nats_open(const char *url, int epoll_fd, bare_ack_fn *acked, void *context) {
+bool bare_nats_is_by_all_means(int argc, char **argv, int wanted, const char *usage) {
+    bool is_by_all_means = argc == wanted + 1 && strcmp(argv[wanted], "by-all-means") == 0;
+    if (argc != wanted && !is_by_all_means) {
+        errx(2, "usage: %s [by-all-means]", usage);
+    }
+    return is_by_all_means;
+}
+
+struct bare_nats *bare_nats_open(const char *url, int epoll_fd, bool is_by_all_means,
+                                 bare_ack_fn *acked, void *context) {
     struct bare_nats *nats = calloc(1, sizeof *nats);
     natsOptions *options = NULL;
     struct timespec now;
@@ -141,6 +164,10 @@ struct bare_nats *bare_nats_open(const char *url, int epoll_fd, bare_ack_fn *ack
     check(natsConnection_Connect(&nats->connection, options), "connecting");
     natsOptions_Destroy(options);
     open_inbox(nats);
+    nats->is_by_all_means = is_by_all_means;
+    if (is_by_all_means) {
+        natsConn_setFilterWithClosure(nats->connection, filter, nats);
+    }
     bare_nats_write(nats);
     return nats;
 }
@@ -161,50 +188,103 @@ static void throw_away(struct bare_nats *nats, natsMsg *message) {
     nats->trash[nats->trash_count++] = message;
 }
 
-static natsStatus set_headers(struct bare_nats *nats, natsMsg *message, const char *claim) {
+enum { HEADER_COUNT = 6 };
+
+/* Those of one message, of which two differ from the message before. */
+struct headers {
     char message_id[33], id[ID_LENGTH + 1];
+    const char *list[HEADER_COUNT][2];
+};
+
+static void fill_headers(struct bare_nats *nats, struct headers *headers, const char *claim) {
     /* parley's is a digest, of this length; a count is the cheapest that is never a duplicate. */
-    snprintf(message_id, sizeof message_id, "%016" PRIx64 "%016" PRIx64, nats->life,
-             nats->message_id++);
-    memcpy(id, claim + ID_OFFSET, ID_LENGTH);
-    id[ID_LENGTH] = '\0';
-    const char *const headers[][2] = {
-        {"Nats-Msg-Id", message_id},
+    snprintf(headers->message_id, sizeof headers->message_id, "%016" PRIx64 "%016" PRIx64,
+             nats->life, nats->message_id++);
+    memcpy(headers->id, claim + ID_OFFSET, ID_LENGTH);
+    headers->id[ID_LENGTH] = '\0';
+    const char *const list[HEADER_COUNT][2] = {
+        {"Nats-Msg-Id", headers->message_id},
         {"ce-specversion", "1.0"},
-        {"ce-id", id},
+        {"ce-id", headers->id},
         {"ce-source", "/vlp/The%2520Observer"}, /* as the NATS binding encodes a percent sign */
         {"ce-type", "vlp.claim"},
         {"ce-time", "2025-12-14T10:30:00Z"},
     };
-    natsStatus status = NATS_OK;
-    for (size_t i = 0; status == NATS_OK && i < sizeof headers / sizeof *headers; i++) {
-        status = natsMsgHeader_Set(message, headers[i][0], headers[i][1]);
+    memcpy(headers->list, list, sizeof list);
+}
+
+static natsStatus publish(struct bare_nats *nats, const struct headers *headers, const char *reply,
+                          const char *claim, size_t length) {
+    natsMsg *message = NULL;
+    natsStatus status = natsMsg_Create(&message, subject, reply, claim, (int)length);
+    for (size_t i = 0; status == NATS_OK && i < HEADER_COUNT; i++) {
+        status = natsMsgHeader_Set(message, headers->list[i][0], headers->list[i][1]);
+    }
+    if (status == NATS_OK) {
+        status = natsConnection_PublishMsg(nats->connection, message);
+        throw_away(nats, message);
+    }
+    return status;
+}
+
+static natsStatus publish_by_all_means(struct bare_nats *nats, const struct headers *headers,
+                                       const char *reply, const char *claim, size_t length) {
+    char text[TEXT_BYTES_MAX];
+    char *at = stpcpy(text, "NATS/1.0\r\n");
+    for (size_t i = 0; i < HEADER_COUNT; i++) {
+        at = stpcpy(stpcpy(at, headers->list[i][0]), ": ");
+        at = stpcpy(stpcpy(at, headers->list[i][1]), "\r\n");
+    }
+    at = stpcpy(at, "\r\n");
+    int headers_length = (int)(at - text);
+    if (length > sizeof text - (size_t)headers_length) {
+        errx(1, "that is not the claim of bench/data");
+    }
+    memcpy(at, claim, length);
+    natsMsg *message = NULL;
+    natsStatus status =
+        natsMsg_create(&message, subject, (int)strlen(subject), reply, (int)strlen(reply), text,
+                       headers_length + (int)length, headers_length);
+    if (status == NATS_OK) {
+        status = natsConnection_PublishMsg(nats->connection, message);
+        natsMsg_free(message);
     }
     return status;
 }
 
 void bare_nats_publish(struct bare_nats *nats, uint32_t slot, const char *claim, size_t length) {
-    natsMsg *message = NULL;
+    struct headers headers;
     char reply[INBOX_MAX + 9];
     if (length < ID_OFFSET + ID_LENGTH) {
         errx(1, "that is not the claim of bench/data");
     }
     memcpy(reply, nats->inbox, nats->inbox_length);
     snprintf(reply + nats->inbox_length, 9, "%" PRIx32, slot);
-    check(natsMsg_Create(&message, "vlp.safe.claim", reply, claim, (int)length), "publishing");
-    check(set_headers(nats, message, claim), "publishing");
-    check(natsConnection_PublishMsg(nats->connection, message), "publishing");
-    throw_away(nats, message);
+    fill_headers(nats, &headers, claim);
+    check((nats->is_by_all_means ? publish_by_all_means : publish)(nats, &headers, reply, claim,
+                                                                   length),
+          "publishing");
 }
 
 static void take_ack(struct bare_nats *nats, natsMsg *message) {
     static const char stored[] = "{\"stream\":";
-    const char *subject = natsMsg_GetSubject(message);
+    const char *inbox = natsMsg_GetSubject(message);
     bool is_stored = natsMsg_GetDataLength(message) > (int)sizeof stored &&
                      memcmp(natsMsg_GetData(message), stored, sizeof stored - 1) == 0;
-    uint32_t slot = (uint32_t)strtoul(subject + nats->inbox_length, NULL, 16);
-    throw_away(nats, message);
+    uint32_t slot = (uint32_t)strtoul(inbox + nats->inbox_length, NULL, 16);
+    if (nats->is_by_all_means) {
+        natsMsg_free(message);
+    } else {
+        throw_away(nats, message);
+    }
     nats->acked(nats->context, slot, is_stored);
+}
+
+/* Called inside natsConnection_ProcessReadEvent: all that comes is acks. */
+static void filter(natsConnection *connection, natsMsg **message, void *context) {
+    (void)connection;
+    take_ack(context, *message);
+    *message = NULL;
 }
 
 void bare_nats_read(struct bare_nats *nats, uint32_t events) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* forward URL: what libmicrohttpd and nats.c can do at best between them. It publishes a request's
- * body to JetStream as it is, waits for the ack, and answers 200 with 200 bytes. It validates
- * nothing. */
+/* forward URL [by-all-means]: what libmicrohttpd and nats.c can do at best between them. It
+ * publishes a request's body to JetStream as it is, waits for the ack, and answers 200 with 200
+ * bytes. It validates nothing. */
 
 #include "bare_http.h"
 #include "bare_nats.h"
@@ -105,9 +105,7 @@ static void acked(void *context, uint32_t slot, bool is_stored) {
 int main(int argc, char **argv) {
     struct forwarder *forwarder = calloc(1, sizeof *forwarder);
     int loop = epoll_create1(EPOLL_CLOEXEC);
-    if (argc != 2) {
-        errx(2, "usage: forward NATS-URL");
-    }
+    bool is_by_all_means = bare_nats_is_by_all_means(argc, argv, 2, "forward NATS-URL");
     if (loop < 0 || forwarder == NULL) {
         err(1, "starting");
     }
@@ -116,7 +114,7 @@ int main(int argc, char **argv) {
         forwarder->requests[i].next_free = i + 1;
     }
     forwarder->answer = bare_http_answer();
-    forwarder->nats = bare_nats_open(argv[1], loop, acked, forwarder);
+    forwarder->nats = bare_nats_open(argv[1], loop, is_by_all_means, acked, forwarder);
     struct MHD_Daemon *daemon = bare_http_start(loop, NULL, handle, completed, forwarder);
     for (;;) {
         struct epoll_event events[EVENTS_MAX];

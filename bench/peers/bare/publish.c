@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* publish URL FILE: what nats.c can do at best. It publishes each line of FILE to JetStream, a
- * window of them at a time, waits for all acks, and prints how many were stored and refused, and
- * the seconds that it took, of the clock and of the processor. It validates nothing, and the file
- * lies in memory before the clock starts. */
+/* publish URL FILE [by-all-means]: what nats.c can do at best. It publishes each line of FILE to
+ * JetStream, a window of them at a time, waits for all acks, and prints how many were stored and
+ * refused, and the seconds that it took, of the clock and of the processor. It validates nothing,
+ * and the file lies in memory before the clock starts. */
 
 #include "bare_nats.h"
 
@@ -89,15 +89,13 @@ static void read_file(struct publisher *publisher, const char *name) {
 
 int main(int argc, char **argv) {
     struct publisher publisher = {0};
-    if (argc != 3) {
-        errx(2, "usage: publish NATS-URL FILE");
-    }
+    bool is_by_all_means = bare_nats_is_by_all_means(argc, argv, 3, "publish NATS-URL FILE");
     int loop = epoll_create1(EPOLL_CLOEXEC);
     if (loop < 0) {
         err(1, "epoll_create1");
     }
     read_file(&publisher, argv[2]);
-    publisher.nats = bare_nats_open(argv[1], loop, acked, &publisher);
+    publisher.nats = bare_nats_open(argv[1], loop, is_by_all_means, acked, &publisher);
     double start = now_s(), cpu_start = cpu_s();
     publish_all(&publisher, loop);
     printf("%u %u %.6f %.6f\n", publisher.stored_count, publisher.refused_count, now_s() - start,
