@@ -131,6 +131,9 @@ struct parley_protocol {
 
     /* These are optional. */
 
+    /* Its hooks look into message->tree, which large messages else do without. */
+    bool needs_tree;
+
     /* The number of the type that the text of the type member names, or PARLEY_TYPE_OTHER; NULL:
      * the text is one of `types`. */
     unsigned (*type_of)(struct parley_bytes text);

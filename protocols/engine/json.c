@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON by jansson: it alone decides whether a text is refused. What is certainly right needs no
- * tree (fast.h). What it does not check (the depth, a NUL between tokens), and where and what a
- * fault is, the event reader tells. Numbers are doubles here and are never written: what goes on is
- * the text itself. */
+/* JSON in three ways. What is certainly right needs no tree (fast.h). Of the rest jansson decides
+ * whether it is refused; what it does not check (the depth, a NUL between tokens), and where and
+ * what a fault is, the event reader tells. A large text gets no tree, which would be up to fifty
+ * times as large: there the event reader alone decides, and tests hold it to the same verdicts.
+ * Numbers are doubles here and are never written: what goes on is the text itself. */
 
 #include "json.h"
 
@@ -78,24 +79,42 @@ static enum parley_status add_fault(struct parley_message *message,
                                                    .offset = fault->offset});
 }
 
-/* jansson refused the text: find out where and why. Where the event reader finds no fault, jansson
- * had no memory. */
-static enum parley_status explain(struct parley_message *message) {
+/* Reads the text by the event reader, and adds what is wrong with it. */
+static enum parley_status look_for_fault(struct parley_message *message,
+                                         const struct json_events *events, bool *out_has_fault) {
     struct json_fault fault;
     struct key_set keys;
     key_set_init(&keys, message->text);
     const enum json_text_result result =
-        json_text_read(message->text, NULL, &message->arena, &keys, &fault);
+        json_text_read(message->text, events, &message->arena, &keys, &fault);
     key_set_finish(&keys);
-    switch (result) {
-    case JSON_TEXT_FAULT:
+    *out_has_fault = result == JSON_TEXT_FAULT;
+    if (*out_has_fault) {
         return add_fault(message, &fault);
-    case JSON_TEXT_READ:
-    case JSON_TEXT_MEMORY:
-        break;
     }
-    return PARLEY_E_MEMORY;
+    return result == JSON_TEXT_READ ? PARLEY_OK : PARLEY_E_MEMORY;
 }
+
+/* jansson refused the text: find out where and why. Where the event reader finds no fault, jansson
+ * had no memory. */
+static enum parley_status explain(struct parley_message *message) {
+    bool has_fault;
+    PARLEY_TRY(look_for_fault(message, NULL, &has_fault));
+    return has_fault ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+static enum parley_status refuse_top_level(struct parley_message *message) {
+    size_t start = 0;
+    while (is_blank(message->text.data[start])) { /* there is a value, so that this ends */
+        start++;
+    }
+    return add_fault(message, &(struct json_fault){.rule = PARLEY_GW_TOP_LEVEL,
+                                                   .offset = start,
+                                                   .message = "the message is not an object",
+                                                   .path = ""});
+}
+
+/* ---- by the tree ---- */
 
 static void release_tree(void *tree) {
     json_decref(tree);
@@ -110,29 +129,7 @@ enum parley_status json_load(struct parley_message *message) {
     message->tree = tree;
     message->release_tree = release_tree;
     message->is_decoded = json_is_object(tree);
-    if (message->is_decoded) {
-        return PARLEY_OK;
-    }
-    size_t start = 0;
-    while (is_blank(message->text.data[start])) { /* there is a value, so that this ends */
-        start++;
-    }
-    return add_fault(message, &(struct json_fault){.rule = PARLEY_GW_TOP_LEVEL,
-                                                   .offset = start,
-                                                   .message = "the message is not an object",
-                                                   .path = ""});
-}
-
-/* Only the tree can tell which members are absent, so that a message needs it that is yet to be
- * stamped. */
-enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
-    (void)codec;
-    const bool needs_tree = message->options.stamp && message->stamp_length == 0;
-    if (needs_tree || !fast_accepts(message)) {
-        return json_load(message);
-    }
-    message->is_decoded = message->is_certain = true;
-    return PARLEY_OK;
+    return message->is_decoded ? PARLEY_OK : refuse_top_level(message);
 }
 
 static struct parley_value value_of(const json_t *node) {
@@ -204,18 +201,80 @@ enum parley_status json_walk(struct parley_message *message) {
     return walk_end(&walk);
 }
 
-/* The tree has no positions. So, when there is something to say, the event reader drives the same
- * table over the text, and its findings, which have them, replace the tree's. */
-static enum parley_status add_positions(struct parley_message *message) {
-    const struct parley_findings without = message->findings;
+/* ---- by the text ---- */
+
+/* What the top level of a text shows to one who passes by. */
+struct outline {
+    const struct parley_protocol *protocol;
+    enum parley_kind kind; /* PARLEY_ABSENT: nothing has been read yet */
+    size_t member_count;
+    uint32_t stamps;          /* of protocol->stamps those whose members are there, by index */
+    struct parley_value type; /* the value of the type member */
+};
+
+static bool outline_value(void *context, const struct parley_value *value) {
+    struct outline *outline = context;
+    const bool is_top_level = outline->kind == PARLEY_ABSENT;
+    if (is_top_level) {
+        outline->kind = value->kind;
+    } else {
+        outline->type = *value;
+    }
+    return is_top_level && value->kind == PARLEY_OBJECT;
+}
+
+static bool outline_key(void *context, struct parley_bytes key) {
+    struct outline *outline = context;
+    const struct parley_protocol *protocol = outline->protocol;
+    const struct parley_stamp *stamp = protocol->stamps;
+    for (unsigned i = 0; stamp != NULL && stamp[i].member != NULL; i++) {
+        const bool is_there = parley_bytes_equal(key, parley_bytes_of(stamp[i].member));
+        outline->stamps |= is_there ? UINT32_C(1) << i : 0;
+    }
+    return parley_bytes_equal(key, parley_bytes_of(protocol->fields[protocol->type_field] + 1));
+}
+
+static void outline_leave(void *context, size_t count) {
+    struct outline *outline = context;
+    outline->member_count = count;
+}
+
+static struct json_events events_of_outline(struct outline *outline) {
+    return (struct json_events){
+        .context = outline, .value = outline_value, .key = outline_key, .leave = outline_leave};
+}
+
+/* Decodes without a tree: afterwards the text is known to have no fault, and the type is known. */
+static enum parley_status scan(struct parley_message *message) {
+    struct outline outline = {.protocol = message->protocol};
+    const struct json_events events = events_of_outline(&outline);
+    bool has_fault;
+    PARLEY_TRY(look_for_fault(message, &events, &has_fault));
+    if (has_fault) {
+        return PARLEY_OK;
+    }
+    message->is_decoded = outline.kind == PARLEY_OBJECT;
+    message->type = walk_type_of(message->protocol, &outline.type);
+    return message->is_decoded ? PARLEY_OK : refuse_top_level(message);
+}
+
+/* Asks the rules by the text, so that findings have places. */
+static enum parley_status walk_text(struct parley_message *message) {
     struct walk walk;
     struct json_fault fault;
     walk_begin(&walk, message, PARLEY_TYPE_BIT(message->type));
     const struct json_events events = json_events_of_walk(&walk);
     if (json_text_read(message->text, &events, &message->arena, NULL, &fault) != JSON_TEXT_READ) {
-        return PARLEY_E_MEMORY; /* jansson has read this text: it has no fault */
+        return PARLEY_E_MEMORY; /* this text was read before: it has no fault */
     }
-    PARLEY_TRY(walk_end(&walk));
+    return walk_end(&walk);
+}
+
+/* The tree has no positions. So, when there is something to say, the event reader drives the same
+ * table over the text, and its findings, which have them, replace the tree's. */
+static enum parley_status add_positions(struct parley_message *message) {
+    const struct parley_findings without = message->findings;
+    PARLEY_TRY(walk_text(message));
     if (message->findings.count != without.count ||
         message->findings.has_error != without.has_error) {
         message->findings = without; /* the two readers differ: a defect, but no lie about it */
@@ -224,9 +283,25 @@ static enum parley_status add_positions(struct parley_message *message) {
     return findings_locate(message);
 }
 
+/* ---- the hooks ---- */
+
+enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
+    (void)codec;
+    if (fast_accepts(message)) {
+        message->is_decoded = message->is_certain = true;
+        return PARLEY_OK;
+    }
+    const bool is_large = message->text.length > JSON_TREE_BYTES_MAX;
+    return is_large && !message->protocol->needs_tree ? scan(message) : json_load(message);
+}
+
 enum parley_status json_validate(struct parley_message *message) {
     if (message->is_certain) {
         return PARLEY_OK;
+    }
+    if (message->tree == NULL) {
+        PARLEY_TRY(walk_text(message));
+        return findings_locate(message);
     }
     PARLEY_TRY(json_walk(message));
     return message->findings.count > 0 ? add_positions(message) : PARLEY_OK;
@@ -288,42 +363,61 @@ static void append_stamp(struct parley_buffer *out, const struct parley_stamp *s
     }
 }
 
-enum parley_status json_stamp(struct parley_message *message, const struct parley_codec *codec) {
-    const struct parley_bytes text = message->text;
-    const size_t insert_at =
-        (size_t)((const char *)memchr(text.data, '{', text.length) + 1 - text.data);
-    struct parley_buffer out;
-    parley_buffer_init(&out);
-    parley_buffer_append(&out, (struct parley_bytes){text.data, insert_at});
-    const struct parley_stamp *stamp = message->protocol->stamps;
-    for (; stamp->member != NULL; stamp++) {
-        if (json_object_get(message->tree, stamp->member) == NULL) {
-            parley_buffer_text(&out, out.length > insert_at ? "," : "");
-            append_stamp(&out, stamp, &message->options);
+/* Writes the members that are absent, with commas between them. */
+static void append_absent(struct parley_buffer *out, const struct parley_message *message,
+                          const struct outline *outline) {
+    const size_t start = out->length;
+    for (unsigned i = 0; message->protocol->stamps[i].member != NULL; i++) {
+        if ((outline->stamps >> i & 1) == 0) {
+            parley_buffer_text(out, out->length > start ? "," : "");
+            append_stamp(out, &message->protocol->stamps[i], &message->options);
         }
     }
-    if (out.length == insert_at && !out.has_failed) {
-        parley_buffer_finish(&out);
-        return PARLEY_OK;
-    }
-    if (json_object_size(message->tree) > 0) {
-        parley_buffer_char(&out, ',');
-    }
-    const size_t inserted = out.length - insert_at;
-    parley_buffer_append(&out,
-                         (struct parley_bytes){text.data + insert_at, text.length - insert_at});
-    char *stamped =
-        out.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&out));
-    const size_t length = out.length;
-    parley_buffer_finish(&out);
+}
+
+static enum parley_status insert(struct parley_message *message, size_t at,
+                                 struct parley_bytes inserted) {
+    const struct parley_bytes text = message->text;
+    char *stamped = parley_arena_allocate(&message->arena, text.length + inserted.length);
     if (stamped == NULL) {
         return PARLEY_E_MEMORY;
     }
+    memcpy(stamped, text.data, at);
+    memcpy(stamped + at, inserted.data, inserted.length);
+    memcpy(stamped + at + inserted.length, text.data + at, text.length - at);
+    message->text = (struct parley_bytes){stamped, text.length + inserted.length};
+    message->stamp_offset = at;
+    message->stamp_length = inserted.length;
+    return PARLEY_OK;
+}
+
+enum parley_status json_stamp(struct parley_message *message, const struct parley_codec *codec) {
+    struct outline outline = {.protocol = message->protocol};
+    const struct json_events events = events_of_outline(&outline);
+    const struct parley_bytes text = message->text;
+    struct json_fault fault;
+    if (json_text_read(text, &events, &message->arena, NULL, &fault) != JSON_TEXT_READ) {
+        return PARLEY_E_MEMORY; /* this text was read before: it has no fault */
+    }
+    struct parley_buffer members;
+    parley_buffer_init(&members);
+    append_absent(&members, message, &outline);
+    const bool is_complete = members.length == 0 && !members.has_failed;
+    if (!is_complete && outline.member_count > 0) {
+        parley_buffer_char(&members, ',');
+    }
+    enum parley_status status = parley_buffer_status(&members);
+    if (status == PARLEY_OK && !is_complete) {
+        const char *brace = memchr(text.data, '{', text.length);
+        status = insert(message, (size_t)(brace + 1 - text.data), parley_buffer_bytes(&members));
+    }
+    parley_buffer_finish(&members);
+    if (status != PARLEY_OK || is_complete) {
+        return status;
+    }
     release_tree(message->tree);
     message->tree = NULL;
-    message->is_decoded = false;
-    message->text = (struct parley_bytes){stamped, length};
-    message->stamp_offset = insert_at;
-    message->stamp_length = inserted;
+    message->is_decoded = message->is_certain = false;
+    walk_forget_facts(message);
     return json_decode(message, codec);
 }

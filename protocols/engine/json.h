@@ -11,6 +11,9 @@ enum parley_status json_encode(struct parley_message *message, struct parley_buf
 enum parley_status json_convert(struct parley_message *message, const struct parley_codec *to,
                                 struct parley_buffer *out);
 
+/* A text over this gets no tree, unless its protocol needs one. */
+#define JSON_TREE_BYTES_MAX (64u << 10)
+
 /* The careful way to decode, whatever fast.h says of the message: afterwards there is a tree. */
 enum parley_status json_load(struct parley_message *message) PARLEY_MUST_CHECK;
 

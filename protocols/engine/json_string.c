@@ -83,14 +83,9 @@ static char *put_utf8(char *out, unsigned long code) {
     return out;
 }
 
-bool json_string_decode(struct parley_arena *arena, struct parley_bytes raw,
-                        struct parley_bytes *out) {
+size_t json_string_write(struct parley_bytes raw, char *out) {
     static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
-    char *decoded = parley_arena_allocate(arena, raw.length + 1);
-    if (decoded == NULL) {
-        return false;
-    }
-    char *to = decoded;
+    char *to = out;
     const char *end = raw.data + raw.length;
     for (const char *at = raw.data; at < end;) {
         if (*at != '\\') {
@@ -109,6 +104,15 @@ bool json_string_decode(struct parley_arena *arena, struct parley_bytes raw,
             to = put_utf8(to, code);
         }
     }
-    *out = (struct parley_bytes){decoded, (size_t)(to - decoded)};
+    return (size_t)(to - out);
+}
+
+bool json_string_decode(struct parley_arena *arena, struct parley_bytes raw,
+                        struct parley_bytes *out) {
+    char *decoded = parley_arena_allocate(arena, raw.length + 1);
+    if (decoded == NULL) {
+        return false;
+    }
+    *out = (struct parley_bytes){decoded, json_string_write(raw, decoded)};
     return true;
 }

@@ -72,7 +72,11 @@ static inline const char *json_string_end(const char *at, const char *end, bool 
 /* The number that the escape \uXXXX at `at` stands for, or -1 when it is none. */
 long json_string_unit(const char *at, const char *end);
 
-/* What the text between the quotes of a string that is right means.
+/* Writes what the text between the quotes of a string that is right means into `out`, which has
+ * room for as many bytes.  Returns: how many it wrote. */
+size_t json_string_write(struct parley_bytes raw, char *out);
+
+/* The same, into memory of its own.
  * Owns: the arena.  Returns: false when there is no memory. */
 bool json_string_decode(struct parley_arena *arena, struct parley_bytes raw,
                         struct parley_bytes *out);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "json_number.h"
 #include "json_string.h"
 #include "text.h"
 
@@ -18,7 +19,8 @@ struct level {
     bool is_array;
     bool is_told;
     size_t count;
-    struct parley_bytes key; /* of the present member, decoded */
+    struct parley_bytes key; /* of the present member, as it is written between its quotes */
+    bool has_escapes;        /* in the key */
 };
 
 struct reader {
@@ -26,6 +28,7 @@ struct reader {
     const struct json_events *events;
     struct parley_arena *arena;
     struct key_set *keys;
+    struct parley_buffer decoded; /* a key that has escapes, until the next one */
     struct level levels[JSON_DEPTH_MAX];
     size_t depth;
     bool is_told; /* the value that comes next is */
@@ -53,6 +56,20 @@ static bool out_of_memory(struct reader *reader) {
     return false;
 }
 
+/* What the key of a level means.  Owns: it is valid until the next call.  Returns: data NULL when
+ * there is no memory. */
+static struct parley_bytes key_of(struct reader *reader, const struct level *level) {
+    if (!level->has_escapes) {
+        return level->key;
+    }
+    parley_buffer_clear(&reader->decoded);
+    if (!parley_buffer_reserve(&reader->decoded, level->key.length)) {
+        return (struct parley_bytes){0};
+    }
+    reader->decoded.length = json_string_write(level->key, reader->decoded.data);
+    return parley_buffer_bytes(&reader->decoded);
+}
+
 /* The JSON Pointer of the present member or item. */
 static bool write_path(struct reader *reader) {
     struct parley_buffer path;
@@ -60,13 +77,15 @@ static bool write_path(struct reader *reader) {
     for (size_t i = 0; i < reader->depth; i++) {
         const struct level *level = &reader->levels[i];
         if (level->is_array) {
-            parley_buffer_format(&path, "/%zu", level->count - 1);
+            parley_buffer_char(&path, '/');
+            parley_buffer_uint(&path, level->count - 1);
             continue;
         }
-        text_append_token(&path, level->key);
+        text_append_token(&path, key_of(reader, level));
     }
-    reader->fault->path =
-        path.has_failed ? NULL : parley_arena_copy(reader->arena, parley_buffer_bytes(&path));
+    reader->fault->path = path.has_failed || reader->decoded.has_failed
+                              ? NULL
+                              : parley_arena_copy(reader->arena, parley_buffer_bytes(&path));
     parley_buffer_finish(&path);
     return reader->fault->path != NULL || out_of_memory(reader);
 }
@@ -108,21 +127,15 @@ static bool skip_escape(struct reader *reader) {
     return true;
 }
 
-/* Reads the string at its opening quote.  Owns: out is in the text, or in the arena. */
-static bool read_string(struct reader *reader, struct parley_bytes *out) {
-    const char *content = ++reader->at;
-    bool has_escapes = false;
+/* Finds what is wrong with the string whose text begins at reader->at. */
+static bool fail_string(struct reader *reader) {
     for (;;) {
         reader->at = json_string_plain(reader->at, reader->end);
         if (reader->at == reader->end) {
             return fail_syntax(reader, reader->end, "the text ends inside a string");
         }
         const unsigned char c = (unsigned char)*reader->at;
-        if (c == '"') {
-            break;
-        }
         if (c == '\\') {
-            has_escapes = true;
             if (!skip_escape(reader)) {
                 return false;
             }
@@ -130,17 +143,33 @@ static bool read_string(struct reader *reader, struct parley_bytes *out) {
             return fail_syntax(reader, reader->at,
                                "a control character in a string must be written as an escape");
         } else {
-            const size_t sequence =
-                text_utf8_sequence(reader->at, (size_t)(reader->end - reader->at));
-            if (sequence == 0) {
+            const char *behind = text_utf8_run(reader->at, reader->end);
+            if (behind == reader->at) {
                 return fail(reader, PARLEY_GW_UTF8, reader->at, "these bytes are not UTF-8");
             }
-            reader->at += sequence;
+            reader->at = behind;
         }
     }
-    *out = (struct parley_bytes){content, (size_t)(reader->at - content)};
-    reader->at++;
-    return !has_escapes || json_string_decode(reader->arena, *out, out) || out_of_memory(reader);
+}
+
+/* Reads the string at its opening quote, as it is written between its quotes. */
+static bool read_string(struct reader *reader, struct parley_bytes *out, bool *out_has_escapes) {
+    const char *content = ++reader->at;
+    const char *end = json_string_end(content, reader->end, out_has_escapes);
+    if (end == NULL) {
+        return fail_string(reader);
+    }
+    *out = (struct parley_bytes){content, (size_t)(end - content)};
+    reader->at = end + 1;
+    return true;
+}
+
+/* Owns: out is in the text, or in the arena where it was decoded for somebody to hear. */
+static bool read_text(struct reader *reader, struct parley_bytes *out) {
+    bool has_escapes;
+    return read_string(reader, out, &has_escapes) &&
+           (!has_escapes || !reader->is_told || json_string_decode(reader->arena, *out, out) ||
+            out_of_memory(reader));
 }
 
 static void skip_digits(struct reader *reader) {
@@ -174,7 +203,8 @@ static bool number_value(struct reader *reader, const char *first, double *out) 
     return isfinite(*out) || fail_syntax(reader, first, "this number is too large for a double");
 }
 
-static bool read_number(struct reader *reader, double *out) {
+/* A number that is not read at a glance: it is long, too large, or none. */
+static bool read_any_number(struct reader *reader, double *out) {
     const char *first = reader->at;
     if (*reader->at == '-') {
         reader->at++;
@@ -202,6 +232,15 @@ static bool read_number(struct reader *reader, double *out) {
     return number_value(reader, first, out);
 }
 
+static bool read_number(struct reader *reader, double *out) {
+    const char *end = json_number_read(reader->at, reader->end, reader->is_told ? out : NULL);
+    if (end == NULL) {
+        return read_any_number(reader, out);
+    }
+    reader->at = end;
+    return true;
+}
+
 static bool read_word(struct reader *reader, struct parley_bytes word) {
     const size_t left = (size_t)(reader->end - reader->at);
     if (left < word.length || memcmp(reader->at, word.data, word.length) != 0) {
@@ -215,7 +254,7 @@ static bool read_scalar(struct reader *reader, struct parley_value *value) {
     switch (*reader->at) {
     case '"':
         value->kind = PARLEY_STRING;
-        return read_string(reader, &value->text);
+        return read_text(reader, &value->text);
     case 't':
         *value = (struct parley_value){PARLEY_BOOLEAN, .number = 1, .offset = value->offset};
         return read_word(reader, PARLEY_BYTES("true"));
@@ -263,8 +302,8 @@ static void close_level(struct reader *reader) {
 }
 
 /* Keeps the present key, which began at `first`, unless its object has one like it. */
-static bool note_key(struct reader *reader, const char *first) {
-    switch (key_set_add(reader->keys, reader->levels[reader->depth - 1].key)) {
+static bool note_key(struct reader *reader, const char *first, struct parley_bytes key) {
+    switch (key_set_add(reader->keys, key)) {
     case KEY_SET_NEW:
         return true;
     case KEY_SET_REPEATED:
@@ -277,6 +316,15 @@ static bool note_key(struct reader *reader, const char *first) {
     return out_of_memory(reader);
 }
 
+/* Who listens may keep a key. */
+static bool tell_key(struct reader *reader, const struct level *level, struct parley_bytes key) {
+    if (level->has_escapes && !json_string_decode(reader->arena, level->key, &key)) {
+        return out_of_memory(reader);
+    }
+    reader->is_told = reader->events->key(reader->events->context, key);
+    return true;
+}
+
 /* From behind an opening brace or a comma to the value of the next member. */
 static bool read_key(struct reader *reader) {
     struct level *level = &reader->levels[reader->depth - 1];
@@ -284,13 +332,17 @@ static bool read_key(struct reader *reader) {
     if (first == reader->end || *first != '"') {
         return fail_syntax(reader, first, "a key in double quotes is wanted here");
     }
-    if (!read_string(reader, &level->key)) {
+    if (!read_string(reader, &level->key, &level->has_escapes)) {
         return false;
     }
-    if (memchr(level->key.data, '\0', level->key.length) != NULL) {
+    const struct parley_bytes key = key_of(reader, level);
+    if (key.data == NULL) {
+        return out_of_memory(reader);
+    }
+    if (level->has_escapes && memchr(key.data, '\0', key.length) != NULL) {
         return fail_syntax(reader, first, "a key cannot hold a NUL");
     }
-    if (reader->keys != NULL && !note_key(reader, first)) {
+    if (reader->keys != NULL && !note_key(reader, first, key)) {
         return false;
     }
     skip_blanks(reader);
@@ -299,8 +351,8 @@ static bool read_key(struct reader *reader) {
     }
     reader->at++;
     skip_blanks(reader);
-    reader->is_told = level->is_told && reader->events->key(reader->events->context, level->key);
-    return true;
+    reader->is_told = false;
+    return !level->is_told || tell_key(reader, level, key);
 }
 
 /* Reads the opening of an array or object, or a whole scalar. */
@@ -394,7 +446,9 @@ enum json_text_result json_text_read(struct parley_bytes text, const struct json
                             .keys = keys,
                             .fault = out_fault};
     *out_fault = (struct json_fault){.path = ""};
-    if (read_all(&reader)) {
+    const bool is_read = read_all(&reader);
+    parley_buffer_finish(&reader.decoded);
+    if (is_read) {
         return JSON_TEXT_READ;
     }
     return reader.is_out_of_memory ? JSON_TEXT_MEMORY : JSON_TEXT_FAULT;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/json.h"
 #include "lib/cases.h"
 #include "lib/mutate.h"
 #include "lib/readers.h"
@@ -242,6 +243,86 @@ static void test_both_readers_say_the_same_of_any_byte_in_any_place(void **state
     }
 }
 
+/* ---- without a tree ---- */
+
+static void check(struct parley_message *message, struct parley_bytes text,
+                  const struct parley_options *options) {
+    assert_int_equal(parley_message_check(message, text, &parley_codec_json, options,
+                                          (struct parley_position){1, 1}),
+                     PARLEY_OK);
+}
+
+/* What is wrong at the end of a text is another thing when blanks follow. */
+static bool ends_too_early(const struct parley_message *message) {
+    return !message->is_decoded && message->findings.items[0].offset == message->text.length;
+}
+
+static bool same_finding(const struct parley_finding *a, const struct parley_finding *b) {
+    return a->rule == b->rule && strcmp(a->path, b->path) == 0 &&
+           strcmp(a->message, b->message) == 0 && strcmp(a->hint, b->hint) == 0 &&
+           a->at.line == b->at.line && a->at.column == b->at.column &&
+           a->body_at.line == b->body_at.line;
+}
+
+static bool same_verdict(const struct parley_message *small, const struct parley_message *large) {
+    const struct parley_findings *a = &small->findings, *b = &large->findings;
+    bool is_same = small->is_decoded == large->is_decoded && small->type == large->type &&
+                   a->count == b->count && a->omitted_count == b->omitted_count &&
+                   a->has_error == b->has_error;
+    for (size_t i = 0; is_same && i < a->count; i++) {
+        is_same = same_finding(&a->items[i], &b->items[i]);
+    }
+    return is_same || (ends_too_early(small) && !large->is_decoded);
+}
+
+/* `large` is cleared: it then holds `text` and so many blanks that it is large. */
+static void assert_same_when_large(struct readers *readers, const char *name,
+                                   struct parley_bytes text, const struct parley_options *options,
+                                   struct parley_buffer *large) {
+    parley_buffer_clear(large);
+    parley_buffer_append(large, text);
+    assert_true(parley_buffer_reserve(large, JSON_TREE_BYTES_MAX + 1));
+    memset(large->data + large->length, ' ', JSON_TREE_BYTES_MAX + 1);
+    large->length += JSON_TREE_BYTES_MAX + 1;
+    check(&readers->by_tree, text, options);
+    check(&readers->by_text, parley_buffer_bytes(large), options);
+    const bool needs_tree = readers->by_text.protocol->needs_tree;
+    assert_true(readers->by_text.tree == NULL || needs_tree);
+    if (!same_verdict(&readers->by_tree, &readers->by_text)) {
+        fail_msg("%s: another verdict when it is large\n%.*s", name, (int)text.length, text.data);
+    }
+}
+
+static void test_a_large_message_gets_the_verdict_of_a_small_one(void **state) {
+    struct fixture *fixtures = *state;
+    struct random_source source = {31};
+    struct parley_buffer text, large;
+    parley_buffer_init(&text);
+    parley_buffer_init(&large);
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        for (size_t j = 0; j < fixtures[i].cases.count; j++) {
+            const struct test_case *test = &fixtures[i].cases.items[j];
+            if (test->body.length > 10000) {
+                continue;
+            }
+            assert_same_when_large(&fixtures[i].readers, test->name, test->body, &test->options,
+                                   &large);
+            json_t *message = test->is_valid ? json_loadb(test->body.data, test->body.length,
+                                                          JSON_ALLOW_NUL, NULL)
+                                             : NULL;
+            for (int k = 0; message != NULL && k < 5; k++) {
+                parley_buffer_clear(&text);
+                mutate(&source, message, &text);
+                assert_same_when_large(&fixtures[i].readers, test->name, parley_buffer_bytes(&text),
+                                       &test->options, &large);
+            }
+            json_decref(message);
+        }
+    }
+    parley_buffer_finish(&text);
+    parley_buffer_finish(&large);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_both_readers_say_the_same_of_every_conformance_case),
@@ -250,6 +331,7 @@ int main(void) {
         cmocka_unit_test(test_both_readers_say_the_same_of_repeated_keys),
         cmocka_unit_test(test_both_readers_refuse_every_message_that_is_cut_off),
         cmocka_unit_test(test_both_readers_say_the_same_of_any_byte_in_any_place),
+        cmocka_unit_test(test_a_large_message_gets_the_verdict_of_a_small_one),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
