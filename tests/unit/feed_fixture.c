@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a reader of a feed notes of what it is told. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "feed_fixture.h"
+
+static void on_opened(void *context, uint64_t next_sequence) {
+    struct reader *reader = context;
+    reader->opened++;
+    reader->next_sequence = next_sequence;
+    if (reader->closes_when_opened) {
+        jetstream_feed_close(reader->feed);
+        reader->feed = NULL;
+    }
+}
+
+static void on_stored(void *context, const struct jetstream_stored *stored) {
+    struct reader *reader = context;
+    reader->disorders += reader->opened != 1 || stored->sequence <= reader->last;
+    reader->first = reader->count == 0 ? stored->sequence : reader->first;
+    reader->last = stored->sequence;
+    reader->count++;
+    reader->last_time_ns = stored->time_ns;
+    snprintf(reader->subject, sizeof reader->subject, "%s", stored->subject);
+    snprintf(reader->text, sizeof reader->text, "%.*s", (int)stored->payload.length,
+             stored->payload.data);
+    if (reader->pulls_again) {
+        jetstream_feed_pull(reader->feed, 1, BYTES_A_PULL);
+    }
+    if (reader->close_after == reader->count) {
+        jetstream_feed_close(reader->feed);
+        reader->feed = NULL;
+    }
+}
+
+static void on_rested(void *context) {
+    struct reader *reader = context;
+    reader->rests++;
+    if (reader->rest_pull > 0) {
+        jetstream_feed_pull(reader->feed, reader->rest_pull, reader->rest_bytes);
+    }
+}
+
+void open_now(void *context) {
+    struct reader *reader = context;
+    const struct jetstream_feed_events events = {
+        .opened = on_opened, .stored = on_stored, .rested = on_rested, .context = reader};
+    assert_int_equal(jetstream_feed_open(reader->world->jetstream, "VLP", reader->start,
+                                         reader->flow, &events, &reader->feed),
+                     PARLEY_OK);
+    if (reader->pull_at_first > 0) {
+        jetstream_feed_pull(reader->feed, reader->pull_at_first,
+                            reader->first_bytes > 0 ? reader->first_bytes
+                                                    : reader->pull_at_first * BYTES_A_PULL);
+    }
+}
+
+void close_now(void *context) {
+    struct reader *reader = context;
+    jetstream_feed_close(reader->feed);
+    reader->feed = NULL;
+}
+
+void open_and_close(void *context) {
+    open_now(context);
+    close_now(context);
+}
+
+void pull_more(void *context) {
+    struct reader *reader = context;
+    jetstream_feed_pull(reader->feed, reader->more, reader->more * BYTES_A_PULL);
+}
+
+bool is_opened(void *context) {
+    return ((struct reader *)context)->opened > 0;
+}
+bool has_reached(void *context) {
+    return ((struct reader *)context)->last >= ((struct reader *)context)->goal;
+}
+bool is_closed(void *context) {
+    return ((struct reader *)context)->feed == NULL;
+}
+
+void open_reader(struct reader *reader) {
+    loop_do(&reader->world->loop, open_now, reader);
+}
+
+void close_reader(struct reader *reader) {
+    loop_do(&reader->world->loop, close_now, reader);
+}
+
+void wait_for(struct reader *reader, uint64_t sequence, int timeout_ms) {
+    reader->goal = sequence;
+    if (!loop_wait(&reader->world->loop, has_reached, reader, timeout_ms)) {
+        fail_msg("reached %lu of %lu", (unsigned long)reader->last, (unsigned long)sequence);
+    }
+}
+
+int set_up(void **state) {
+    struct js_world *world = malloc(sizeof *world);
+    assert_non_null(world);
+    js_world_init(world);
+    *state = world;
+    return 0;
+}
+
+int tear_down(void **state) {
+    js_world_finish(*state);
+    free(*state);
+    return 0;
+}
+
+void start(struct js_world *world) {
+    js_world_start(world);
+    js_world_look(world);
+}
+
+void store_many(struct js_world *world, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        js_world_store(world, "vlp.safe.claim", "text");
+    }
+}
+
+void store_burst(struct js_world *world, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(js_PublishAsync(world->context, "vlp.safe.claim", "text", 4, NULL),
+                         NATS_OK);
+    }
+    assert_int_equal(js_PublishAsyncComplete(world->context, NULL), NATS_OK);
+}
+
+const enum jetstream_flow FLOWS[2] = {JETSTREAM_PUSH, JETSTREAM_PULL};
+
+struct reader reader_of(struct js_world *world, enum jetstream_flow flow) {
+    return (struct reader){.world = world,
+                           .flow = flow,
+                           .pull_at_first = flow == JETSTREAM_PULL ? 16 : 0,
+                           .pulls_again = flow == JETSTREAM_PULL};
+}

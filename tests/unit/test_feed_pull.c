@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Feeds that are pulled from: what they ask a real JetStream for, and how much of it all of them
+ * together have under way. */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "feed_fixture.h"
+
+static void a_pull_feed_gives_no_more_than_was_asked_for(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    store_burst(world, 100);
+    struct reader reader = {.world = world,
+                            .flow = JETSTREAM_PULL,
+                            .pull_at_first = 7,
+                            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
+    open_reader(&reader);
+    wait_for(&reader, 7, 20000);
+    reader.goal = 8;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
+    for (uint64_t goal = 8; goal <= 28; goal += 5) {
+        reader.more = 5;
+        loop_do(&world->loop, pull_more, &reader);
+        wait_for(&reader, goal + 4, 20000);
+    }
+    reader.goal = 33;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
+    assert_int_equal(reader.count, 32);
+    close_reader(&reader);
+}
+
+/* More requests of one message each than the server lets wait (512). */
+static void many_small_pulls_come_through(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    struct reader reader = {.world = world,
+                            .flow = JETSTREAM_PULL,
+                            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
+    open_reader(&reader);
+    assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
+    for (reader.more = 1; reader.more < 2000; reader.more++) {
+        loop_do(&world->loop, pull_more, &reader);
+    }
+    loop_do(&world->loop, pull_more, &reader);
+    store_burst(world, 2100);
+    wait_for(&reader, 2000, 10000);
+    reader.goal = 2001;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 200));
+    assert_int_equal(reader.count, 2000);
+    assert_int_equal(reader.disorders, 0);
+    close_reader(&reader);
+}
+
+/* nats-server ends a request whose last message uses up its bytes to the last one without a word.
+ * How long the messages are to it depends on the name of the consumer. */
+static void a_request_that_is_used_up_to_its_last_byte_holds_nothing_up(void **state) {
+    enum { NAMES = 12, EXACT = 8, MORE = 4, PAYLOAD = 500 };
+    struct js_world *world = *state;
+    struct reader readers[NAMES];
+    start(world);
+    char text[PAYLOAD + 1];
+    memset(text, 'x', PAYLOAD);
+    text[PAYLOAD] = '\0';
+    for (int i = 0; i < 30; i++) {
+        js_world_store(world, "vlp.safe.claim", text);
+    }
+    const size_t shortest = PAYLOAD + strlen("vlp.safe.claim$JS.ACK.VLP.parley--1-1.1.1.1..29") +
+                            strlen("ABCDEFGHIJKLMNOPQRSTUV") + strlen("1234567890123456789");
+    for (size_t i = 0; i < NAMES; i++) {
+        readers[i] = (struct reader){.world = world,
+                                     .flow = JETSTREAM_PULL,
+                                     .pull_at_first = EXACT + MORE,
+                                     .first_bytes = EXACT * (shortest + i),
+                                     .rest_pull = MORE,
+                                     .rest_bytes = MORE * BYTES_A_PULL,
+                                     .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
+        open_reader(&readers[i]);
+    }
+    for (size_t i = 0; i < NAMES; i++) {
+        wait_for(&readers[i], EXACT + MORE, 4500);
+        assert_int_equal(readers[i].disorders, 0);
+    }
+    for (size_t i = 0; i < NAMES; i++) {
+        close_reader(&readers[i]);
+    }
+}
+
+/* ---- the bytes under way ---- */
+
+enum { MANY = 200 };
+
+struct crowd {
+    struct js_world *world;
+    struct reader readers[MANY];
+    uint64_t goal;
+    size_t most; /* pulled at once */
+};
+
+static void open_crowd(void *context) {
+    struct crowd *crowd = context;
+    for (size_t i = 0; i < MANY; i++) {
+        open_now(&crowd->readers[i]);
+    }
+}
+
+static void close_crowd(void *context) {
+    struct crowd *crowd = context;
+    for (size_t i = 0; i < MANY; i++) {
+        close_now(&crowd->readers[i]);
+    }
+}
+
+/* Asked after each turn of the loop. */
+static bool have_all_reached(void *context) {
+    struct crowd *crowd = context;
+    size_t pulled = jetstream_pulled_bytes(crowd->world->jetstream);
+    crowd->most = pulled > crowd->most ? pulled : crowd->most;
+    for (size_t i = 0; i < MANY; i++) {
+        if (crowd->readers[i].last < crowd->goal) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool owes_nothing(void *context) {
+    return jetstream_pulled_bytes(((struct js_world *)context)->jetstream) == 0;
+}
+
+static struct crowd *make_crowd(struct js_world *world, size_t bytes) {
+    struct crowd *crowd = calloc(1, sizeof *crowd);
+    assert_non_null(crowd);
+    crowd->world = world;
+    for (size_t i = 0; i < MANY; i++) {
+        crowd->readers[i] = (struct reader){
+            .world = world,
+            .flow = JETSTREAM_PULL,
+            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1},
+            .pull_at_first = 64,
+            .first_bytes = bytes,
+            .rest_pull = 64,
+            .rest_bytes = bytes,
+        };
+    }
+    return crowd;
+}
+
+static void count_asked(natsConnection *connection, natsSubscription *subscription,
+                        natsMsg *message, void *context) {
+    (void)connection;
+    (void)subscription;
+    atomic_size_t *asked = context;
+    const char *bytes = strstr(natsMsg_GetData(message), "\"max_bytes\":");
+    *asked += bytes != NULL ? strtoull(bytes + strlen("\"max_bytes\":"), NULL, 10) : SIZE_MAX / 2;
+    natsMsg_Destroy(message);
+}
+
+/* Counted by somebody else, on the wire, while nothing comes that would make room. */
+static void many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    atomic_size_t asked = 0;
+    natsSubscription *spy = NULL;
+    assert_int_equal(natsConnection_Subscribe(&spy, world->connection,
+                                              "$JS.API.CONSUMER.MSG.NEXT.VLP.>", count_asked,
+                                              &asked),
+                     NATS_OK);
+    assert_int_equal(natsConnection_Flush(world->connection), NATS_OK);
+    struct crowd *crowd = make_crowd(world, 256 * 1024);
+    loop_do(&world->loop, open_crowd, crowd);
+    crowd->goal = 1;
+    assert_false(loop_wait(&world->loop, have_all_reached, crowd, 400));
+    /* The other half is for large ones. */
+    assert_in_range(asked, 1, JETSTREAM_PULL_BYTES_MAX / 2);
+    natsSubscription_Destroy(spy);
+    js_world_store(world, "vlp.safe.claim", "text");
+    assert_true(loop_wait(&world->loop, have_all_reached, crowd, 20000));
+    assert_in_range(crowd->most, 1, JETSTREAM_PULL_BYTES_MAX);
+    loop_do(&world->loop, close_crowd, crowd);
+    assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
+    free(crowd);
+}
+
+/* Unbounded, their sum had the server cut the connection. */
+static void many_feeds_of_large_messages_disturb_nobody(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    enum { LARGE = 1000 * 1000, COUNT = 5 };
+    char *payload = calloc(1, LARGE);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(
+            js_Publish(NULL, world->context, "vlp.safe.claim", payload, LARGE, NULL, NULL),
+            NATS_OK);
+    }
+    free(payload);
+    struct reader live = reader_of(world, JETSTREAM_PUSH);
+    live.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
+    open_reader(&live);
+    assert_true(loop_wait(&world->loop, is_opened, &live, 20000));
+    struct crowd *crowd = make_crowd(world, 256 * 1024);
+    loop_do(&world->loop, open_crowd, crowd);
+    wait_for(&live, js_world_store(world, "vlp.safe.claim", "live"), 2000);
+    crowd->goal = COUNT + 1;
+    assert_true(loop_wait(&world->loop, have_all_reached, crowd, 60000));
+    assert_in_range(crowd->most, 1, JETSTREAM_PULL_BYTES_MAX);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(crowd->readers[i].count, COUNT + 1);
+        assert_int_equal(crowd->readers[i].disorders, 0);
+    }
+    assert_int_equal(world->away, 0);
+    loop_do(&world->loop, close_crowd, crowd);
+    close_reader(&live);
+    assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
+    free(crowd);
+}
+
+/* What is past the bytes stays where it is, until it is pulled for. */
+static void a_pull_feed_gives_no_more_bytes_than_were_asked_for(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    char text[2001];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (int i = 0; i < 12; i++) {
+        js_world_store(world, "vlp.safe.claim", text);
+    }
+    struct reader reader = {.world = world,
+                            .flow = JETSTREAM_PULL,
+                            .pull_at_first = 12,
+                            .first_bytes = 10000,
+                            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
+    open_reader(&reader);
+    wait_for(&reader, 4, 20000);
+    reader.goal = 5;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
+    assert_int_equal(reader.rests, 1);
+    reader.more = 12; /* thousand bytes each */
+    loop_do(&world->loop, pull_more, &reader);
+    wait_for(&reader, 9, 20000);
+    reader.goal = 10;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
+    assert_int_equal(reader.rests, 2);
+    close_reader(&reader);
+    assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
+}
+
+/* Its requests expire meanwhile. */
+static void a_pull_feed_waits_for_what_is_not_stored_yet(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    char *text = calloc(1, 20001);
+    memset(text, 'x', 20000);
+    struct reader reader = {.world = world,
+                            .flow = JETSTREAM_PULL,
+                            .pull_at_first = 2,
+                            .first_bytes = 256 * 1024,
+                            .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
+    open_reader(&reader);
+    reader.goal = 1;
+    assert_false(loop_wait(&world->loop, has_reached, &reader, 9500));
+    js_world_store(world, "vlp.safe.claim", text);
+    wait_for(&reader, 1, 1000);
+    js_world_store(world, "vlp.safe.claim", "small");
+    wait_for(&reader, 2, 1000);
+    assert_int_equal(reader.rests, 1);
+    assert_int_equal(reader.disorders, 0);
+    close_reader(&reader);
+    free(text);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_pull_feed_gives_no_more_than_was_asked_for),
+        TEST(many_small_pulls_come_through),
+        TEST(a_request_that_is_used_up_to_its_last_byte_holds_nothing_up),
+        TEST(many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest),
+        TEST(many_feeds_of_large_messages_disturb_nobody),
+        TEST(a_pull_feed_gives_no_more_bytes_than_were_asked_for),
+        TEST(a_pull_feed_waits_for_what_is_not_stored_yet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
