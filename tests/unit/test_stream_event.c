@@ -76,6 +76,9 @@ static void test_a_valid_message_becomes_an_event(void **state) {
                  "\"sequence\":\"42\",\"resume\":\"VLP:" CREATED ":42\",\"data\":" CLAIM "}");
     assert_bytes(event->bare, CLAIM);
     assert_bytes(event->token, "VLP:" CREATED ":42");
+    assert_int_equal(event->line.length, event->text.length + 1);
+    assert_ptr_equal(event->line.data, event->text.data);
+    assert_int_equal(event->line.data[event->text.length], '\n');
     assert_int_equal(event->sequence, 42);
     assert_true(event->time_ns == STORED_NS);
     stream_event_unref(event);

@@ -231,6 +231,28 @@ static void test_an_event_is_a_line(void **state) {
     assert_int_equal(world->moved_count, 1);
 }
 
+static void test_a_reader_that_runs_dry_waits_at_once(void **state) {
+    struct world *world = *state;
+    char buffer[4096];
+    open_reader(world, 1, false);
+    store(world, 0, 41);
+    const ssize_t length = (ssize_t)strlen(EVENT(41, TOKEN(41)) "\n");
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), length);
+    assert_true(world->reader->is_waiting);
+    store(world, 0, 42);
+    assert_int_equal(world->request.wake_count, 1);
+    store(world, 0, 43);
+    assert_int_equal(world->request.wake_count, 1); /* it has been told */
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), 2 * length);
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), 0);
+    /* A buffer that is full to the last byte says nothing of what is behind it. */
+    store(world, 0, 44);
+    assert_int_equal(stream_reader_read(world->reader, buffer, (size_t)length), length);
+    assert_false(world->reader->is_waiting);
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), 0);
+    assert_true(world->reader->is_waiting);
+}
+
 static void test_any_size_of_buffer_gives_the_same_bytes(void **state) {
     struct world *world = *state;
     open_reader(world, 2, true);
@@ -481,6 +503,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_an_event_is_a_line),
+        TEST(test_a_reader_that_runs_dry_waits_at_once),
         TEST(test_any_size_of_buffer_gives_the_same_bytes),
         TEST(test_server_sent_events_begin_with_retry),
         TEST(test_without_envelope_it_is_the_bare_message),

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The model's server, in place of jetstream.c and feed.c, and its readers. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream_model.h"
+
+/* ---- the server ---- */
+
+unsigned dice(struct jetstream *server, unsigned sides) {
+    server->seed = server->seed * 1664525u + 1013904223u;
+    return (server->seed >> 8) % sides;
+}
+
+bool jetstream_stream_ask(struct jetstream *server, const char *stream, jetstream_info_fn *done,
+                          void *context) {
+    assert_string_equal(stream, "VLP");
+    assert_true(server->ask_count < ASKS_MAX);
+    server->asks[server->ask_count++] = (struct ask){done, context};
+    return true;
+}
+
+enum parley_status jetstream_feed_open(struct jetstream *server, const char *stream,
+                                       struct jetstream_start start, enum jetstream_flow flow,
+                                       const struct jetstream_feed_events *events,
+                                       struct jetstream_feed **out) {
+    assert_string_equal(stream, "VLP");
+    struct jetstream_feed *feed = server->feeds;
+    while (feed->is_used) {
+        feed++;
+        assert_true(feed < server->feeds + FEEDS_MAX);
+    }
+    *feed =
+        (struct jetstream_feed){.server = server, .events = *events, .flow = flow, .is_used = true};
+    /* 0: the server has yet to say where "new" is */
+    feed->next = start.from == JETSTREAM_FROM_SEQUENCE ? start.sequence
+                 : start.from == JETSTREAM_FROM_TIME   ? (uint64_t)start.time_ns
+                                                       : 0;
+    *out = feed;
+    return PARLEY_OK;
+}
+
+void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes) {
+    assert_true(feed->is_used && feed->flow == JETSTREAM_PULL && count > 0);
+    assert_true(bytes > 0);
+    feed->pulled = count;
+    feed->pulled_bytes = bytes;
+    feed->has_come = false;
+}
+
+void jetstream_feed_close(struct jetstream_feed *feed) {
+    assert_true(feed->is_used);
+    feed->is_used = false;
+}
+
+void publish(struct jetstream *server, size_t count) {
+    for (size_t i = 0; i < count && server->last + 1 < MESSAGES_MAX; i++) {
+        server->is_there[++server->last] = true;
+    }
+}
+
+void remove_message(struct jetstream *server, uint64_t sequence) {
+    server->is_there[sequence] = false;
+    while (server->first <= server->last && !server->is_there[server->first]) {
+        server->first++;
+    }
+}
+
+void answer_ask(struct jetstream *server) {
+    struct ask ask = server->asks[0];
+    server->ask_count--;
+    memmove(server->asks, server->asks + 1, server->ask_count * sizeof server->asks[0]);
+    struct jetstream_stream_info info = {
+        .is_known = true, .first_sequence = server->first, .last_sequence = server->last};
+    info.first_time_ns = server->first <= server->last ? (int64_t)server->first : 0;
+    strcpy(info.created, server->created);
+    ask.done(ask.context, &info);
+}
+
+static size_t size_of(const struct jetstream *server, uint64_t sequence) {
+    size_t random = (size_t)(sequence * 2654435761u >> 7);
+    return server->payload_size > 1 && random % 8 == 0
+               ? 1 + random / 8 % (sizeof server->payload - 1)
+               : server->payload_size;
+}
+
+static void rest(struct jetstream_feed *feed) {
+    feed->pulled = 0;
+    feed->events.rested(feed->events.context);
+}
+
+bool serve_feed(struct jetstream_feed *feed) {
+    struct jetstream *server = feed->server;
+    if (!feed->is_open) {
+        feed->is_open = true;
+        feed->next = feed->next == 0 ? server->last + 1 : feed->next;
+        feed->events.opened(feed->events.context, feed->next);
+        return true;
+    }
+    if (feed->flow == JETSTREAM_PULL && feed->pulled == 0) {
+        return false;
+    }
+    while (feed->next <= server->last && !server->is_there[feed->next]) {
+        feed->next++;
+    }
+    if (feed->next > server->last) {
+        return false;
+    }
+    size_t size = size_of(server, feed->next);
+    if (feed->flow == JETSTREAM_PULL && size > feed->pulled_bytes && feed->has_come) {
+        rest(feed);
+        return true;
+    }
+    const struct jetstream_stored stored = {.sequence = feed->next,
+                                            .time_ns = (int64_t)feed->next,
+                                            .subject = "vlp.safe.claim",
+                                            .payload = {server->payload, size}};
+    feed->next++;
+    feed->pulled -= feed->flow == JETSTREAM_PULL ? 1 : 0;
+    feed->pulled_bytes -= size < feed->pulled_bytes ? size : feed->pulled_bytes;
+    feed->has_come = true;
+    feed->events.stored(feed->events.context, &stored);
+    if (feed->is_used && feed->flow == JETSTREAM_PULL &&
+        (feed->pulled == 0 || feed->pulled_bytes == 0)) {
+        rest(feed);
+    }
+    return true;
+}
+
+size_t used_feeds(const struct jetstream *server) {
+    size_t count = 0;
+    for (size_t i = 0; i < FEEDS_MAX; i++) {
+        count += server->feeds[i].is_used ? 1 : 0;
+    }
+    return count;
+}
+
+/* ---- readers ---- */
+
+static void on_ready(struct stream_cursor *cursor) {
+    struct reader *reader = cursor->reader;
+    assert_false(reader->is_ready);
+    reader->is_ready = reader->is_woken = true;
+    if (reader->at == 0) {
+        reader->at = cursor->has_gap ? cursor->gap_first : cursor->next;
+    }
+    reader->silent_until = cursor->silent_until;
+    reader->end = cursor->end;
+}
+
+static void on_more(struct stream_cursor *cursor) {
+    struct reader *reader = cursor->reader;
+    assert_false(reader->is_woken);
+    reader->is_woken = true;
+    stream_cursor_unwait(cursor);
+}
+
+static void on_failed(struct stream_cursor *cursor) {
+    (void)cursor;
+    fail();
+}
+
+static const struct stream_cursor_events events = {on_ready, on_more, on_failed};
+
+void open_reader(struct reader *reader, struct jetstream *server, struct stream_hub *hub) {
+    reader->server = server;
+    reader->is_used = true;
+    assert_true(stream_cursor_start(&reader->cursor, hub, &reader->query, &events, reader));
+}
+
+void close_reader(struct reader *reader) {
+    stream_cursor_stop(&reader->cursor);
+    *reader = (struct reader){.is_used = false};
+}
+
+void assert_gone(const struct reader *reader, uint64_t first, uint64_t last) {
+    for (uint64_t sequence = first; sequence <= last; sequence++) {
+        assert_false(reader->server->is_there[sequence]);
+    }
+}
+
+static void get_event(struct reader *reader, struct stream_event *event) {
+    if (event->sequence > reader->at) {
+        /* Only since=all may pass over something without a word. */
+        assert_true(event->sequence - 1 <= reader->silent_until);
+        assert_gone(reader, reader->at, event->sequence - 1);
+        reader->at = event->sequence;
+    }
+    assert_int_equal(event->sequence, reader->at);
+    reader->at++;
+    reader->event_count++;
+}
+
+static void get_gap(struct reader *reader) {
+    uint64_t first, last;
+    stream_cursor_take_gap(&reader->cursor, &first, &last);
+    if (first > reader->at) {
+        assert_int_equal(first, reader->silent_until + 1);
+        assert_gone(reader, reader->at, first - 1);
+    } else {
+        assert_int_equal(first, reader->at);
+    }
+    reader->gap_count++;
+    if (last == 0) {
+        reader->restart_count++;
+        reader->at = 1;
+        reader->silent_until = 0;
+        return;
+    }
+    assert_true(last >= first);
+    assert_gone(reader, first, last);
+    reader->at = last + 1;
+}
+
+static bool read_item(struct reader *reader) {
+    struct stream_event *event;
+    enum stream_item item = stream_cursor_peek(&reader->cursor, &event);
+    assert_true(reader->cursor.queue_bytes <= AHEAD_BYTES_MAX + 64 * 1024);
+    if (item == STREAM_EVENT) {
+        event = stream_cursor_take(&reader->cursor, event);
+        bool is_returned =
+            dice(reader->server, 10) == 0 && stream_cursor_return(&reader->cursor, event);
+        if (!is_returned) {
+            get_event(reader, event);
+        }
+        stream_event_unref(event);
+    } else if (item == STREAM_GAP) {
+        get_gap(reader);
+    } else {
+        assert_int_not_equal(item, STREAM_FAILED);
+        reader->is_done = item == STREAM_DONE;
+        reader->is_woken = false;
+        stream_cursor_wait(&reader->cursor);
+        return false;
+    }
+    return true;
+}
+
+void read_some(struct reader *reader, size_t count) {
+    while (reader->is_ready && reader->is_woken && count-- > 0 && read_item(reader)) {
+    }
+}
+
+/* ---- the world ---- */
+
+extern const struct parley_protocol vlp_protocol;
+static const struct channel vlp_channel = {
+    .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
+
+struct world *make_world(unsigned seed, size_t ring_count, size_t payload_size) {
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    world->server.seed = seed;
+    world->server.first = 1;
+    world->server.payload_size = payload_size;
+    strcpy(world->server.created, "2025-01-01T00:00:00Z");
+    assert_int_equal(
+        parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &world->schema), PARLEY_OK);
+    assert_int_equal(reactor_create(&world->reactor), PARLEY_OK);
+    stream_pool_init(&world->pool, world->reactor, POOL_BYTES);
+    stream_hub_init(&world->hub, &world->server, world->schema, &vlp_channel, &world->pool,
+                    ring_count, 64 * 1024);
+    return world;
+}
+
+void free_world(struct world *world) {
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        if (world->readers[i].is_used) {
+            close_reader(&world->readers[i]);
+        }
+    }
+    assert_int_equal(used_feeds(&world->server), 0);
+    assert_int_equal(world->pool.bytes, 0);
+    assert_true(TAILQ_EMPTY(&world->pool.holders));
+    assert_true(TAILQ_EMPTY(&world->pool.waiters));
+    assert_int_equal(world->pool.granted_bytes, 0);
+    stream_pool_finish(&world->pool);
+    reactor_destroy(world->reactor);
+    stream_hub_finish(&world->hub);
+    parley_schema_destroy(world->schema);
+    free(world);
+}
+
+void settle(struct world *world) {
+    bool is_moving = true;
+    while (is_moving) {
+        is_moving = !TAILQ_EMPTY(&world->pool.waiters);
+        world->pool.ticker.fire(&world->pool.ticker);
+        while (world->server.ask_count > 0) {
+            answer_ask(&world->server);
+            is_moving = true;
+        }
+        for (size_t i = 0; i < FEEDS_MAX; i++) {
+            struct jetstream_feed *feed = &world->server.feeds[i];
+            is_moving |= feed->is_used && serve_feed(feed);
+        }
+        for (size_t i = 0; i < READERS_MAX; i++) {
+            struct reader *reader = &world->readers[i];
+            if (reader->is_used && reader->is_ready && reader->is_woken) {
+                read_some(reader, SIZE_MAX);
+                is_moving = true;
+            }
+        }
+    }
+}
+
+struct reader *add_reader(struct world *world, const char *since) {
+    struct reader *reader = world->readers;
+    const char *wants;
+    while (reader->is_used) {
+        reader++;
+    }
+    stream_query_init(&reader->query);
+    assert_int_equal(stream_query_set(&reader->query, "since", since, 1, &wants), STREAM_QUERY_SET);
+    open_reader(reader, &world->server, &world->hub);
+    return reader;
+}
