@@ -10,6 +10,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "check_ahead.h"
+
 enum {
     PIECE_BYTES = 256 * 1024,
     SIGNATURE_BYTES = 16, /* behind blanks: they show an encoding that says how it begins */
@@ -26,6 +28,7 @@ void check_input_init(struct check_input *input, int fd, const struct parley_pro
 }
 
 void check_input_finish(struct check_input *input) {
+    check_ahead_destroy(input->ahead);
     parley_splitter_finish(&input->splitter);
     parley_buffer_finish(&input->head);
     free(input->piece);
@@ -261,9 +264,47 @@ static enum parley_status next_one(struct check_input *input, enum parley_split 
     return PARLEY_OK;
 }
 
+/* Takes the next piece from those who look ahead, unless it may go by. */
+static enum parley_status take_piece(struct check_input *input, bool *out_went_by) {
+    struct check_piece piece;
+    PARLEY_TRY(check_ahead_next(input->ahead, &piece));
+    input->read_bytes += piece.bytes.length;
+    input->has_ended = piece.bytes.length == 0;
+    *out_went_by = piece.is_right;
+    if (piece.is_right) {
+        parley_splitter_skip_lines(&input->splitter, piece.line_count);
+        input->passed_count += piece.message_count;
+    } else {
+        input->left = piece.bytes;
+    }
+    return PARLEY_OK;
+}
+
+void check_input_look_ahead(struct check_input *input, const struct parley_schema *schema,
+                            const struct parley_options *options) {
+    input->schema = schema;
+    input->options = options;
+}
+
+/* What was read so far may end within a line. */
+static void begin_ahead(struct check_input *input) {
+    if (input->schema != NULL && input->splitter.framing == PARLEY_FRAMING_LINES) {
+        input->ahead = check_ahead_create(input->fd, input->schema, input->codec, input->options,
+                                          input->message_bytes_max);
+    }
+    input->schema = NULL;
+}
+
+/* More of many. */
+static enum parley_status read_on(struct check_input *input, bool *out_went_by) {
+    *out_went_by = false;
+    begin_ahead(input);
+    return input->ahead != NULL ? take_piece(input, out_went_by) : read_piece(input);
+}
+
 static enum parley_status next_of_many(struct check_input *input, enum parley_split *out_split,
                                        struct parley_slice *out) {
-    for (;;) {
+    for (bool went_by = false; !went_by;) {
         *out_split = parley_splitter_next(&input->splitter, &input->left, out);
         if (*out_split == PARLEY_SPLIT_MORE && input->has_ended) {
             *out_split = parley_splitter_end(&input->splitter, out);
@@ -274,8 +315,9 @@ static enum parley_status next_of_many(struct check_input *input, enum parley_sp
         if (*out_split != PARLEY_SPLIT_MORE) {
             return PARLEY_OK;
         }
-        PARLEY_TRY(read_piece(input));
+        PARLEY_TRY(read_on(input, &went_by));
     }
+    return PARLEY_OK;
 }
 
 enum parley_status check_input_next(struct check_input *input, enum parley_split *out_split,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A file, pipe or terminal as a row of messages. Memory: one message and one piece of input,
- * whatever the length. */
+/* A file, pipe or terminal as a row of messages. Memory: one message and one piece of input (of a
+ * file that is looked at ahead, two for each processor), whatever the length. */
 
 #include <parley/splitter.h>
 
@@ -12,6 +12,7 @@ struct check_input {
     const struct parley_codec *codec; /* NULL: to be told from the first bytes */
     size_t message_bytes_max;
     uint64_t read_bytes;
+    uint64_t passed_count; /* messages that went by with PARLEY_SPLIT_MORE */
 
     /* Private. */
     enum { INPUT_NEW, INPUT_MANY, INPUT_ONE, INPUT_DONE } state;
@@ -20,6 +21,9 @@ struct check_input {
     struct parley_buffer head; /* what was read to find out what it is; or the one message */
     char *piece;
     struct parley_bytes left;
+    const struct parley_schema *schema; /* to look ahead with; NULL: not to */
+    const struct parley_options *options;
+    struct check_ahead *ahead;
 };
 
 /* Owns: fd stays the caller's. `codec` may be NULL. */
@@ -27,8 +31,14 @@ void check_input_init(struct check_input *input, int fd, const struct parley_pro
                       const struct parley_codec *codec);
 void check_input_finish(struct check_input *input);
 
+/* Lets messages go by that are right and deserve no warning, if several threads can find that out
+ * ahead: of a file of lines, large enough to be worth it.
+ * Owns: schema, options and its texts are borrowed until check_input_finish. */
+void check_input_look_ahead(struct check_input *input, const struct parley_schema *schema,
+                            const struct parley_options *options);
+
 /* The next message, which is to be decoded by input->codec. `*out_split` is never
- * PARLEY_SPLIT_MORE or PARLEY_SPLIT_MEMORY.
+ * PARLEY_SPLIT_MEMORY; it is PARLEY_SPLIT_MORE when some went by.
  * Owns: what *out points to is borrowed until the next call.
  * Returns: PARLEY_E_IO (errno says why), PARLEY_E_MEMORY. */
 enum parley_status check_input_next(struct check_input *input, enum parley_split *out_split,

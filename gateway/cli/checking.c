@@ -155,10 +155,15 @@ static enum parley_status check_all(struct checking *checking, struct check_inpu
         if (split == PARLEY_SPLIT_END) {
             break;
         }
+        checking->report.received_count += input->passed_count;
+        input->passed_count = 0;
         if (input->read_bytes != seen_bytes) {
             seen_bytes = input->read_bytes;
             checking->options.now_seconds = identity_now_seconds();
             show_progress(checking, input, size_bytes);
+        }
+        if (split == PARLEY_SPLIT_MORE) {
+            continue;
         }
         if (checking->options.stamp) {
             prepare_stamp(checking);
@@ -175,6 +180,12 @@ static enum parley_status check_all(struct checking *checking, struct check_inpu
 
 /* ---- files ---- */
 
+/* Looking ahead takes threads and room; and what is stamped is another message each time. */
+static bool is_worth_looking_ahead(const struct checking *checking, uint64_t size_bytes) {
+    enum { LARGE_BYTES = 4 << 20 };
+    return checking->passes_right && !checking->options.stamp && size_bytes >= LARGE_BYTES;
+}
+
 /* Returns: whether all of it could be read. */
 static bool check_open(struct checking *checking, int fd, const char *file) {
     const struct parley_codec *codec = checking->codec;
@@ -184,10 +195,14 @@ static bool check_open(struct checking *checking, int fd, const char *file) {
     struct check_input input;
     struct stat status;
     const bool has_size = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    const uint64_t size_bytes = has_size ? (uint64_t)status.st_size : 0;
     checking->is_live = !has_size;
+    checking->options.now_seconds = identity_now_seconds();
     check_input_init(&input, fd, checking->protocol, codec);
-    const enum parley_status result =
-        check_all(checking, &input, file, has_size ? (uint64_t)status.st_size : 0);
+    if (is_worth_looking_ahead(checking, size_bytes)) {
+        check_input_look_ahead(&input, checking->message.schema, &checking->options);
+    }
+    const enum parley_status result = check_all(checking, &input, file, size_bytes);
     const int error = errno;
     progress_clear(&checking->progress);
     check_input_finish(&input);

@@ -24,6 +24,8 @@ struct checking {
     int (*take)(struct checking *checking, const char *value);
     /* Takes a message whose verdict is known. It may end everything by is_stopped. */
     enum parley_status (*each)(struct checking *checking, const char *file, size_t number);
+    bool passes_right; /* nothing is to be done with messages that deserve not even a warning: they
+                          may be counted without a call of `each` */
 
     const struct parley_protocol *protocol;
     struct parley_message message;

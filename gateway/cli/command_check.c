@@ -90,6 +90,7 @@ int command_check(int argc, char **argv) {
     if (wrong >= 0) {
         return wrong;
     }
+    checking->passes_right = check.format != CHECK_NDJSON; /* which has a line for each */
     check_report_init(&checking->report, check.format, stdout, cli_has_colour(stdout));
     const bool is_read = checking_run(checking);
     check_report_summary(&checking->report, checking->is_quiet ? NULL : stderr);

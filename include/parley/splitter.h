@@ -74,6 +74,9 @@ enum parley_status parley_splitter_check(struct parley_splitter *splitter, enum 
                                          const struct parley_codec *codec,
                                          const struct parley_options *options) PARLEY_MUST_CHECK;
 
+/* Lines went by another way: what is fed next is behind them. Only between two lines. */
+void parley_splitter_skip_lines(struct parley_splitter *splitter, size_t count);
+
 /* Drops everything that is still fed; end answers PARLEY_SPLIT_END. */
 void parley_splitter_abandon(struct parley_splitter *splitter);
 

@@ -131,6 +131,10 @@ static enum parley_split end_lines(struct parley_splitter *splitter, struct parl
     return split == PARLEY_SPLIT_MESSAGE && is_blank_line(out->bytes) ? PARLEY_SPLIT_END : split;
 }
 
+void parley_splitter_skip_lines(struct parley_splitter *splitter, size_t count) {
+    splitter->number += count;
+}
+
 /* ---- the elements of an array ---- */
 
 static void advance(struct parley_splitter *splitter, char c) {

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One thread reads: it fills a ring of pieces that end where lines do. The others each take the
+ * next piece that nobody has looked at. All state of a piece changes under one lock, a few times
+ * for half a megabyte. */
+
+#include "check_ahead.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <parley/splitter.h>
+
+enum {
+    PIECE_BYTES = 512 * 1024, /* together they stay in the processors' caches */
+    THREADS_MAX = 8,
+    PIECES_MAX = 2 * THREADS_MAX + 1, /* one is with the caller */
+};
+
+struct piece {
+    char *data;
+    size_t length;
+    bool is_partial; /* it begins or ends within a line: nobody looks at it */
+    bool is_done;
+    struct check_piece told;
+};
+
+struct check_ahead {
+    int fd;
+    const struct parley_schema *schema;
+    const struct parley_codec *codec;
+    struct parley_options options;
+    size_t message_bytes_max;
+
+    struct piece pieces[PIECES_MAX];
+    size_t piece_count; /* in the ring */
+    bool is_inside;     /* what is read next begins within a line */
+    bool has_ended;
+    enum parley_status status; /* why it has ended … */
+    int error;                 /* … as errno */
+    struct parley_bytes rest;  /* of the last piece that was read, behind its last whole line */
+    size_t given_count;        /* to the caller, of all that were read */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t read_count, taken_count; /* by the threads */
+    bool is_over;
+    pthread_t threads[THREADS_MAX];
+    size_t thread_count;
+};
+
+/* ---- the threads that look ---- */
+
+/* Whether what a splitter handed out is right and deserves no warning. */
+static bool is_right(struct check_ahead *ahead, struct parley_message *message,
+                     enum parley_split split, const struct parley_slice *slice) {
+    return split == PARLEY_SPLIT_MESSAGE &&
+           parley_message_check(message, slice->bytes, ahead->codec, &ahead->options,
+                                slice->origin) == PARLEY_OK &&
+           message->findings.count == 0 && message->findings.omitted_count == 0;
+}
+
+static void look_at(struct check_ahead *ahead, struct parley_message *message,
+                    struct piece *piece) {
+    struct parley_splitter splitter;
+    struct parley_slice slice;
+    enum parley_split split;
+    struct check_piece *told = &piece->told;
+    struct parley_bytes rest = told->bytes;
+    parley_splitter_init(&splitter, PARLEY_FRAMING_LINES, ahead->message_bytes_max);
+    told->is_right = true;
+    while (told->is_right &&
+           (split = parley_splitter_next(&splitter, &rest, &slice)) != PARLEY_SPLIT_MORE) {
+        told->is_right = is_right(ahead, message, split, &slice);
+        told->message_count++;
+    }
+    while (told->is_right && (split = parley_splitter_end(&splitter, &slice)) != PARLEY_SPLIT_END) {
+        told->is_right = is_right(ahead, message, split, &slice);
+        told->message_count++;
+    }
+    told->line_count = splitter.number;
+    parley_splitter_finish(&splitter);
+}
+
+/* Waits for a piece.  Returns: NULL when no more is wanted. Called under the lock. */
+static struct piece *take_piece(struct check_ahead *ahead) {
+    while (!ahead->is_over && ahead->taken_count == ahead->read_count) {
+        pthread_cond_wait(&ahead->changed, &ahead->lock);
+    }
+    return ahead->is_over ? NULL : &ahead->pieces[ahead->taken_count++ % ahead->piece_count];
+}
+
+static void *look(void *context) {
+    struct check_ahead *ahead = context;
+    struct parley_message message;
+    parley_message_init(&message, ahead->schema);
+    pthread_mutex_lock(&ahead->lock);
+    for (struct piece *piece; (piece = take_piece(ahead)) != NULL;) {
+        pthread_mutex_unlock(&ahead->lock);
+        if (!piece->is_partial) {
+            look_at(ahead, &message, piece);
+        }
+        pthread_mutex_lock(&ahead->lock);
+        piece->is_done = true;
+        pthread_cond_broadcast(&ahead->changed);
+    }
+    pthread_mutex_unlock(&ahead->lock);
+    parley_message_finish(&message);
+    return NULL;
+}
+
+/* ---- the thread that reads ---- */
+
+static void fill(struct check_ahead *ahead, struct piece *piece) {
+    while (piece->length < PIECE_BYTES && !ahead->has_ended) {
+        const ssize_t got =
+            read(ahead->fd, piece->data + piece->length, PIECE_BYTES - piece->length);
+        if (got < 0 && errno != EINTR) {
+            ahead->status = PARLEY_E_IO;
+            ahead->error = errno;
+        }
+        ahead->has_ended = got == 0 || ahead->status != PARLEY_OK;
+        piece->length += got > 0 ? (size_t)got : 0;
+    }
+}
+
+/* How much of a piece is given out: whole lines, where there are any. */
+static size_t whole_length(const struct check_ahead *ahead, const struct piece *piece,
+                           const char *feed) {
+    const bool is_last = ahead->has_ended && ahead->status == PARLEY_OK;
+    return feed != NULL && !is_last ? (size_t)(feed + 1 - piece->data) : piece->length;
+}
+
+/* Reads the next piece of the ring, which is free. */
+static void read_piece(struct check_ahead *ahead) {
+    struct piece *piece = &ahead->pieces[ahead->read_count % ahead->piece_count];
+    memmove(piece->data, ahead->rest.data, ahead->rest.length);
+    piece->length = ahead->rest.length;
+    fill(ahead, piece);
+    const char *feed = memrchr(piece->data, '\n', piece->length);
+    const size_t length = whole_length(ahead, piece, feed);
+    const bool is_cut = feed == NULL && !ahead->has_ended;
+    ahead->rest = (struct parley_bytes){piece->data + length, piece->length - length};
+    piece->is_partial = ahead->is_inside || is_cut;
+    piece->is_done = false;
+    piece->told = (struct check_piece){.bytes = {piece->data, length}};
+    ahead->is_inside = is_cut;
+    pthread_mutex_lock(&ahead->lock);
+    ahead->read_count++;
+    pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+}
+
+enum parley_status check_ahead_next(struct check_ahead *ahead, struct check_piece *out) {
+    /* The piece that was given last is free again, but for the rest of a line. */
+    while (!ahead->has_ended && ahead->read_count < ahead->given_count + ahead->piece_count - 1) {
+        read_piece(ahead);
+    }
+    *out = (struct check_piece){.bytes = {"", 0}};
+    if (ahead->given_count == ahead->read_count) {
+        errno = ahead->error;
+        return ahead->status;
+    }
+    const struct piece *piece = &ahead->pieces[ahead->given_count % ahead->piece_count];
+    pthread_mutex_lock(&ahead->lock);
+    while (!piece->is_done) {
+        pthread_cond_wait(&ahead->changed, &ahead->lock);
+    }
+    pthread_mutex_unlock(&ahead->lock);
+    *out = piece->told;
+    ahead->given_count++;
+    return PARLEY_OK;
+}
+
+/* ---- all of it ---- */
+
+static size_t processor_count(void) {
+    cpu_set_t set;
+    const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count < THREADS_MAX ? (size_t)count : THREADS_MAX;
+}
+
+static bool make_pieces(struct check_ahead *ahead, size_t thread_count) {
+    ahead->piece_count = 2 * thread_count + 1;
+    for (size_t i = 0; i < ahead->piece_count; i++) {
+        ahead->pieces[i].data = malloc(PIECE_BYTES);
+        if (ahead->pieces[i].data == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct check_ahead *check_ahead_create(int fd, const struct parley_schema *schema,
+                                       const struct parley_codec *codec,
+                                       const struct parley_options *options,
+                                       size_t message_bytes_max) {
+    const size_t thread_count = processor_count();
+    struct check_ahead *ahead = thread_count > 1 ? malloc(sizeof *ahead) : NULL;
+    if (ahead == NULL) {
+        return NULL;
+    }
+    *ahead = (struct check_ahead){.fd = fd,
+                                  .schema = schema,
+                                  .codec = codec,
+                                  .options = *options,
+                                  .message_bytes_max = message_bytes_max,
+                                  .is_inside = true,
+                                  .rest = {"", 0},
+                                  .lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .changed = PTHREAD_COND_INITIALIZER};
+    bool is_made = make_pieces(ahead, thread_count);
+    while (is_made && ahead->thread_count < thread_count) {
+        is_made = pthread_create(&ahead->threads[ahead->thread_count], NULL, look, ahead) == 0;
+        ahead->thread_count += is_made;
+    }
+    if (ahead->thread_count == 0) {
+        check_ahead_destroy(ahead);
+        return NULL;
+    }
+    return ahead;
+}
+
+void check_ahead_destroy(struct check_ahead *ahead) {
+    if (ahead == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&ahead->lock);
+    ahead->is_over = true;
+    pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+    for (size_t i = 0; i < ahead->thread_count; i++) {
+        pthread_join(ahead->threads[i], NULL);
+    }
+    for (size_t i = 0; i < ahead->piece_count; i++) {
+        free(ahead->pieces[i].data);
+    }
+    free(ahead);
+}
