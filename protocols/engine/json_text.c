@@ -28,7 +28,7 @@ struct reader {
     const struct json_events *events;
     struct parley_arena *arena;
     struct key_set *keys;
-    struct parley_buffer decoded; /* a key that has escapes, until the next one */
+    struct parley_buffer decoded; /* a text that has escapes, until the next one */
     struct level levels[JSON_DEPTH_MAX];
     size_t depth;
     bool is_told; /* the value that comes next is */
@@ -56,18 +56,31 @@ static bool out_of_memory(struct reader *reader) {
     return false;
 }
 
-/* What the key of a level means.  Owns: it is valid until the next call.  Returns: data NULL when
- * there is no memory. */
-static struct parley_bytes key_of(struct reader *reader, const struct level *level) {
-    if (!level->has_escapes) {
-        return level->key;
-    }
+/* What a text with escapes means.  Owns: *out is valid until the next call. */
+static bool decode_briefly(struct reader *reader, struct parley_bytes raw,
+                           struct parley_bytes *out) {
     parley_buffer_clear(&reader->decoded);
-    if (!parley_buffer_reserve(&reader->decoded, level->key.length)) {
-        return (struct parley_bytes){0};
+    if (!parley_buffer_reserve(&reader->decoded, raw.length)) {
+        return out_of_memory(reader);
     }
-    reader->decoded.length = json_string_write(level->key, reader->decoded.data);
-    return parley_buffer_bytes(&reader->decoded);
+    reader->decoded.length = json_string_write(raw, reader->decoded.data);
+    *out = parley_buffer_bytes(&reader->decoded);
+    return true;
+}
+
+/* The same, for somebody who listens. */
+static bool decode_told(struct reader *reader, struct parley_bytes raw, struct parley_bytes *out) {
+    return reader->events->is_brief
+               ? decode_briefly(reader, raw, out)
+               : json_string_decode(reader->arena, raw, out) || out_of_memory(reader);
+}
+
+/* What the key of a level means.  Owns: as decode_briefly.  Returns: data NULL when there is no
+ * memory. */
+static struct parley_bytes key_of(struct reader *reader, const struct level *level) {
+    struct parley_bytes key = level->key;
+    const bool is_known = !level->has_escapes || decode_briefly(reader, level->key, &key);
+    return is_known ? key : (struct parley_bytes){0};
 }
 
 /* The JSON Pointer of the present member or item. */
@@ -168,8 +181,7 @@ static bool read_string(struct reader *reader, struct parley_bytes *out, bool *o
 static bool read_text(struct reader *reader, struct parley_bytes *out) {
     bool has_escapes;
     return read_string(reader, out, &has_escapes) &&
-           (!has_escapes || !reader->is_told || json_string_decode(reader->arena, *out, out) ||
-            out_of_memory(reader));
+           (!has_escapes || !reader->is_told || decode_told(reader, *out, out));
 }
 
 static void skip_digits(struct reader *reader) {
@@ -318,8 +330,8 @@ static bool note_key(struct reader *reader, const char *first, struct parley_byt
 
 /* Who listens may keep a key. */
 static bool tell_key(struct reader *reader, const struct level *level, struct parley_bytes key) {
-    if (level->has_escapes && !json_string_decode(reader->arena, level->key, &key)) {
-        return out_of_memory(reader);
+    if (level->has_escapes && !decode_told(reader, level->key, &key)) {
+        return false;
     }
     reader->is_told = reader->events->key(reader->events->context, key);
     return true;
@@ -337,7 +349,7 @@ static bool read_key(struct reader *reader) {
     }
     const struct parley_bytes key = key_of(reader, level);
     if (key.data == NULL) {
-        return out_of_memory(reader);
+        return false;
     }
     if (level->has_escapes && memchr(key.data, '\0', key.length) != NULL) {
         return fail_syntax(reader, first, "a key cannot hold a NUL");

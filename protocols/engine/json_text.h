@@ -33,6 +33,8 @@ struct json_events {
     bool (*key)(void *context, struct parley_bytes key);
     /* An array or object ends that was told of. */
     void (*leave)(void *context, size_t count);
+    bool is_brief; /* texts are wanted during a call alone: those that are decoded take no room in
+                      the arena */
 };
 
 /* Reads `text`. `events` NULL: only look for faults. `keys`: made for this text, and empty; NULL:

@@ -107,7 +107,7 @@ static void put_all(struct key_set *set, size_t first, size_t end) {
 /* A larger table, filled anew with the keys of all open objects that are hashed. */
 static bool grow_table(struct key_set *set, size_t wanted_count) {
     size_t slot_count = set->slot_count == 0 ? (size_t)KEY_SET_FEW * 4 : set->slot_count;
-    while (wanted_count > slot_count / 4 * 3) {
+    while (wanted_count > slot_count / 2) {
         slot_count *= 2;
     }
     free(set->slots); /* before, so that there are never two */
@@ -127,7 +127,7 @@ static bool grow_table(struct key_set *set, size_t wanted_count) {
 }
 
 static bool make_room(struct key_set *set, size_t more) {
-    return set->hashed_count + more <= set->slot_count / 4 * 3 ||
+    return set->hashed_count + more <= set->slot_count / 2 ||
            grow_table(set, set->hashed_count + more);
 }
 

@@ -3,7 +3,7 @@
 
 /* Finds a key that stands twice in one object while a text is read. Objects nest: the keys of the
  * inner one are forgotten at its end, at no cost, and the outer one goes on. Memory is in
- * proportion to the keys of the objects that are open, 12 bytes a key and as much again for large
+ * proportion to the keys of the objects that are open, 12 bytes a key and up to 16 more for large
  * objects; none is allocated while they have no more than a few. Long objects are hashed, with a
  * seed that is the process's own, so that nobody can choose keys that collide. */
 

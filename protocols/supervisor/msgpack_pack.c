@@ -120,9 +120,11 @@ static enum parley_status read_json(struct parley_message *message,
 
 static enum parley_status pack_json(struct parley_message *message, struct json_packer *json) {
     json->text = message->text.data;
-    return read_json(message,
-                     &(const struct json_events){
-                         .context = json, .value = pack_value, .key = pack_key, .leave = pack_end});
+    return read_json(message, &(const struct json_events){.context = json,
+                                                          .value = pack_value,
+                                                          .key = pack_key,
+                                                          .leave = pack_end,
+                                                          .is_brief = true});
 }
 
 struct counter {
@@ -162,7 +164,8 @@ enum parley_status msgpack_from_json(struct parley_message *message, struct parl
     enum parley_status status = read_json(message, &(const struct json_events){.context = &counter,
                                                                                .value = count_value,
                                                                                .key = count_key,
-                                                                               .leave = count_end});
+                                                                               .leave = count_end,
+                                                                               .is_brief = true});
     if (status == PARLEY_OK) {
         status = parley_buffer_status(&counter.counts);
     }
