@@ -112,19 +112,19 @@ describe('bodies that come slowly', () => {
     const parley = await parleyFor(t, { args: ['--reactors', '2', '--gather-max', '8m'] });
     const whole = rawPost('/v1/supervisor/validate', nulls(5 * MIB));
     const held = [];
-    const refused = () => post(parley, '/v1/supervisor/validate', nulls(3 * MIB), PATIENCE);
+    const send3MiB = () => post(parley, '/v1/supervisor/validate', nulls(3 * MIB), PATIENCE);
     // Another that is held each time: one that comes behind the whole one is refused itself.
-    const isFull = async () => {
+    const refusal = async () => {
       held.push(await begin(t, parley, whole.subarray(0, 3.5 * MIB)));
-      return (await refused()).status === 503;
+      const answer = await send3MiB();
+      return answer.status === 503 ? answer : undefined;
     };
-    await until('a whole one is refused', isFull, PATIENCE);
-    const answer = await refused();
+    const answer = await until('a whole one is refused', refusal, PATIENCE);
     assertProblem(answer, 503, 'overloaded');
     assert.ok(answer.headers['retry-after']);
     assert.match(answer.json.detail, /--gather-max/);
     assertAccepted(await send(parley, claim({ content: 'x'.repeat(60 * 1024) })));
     for (const connection of held) connection.close();
-    await until('there is room again', async () => (await refused()).status === 200, PATIENCE);
+    await until('there is room again', async () => (await send3MiB()).status === 200, PATIENCE);
   });
 });
