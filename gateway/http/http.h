@@ -130,11 +130,14 @@ void http_respond_stream(struct http_request *request, unsigned status, const ch
                          ssize_t (*read)(void *state, char *buffer, size_t size));
 
 /* The same, but written by us and at once: it may be called before the body has ended, and then the
- * body goes on to arrive, unless the client does not read what is answered. Whatever is woken in a
- * turn leaves in one write. The connection is closed behind it. What a client takes nothing of for
- * idle_timeout_s is broken off. The source goes on to be asked when the client is gone, until the
- * body has ended: `closed` is near. Where it cannot be live it is http_respond_stream, which
- * discards what is still to come of a body. */
+ * body goes on to arrive. Whatever is woken in a turn leaves in one write. The connection is closed
+ * behind it.
+ *
+ * While the client does not read, the source is not asked: a handler that would not have it go on
+ * sending takes less of its body. A client that reads nothing and sends nothing for idle_timeout_s
+ * is broken off; that of one which is gone is asked, for nothing, until what it sent was taken.
+ * Where it cannot be live it is http_respond_stream, which discards what is still to come of a
+ * body. */
 void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
                        ssize_t (*read)(void *state, char *buffer, size_t size));
 

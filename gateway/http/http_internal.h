@@ -133,7 +133,7 @@ struct http_request {
     bool is_broken_off; /* … though the answer is not whole */
     bool is_over;       /* nothing more of it is written, and nothing more of the body is wanted */
     bool is_sent;       /* all of it was */
-    int64_t moved_ms;   /* when it was held up */
+    int64_t moved_ms;   /* when it was held up, or the body went on since */
     TAILQ_ENTRY(http_request) woken_links;
     TAILQ_ENTRY(http_request) held_up_links;
     char own_id[2 * HTTP_ID_BYTES + 1];
@@ -235,6 +235,8 @@ void http_live_start(struct http_server *server);
 void http_live_go_on(struct http_request *request);
 /* The watched socket of a live answer is ready. */
 void http_live_ready(struct http_request *request, uint32_t epoll_events);
+/* A piece of the body came. */
+void http_live_take_body(struct http_request *request);
 /* As http_take_end, which has told the handler. */
 enum parley_status http_live_take_end(struct http_request *request) PARLEY_MUST_CHECK;
 /* The request is over, however it ended. */

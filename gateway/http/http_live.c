@@ -7,8 +7,7 @@
  * then closes it.
  *
  * What a source gives is gathered in the server's one scratch buffer and leaves in one write. What
- * the socket does not take is the connection's, and until it is gone neither the source is asked
- * nor the body is given to anybody.
+ * the socket does not take is the connection's, and until it is gone the source is not asked.
  *
  * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */
 
@@ -281,6 +280,16 @@ void http_live_ready(struct http_request *request, uint32_t events) {
     } else if ((events & EPOLLOUT) != 0 && request->is_held_up) {
         let_go(request);
         http_queue(request);
+    }
+}
+
+void http_live_take_body(struct http_request *request) {
+    if (!request->has_begun) {
+        http_queue(request);
+    }
+    if (request->is_held_up) { /* a client that sends is not one that is stuck */
+        let_go(request);
+        hold_up(request);
     }
 }
 

@@ -120,9 +120,9 @@ enum parley_status http_take_body(struct http_request *request, struct parley_by
     struct parley_buffer *held = &request->connection->held;
     /* It goes on to the end of what it has read, suspended or not. */
     bool is_waiting = request->wait == HTTP_WAIT_BODY;
-    size_t taken = is_waiting || request->is_held_up ? 0 : offer(request, bytes);
-    if (request->is_live && !request->has_begun) {
-        http_queue(request);
+    size_t taken = is_waiting ? 0 : offer(request, bytes);
+    if (request->is_live) {
+        http_live_take_body(request);
     }
     if (taken == bytes.length) {
         return PARLEY_OK;
@@ -143,8 +143,8 @@ enum parley_status http_take_body(struct http_request *request, struct parley_by
 }
 
 static void go_on_with_body(struct http_request *request) {
-    if (request->wait != HTTP_WAIT_BODY || request->is_held_up) {
-        return; /* answered meanwhile, or the client has to read first */
+    if (request->wait != HTTP_WAIT_BODY) {
+        return; /* answered meanwhile */
     }
     struct parley_buffer *held = &request->connection->held;
     size_t taken = offer(request, parley_buffer_bytes(held));

@@ -2,8 +2,13 @@
 
 /* Many messages in one request: each is checked and published as its bytes arrive. Results are
  * written in the order sent: they queue until those before them are known, and go to the spool,
- * which is the answer once the body has ended. What is in memory is bounded by the window: when it
- * is full, no more of the body is read. */
+ * which is the answer: while the body arrives where it may be live, else once that has ended. What
+ * is in memory is bounded by the window: when it is full, no more of the body is read.
+ *
+ * Nor is it, of a live answer, while its client does not read. But there are clients that read only
+ * when they have sent all: of a body whose length is announced, and of one whose client has read
+ * nothing for a part of the idle timeout, the results wait in the spool as they would if the answer
+ * were not live. */
 
 #include "recalling.h"
 
@@ -15,7 +20,10 @@
 enum {
     WINDOW_COUNT = 4096, /* results of one body that wait for an ack before them */
     WINDOW_BYTES = 4 << 20,
-    RESULT_KEPT_BYTES = 1024, /* of a result that is used again: most are smaller */
+    RESULT_KEPT_BYTES = 1024,  /* of a result that is used again: most are smaller */
+    LIVE_LENGTH_MIN = 1 << 20, /* shorter bodies keep their connection instead */
+    LIVE_BYTES = 32 * 1024,    /* of results that the client has not been sent */
+    PATIENCE_SHARE = 6,        /* of the idle timeout */
 };
 
 enum result_status { ACCEPTED, DUPLICATE, INVALID, FAILED, STATUS_COUNT };
@@ -57,15 +65,20 @@ struct bulk {
     uint64_t read_offset;                         /* of the answer, in the spool */
     struct pending *first_pending, **pending_end; /* in the order sent */
     struct jetstream_waiter waiter;
-    bool is_full;   /* the first of those that are pending waits for room in JetStream's window */
-    bool owes_byte; /* the next byte of the body was seen already, but not called taken */
-    bool is_ended;  /* the whole body has come */
+    struct reactor_timer patience;
+    bool is_live;    /* the answer may begin before the body has ended … */
+    bool has_begun;  /* … and has */
+    bool is_spooled; /* the client may take its time with it */
+    bool is_full;    /* the first of those that are pending waits for room in JetStream's window */
+    bool owes_byte;  /* the next byte of the body was seen already, but not called taken */
+    bool is_ended;   /* the whole body has come */
     bool is_answered;
     bool has_failed; /* of ours: the answer cannot be whole, and nothing more is read */
     bool has_logged;
 };
 
 static void room_again(struct jetstream_waiter *waiter);
+static void lose_patience(struct reactor_timer *timer);
 
 struct bulk *bulk_create(const struct sending *sending, struct http_request *request) {
     struct bulk *bulk = calloc(1, sizeof *bulk);
@@ -78,6 +91,10 @@ struct bulk *bulk_create(const struct sending *sending, struct http_request *req
     bulk->end = &bulk->first;
     bulk->pending_end = &bulk->first_pending;
     bulk->waiter.room = room_again;
+    bulk->patience.fire = lose_patience;
+    const int64_t length = http_request_content_length(request);
+    bulk->is_live = http_can_be_live(request) && (length < 0 || length > LIVE_LENGTH_MIN);
+    bulk->is_spooled = length >= 0;
     parley_splitter_init(&bulk->splitter, sending->codec->framing,
                          sending_message_bytes_max(sending));
     spool_init(&bulk->spool, sending->gateway->configuration->data);
@@ -135,6 +152,7 @@ static bool destroy_if_over(struct bulk *bulk) {
  * more while the server shuts down. */
 void bulk_closed(struct bulk *bulk) {
     bulk->request = NULL;
+    reactor_timer_clear(bulk->sending.gateway->reactor, &bulk->patience);
     if (bulk->sending.task != SENDING_FORWARD || bulk->has_failed ||
         (bulk->is_full && bulk->sending.gateway->is_draining)) {
         jetstream_wait_cancel(bulk->sending.gateway->jetstream, &bulk->waiter);
@@ -188,22 +206,44 @@ static bool is_wanted(const struct bulk *bulk, enum result_status status) {
     return false;
 }
 
-/* Past --spool-max only what was not accepted is kept, and past twice that nothing is. */
-static void keep(struct bulk *bulk, const struct result *result) {
+/* Whether more results may wait for the client to read them. */
+static bool has_output_room(const struct bulk *bulk) {
+    return !bulk->is_live || bulk->is_spooled ||
+           spool_length(&bulk->spool) - bulk->read_offset < LIVE_BYTES;
+}
+
+static void omit(struct bulk *bulk) {
+    bulk->omitted_count++;
+    bulk->has_failed = bulk->has_failed || is_filter(bulk);
+}
+
+/* What was written behind `length` of the spool's open end is a result. Past --spool-max only what
+ * was not accepted is kept, and past twice that nothing is. */
+static void keep_written(struct bulk *bulk, size_t length, enum result_status status) {
     const uint64_t limit = bulk->sending.gateway->configuration->spool_max_bytes;
-    const uint64_t length = spool_length(&bulk->spool) + result->text.length;
-    const bool is_good = result->status == ACCEPTED || result->status == DUPLICATE;
-    const bool fits = length <= (is_good ? limit : limit * 2);
-    if (result->text.has_failed || !fits ||
-        !spool_write(&bulk->spool, parley_buffer_bytes(&result->text))) {
-        bulk->omitted_count++;
-        bulk->has_failed = bulk->has_failed || is_filter(bulk);
+    const bool is_good = status == ACCEPTED || status == DUPLICATE;
+    if (bulk->spool.tail.has_failed || spool_length(&bulk->spool) > (is_good ? limit : limit * 2)) {
+        spool_take_back(&bulk->spool, length);
+        omit(bulk);
+    } else if (bulk->has_begun && bulk->request != NULL) {
+        http_wake(bulk->request);
     }
+}
+
+static void keep(struct bulk *bulk, const struct result *result) {
+    struct parley_buffer *out = result->text.has_failed ? NULL : spool_open(&bulk->spool);
+    if (out == NULL) {
+        omit(bulk);
+        return;
+    }
+    const size_t start = out->length;
+    parley_buffer_append(out, parley_buffer_bytes(&result->text));
+    keep_written(bulk, start, result->status);
 }
 
 /* Writes what is known, up to the first result that is not. */
 static void flush_results(struct bulk *bulk) {
-    while (bulk->first != NULL && bulk->first->is_known) {
+    while (bulk->first != NULL && bulk->first->is_known && has_output_room(bulk)) {
         struct result *result = bulk->first;
         bulk->first = result->next;
         if (bulk->first == NULL) {
@@ -238,10 +278,17 @@ static void result_end(struct result *result, enum result_status status, size_t 
     flush_results(bulk);
 }
 
+static void write_status(struct parley_buffer *out, size_t number, enum result_status status) {
+    parley_buffer_text(out, "{\"line\":");
+    parley_buffer_uint(out, number);
+    parley_buffer_text(out, ",\"status\":\"");
+    parley_buffer_text(out, status_names[status]);
+    parley_buffer_char(out, '"');
+}
+
 static void begin_line(struct result *result, enum result_status status) {
     parley_buffer_clear(&result->text);
-    parley_buffer_format(&result->text, "{\"line\":%zu,\"status\":\"%s\"", result->number,
-                         status_names[status]);
+    write_status(&result->text, result->number, status);
 }
 
 static void write_id(struct parley_buffer *out, const struct parley_message *message) {
@@ -289,34 +336,58 @@ static void end_internal(struct result *result, enum parley_status status) {
 
 /* ---- publishing ---- */
 
-/* `text` holds `,"id":…,"subject":…` and then the warnings; stream and seq go in between. */
+/* The result's text is `,"id":…,"subject":…` and then the warnings; stream and seq go in between.
+ */
+static void write_stored(const struct result *result, const struct jetstream_ack *ack,
+                         enum result_status status, struct parley_buffer *out) {
+    const struct parley_bytes text = parley_buffer_bytes(&result->text);
+    write_status(out, result->number, status);
+    parley_buffer_append(out, (struct parley_bytes){text.data, result->warnings_offset});
+    parley_buffer_text(out, ",\"stream\":");
+    parley_buffer_json(out, parley_bytes_of(ack->stream));
+    parley_buffer_text(out, ",\"seq\":");
+    parley_buffer_uint(out, ack->sequence);
+    parley_buffer_text(out, ",\"warnings\":");
+    parley_buffer_append(out, (struct parley_bytes){text.data + result->warnings_offset,
+                                                    text.length - result->warnings_offset});
+    parley_buffer_text(out, "}\n");
+    out->has_failed = out->has_failed || result->text.has_failed;
+}
+
+/* The one that all others wait for goes straight to the spool.  Returns: whether it did. */
+static bool write_first(struct result *result, const struct jetstream_ack *ack,
+                        enum result_status status) {
+    struct bulk *bulk = result->bulk;
+    struct parley_buffer *out = NULL;
+    if (result == bulk->first && has_output_room(bulk)) {
+        out = spool_open(&bulk->spool);
+    }
+    if (out == NULL) {
+        return false;
+    }
+    const size_t start = out->length;
+    write_stored(result, ack, status, out);
+    keep_written(bulk, start, status);
+    parley_buffer_clear(&result->text);
+    return true;
+}
+
 static void end_stored(struct result *result, const struct jetstream_ack *ack) {
     const enum result_status status = ack->is_duplicate ? DUPLICATE : ACCEPTED;
     const size_t counted_bytes = result->text.length;
-    if (!is_wanted(result->bulk, status)) {
-        result_end(result, status, counted_bytes);
-        return;
+    if (is_wanted(result->bulk, status) && !write_first(result, ack, status)) {
+        struct parley_buffer line;
+        parley_buffer_init(&line);
+        write_stored(result, ack, status, &line);
+        parley_buffer_finish(&result->text);
+        result->text = line;
     }
-    struct parley_buffer line;
-    parley_buffer_init(&line);
-    parley_buffer_format(&line, "{\"line\":%zu,\"status\":\"%s\"", result->number,
-                         status_names[status]);
-    parley_buffer_append(&line, (struct parley_bytes){result->text.data, result->warnings_offset});
-    parley_buffer_text(&line, ",\"stream\":");
-    parley_buffer_json(&line, parley_bytes_of(ack->stream));
-    parley_buffer_format(&line, ",\"seq\":%llu,\"warnings\":", (unsigned long long)ack->sequence);
-    parley_buffer_append(&line,
-                         (struct parley_bytes){result->text.data + result->warnings_offset,
-                                               result->text.length - result->warnings_offset});
-    parley_buffer_text(&line, "}\n");
-    line.has_failed = line.has_failed || result->text.has_failed;
-    parley_buffer_finish(&result->text);
-    result->text = line;
     result_end(result, status, counted_bytes);
 }
 
 static bool has_room(const struct bulk *bulk) {
-    return !bulk->is_full && bulk->window_count < WINDOW_COUNT && bulk->window_bytes < WINDOW_BYTES;
+    return !bulk->is_full && bulk->window_count < WINDOW_COUNT &&
+           bulk->window_bytes < WINDOW_BYTES && has_output_room(bulk);
 }
 
 static void finish(struct bulk *bulk);
@@ -394,29 +465,58 @@ static bool publish(struct bulk *bulk, struct result *result, struct parley_mess
 
 /* ---- validating ---- */
 
-static void end_verdict(struct bulk *bulk, struct result *result, struct parley_message *message) {
+/* Nothing of it for a filter, when it is invalid. */
+static void write_verdict(const struct bulk *bulk, size_t number, struct parley_message *message,
+                          struct parley_buffer *out) {
     const bool is_valid = parley_message_is_valid(message);
     const enum sending_emit emit = bulk->sending.emit;
-    struct parley_buffer *text = &result->text;
     enum parley_status status = PARLEY_OK;
     if (emit == EMIT_MESSAGES && is_valid) {
-        status = message->protocol->encode(message, text);
-        parley_buffer_char(text, '\n');
+        status = message->protocol->encode(message, out);
+        parley_buffer_char(out, '\n');
     } else if (emit != EMIT_MESSAGES) {
-        parley_buffer_format(text, "{\"line\":%zu,", result->number);
-        status = parley_message_write_verdict(message, text);
+        parley_buffer_text(out, "{\"line\":");
+        parley_buffer_uint(out, number);
+        parley_buffer_char(out, ',');
+        status = parley_message_write_verdict(message, out);
         if (emit == EMIT_BOTH) {
-            parley_buffer_text(text, ",\"message\":");
+            parley_buffer_text(out, ",\"message\":");
             if (is_valid && status == PARLEY_OK) {
-                status = message->protocol->encode(message, text);
+                status = message->protocol->encode(message, out);
             } else {
-                parley_buffer_text(text, "null");
+                parley_buffer_text(out, "null");
             }
         }
-        parley_buffer_text(text, "}\n");
+        parley_buffer_text(out, "}\n");
     }
-    text->has_failed = text->has_failed || status != PARLEY_OK;
-    result_end(result, is_valid ? ACCEPTED : INVALID, 0);
+    out->has_failed = out->has_failed || status != PARLEY_OK;
+}
+
+static enum result_status verdict_of(const struct parley_message *message) {
+    return parley_message_is_valid(message) ? ACCEPTED : INVALID;
+}
+
+static void end_verdict(struct bulk *bulk, struct result *result, struct parley_message *message) {
+    write_verdict(bulk, result->number, message, &result->text);
+    result_end(result, verdict_of(message), 0);
+}
+
+/* Of a message that waits for nothing, behind none that waits. */
+static void tell_verdict(struct bulk *bulk, size_t number, struct parley_message *message) {
+    const enum result_status status = verdict_of(message);
+    bulk->received_count++;
+    bulk->counts[status]++;
+    if (!is_wanted(bulk, status)) {
+        return;
+    }
+    struct parley_buffer *out = spool_open(&bulk->spool);
+    if (out == NULL) {
+        omit(bulk);
+        return;
+    }
+    const size_t start = out->length;
+    write_verdict(bulk, number, message, out);
+    keep_written(bulk, start, status);
 }
 
 /* ---- what has to wait ---- */
@@ -513,13 +613,11 @@ static void wait_in_line(struct bulk *bulk, struct result *result, struct parley
     conclude_all(bulk);
 }
 
-static void recall_or_conclude(struct bulk *bulk, struct result *result,
-                               struct parley_message *message, const struct parley_slice *slice) {
-    struct parley_bytes key;
-    const enum parley_status status = recalling_need(&bulk->sending, message, &key);
-    if (status != PARLEY_OK) {
-        end_internal(result, status);
-    } else if (key.data != NULL || bulk->first_pending != NULL) {
+/* `key`: as of wait_in_line. */
+static void wait_or_conclude(struct bulk *bulk, struct result *result,
+                             struct parley_message *message, const struct parley_slice *slice,
+                             struct parley_bytes key) {
+    if (key.data != NULL || bulk->first_pending != NULL) {
         wait_in_line(bulk, result, message, slice, key);
     } else if (!conclude(bulk, result, message, slice) &&
                add_pending(bulk, result, slice) != NULL) {
@@ -530,34 +628,67 @@ static void recall_or_conclude(struct bulk *bulk, struct result *result,
 /* ---- the body ---- */
 
 /* Reaches a verdict on a message and does what follows from it. */
-static void settle(struct bulk *bulk, struct result *result, enum parley_split split,
-                   const struct parley_slice *slice) {
+static void take(struct bulk *bulk, enum parley_split split, const struct parley_slice *slice) {
     struct parley_message *message = gateway_message(bulk->sending.gateway, bulk->sending.protocol);
-    const enum parley_status status =
-        sending_check_slice(&bulk->sending, split, slice, &bulk->splitter);
-    if (status != PARLEY_OK) {
+    const bool is_validated = bulk->sending.task == SENDING_VALIDATE;
+    struct parley_bytes key = {0};
+    enum parley_status status = sending_check_slice(&bulk->sending, split, slice, &bulk->splitter);
+    const bool is_valid = status == PARLEY_OK && parley_message_is_valid(message);
+    if (is_valid) {
+        status = recalling_need(&bulk->sending, message, &key);
+    }
+    if (status == PARLEY_OK && is_validated && key.data == NULL && bulk->first == NULL) {
+        tell_verdict(bulk, slice->number, message);
+        return;
+    }
+    struct result *result = result_begin(bulk, slice->number);
+    if (result == NULL) {
+        bulk->has_failed = true;
+    } else if (status != PARLEY_OK) {
         end_internal(result, status);
-    } else if (parley_message_is_valid(message)) {
-        recall_or_conclude(bulk, result, message, slice);
-    } else if (bulk->sending.task == SENDING_VALIDATE) {
+    } else if (is_valid) {
+        wait_or_conclude(bulk, result, message, slice, key);
+    } else if (is_validated) {
         end_verdict(bulk, result, message);
     } else {
         end_invalid(result, message);
     }
 }
 
-static void take(struct bulk *bulk, enum parley_split split, const struct parley_slice *slice) {
-    struct result *result = result_begin(bulk, slice->number);
-    if (result == NULL) {
-        bulk->has_failed = true;
-        return;
+static void begin_answer(struct bulk *bulk) {
+    if (bulk->is_live && !bulk->has_begun) {
+        bulk->has_begun = true;
+        http_respond_live(bulk->request, 200, "application/x-ndjson", sending_read);
     }
-    settle(bulk, result, split, slice);
+}
+
+/* The client has read nothing for long, as if it would not before it has sent all. */
+static void lose_patience(struct reactor_timer *timer) {
+    struct bulk *bulk = OWNER_OF(timer, struct bulk, patience);
+    bulk->is_spooled = true;
+    flush_results(bulk);
+    go_on(bulk);
+}
+
+static void wait_for_client(struct bulk *bulk) {
+    if (!has_output_room(bulk) && !bulk->patience.is_armed) {
+        const struct gateway *gateway = bulk->sending.gateway;
+        reactor_timer_set(gateway->reactor, &bulk->patience,
+                          gateway->configuration->idle_timeout_ms / PATIENCE_SHARE);
+    }
+}
+
+/* What follows can never be told. */
+static void break_off(struct bulk *bulk) {
+    if (bulk->has_begun) {
+        http_wake(bulk->request);
+    }
 }
 
 /* While a message finds no room, not all is called taken: so the client is not read from. */
 size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
     struct parley_bytes left = bytes;
+    begin_answer(bulk);
     if (bulk->owes_byte && !bulk->is_full) {
         bulk->owes_byte = false;
         left = (struct parley_bytes){bytes.data + 1, bytes.length - 1};
@@ -572,8 +703,10 @@ size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
         }
     }
     if (bulk->has_failed) {
+        break_off(bulk);
         return bytes.length;
     }
+    wait_for_client(bulk);
     bulk->owes_byte = bulk->owes_byte || (bulk->is_full && left.length == 0);
     return bytes.length - left.length - (bulk->owes_byte && left.length == 0);
 }
@@ -612,34 +745,58 @@ static void write_summary(struct bulk *bulk) {
     parley_buffer_finish(&text);
 }
 
-/* The body has ended: answer, when every result is known. */
+static void log_failure(struct bulk *bulk) {
+    if (bulk->has_failed || bulk->spool.has_failed) {
+        log_once(bulk, "The results could not all be kept: memory, the data folder's disk or "
+                       "--spool-max ran out.");
+    }
+}
+
+/* The body has ended: answer, or end the answer, when every result is known. */
 static void finish(struct bulk *bulk) {
     if (bulk->is_answered || bulk->first != NULL) {
         return;
     }
     bulk->is_answered = true;
-    if (bulk->has_failed || bulk->spool.has_failed) {
-        log_once(bulk, "The results could not all be kept: memory, the data folder's disk or "
-                       "--spool-max ran out.");
-    }
+    log_failure(bulk);
     /* A response without the summary was cut short, and this one is. */
     if (!is_filter(bulk) && !bulk->has_failed) {
         write_summary(bulk);
     }
-    http_respond_stream(bulk->request, 200, "application/x-ndjson", sending_read);
+    if (bulk->has_begun) {
+        http_wake(bulk->request);
+    } else {
+        http_respond_stream(bulk->request, 200, "application/x-ndjson", sending_read);
+    }
+}
+
+/* The client has read: what waited for that goes on. */
+static void go_on_after_reading(struct bulk *bulk) {
+    bulk->read_offset = spool_forget(&bulk->spool, bulk->read_offset);
+    reactor_timer_clear(bulk->sending.gateway->reactor, &bulk->patience);
+    flush_results(bulk);
+    go_on(bulk);
 }
 
 ssize_t bulk_read(struct bulk *bulk, char *buffer, size_t size) {
     const ssize_t count = spool_read(&bulk->spool, bulk->read_offset, buffer, size);
     if (count > 0) {
         bulk->read_offset += (uint64_t)count;
+        if (bulk->has_begun) {
+            go_on_after_reading(bulk);
+        }
         return count;
     }
-    return count < 0 || bulk->has_failed ? HTTP_SOURCE_ABORT : HTTP_SOURCE_END;
+    if (count < 0 || bulk->has_failed) {
+        log_failure(bulk);
+        return HTTP_SOURCE_ABORT;
+    }
+    return bulk->is_answered ? HTTP_SOURCE_END : 0;
 }
 
 void bulk_end(struct bulk *bulk) {
     bulk->is_ended = true;
+    begin_answer(bulk);
     while (!bulk->has_failed) {
         struct parley_slice slice;
         const enum parley_split split = parley_splitter_end(&bulk->splitter, &slice);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { SPOOL_PIECE = 64 * 1024 };
@@ -78,6 +79,36 @@ bool spool_write(struct spool *spool, struct parley_bytes bytes) {
         spool->has_failed = true;
     }
     return !spool->has_failed;
+}
+
+struct parley_buffer *spool_open(struct spool *spool) {
+    if (!spool->has_failed && spool->tail.length >= SPOOL_PIECE) {
+        spool->has_failed = !flush_tail(spool);
+    }
+    return spool->has_failed ? NULL : &spool->tail;
+}
+
+void spool_take_back(struct spool *spool, size_t length) {
+    spool->tail.length = length;
+    spool->tail.has_failed = false;
+}
+
+/* What is in the file stays there until all of it was read. */
+uint64_t spool_forget(struct spool *spool, uint64_t offset) {
+    if (offset == spool_length(spool)) {
+        if (spool->file_bytes > 0 && ftruncate(spool->fd, 0) != 0) {
+            return offset;
+        }
+        spool->file_bytes = 0;
+        parley_buffer_clear(&spool->tail);
+        return 0;
+    }
+    if (spool->file_bytes > 0) {
+        return offset;
+    }
+    spool->tail.length -= (size_t)offset;
+    memmove(spool->tail.data, spool->tail.data + offset, spool->tail.length);
+    return 0;
 }
 
 uint64_t spool_length(const struct spool *spool) {

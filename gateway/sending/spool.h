@@ -30,3 +30,12 @@ uint64_t spool_length(const struct spool *spool);
 /* Copies up to `size` bytes from `offset` on.  Returns: how many, 0 at the end, -1 when the file
  * cannot be read. */
 ssize_t spool_read(const struct spool *spool, uint64_t offset, char *buffer, size_t size);
+
+/* The end of what is kept, to write a result there and nowhere else; spool_take_back undoes that.
+ * Returns: NULL: nothing more can be kept. */
+struct parley_buffer *spool_open(struct spool *spool);
+/* Forgets what was written to the open end behind `length`, and that there was no memory for it. */
+void spool_take_back(struct spool *spool, size_t length);
+
+/* What is in front of `offset` was read for the last time.  Returns: where that is from now on. */
+uint64_t spool_forget(struct spool *spool, uint64_t offset);

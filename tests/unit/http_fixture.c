@@ -228,7 +228,9 @@ static size_t take_live(void *state, struct http_request *request, struct parley
     bytes.length = bytes.length < room ? bytes.length : room;
     take_all(state, request, bytes);
     http_respond_live(request, 200, "text/plain", read_back);
-    http_wake(request);
+    if (bytes.length > 0) {
+        http_wake(request);
+    }
     return bytes.length;
 }
 

@@ -201,6 +201,21 @@ void http_respond_stream(struct http_request *request, unsigned status, const ch
     snprintf(request->type, sizeof request->type, "%s", content_type);
 }
 
+bool http_can_be_live(const struct http_request *request) {
+    return request->head.is_live;
+}
+
+int64_t http_request_content_length(const struct http_request *request) {
+    return request->head.content_length;
+}
+
+void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
+                       ssize_t (*read)(void *state, char *buffer, size_t size)) {
+    assert_true(request->head.is_live);
+    http_respond_stream(request, status, content_type, read);
+    request->is_live = true;
+}
+
 /* ---- the gateway ---- */
 
 struct parley_message *gateway_message(struct gateway *gateway,
@@ -231,12 +246,14 @@ int world_set_up(void **state) {
     if (world == NULL || sodium_init() < 0) {
         return -1;
     }
+    assert_int_equal(reactor_create(&world->reactor), PARLEY_OK);
     world_speak(world, parley_protocol_find(PARLEY_BYTES("vlp")));
     world->configuration = (struct configuration){
         .data = "/tmp", .spool_max_bytes = UINT64_C(1) << 32, .dedupe_window_ms = 1};
     world->configuration.channels = &world->channel;
     world->gateway = (struct gateway){.configuration = &world->configuration,
                                       .messages = &world->message,
+                                      .reactor = world->reactor,
                                       .jetstream = &world->jetstream};
     world->memory.jetstream = &world->jetstream;
     world->memories[0] = &world->memory;
@@ -258,6 +275,7 @@ int world_tear_down(void **state) {
     parley_buffer_finish(&world->gateway.payload);
     parley_message_finish(&world->message);
     parley_schema_destroy(world->schema);
+    reactor_destroy(world->reactor);
     free(world);
     return 0;
 }
@@ -323,38 +341,45 @@ void world_begin(struct world *world, const struct sending_head *head) {
     sending_serve(&world->gateway, request, world->message.protocol, head->task);
 }
 
-/* What http.c does: offers what is not taken, and when all is, tells the end. */
-static void go_on(struct http_request *request) {
+static void offer(struct http_request *request) {
     const bool has_handler = request->handler != NULL;
-    do {
-        request->is_woken = false;
-        const bool is_discarding = !has_handler || request->status != 0;
-        /* In memory of just that size, for the address sanitizer, and never refused. */
-        char *copy = aligned_alloc(1, request->held.length); /* the faulty heap has no such */
-        assert_non_null(copy);
-        if (request->held.length > 0) {
-            memcpy(copy, request->held.data, request->held.length);
-        }
-        const struct parley_bytes bytes = {copy, request->held.length};
-        const size_t taken = is_discarding || bytes.length == 0
-                                 ? bytes.length
-                                 : request->handler->body(request->state, request, bytes);
-        assert_true(taken <= bytes.length);
-        request->held.length -= taken;
-        if (request->held.length > 0) {
-            memmove(request->held.data, request->held.data + taken, request->held.length);
-        }
-        free(copy);
-    } while (request->is_woken && request->held.length > 0);
+    const bool is_open = request->is_live ? request->read != NULL : request->status == 0;
+    request->is_woken = false;
+    /* In memory of just that size, for the address sanitizer, and never refused. */
+    char *copy = aligned_alloc(1, request->held.length); /* the faulty heap has no such */
+    assert_non_null(copy);
+    if (request->held.length > 0) {
+        memcpy(copy, request->held.data, request->held.length);
+    }
+    const struct parley_bytes bytes = {copy, request->held.length};
+    const size_t taken = !has_handler || !is_open || bytes.length == 0
+                             ? bytes.length
+                             : request->handler->body(request->state, request, bytes);
+    assert_true(taken <= bytes.length);
+    request->held.length -= taken;
+    if (request->held.length > 0) {
+        memmove(request->held.data, request->held.data + taken, request->held.length);
+    }
+    free(copy);
+}
+
+static void tell_end(struct http_request *request) {
     if (request->is_ending && !request->is_ended && request->held.length == 0) {
         request->is_ended = true;
-        if (has_handler && request->status == 0) {
+        const bool is_open = request->is_live ? request->read != NULL : request->status == 0;
+        if (request->handler != NULL && is_open) {
             request->handler->end(request->state, request);
         }
     }
+}
+
+static void read_answer(struct http_request *request) {
     char buffer[777];
-    while (request->read != NULL) {
+    while (request->read != NULL && !request->is_held_up) {
         const ssize_t count = request->read(request->state, buffer, sizeof buffer);
+        if (count == 0 && request->is_live) {
+            return;
+        }
         if (count < 0) {
             request->is_whole = count == HTTP_SOURCE_END;
             request->read = NULL;
@@ -362,6 +387,19 @@ static void go_on(struct http_request *request) {
             keep_answer(request, (struct parley_bytes){buffer, (size_t)count});
         }
     }
+}
+
+/* What http.c does: offers what is not taken, when all is, tells the end, and asks for the answer,
+ * until nobody is woken by any of that. */
+static void go_on(struct http_request *request) {
+    do {
+        offer(request);
+        tell_end(request);
+        if (!request->is_woken || request->held.length == 0) {
+            read_answer(request);
+            tell_end(request);
+        }
+    } while (request->is_woken && request->held.length > 0);
 }
 
 void world_send(struct world *world, const char *text) {
@@ -397,6 +435,11 @@ void world_close(struct world *world) {
         request->handler->closed(request->state, request->status != 0);
         request->handler = NULL;
     }
+}
+
+void world_hold_up(struct world *world, bool is_held_up) {
+    world->request.is_held_up = is_held_up;
+    go_on(&world->request);
 }
 
 void world_post(struct world *world, const struct sending_head *head, const char *body) {

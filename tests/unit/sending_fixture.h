@@ -21,6 +21,8 @@ struct sending_head {
     const char *type; /* NULL: application/x-ndjson */
     struct sending_pair headers[SENDING_PAIRS_MAX], query[SENDING_PAIRS_MAX];
     enum sending_task task;
+    bool is_live;           /* the answer may be */
+    int64_t content_length; /* -1: chunked */
 };
 
 struct published {
@@ -60,7 +62,8 @@ struct http_request {
     unsigned status; /* 0: not answered */
     char type[64], retry_after[16], accept[64];
     struct parley_buffer answer;
-    bool is_whole; /* false: the chunking was broken */
+    bool is_whole;            /* false: the chunking was broken */
+    bool is_live, is_held_up; /* its client does not read */
 };
 
 struct world {
@@ -71,6 +74,8 @@ struct world {
     struct parley_schema *schema;
     struct parley_message message;
     struct gateway gateway;
+    struct reactor *reactor; /* runs when a test has it run */
+    struct reactor_timer timer;
     struct jetstream jetstream;
     struct http_request request;
 };
@@ -97,6 +102,8 @@ size_t world_held(const struct world *world);
 void world_end(struct world *world);
 /* The request is gone. */
 void world_close(struct world *world);
+/* Whether the client reads a live answer. */
+void world_hold_up(struct world *world, bool is_held_up);
 /* The whole of it. */
 void world_post(struct world *world, const struct sending_head *head, const char *body);
 

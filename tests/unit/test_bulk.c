@@ -395,6 +395,150 @@ static void test_past_the_limit_only_what_was_not_accepted_is_kept(void **state)
     assert_null(strstr(world_answer(world), "{\"line\":10,"));
 }
 
+/* ---- live ---- */
+
+static const struct sending_head live = {.is_live = true, .content_length = -1};
+static const struct sending_head live_filter = {.is_live = true,
+                                                .content_length = -1,
+                                                .task = SENDING_VALIDATE,
+                                                .query = {{"emit", "messages"}}};
+
+static void test_each_result_leaves_as_soon_as_it_and_those_before_it_are_known(void **state) {
+    struct world *world = *state;
+    world_begin(world, &live);
+    assert_int_equal(world->request.status, 0); /* there may be a 100 to come first */
+    world_send(world, "{}\n" ONE);
+    assert_int_equal(world->request.status, 200);
+    assert_string_equal(statuses(world), "invalid");
+    world_send(world, TWO);
+    world_ack(world, 1, JETSTREAM_STORED);
+    assert_string_equal(statuses(world), "invalid");
+    world_ack(world, 0, JETSTREAM_STORED);
+    assert_string_equal(statuses(world), "invalid accepted accepted");
+    world_send(world, THREE);
+    world_end(world);
+    assert_false(world->request.is_whole);
+    world_ack_all(world);
+    assert_string_equal(statuses(world), "invalid accepted accepted accepted 4/3/0/1/0");
+    assert_true(world->request.is_whole);
+}
+
+static void test_an_empty_body_is_answered_live(void **state) {
+    struct world *world = *state;
+    world_post(world, &live, "");
+    assert_string_equal(statuses(world), "0/0/0/0/0");
+    assert_true(world->request.is_whole);
+    world_post(world, &live_filter, "");
+    assert_string_equal(world_answer(world), "");
+    assert_true(world->request.is_whole);
+}
+
+static void test_a_short_announced_body_keeps_its_connection(void **state) {
+    struct world *world = *state;
+    struct sending_head head = live_filter;
+    head.content_length = 1000;
+    world_begin(world, &head);
+    world_send(world, ONE);
+    assert_int_equal(world->request.status, 0);
+    world_end(world);
+    assert_false(world->request.is_live);
+    assert_string_equal(world_answer(world), ONE);
+}
+
+/* In pieces of one line. */
+static void send_lines(struct world *world, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        world_send(world, ONE);
+    }
+}
+
+static void test_while_the_client_does_not_read_its_body_is_not_read(void **state) {
+    struct world *world = *state;
+    enum { LINES = 1000 };
+    world->configuration.data = "/nowhere"; /* no file is written */
+    world_begin(world, &live_filter);
+    send_lines(world, 1);
+    world_hold_up(world, true);
+    send_lines(world, LINES - 1);
+    assert_true(world_held(world) > 0);
+    assert_string_equal(world_answer(world), ONE);
+    world_hold_up(world, false);
+    assert_int_equal(world_held(world), 0);
+    world_end(world);
+    assert_int_equal(world->request.answer.length, LINES * strlen(ONE));
+    assert_true(world->request.is_whole);
+}
+
+static void test_acks_that_come_while_the_client_does_not_read_are_told_later(void **state) {
+    struct world *world = *state;
+    enum { LINES = 1000 };
+    world->configuration.data = "/nowhere";
+    world_begin(world, &live);
+    world_hold_up(world, true);
+    send_lines(world, LINES);
+    world_end(world);
+    world_ack_all(world);
+    assert_string_equal(world_answer(world), "");
+    world_hold_up(world, false);
+    assert_true(world->request.is_whole);
+    assert_int_equal(in_summary(world, "accepted"), LINES);
+    assert_int_equal(line_count(world), LINES + 1);
+}
+
+static void test_a_body_of_announced_length_is_read_though_its_client_does_not(void **state) {
+    struct world *world = *state;
+    enum { LINES = 1000 };
+    struct sending_head head = live_filter;
+    head.content_length = 2000000;
+    world_begin(world, &head);
+    world_hold_up(world, true);
+    send_lines(world, LINES);
+    assert_int_equal(world_held(world), 0);
+    world_hold_up(world, false);
+    assert_int_equal(world->request.answer.length, LINES * strlen(ONE));
+    world_hold_up(world, true);
+    send_lines(world, LINES);
+    world_end(world);
+    world_hold_up(world, false);
+    assert_int_equal(world->request.answer.length, 2 * LINES * strlen(ONE));
+    assert_true(world->request.is_whole);
+}
+
+static void stop_reactor(struct reactor_timer *timer) {
+    struct world *world = OWNER_OF(timer, struct world, timer);
+    reactor_stop(world->reactor);
+}
+
+static void test_a_client_that_reads_nothing_for_long_may_send_all_first(void **state) {
+    struct world *world = *state;
+    enum { LINES = 1000, OVER_MS = 100 };
+    world->configuration.idle_timeout_ms = OVER_MS;
+    world_begin(world, &live_filter);
+    world_hold_up(world, true);
+    send_lines(world, LINES);
+    assert_true(world_held(world) > 0);
+    world->timer.fire = stop_reactor;
+    reactor_timer_set(world->reactor, &world->timer, OVER_MS);
+    reactor_run(world->reactor);
+    world_hold_up(world, true);
+    assert_int_equal(world_held(world), 0);
+    world_end(world);
+    world_hold_up(world, false);
+    assert_int_equal(world->request.answer.length, LINES * strlen(ONE));
+    assert_true(world->request.is_whole);
+}
+
+static void test_a_live_request_may_close_at_any_time(void **state) {
+    struct world *world = *state;
+    for (int i = 0; i < 2; i++) {
+        world_begin(world, i == 0 ? &live : &live_filter);
+        world_hold_up(world, true);
+        send_lines(world, 1000);
+        world_close(world);
+        world_ack_all(world);
+    }
+}
+
 /* ---- memory runs out ---- */
 
 static void test_a_body_that_cannot_be_cut_any_more_is_read_no_further(void **state) {
@@ -441,11 +585,9 @@ static bool run_out(struct world *world, const struct sending_head *head, size_t
     return has_failed;
 }
 
-static void
-test_whichever_allocation_fails_the_answer_is_whole_or_says_that_it_is_not(void **state) {
-    struct world *world = *state;
+static void fail_each_allocation(struct world *world, const struct sending_head *head) {
     size_t failed_count = 0;
-    for (size_t number = 0; run_out(world, &plain, number); number++) {
+    for (size_t number = 0; run_out(world, head, number); number++) {
         failed_count++;
         if (world->request.status == 500) {
             continue; /* before the body */
@@ -461,12 +603,16 @@ test_whichever_allocation_fails_the_answer_is_whole_or_says_that_it_is_not(void 
     assert_true(failed_count > 10);
 }
 
-static void test_whichever_allocation_fails_a_filter_gives_messages_or_is_broken_off(void **state) {
-    struct world *world = *state;
-    const struct sending_head head = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
+static void
+test_whichever_allocation_fails_the_answer_is_whole_or_says_that_it_is_not(void **state) {
+    fail_each_allocation(*state, &plain);
+    fail_each_allocation(*state, &live);
+}
+
+static void fail_each_of_a_filter(struct world *world, const struct sending_head *head) {
     const char *all = ONE TWO THREE;
     size_t failed_count = 0;
-    for (size_t number = 0; run_out(world, &head, number); number++) {
+    for (size_t number = 0; run_out(world, head, number); number++) {
         failed_count++;
         if (world->request.status != 200) {
             assert_int_equal(world->request.status, 500);
@@ -482,6 +628,12 @@ static void test_whichever_allocation_fails_a_filter_gives_messages_or_is_broken
         }
     }
     assert_true(failed_count > 10);
+}
+
+static void test_whichever_allocation_fails_a_filter_gives_messages_or_is_broken_off(void **state) {
+    const struct sending_head filter = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
+    fail_each_of_a_filter(*state, &filter);
+    fail_each_of_a_filter(*state, &live_filter);
 }
 
 int main(void) {
@@ -508,6 +660,14 @@ int main(void) {
         TEST(test_results_that_cannot_be_kept_are_counted),
         TEST(test_a_filter_that_cannot_keep_all_is_broken_off),
         TEST(test_past_the_limit_only_what_was_not_accepted_is_kept),
+        TEST(test_each_result_leaves_as_soon_as_it_and_those_before_it_are_known),
+        TEST(test_an_empty_body_is_answered_live),
+        TEST(test_a_short_announced_body_keeps_its_connection),
+        TEST(test_while_the_client_does_not_read_its_body_is_not_read),
+        TEST(test_acks_that_come_while_the_client_does_not_read_are_told_later),
+        TEST(test_a_body_of_announced_length_is_read_though_its_client_does_not),
+        TEST(test_a_client_that_reads_nothing_for_long_may_send_all_first),
+        TEST(test_a_live_request_may_close_at_any_time),
         TEST(test_a_body_that_cannot_be_cut_any_more_is_read_no_further),
         TEST(test_whichever_allocation_fails_the_answer_is_whole_or_says_that_it_is_not),
         TEST(test_whichever_allocation_fails_a_filter_gives_messages_or_is_broken_off),

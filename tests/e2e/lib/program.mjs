@@ -35,7 +35,8 @@ function environment(extra) {
 }
 
 export class Program {
-  constructor(command, args, { env = {}, input } = {}) {
+  // `input`: all of its standard input; `isOpen`: the test writes that.
+  constructor(command, args, { env = {}, input, isOpen = false } = {}) {
     this.name = `${command} ${args.join(' ')}`;
     this.stdout = '';
     this.stderr = '';
@@ -45,8 +46,7 @@ export class Program {
     this.child.stdout.setEncoding('utf8').on('data', (text) => this.#heard('stdout', text));
     this.child.stderr.setEncoding('utf8').on('data', (text) => this.#heard('stderr', text));
     this.child.stdin.on('error', () => {}); // it may end before it has read everything
-    if (input === undefined) this.child.stdin.end();
-    else this.child.stdin.end(input);
+    if (!isOpen) this.child.stdin.end(input);
     this.exited = new Promise((resolve, reject) => {
       this.child.once('error', reject);
       // 'close' and not 'exit': all it has written is here by then.
