@@ -189,8 +189,13 @@ static void add_block(struct reader *reader, cmark_node *node) {
     *block = (struct brenner_block){
         .at = at, .text = text, .start = reader->source_at, .content_start = content};
     block->end = content;
-    for (size_t i = 0; i < text.length; i += line_at(text, i).length) {
+    size_t lines = 1;
+    for (size_t i = 0; i < text.length; i += line_at(text, i).length, lines++) {
         block->end += line_at(source, block->end).length;
+    }
+    if (reader->is_tame) { /* no other node begins in those lines */
+        reader->line += lines;
+        reader->fed_at = reader->source_at = block->end;
     }
     *reader->last_block = block;
     reader->last_block = &block->next;
