@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Keys as a stack, and an open-addressed table over those of large objects. Nothing is ever taken
- * out of the table: a slot counts only while its entry is on the stack and names the slot. Keys
- * leave in the reverse of the order in which they came, so that no probe sequence is cut. */
+ * out of the table: what its slots say is only where to look. A key that left leaves its slot
+ * behind, which at worst names one that came later; when the table is full, it is made anew. */
 
 #include "key_set.h"
 
@@ -12,9 +12,12 @@
 
 #include <sodium.h>
 
-#define NO_SLOT UINT32_MAX
 /* Set in the offset of a key that lies in `copies`. */
 #define COPIED (UINT32_C(1) << 31)
+/* A slot: the number of a key and one more, 0 where none ever was; and above it some bits of the
+ * hash, so that few other keys need to be looked at, which are far away. */
+#define NUMBER_BITS 26
+#define NUMBER_END ((UINT32_C(1) << NUMBER_BITS) - 1)
 
 void key_set_init(struct key_set *set, struct parley_bytes text) {
     set->text = text;
@@ -23,7 +26,7 @@ void key_set_init(struct key_set *set, struct parley_bytes text) {
     set->count = 0;
     set->capacity = KEY_SET_INLINE;
     set->slots = NULL;
-    set->slot_count = set->hashed_count = 0;
+    set->slot_count = set->taken_count = set->hashed_count = 0;
     set->depth = 0;
 }
 
@@ -62,50 +65,58 @@ void key_set_leave(struct key_set *set) {
 /* ---- the table ---- */
 
 /* SipHash under the 16 random bytes that the kernel gives each process. */
-static uint64_t hash_of(struct parley_bytes key) {
+static uint32_t hash_of(struct parley_bytes key) {
     _Static_assert(crypto_shorthash_KEYBYTES == 16, "AT_RANDOM is 16 bytes");
     uint64_t hash;
     const unsigned char *seed = (const unsigned char *)getauxval(AT_RANDOM);
     crypto_shorthash((unsigned char *)&hash, (const unsigned char *)key.data, key.length, seed);
-    return hash;
+    return (uint32_t)hash;
 }
 
-static bool is_in_use(const struct key_set *set, size_t slot) {
-    const uint32_t number = set->slots[slot];
-    return number < set->count && set->entries[number].slot == slot;
+static uint32_t slot_of(size_t number, uint32_t hash) {
+    return (uint32_t)(number + 1) | (hash & ~NUMBER_END);
 }
 
-/* The slot where `key` is, or would be, among the keys from number `first` on. */
-static size_t find_slot(const struct key_set *set, struct parley_bytes key, size_t first,
-                        bool *out_is_there) {
-    size_t slot = hash_of(key) & (set->slot_count - 1);
-    for (; is_in_use(set, slot); slot = (slot + 1) & (set->slot_count - 1)) {
-        const uint32_t number = set->slots[slot];
-        if (number >= first && parley_bytes_equal(key_of(set, &set->entries[number]), key)) {
-            *out_is_there = true;
-            return slot;
+/* Whether a slot names a key of the present object that is `key`. */
+static bool names(const struct key_set *set, uint32_t slot, struct parley_bytes key, uint32_t hash,
+                  size_t first) {
+    if ((slot & ~NUMBER_END) != (hash & ~NUMBER_END)) {
+        return false;
+    }
+    const size_t number = (slot & NUMBER_END) - 1;
+    return number >= first && number < set->count &&
+           parley_bytes_equal(key_of(set, &set->entries[number]), key);
+}
+
+/* The free slot where `key` belongs; SIZE_MAX: it is there, among the keys from number `first` on.
+ */
+static size_t find_slot(const struct key_set *set, struct parley_bytes key, uint32_t hash,
+                        size_t first) {
+    size_t slot = hash & (set->slot_count - 1);
+    for (; set->slots[slot] != 0; slot = (slot + 1) & (set->slot_count - 1)) {
+        if (names(set, set->slots[slot], key, hash, first)) {
+            return SIZE_MAX;
         }
     }
-    *out_is_there = false;
     return slot;
 }
 
-static void put(struct key_set *set, size_t number, size_t slot) {
-    set->slots[slot] = (uint32_t)number;
-    set->entries[number].slot = (uint32_t)slot;
-    set->hashed_count++;
-}
-
-/* Puts entries that are known to differ from one another into the table. */
+/* Puts keys that are known to differ from one another into the table. */
 static void put_all(struct key_set *set, size_t first, size_t end) {
     for (size_t number = first; number < end; number++) {
-        bool is_there;
-        put(set, number, find_slot(set, key_of(set, &set->entries[number]), number, &is_there));
+        const uint32_t hash = set->entries[number].hash;
+        size_t slot = hash & (set->slot_count - 1);
+        while (set->slots[slot] != 0) {
+            slot = (slot + 1) & (set->slot_count - 1);
+        }
+        set->slots[slot] = slot_of(number, hash);
     }
+    set->taken_count += end - first;
 }
 
-/* A larger table, filled anew with the keys of all open objects that are hashed. */
-static bool grow_table(struct key_set *set, size_t wanted_count) {
+/* A table with room for `wanted_count`, filled anew with the keys of all open objects that are
+ * hashed. */
+static bool make_table(struct key_set *set, size_t wanted_count) {
     size_t slot_count = set->slot_count == 0 ? (size_t)KEY_SET_FEW * 4 : set->slot_count;
     while (wanted_count > slot_count / 2) {
         slot_count *= 2;
@@ -113,10 +124,7 @@ static bool grow_table(struct key_set *set, size_t wanted_count) {
     free(set->slots); /* before, so that there are never two */
     set->slots = calloc(slot_count, sizeof *set->slots);
     set->slot_count = set->slots != NULL ? slot_count : 0;
-    set->hashed_count = 0;
-    for (size_t number = 0; number < set->count; number++) {
-        set->entries[number].slot = NO_SLOT;
-    }
+    set->taken_count = 0;
     for (size_t i = 0; set->slots != NULL && i < set->depth; i++) {
         if (set->levels[i].is_hashed) {
             const bool is_last = i + 1 == set->depth;
@@ -127,13 +135,13 @@ static bool grow_table(struct key_set *set, size_t wanted_count) {
 }
 
 static bool make_room(struct key_set *set, size_t more) {
-    return set->hashed_count + more <= set->slot_count / 2 ||
-           grow_table(set, set->hashed_count + more);
+    return set->taken_count + more <= set->slot_count / 4 * 3 ||
+           make_table(set, set->hashed_count + more);
 }
 
 /* ---- adding ---- */
 
-static bool make_entry(struct key_set *set, struct parley_bytes key) {
+static bool make_entry(struct key_set *set, struct parley_bytes key, uint32_t hash) {
     if (set->count == set->capacity) {
         struct key_set_entry *old = set->entries == set->few ? NULL : set->entries;
         struct key_set_entry *entries = realloc(old, set->capacity * 2 * sizeof *entries);
@@ -155,8 +163,8 @@ static bool make_entry(struct key_set *set, struct parley_bytes key) {
     set->entries[set->count] =
         (struct key_set_entry){.offset = (uint32_t)offset | (is_copied ? COPIED : 0),
                                .length = (uint32_t)key.length,
-                               .slot = NO_SLOT};
-    return !set->copies.has_failed && offset + key.length < COPIED;
+                               .hash = hash};
+    return !set->copies.has_failed && offset + key.length < COPIED && set->count < NUMBER_END - 1;
 }
 
 static enum key_set_result add_to_few(struct key_set *set, struct parley_bytes key, size_t first) {
@@ -165,37 +173,50 @@ static enum key_set_result add_to_few(struct key_set *set, struct parley_bytes k
             return KEY_SET_REPEATED;
         }
     }
-    if (!make_entry(set, key)) {
+    if (!make_entry(set, key, 0)) {
         return KEY_SET_MEMORY;
     }
     set->count++;
     return KEY_SET_NEW;
 }
 
+/* The present object is no longer small. */
+static bool hash_few(struct key_set *set, size_t first) {
+    const size_t count = set->count - first;
+    for (size_t number = first; number < set->count; number++) {
+        set->entries[number].hash = hash_of(key_of(set, &set->entries[number]));
+    }
+    if (!make_room(set, count + 1)) {
+        return false;
+    }
+    put_all(set, first, set->count);
+    set->hashed_count += count;
+    set->levels[set->depth - 1].is_hashed = true;
+    return true;
+}
+
 enum key_set_result key_set_add(struct key_set *set, struct parley_bytes key) {
     assert(set->depth > 0);
-    const size_t level = set->depth - 1, first = set->levels[level].first;
-    const size_t count = set->count - first;
-    if (count < KEY_SET_FEW) {
+    const size_t first = set->levels[set->depth - 1].first;
+    if (set->count - first < KEY_SET_FEW) {
         return add_to_few(set, key, first);
     }
-    const bool is_hashed = set->levels[level].is_hashed;
-    if (!make_room(set, is_hashed ? 1 : count + 1)) {
+    const bool has_room =
+        set->levels[set->depth - 1].is_hashed ? make_room(set, 1) : hash_few(set, first);
+    if (!has_room) {
         return KEY_SET_MEMORY;
     }
-    if (!is_hashed) {
-        put_all(set, first, set->count);
-        set->levels[level].is_hashed = true;
-    }
-    bool is_there;
-    const size_t slot = find_slot(set, key, first, &is_there);
-    if (is_there) {
+    const uint32_t hash = hash_of(key);
+    const size_t slot = find_slot(set, key, hash, first);
+    if (slot == SIZE_MAX) {
         return KEY_SET_REPEATED;
     }
-    if (!make_entry(set, key)) {
+    if (!make_entry(set, key, hash)) {
         return KEY_SET_MEMORY;
     }
-    put(set, set->count, slot);
+    set->slots[slot] = slot_of(set->count, hash);
     set->count++;
+    set->taken_count++;
+    set->hashed_count++;
     return KEY_SET_NEW;
 }

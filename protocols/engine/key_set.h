@@ -21,7 +21,7 @@ enum {
 struct key_set_entry {
     uint32_t offset; /* in the text, or in `copies` */
     uint32_t length;
-    uint32_t slot; /* of the table; none while its object has few keys */
+    uint32_t hash; /* once its object has more than a few keys */
 };
 
 /* Private; public only to be embedded. */
@@ -31,8 +31,9 @@ struct key_set {
     struct key_set_entry few[KEY_SET_INLINE];
     struct key_set_entry *entries; /* of all open objects, the outer ones first */
     size_t count, capacity;
-    uint32_t *slots; /* numbers of entries; a slot counts if that entry says so too */
-    size_t slot_count, hashed_count;
+    uint32_t *slots; /* what is in them was true once, and is asked of the entries */
+    size_t slot_count, taken_count;
+    size_t hashed_count; /* entries of open objects that are in the table */
     struct {
         size_t first, copied_bytes;
         bool is_hashed;
