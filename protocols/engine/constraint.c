@@ -9,8 +9,7 @@
 
 #include "text.h"
 
-/* The kind that a constraint speaks of; 0: of none. */
-static unsigned kind_of(enum parley_constraint constraint) {
+enum parley_kind constraint_kind(enum parley_constraint constraint) {
     switch (constraint) {
     case PARLEY_RANGE:
     case PARLEY_MINIMUM:
@@ -19,7 +18,7 @@ static unsigned kind_of(enum parley_constraint constraint) {
     case PARLEY_MIN_ITEMS:
         return PARLEY_ARRAY;
     case PARLEY_ANY:
-        return 0;
+        return PARLEY_ABSENT;
     default:
         return PARLEY_STRING;
     }
@@ -31,7 +30,9 @@ unsigned constraint_sure_kinds(const struct parley_place *place) {
     }
     const unsigned kinds = place->kinds != 0 ? place->kinds : ~0u;
     /* How many items an array has is asked at its end, not of the value. */
-    return place->constraint == PARLEY_MIN_ITEMS ? kinds : kinds & ~kind_of(place->constraint);
+    return place->constraint == PARLEY_MIN_ITEMS
+               ? kinds
+               : kinds & ~(unsigned)constraint_kind(place->constraint);
 }
 
 /* Whether an integer is wanted, and `value` is one. */
@@ -239,7 +240,8 @@ void constraint_describe(const struct parley_place *place, struct parley_buffer 
     static const unsigned in_order[] = {PARLEY_STRING,  PARLEY_NUMBER, PARLEY_INTEGER,
                                         PARLEY_BOOLEAN, PARLEY_OBJECT, PARLEY_ARRAY,
                                         PARLEY_NULL};
-    const unsigned kinds = place->kinds != 0 ? place->kinds : kind_of(place->constraint);
+    const unsigned kinds =
+        place->kinds != 0 ? place->kinds : (unsigned)constraint_kind(place->constraint);
     bool is_first = true;
     for (size_t i = 0; i < sizeof in_order / sizeof in_order[0]; i++) {
         if ((kinds & in_order[i]) != 0) {

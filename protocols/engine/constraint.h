@@ -13,6 +13,9 @@
  * What needs more than the value (PARLEY_MIN_ITEMS, PARLEY_INCREASING) holds here. */
 bool constraint_holds(const struct schema_check *check, const struct parley_value *value);
 
+/* The one kind that a constraint speaks of; PARLEY_ABSENT: of none. */
+enum parley_kind constraint_kind(enum parley_constraint constraint);
+
 /* The set of kinds of which the place asks no more than that a value is of one of them: whatever
  * such a value is, constraint_holds. */
 unsigned constraint_sure_kinds(const struct parley_place *place);

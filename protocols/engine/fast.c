@@ -26,6 +26,7 @@ struct level {
     uint32_t first_key; /* of its own among the keys */
     unsigned last;      /* schema_node.number of the last member */
     char closing;       /* bracket */
+    struct fast_rising rising;
 };
 
 struct reader {
@@ -53,13 +54,22 @@ static inline const char *skip_blanks(const char *at, const char *end) {
 
 /* ---- what the table says ---- */
 
-/* What must rise is compared with other items, which only the walk remembers. `is_time`: a row
- * before it has found that the value is one. */
-static bool holds(const struct schema_check *check, const struct parley_value *value,
-                  bool is_time) {
+static bool rises(struct reader *reader, const struct schema_check *check,
+                  const struct parley_value *value) {
+    struct level *level = reader->level;
+    while (level > reader->levels && level->closing != ']') {
+        level--;
+    }
+    return value->kind != PARLEY_NUMBER ||
+           (level > reader->levels && fast_rises(&level->rising, check, value->number));
+}
+
+/* `is_time`: a row before it has found that the value is one. */
+static bool holds(struct reader *reader, const struct schema_check *check,
+                  const struct parley_value *value, bool is_time) {
     switch (check->place->constraint) {
     case PARLEY_INCREASING:
-        return false;
+        return constraint_holds(check, value) && rises(reader, check, value);
     case PARLEY_TIME_UTC:
         return is_time ? text_time_is_utc(value->text) : constraint_holds(check, value);
     default:
@@ -75,7 +85,7 @@ static bool ask_rows(struct reader *reader, const struct schema_node *node,
         if ((check->sure_kinds & value->kind) != 0) {
             continue;
         }
-        if (!holds(check, value, is_time)) {
+        if (!holds(reader, check, value, is_time)) {
             reader->failed |= schema_types(check);
         } else if (check->place->constraint == PARLEY_TIME) {
             is_time = value->kind == PARLEY_STRING;

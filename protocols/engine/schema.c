@@ -230,6 +230,7 @@ static enum parley_status sum_up(struct parley_schema *schema, struct schema_nod
         PARLEY_TRY(sum_up(schema, child));
         node->required |= child->required_types != 0 ? child->bit : 0;
     }
+    PARLEY_TRY(schema_sum_up_types(schema->arena, node));
     PARLEY_TRY(index_children(schema, node));
     return node->every != NULL ? sum_up(schema, node->every) : PARLEY_OK;
 }
@@ -251,6 +252,12 @@ static enum parley_status build(struct parley_schema *schema) {
             PARLEY_TRY(add_check(schema, rule, &rule->places[j], i));
         }
     }
+    for (unsigned i = 0; protocol->types[i] != NULL; i++) {
+        if (add_child(schema->arena, &schema->types, parley_bytes_of(protocol->types[i])) == NULL) {
+            return PARLEY_E_MEMORY;
+        }
+    }
+    PARLEY_TRY(index_children(schema, &schema->types));
     PARLEY_TRY(merge_every(schema, &schema->root));
     return sum_up(schema, &schema->root);
 }

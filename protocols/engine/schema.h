@@ -40,6 +40,13 @@ struct schema_spelling {
     size_t length; /* 0: it has none, or is longer than the words */
 };
 
+/* Kinds of values by the numbers of their bits. A reader that knows a number to be whole calls it
+ * PARLEY_INTEGER here. */
+enum { SCHEMA_KINDS = 7 };
+static inline unsigned schema_kind(enum parley_kind kind) {
+    return (unsigned)__builtin_ctz((unsigned)kind);
+}
+
 /* One place of a document. */
 struct schema_node {
     struct parley_bytes token; /* of the JSON Pointer; the key in its object */
@@ -59,6 +66,12 @@ struct schema_node {
     uint64_t required;               /* the bits of children that some row requires */
     uint32_t required_types;         /* the types for which some row requires this one */
     unsigned sure_kinds; /* those of which no row asks more than that a value is of them */
+    /* The same type by type: by the number of a kind, the types for which no value of it may stand
+     * here; and the set of kinds of which some row asks more. */
+    uint32_t wrong_types[SCHEMA_KINDS];
+    unsigned asked_kinds;
+    /* By type: the bits of the children that some row requires for it; NULL: of none. */
+    uint64_t *required_for;
 };
 
 /* More members of one object than this cannot be named by rules. */
@@ -74,6 +87,7 @@ struct parley_schema {
     unsigned numbered_count;
     struct schema_node root;
     struct schema_check *cross_checks; /* those with is_broken */
+    struct schema_node types;          /* as if they were members, each by the bit of its number */
 };
 
 /* The set of types for which a row is asked. */
@@ -130,6 +144,9 @@ static inline bool schema_is_spelled(const struct schema_spelling *spelling, con
 
 /* The place of which no rule asks anything, nor of anything in it. */
 extern const struct schema_node schema_unasked;
+/* Fills what is said of a node type by type, once its checks and children are known. */
+enum parley_status schema_sum_up_types(struct parley_arena *arena,
+                                       struct schema_node *node) PARLEY_MUST_CHECK;
 
 /* The node at a path that the table names. */
 const struct schema_node *schema_at(const struct parley_schema *schema, const char *path);
@@ -147,6 +164,16 @@ static inline const struct schema_node *schema_marked_member(const struct schema
         slot = slot + 1 < node->slots + node->slot_count ? slot + 1 : node->slots;
     }
     return node->rest;
+}
+
+/* The number of the type that is named so, as walk_type_of() tells it, which asks each in turn. */
+static inline unsigned schema_type_of(const struct parley_schema *schema,
+                                      struct parley_bytes text) {
+    if (schema->protocol->type_of != NULL) {
+        return schema->protocol->type_of(text);
+    }
+    const uint64_t bit = schema_marked_member(&schema->types, text, schema_mark(text))->bit;
+    return bit != 0 ? (unsigned)__builtin_ctzll(bit) : PARLEY_TYPE_OTHER;
 }
 
 /* The child of an object's node for this key, or NULL when no rule asks about it. */

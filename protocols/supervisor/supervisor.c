@@ -176,4 +176,5 @@ const struct parley_protocol supervisor_protocol = {
     .convert = convert,
     .stamp = stamp,
     .inspect = supervisor_inspect,
+    .inspects_facts = true,
 };

@@ -13,7 +13,7 @@ static struct fast_and_slow *pair_of(size_t number, const char *protocol) {
     static struct {
         struct parley_schema *schema;
         struct fast_and_slow both;
-    } pairs[2];
+    } pairs[3];
     if (pairs[number].schema == NULL) {
         const enum parley_status status = parley_schema_create(
             parley_protocol_find(parley_bytes_of(protocol)), &pairs[number].schema);
@@ -24,7 +24,7 @@ static struct fast_and_slow *pair_of(size_t number, const char *protocol) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const char *const names[] = {"vlp", "roundtable"};
+    static const char *const names[] = {"vlp", "roundtable", "supervisor"};
     const struct parley_bytes text = {(const char *)data, size};
     /* Options by the size, so that an input is the body and nothing else. */
     const struct parley_options options = {.strict = (size & 1) != 0,

@@ -82,6 +82,23 @@ static const char *const values[] = {
     "{\"status\":\"completed\",\"result\":{\"format\":1}}",
     "{\"task\":\"x\",\"params\":[],\"maxTokens\":0}",
     "{\"error\":\"timeout\",\"retryable\":false}",
+    "\"checkpoint\"",
+    "\"wal_entry\"",
+    "\"wal_batch\"",
+    "\"metrics\"",
+    "\"restore\"",
+    "\"process_request\"",
+    "\"error\"",
+    "\"zstd\"",
+    "\"memory_add\"",
+    "\"promoted\"",
+    "\"rejected\"",
+    "\"acting\"",
+    "\"assistant\"",
+    "\"KLUv/SATmQAAgathZ2VudF9zdGF0ZYGiaWShYQ==\"",
+    "[{\"operation\":\"memory_add\",\"params\":{},\"sequence\":1},{\"sequence\":2}]",
+    "[{\"id\":\"m\",\"text\":\"t\",\"embedding\":[0,0.5,1e9],\"importance\":1}]",
+    "{\"p50_latency\":1,\"p95_latency\":2,\"p99_latency\":3,\"error_rate\":0.5}",
 };
 
 static const char *const keys[] = {
@@ -91,6 +108,8 @@ static const char *const keys[] = {
     "level",      "issues",     "code",     "detail",      "ref",        "kind",
     "version",    "from",       "to",       "ttl",         "priority",   "correlationId",
     "task",       "status",     "result",   "error",       "retryable",  "subTasks",
+    "data",       "compressed", "params",   "compression", "sequence",   "operation",
+    "metrics",    "snapshot",   "reason",   "size",        "metadata",   "wal_entries",
     "*",          "",           "~/",       "id ",         "Id"};
 
 static const char *const tokens[] = {"{",

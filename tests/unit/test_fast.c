@@ -17,7 +17,7 @@
 #include "lib/fault_heap.h"
 #include "lib/mutate.h"
 
-static const char *const names[] = {"vlp", "roundtable"};
+static const char *const names[] = {"vlp", "roundtable", "supervisor"};
 enum { PROTOCOLS = sizeof names / sizeof names[0], VLP = 0 };
 
 struct fixture {
@@ -100,6 +100,9 @@ static void test_nearly_all_faultless_conformance_cases_are_accepted_fast(void *
         parley_message_init(&message, fixture->schema);
         for (size_t j = 0; j < fixture->cases.count; j++) {
             const struct test_case *test = &fixture->cases.items[j];
+            if (test->codec->is_binary) {
+                continue;
+            }
             const bool is_accepted = assert_agree(fixture, test->name, test->body, &test->options);
             /* What is too large never comes to the fast path. */
             const bool has_no_fault = is_faultless(&message, test);
@@ -417,7 +420,9 @@ static void test_an_example_is_checked_without_an_allocation(void **state) {
             assert_int_equal(status, PARLEY_OK);
             assert_true(message.is_certain && message.is_decoded && message.tree == NULL);
             assert_true(parley_message_is_valid(&message));
-            assert_int_equal(allocations, message.arena.used_bytes > 0 ? 1 : 0);
+            if (message.derived == NULL) { /* nothing had to be unpacked */
+                assert_int_equal(allocations, message.arena.used_bytes > 0 ? 1 : 0);
+            }
         }
         parley_message_finish(&message);
     }
