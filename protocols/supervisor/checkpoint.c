@@ -185,7 +185,7 @@ static enum checkpoint_result read_msgpack(struct parley_bytes inside, struct wa
                                            struct parley_arena *own, struct parley_arena *arena,
                                            struct checkpoint_fault *out_fault) {
     struct msgpack_fault fault;
-    switch (msgpack_read(inside, walk, own, &fault)) {
+    switch (msgpack_read_inside(inside, walk, own, &fault)) {
     case MSGPACK_READ:
         return CHECKPOINT_READ;
     case MSGPACK_FAULT:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* MessagePack, read and written by msgpack-c: its unpack template with callbacks of ours, so that
- * nothing is built, no count that the input claims is believed, and nesting ends at 64. */
+/* MessagePack, read and written: what is right by a reader of our own, which need not say what is
+ * wrong; what is not, and what is written, by msgpack-c. Nothing is built, no count that the input
+ * claims is believed, and nesting ends at 64. */
 
 #include "../engine/walk.h"
 
@@ -16,12 +17,13 @@ struct msgpack_fault {
 
 enum msgpack_result { MSGPACK_READ, MSGPACK_FAULT, MSGPACK_MEMORY };
 
-/* Reads one map that fills `bytes` wholly, and finds the first fault in the order of the bytes
- * (rules.md, GW; Framing and MessagePack). `walk` NULL: only look for faults. To the walk a `bin`
- * is a string, its base64 text. Where there is a fault the walk has heard what stands before it.
+/* Reads one map that fills `bytes` wholly, and drives a walk that has begun inside, if it has
+ * anything to find; or finds the first fault in the order of the bytes (rules.md, GW; Framing and
+ * MessagePack). To the walk a `bin` is a string, its base64 text.
  * Owns: base64 texts and the fault's path live in the arena, other strings in `bytes`. */
-enum msgpack_result msgpack_read(struct parley_bytes bytes, struct walk *walk,
-                                 struct parley_arena *arena, struct msgpack_fault *out_fault);
+enum msgpack_result msgpack_read_inside(struct parley_bytes bytes, struct walk *walk,
+                                        struct parley_arena *arena,
+                                        struct msgpack_fault *out_fault);
 
 /* Whether a body that begins so is a MessagePack map rather than JSON or frames. */
 bool msgpack_begins(struct parley_bytes head);

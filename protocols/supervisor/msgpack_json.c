@@ -88,8 +88,6 @@ enum parley_status msgpack_encode(struct parley_message *message, struct parley_
     struct writer writer = {.out = out, .start = out->length};
     const struct msgpack_events events = {
         .context = &writer, .value = write_value, .key = write_key, .leave = write_end};
-    struct msgpack_fault fault;
-    const enum msgpack_result result =
-        msgpack_read_events(message->text, &events, NULL, &message->arena, &fault);
-    return result == MSGPACK_READ ? parley_buffer_status(out) : PARLEY_E_MEMORY;
+    msgpack_tell(message->text, &events);
+    return parley_buffer_status(out);
 }

@@ -272,11 +272,7 @@ enum parley_status msgpack_stamp(struct parley_message *message, const struct pa
     struct stamp_listener listener = {.stamps = message->protocol->stamps};
     const struct msgpack_events events = {
         .context = &listener, .value = enter_message, .key = note_member, .leave = leave_message};
-    struct msgpack_fault fault; /* there is none: the message was decoded */
-    if (msgpack_read_events(message->text, &events, NULL, &message->arena, &fault) !=
-        MSGPACK_READ) {
-        return PARLEY_E_MEMORY;
-    }
+    msgpack_tell(message->text, &events);
     struct parley_buffer out;
     parley_buffer_init(&out);
     const enum parley_status status = insert_stamps(message, listener.present, &out);

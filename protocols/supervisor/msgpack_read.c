@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* msgpack-c's unpack template with callbacks that build nothing. The template reads the bytes and
- * says what each value is; where it stands, which container it belongs to, and where that one ends
- * is kept here, since the template tells none of it. No memory is taken for what a head claims: a
- * claim of more than there is is a fault at once. */
+/* Finds the fault in MessagePack that has one, and says what it is: msgpack-c's unpack template
+ * with callbacks that build nothing. The template reads the bytes and says what each value is;
+ * where it stands, which container it belongs to, and where that one ends is kept here, since the
+ * template tells none of it. No memory is taken for what a head claims: a claim of more than there
+ * is is a fault at once. */
 
 #include "msgpack_read.h"
 
@@ -12,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "../engine/key_set.h"
 #include "../engine/text.h"
 
 enum { DEPTH_MAX = KEY_SET_DEPTH_MAX };
@@ -20,7 +22,6 @@ enum { DEPTH_MAX = KEY_SET_DEPTH_MAX };
 struct level {
     const char *name; /* "map 16" */
     bool is_map;
-    bool is_told;
     size_t offset;
     size_t claimed;          /* items or members */
     size_t done;             /* values of it that are whole; a key is one */
@@ -30,12 +31,10 @@ struct level {
 struct reader {
     struct parley_bytes bytes;
     size_t next; /* where the value begins that comes next, or is being read */
-    const struct msgpack_events *events;
     struct key_set *keys;
     struct parley_arena *arena;
     struct level levels[DEPTH_MAX];
     size_t depth;
-    bool is_told; /* the value that comes next is */
     struct msgpack_fault *fault;
     bool is_out_of_memory;
 };
@@ -137,9 +136,9 @@ static bool may_begin(struct reader *reader, size_t offset) {
     return true;
 }
 
-/* Behind the head of the next value. */
-static bool begin_value(struct reader *reader, struct msgpack_value *value) {
-    *value = (struct msgpack_value){.value.offset = reader->next};
+/* Behind the head of the next value, which begins at `*out_offset`. */
+static bool begin_value(struct reader *reader, size_t *out_offset) {
+    *out_offset = reader->next;
     if (!may_begin(reader, reader->next)) {
         return false;
     }
@@ -147,16 +146,8 @@ static bool begin_value(struct reader *reader, struct msgpack_value *value) {
     return true;
 }
 
-static bool tell(const struct reader *reader, const struct msgpack_value *value) {
-    return reader->is_told && reader->events->value(reader->events->context, value);
-}
-
 static void close_level(struct reader *reader) {
-    const struct level *level = &reader->levels[--reader->depth];
-    if (level->is_told) {
-        reader->events->leave(reader->events->context, level->claimed);
-    }
-    if (level->is_map && reader->keys != NULL) {
+    if (reader->levels[--reader->depth].is_map) {
         key_set_leave(reader->keys);
     }
 }
@@ -167,34 +158,29 @@ static void end_value(struct reader *reader) {
         struct level *level = &reader->levels[reader->depth - 1];
         level->done++;
         if (level->done < (level->is_map ? 2 : 1) * level->claimed) {
-            reader->is_told = level->is_told;
             return;
         }
         close_level(reader);
     }
 }
 
-static bool add_scalar(struct reader *reader, const struct msgpack_value *value) {
-    tell(reader, value);
+static bool add_scalar(struct reader *reader) {
+    size_t offset;
+    if (!begin_value(reader, &offset)) {
+        return false;
+    }
     end_value(reader);
     return true;
 }
 
 static bool add_integer(struct reader *reader, int64_t integer) {
-    struct msgpack_value value;
-    if (!begin_value(reader, &value)) {
-        return false;
-    }
-    value.value.kind = PARLEY_NUMBER;
-    value.value.number = (double)integer;
-    value.is_integer = true;
-    value.integer = integer;
-    return add_scalar(reader, &value);
+    (void)integer;
+    return add_scalar(reader);
 }
 
 static bool add_unsigned(struct reader *reader, uint64_t integer) {
     if (integer <= INT64_MAX) {
-        return add_integer(reader, (int64_t)integer);
+        return add_scalar(reader);
     }
     return may_begin(reader, reader->next) &&
            fail(reader,
@@ -208,33 +194,22 @@ static bool add_unsigned(struct reader *reader, uint64_t integer) {
 }
 
 static bool add_float(struct reader *reader, double number) {
-    struct msgpack_value value;
-    if (!begin_value(reader, &value)) {
+    size_t offset;
+    if (!begin_value(reader, &offset)) {
         return false;
     }
     if (!isfinite(number)) {
         return fail(
             reader,
             (struct msgpack_fault){.rule = PARLEY_GW_PARSE,
-                                   .offset = value.value.offset,
+                                   .offset = offset,
                                    .hint = "Send a finite number, or nil where there is none."},
             "this %s is %s, which is no number in JSON",
-            msgpack_family_of(first_byte(reader, value.value.offset)).name,
+            msgpack_family_of(first_byte(reader, offset)).name,
             isnan(number) ? "NaN" : (number < 0 ? "-Infinity" : "Infinity"));
     }
-    value.value.kind = PARLEY_NUMBER;
-    value.value.number = number;
-    return add_scalar(reader, &value);
-}
-
-static bool add_word(struct reader *reader, enum parley_kind kind, double number) {
-    struct msgpack_value value;
-    if (!begin_value(reader, &value)) {
-        return false;
-    }
-    value.value.kind = kind;
-    value.value.number = number;
-    return add_scalar(reader, &value);
+    end_value(reader);
+    return true;
 }
 
 /* ---- strings and keys ---- */
@@ -242,32 +217,31 @@ static bool add_word(struct reader *reader, enum parley_kind kind, double number
 static bool add_key(struct reader *reader, struct parley_bytes key, size_t offset) {
     struct level *level = &reader->levels[reader->depth - 1];
     level->key = key;
-    if (reader->keys != NULL) {
-        if (memchr(key.data, '\0', key.length) != NULL) {
-            return fail(reader, (struct msgpack_fault){.rule = PARLEY_GW_PARSE, .offset = offset},
-                        "a key cannot hold a NUL");
-        }
-        const enum key_set_result result = key_set_add(reader->keys, key);
-        if (result != KEY_SET_NEW) {
-            return result == KEY_SET_REPEATED
-                       ? fail_at_path(reader, PARLEY_GW_DUPLICATE_KEY, offset,
-                                      "this key stood in the map before")
-                       : out_of_memory(reader);
-        }
+    if (memchr(key.data, '\0', key.length) != NULL) {
+        return fail(reader, (struct msgpack_fault){.rule = PARLEY_GW_PARSE, .offset = offset},
+                    "a key cannot hold a NUL");
     }
-    level->done++;
-    reader->is_told = level->is_told && reader->events->key(reader->events->context, key);
-    return true;
+    switch (key_set_add(reader->keys, key)) {
+    case KEY_SET_NEW:
+        level->done++;
+        return true;
+    case KEY_SET_REPEATED:
+        return fail_at_path(reader, PARLEY_GW_DUPLICATE_KEY, offset,
+                            "this key stood in the map before");
+    case KEY_SET_MEMORY:
+        break;
+    }
+    return out_of_memory(reader);
 }
 
 static bool add_string(struct reader *reader, size_t length, bool is_binary) {
     const bool is_key = is_at_key(reader);
-    struct msgpack_value value;
-    if (!begin_value(reader, &value)) {
+    size_t offset;
+    if (!begin_value(reader, &offset)) {
         return false;
     }
     const struct parley_bytes text = {reader->bytes.data + reader->next, length};
-    const size_t valid = is_binary || reader->keys == NULL ? length : text_utf8_prefix(text);
+    const size_t valid = is_binary ? length : text_utf8_prefix(text);
     if (valid < length) {
         return fail(reader,
                     (struct msgpack_fault){
@@ -276,16 +250,14 @@ static bool add_string(struct reader *reader, size_t length, bool is_binary) {
                         .hint = "Encode text as UTF-8; send bytes that are no text as bin."},
                     "the byte 0x%02x, number %zu of the %zu in this %s, is not UTF-8",
                     (unsigned char)text.data[valid], valid + 1, length,
-                    msgpack_family_of(first_byte(reader, value.value.offset)).name);
+                    msgpack_family_of(first_byte(reader, offset)).name);
     }
     reader->next += length;
     if (is_key) {
-        return add_key(reader, text, value.value.offset);
+        return add_key(reader, text, offset);
     }
-    value.value.kind = PARLEY_STRING;
-    value.value.text = text;
-    value.is_binary = is_binary;
-    return add_scalar(reader, &value);
+    end_value(reader);
+    return true;
 }
 
 static bool add_str(struct reader *reader, size_t length) {
@@ -305,11 +277,10 @@ static bool add_extension(struct reader *reader, size_t length) {
 /* ---- arrays and maps ---- */
 
 static bool add_container(struct reader *reader, bool is_map_begun, size_t count) {
-    struct msgpack_value value;
-    if (!begin_value(reader, &value)) {
+    size_t offset;
+    if (!begin_value(reader, &offset)) {
         return false;
     }
-    const size_t offset = value.value.offset;
     const struct msgpack_family family = msgpack_family_of(first_byte(reader, offset));
     const size_t left = bytes_left(reader, reader->next);
     if (count > left / (is_map_begun ? 2 : 1)) {
@@ -319,18 +290,11 @@ static bool add_container(struct reader *reader, bool is_map_begun, size_t count
                     is_map_begun ? "2 bytes each" : "1 byte each", left,
                     left == 1 ? " is" : "s are");
     }
-    value.value.kind = is_map_begun ? PARLEY_OBJECT : PARLEY_ARRAY;
-    value.value.count = count;
-    const bool is_told = tell(reader, &value);
-    reader->levels[reader->depth++] = (struct level){.name = family.name,
-                                                     .is_map = is_map_begun,
-                                                     .is_told = is_told,
-                                                     .offset = offset,
-                                                     .claimed = count};
-    if (is_map_begun && reader->keys != NULL) {
+    reader->levels[reader->depth++] = (struct level){
+        .name = family.name, .is_map = is_map_begun, .offset = offset, .claimed = count};
+    if (is_map_begun) {
         key_set_enter(reader->keys);
     }
-    reader->is_told = is_told;
     if (count == 0) {
         close_level(reader);
         end_value(reader);
@@ -381,14 +345,14 @@ ON(double, double, add_float)
 ON(array, unsigned, add_array)
 ON(map, unsigned, add_map)
 
-#define ON_WORD(name, kind, number)                                                                \
+#define ON_WORD(name)                                                                              \
     static int on_##name(struct reader **reader, const char *object) {                             \
         (void)object;                                                                              \
-        return going_on(add_word(*reader, kind, number));                                          \
+        return going_on(add_scalar(*reader));                                                      \
     }
-ON_WORD(nil, PARLEY_NULL, 0)
-ON_WORD(false, PARLEY_BOOLEAN, 0)
-ON_WORD(true, PARLEY_BOOLEAN, 1)
+ON_WORD(nil)
+ON_WORD(false)
+ON_WORD(true)
 
 /* Where the text stands is wrong when it is empty; the reader knows. */
 #define ON_TEXT(name, add)                                                                         \
@@ -512,18 +476,15 @@ static bool read_all(struct reader *reader) {
                 "the message is a %s, and not a map", msgpack_family_of(first).name);
 }
 
-enum msgpack_result msgpack_read_events(struct parley_bytes bytes,
-                                        const struct msgpack_events *events, struct key_set *keys,
-                                        struct parley_arena *arena,
-                                        struct msgpack_fault *out_fault) {
-    struct reader reader = {.bytes = bytes,
-                            .events = events,
-                            .keys = keys,
-                            .arena = arena,
-                            .is_told = events != NULL,
-                            .fault = out_fault};
+enum msgpack_result msgpack_find_fault(struct parley_bytes bytes, struct parley_arena *arena,
+                                       struct msgpack_fault *out_fault) {
+    struct key_set keys;
+    struct reader reader = {.bytes = bytes, .keys = &keys, .arena = arena, .fault = out_fault};
     *out_fault = (struct msgpack_fault){0};
-    if (read_all(&reader)) {
+    key_set_init(&keys, bytes);
+    const bool is_read = read_all(&reader);
+    key_set_finish(&keys);
+    if (is_read) {
         return MSGPACK_READ;
     }
     return reader.is_out_of_memory ? MSGPACK_MEMORY : MSGPACK_FAULT;

@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One pass over MessagePack for whoever wants to hear of it: the rules (msgpack.h), and the writer
- * of JSON. Private to these files. */
+/* The readers of MessagePack: one that accepts what is right (msgpack_fast.c), one that tells of
+ * what has no fault whoever wants to hear of it (msgpack_events.c), and one that finds faults
+ * (msgpack_read.c). Private to these files. */
 
-#include "../engine/key_set.h"
+#include "../engine/walk.h"
 #include "msgpack.h"
+#include "msgpack_value.h"
 
-/* A value as it lies in the bytes. Of a PARLEY_STRING `value.text` are those bytes. */
-struct msgpack_value {
-    struct parley_value value;
-    bool is_integer; /* of a number: it is exactly `integer` */
-    bool is_binary;  /* of a string: it is a `bin` */
-    int64_t integer;
+/* ---- accept fast ---- */
+
+enum msgpack_certainty {
+    MSGPACK_UNSURE, /* whether it can be read at all */
+    MSGPACK_WHOLE,  /* there is no fault in it; of rules, nobody knows */
+    MSGPACK_RIGHT,  /* it keeps every rule, and deserves no warning */
 };
+
+/* One pass over a message that was reset. Unless unsure, message->type is the walk's; if the
+ * message is right, so are the facts.  Owns: facts are borrowed from the text; the base64 texts of
+ * `bin` live in the arena. Nothing else is allocated, unless a message has a great many keys. */
+enum msgpack_certainty msgpack_fast_read(struct parley_message *message);
+
+/* The same of a value that stands at `path` of a message in another encoding, in its inspection:
+ * whether it is right is known but for the rules over several members. It leaves no facts. */
+enum msgpack_certainty msgpack_fast_read_inside(struct parley_message *message,
+                                                struct parley_bytes bytes, const char *path);
+
+/* A `bin` as the rules see it.  Returns: data NULL without memory. */
+struct parley_bytes msgpack_base64(struct parley_arena *arena, struct parley_bytes bytes);
+
+/* ---- tell what is there ---- */
 
 /* What a reader tells, in the order of the bytes. What is inside a value that nobody wants to hear
  * of is read, and not told. */
@@ -27,13 +44,15 @@ struct msgpack_events {
     void (*leave)(void *context, size_t count);
 };
 
-/* `keys`: made for these bytes, and empty; NULL: the bytes were read before and had no fault, and
- * keys and texts are not looked at again. `events` NULL: only look for faults.
+/* Tells of bytes that were read before and have no fault. */
+void msgpack_tell(struct parley_bytes bytes, const struct msgpack_events *events);
+
+/* ---- find faults ---- */
+
+/* Reads one map that fills `bytes` wholly, and finds the first fault in the order of the bytes.
  * Owns: the fault's texts live in the arena. */
-enum msgpack_result msgpack_read_events(struct parley_bytes bytes,
-                                        const struct msgpack_events *events, struct key_set *keys,
-                                        struct parley_arena *arena,
-                                        struct msgpack_fault *out_fault);
+enum msgpack_result msgpack_find_fault(struct parley_bytes bytes, struct parley_arena *arena,
+                                       struct msgpack_fault *out_fault);
 
 /* A family of values, by their first byte. */
 struct msgpack_family {

@@ -15,7 +15,7 @@
 #include "lib/fault_heap.h"
 #include "lib/hex.h"
 #include "lib/msgpack_protocol.h"
-#include "supervisor/msgpack.h"
+#include "supervisor/msgpack_read.h"
 
 static struct parley_schema *schema;
 
@@ -417,7 +417,7 @@ static void test_a_head_grows_with_its_count(void **state) {
         assert_memory_equal(message.text.data, head, length);
         assert_memory_equal(message.text.data + length, "\xa9timestamp\x01\xa6k00000\x01", 19);
         struct msgpack_fault fault;
-        assert_int_equal(msgpack_read(message.text, NULL, &message.arena, &fault), MSGPACK_READ);
+        assert_int_equal(msgpack_find_fault(message.text, &message.arena, &fault), MSGPACK_READ);
         free(head);
         parley_message_finish(&message);
         parley_buffer_finish(&body);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Tells what is in MessagePack that is known to have no fault. What nobody wants to hear of is
+ * skipped: that costs next to nothing. */
+
+#include <assert.h>
+
+#include "msgpack_read.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum { DEPTH_MAX = 64 };
+
+/* nil, true and false, and integers of a byte. */
+static bool is_small(char byte) {
+    const unsigned char first = (unsigned char)byte;
+    return first < 0x80 || first >= 0xe0 || first == 0xc0 || first == 0xc2 || first == 0xc3;
+}
+
+size_t msgpack_small_values(const char *at, size_t count) {
+    size_t done = 0;
+#ifdef __SSE2__
+    for (; count - done >= 16; done += 16) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + done));
+        const __m128i booleans = _mm_and_si128(bytes, _mm_set1_epi8((char)0xfe));
+        const __m128i small =
+            _mm_or_si128(_mm_or_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8(-33)),
+                                      _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)0xc0))),
+                         _mm_cmpeq_epi8(booleans, _mm_set1_epi8((char)0xc2)));
+        const unsigned others = 0xffff ^ (unsigned)_mm_movemask_epi8(small);
+        if (others != 0) {
+            return done + (size_t)__builtin_ctz(others);
+        }
+    }
+#endif
+    while (done < count && is_small(at[done])) {
+        done++;
+    }
+    return done;
+}
+
+/* ---- telling ---- */
+
+/* One open array or map that is told of. */
+struct level {
+    bool is_map;
+    size_t count, left; /* items or members */
+};
+
+struct teller {
+    const char *start, *end;
+    const struct msgpack_events *events;
+    struct level levels[DEPTH_MAX];
+    size_t depth;
+};
+
+static bool is_open(const struct msgpack_value *value) {
+    return value->value.kind == PARLEY_OBJECT || value->value.kind == PARLEY_ARRAY;
+}
+
+static size_t values_in(const struct msgpack_value *value) {
+    return value->value.count * (value->value.kind == PARLEY_OBJECT ? 2 : 1);
+}
+
+/* Behind `left` values. */
+static const char *skip(const char *at, const char *end, size_t left) {
+    while (left > 0) {
+        const size_t small = msgpack_small_values(at, left);
+        at += small;
+        left -= small;
+        if (left > 0) {
+            struct msgpack_value value = {.is_integer = false};
+            at = msgpack_take(at, end, &value);
+            left += is_open(&value) ? values_in(&value) : 0;
+            left--;
+        }
+    }
+    return at;
+}
+
+static const char *tell_value(struct teller *teller, const char *at) {
+    struct msgpack_value value = {.is_integer = false};
+    const char *behind = msgpack_take(at, teller->end, &value);
+    value.value = msgpack_value_of(&value, (size_t)(at - teller->start));
+    const bool is_wanted = teller->events->value(teller->events->context, &value);
+    if (!is_open(&value)) {
+        return behind;
+    }
+    if (!is_wanted) {
+        return skip(behind, teller->end, values_in(&value));
+    }
+    teller->levels[teller->depth++] = (struct level){.is_map = value.value.kind == PARLEY_OBJECT,
+                                                     .count = value.value.count,
+                                                     .left = value.value.count};
+    return behind;
+}
+
+static const char *tell_member(struct teller *teller, const char *at) {
+    struct msgpack_value key;
+    at = msgpack_take(at, teller->end, &key);
+    return teller->events->key(teller->events->context, key.value.text) ? tell_value(teller, at)
+                                                                        : skip(at, teller->end, 1);
+}
+
+void msgpack_tell(struct parley_bytes bytes, const struct msgpack_events *events) {
+    struct teller teller; /* its levels are written before they are read */
+    teller.start = bytes.data;
+    teller.end = bytes.data + bytes.length;
+    teller.events = events;
+    teller.depth = 0;
+    const char *at = tell_value(&teller, teller.start);
+    while (teller.depth > 0) {
+        struct level *level = &teller.levels[teller.depth - 1];
+        if (level->left == 0) {
+            teller.depth--;
+            events->leave(events->context, level->count);
+            continue;
+        }
+        level->left--;
+        at = level->is_map ? tell_member(&teller, at) : tell_value(&teller, at);
+    }
+    assert(at == teller.end);
+    (void)at;
+}
