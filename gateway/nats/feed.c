@@ -330,10 +330,12 @@ static void top_up(struct jetstream_feed *feed) {
     }
     if (feed->flow == JETSTREAM_PUSH) {
         top_up_push(feed);
-    } else if (wants_request(feed)) {
-        join_queue(feed);
-        serve_queue(feed->jetstream);
+        return;
     }
+    if (wants_request(feed)) {
+        join_queue(feed);
+    }
+    serve_queue(feed->jetstream); /* what has come made room for others */
 }
 
 static size_t bytes_to_reserve(const struct jetstream_feed *feed) {
