@@ -73,6 +73,7 @@ static const char *skip(const char *at, const char *end, size_t left) {
         if (left > 0) {
             struct msgpack_value value = {.is_integer = false};
             at = msgpack_take(at, end, &value);
+            assert(at != NULL);
             left += is_open(&value) ? values_in(&value) : 0;
             left--;
         }
@@ -83,6 +84,7 @@ static const char *skip(const char *at, const char *end, size_t left) {
 static const char *tell_value(struct teller *teller, const char *at) {
     struct msgpack_value value = {.is_integer = false};
     const char *behind = msgpack_take(at, teller->end, &value);
+    assert(behind != NULL);
     value.value = msgpack_value_of(&value, (size_t)(at - teller->start));
     const bool is_wanted = teller->events->value(teller->events->context, &value);
     if (!is_open(&value)) {
@@ -98,8 +100,9 @@ static const char *tell_value(struct teller *teller, const char *at) {
 }
 
 static const char *tell_member(struct teller *teller, const char *at) {
-    struct msgpack_value key;
+    struct msgpack_value key = {.is_integer = false};
     at = msgpack_take(at, teller->end, &key);
+    assert(at != NULL);
     return teller->events->key(teller->events->context, key.value.text) ? tell_value(teller, at)
                                                                         : skip(at, teller->end, 1);
 }

@@ -119,9 +119,9 @@ static void test_nearly_all_faultless_conformance_cases_are_accepted_fast(void *
 /* ---- what it must not accept ---- */
 
 #ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 50000 }; /* each takes ten times as long */
+enum { USUAL = 25000 }; /* each takes ten times as long */
 #else
-enum { USUAL = 200000 };
+enum { USUAL = 100000 };
 #endif
 
 /* How many of each protocol; PARLEY_TEST_ROUNDS asks for more. */

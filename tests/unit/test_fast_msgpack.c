@@ -115,9 +115,9 @@ static void test_all_readers_agree_on_every_conformance_case(void **state) {
 /* ---- what it must not find right ---- */
 
 #ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 50000 }; /* each takes ten times as long */
+enum { USUAL = 25000 }; /* each takes ten times as long */
 #else
-enum { USUAL = 200000 };
+enum { USUAL = 100000 };
 #endif
 
 /* PARLEY_TEST_ROUNDS asks for more. */
