@@ -38,7 +38,7 @@ async function singles(server, path, type, make) {
 }
 
 async function bulk(server, path, type, number, body) {
-  const answer = mustBe200(await post(server, `${path}?results=summary`, body, { type }));
+  const answer = mustBe200(await post(server, path, body, { type }));
   const { received, valid, accepted } = answer.lines.at(-1).summary;
   if (received !== number || (valid ?? accepted) !== number) throw new Error(answer.text);
   return number;
