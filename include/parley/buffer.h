@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <parley/bytes.h>
 #include <parley/status.h>
@@ -29,9 +30,28 @@ void parley_buffer_clear(struct parley_buffer *buffer);
 /* Makes room for `more` bytes behind the present end.  Returns: whether there is room. */
 bool parley_buffer_reserve(struct parley_buffer *buffer, size_t more);
 
-void parley_buffer_append(struct parley_buffer *buffer, struct parley_bytes bytes);
-void parley_buffer_text(struct parley_buffer *buffer, const char *text);
-void parley_buffer_char(struct parley_buffer *buffer, char c);
+/* What parley_buffer_append does where there is a limit, a failure, or no room yet. */
+void parley_buffer_append_slowly(struct parley_buffer *buffer, struct parley_bytes bytes);
+
+/* Here, so that short texts are written in place: most of what is written is short. */
+static inline void parley_buffer_append(struct parley_buffer *buffer, struct parley_bytes bytes) {
+    const bool is_plain = buffer->limit_bytes == 0 && !buffer->has_failed && bytes.length > 0;
+    if (is_plain && bytes.length <= buffer->capacity - buffer->length) {
+        memcpy(buffer->data + buffer->length, bytes.data, bytes.length);
+        buffer->length += bytes.length;
+    } else {
+        parley_buffer_append_slowly(buffer, bytes);
+    }
+}
+
+static inline void parley_buffer_text(struct parley_buffer *buffer, const char *text) {
+    parley_buffer_append(buffer, parley_bytes_of(text));
+}
+
+static inline void parley_buffer_char(struct parley_buffer *buffer, char c) {
+    parley_buffer_append(buffer, (struct parley_bytes){&c, 1});
+}
+
 void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -48,7 +48,7 @@ bool parley_buffer_reserve(struct parley_buffer *buffer, size_t more) {
     return true;
 }
 
-void parley_buffer_append(struct parley_buffer *buffer, struct parley_bytes bytes) {
+void parley_buffer_append_slowly(struct parley_buffer *buffer, struct parley_bytes bytes) {
     const bool is_over =
         buffer->limit_bytes != 0 && buffer->length + bytes.length > buffer->limit_bytes;
     if (is_over && !buffer->has_failed) {
@@ -58,14 +58,6 @@ void parley_buffer_append(struct parley_buffer *buffer, struct parley_bytes byte
         memcpy(buffer->data + buffer->length, bytes.data, bytes.length);
         buffer->length += bytes.length;
     }
-}
-
-void parley_buffer_text(struct parley_buffer *buffer, const char *text) {
-    parley_buffer_append(buffer, parley_bytes_of(text));
-}
-
-void parley_buffer_char(struct parley_buffer *buffer, char c) {
-    parley_buffer_append(buffer, (struct parley_bytes){&c, 1});
 }
 
 /* Prints into the room that there is, and a second time only when that was too little. */

@@ -239,9 +239,11 @@ bool text_is_uuid(struct parley_bytes text, bool is_version_4) {
     return !is_version_4 || (text.data[VERSION_AT] == '4' && is_rfc_variant);
 }
 
+/* A bit for each character of ASCII: RFC 3986, section 2.3. */
 static bool is_unreserved(char c) {
-    return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' || c == '.' ||
-           c == '_' || c == '~';
+    static const uint64_t bits[2] = {0x03FF600000000000, 0x47FFFFFE87FFFFFE};
+    const unsigned char code = (unsigned char)c;
+    return code < 128 && (bits[code >> 6] >> (code & 63) & 1) != 0;
 }
 
 static size_t reserved_count(struct parley_bytes text) {
