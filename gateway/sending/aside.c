@@ -12,30 +12,35 @@ static struct aside *aside_of(struct crew_task *task) {
 }
 
 /* What a protocol remembers decides where a message goes, and only the reactor may ask it. */
-static bool can_prepare(const struct aside *aside) {
-    const struct sending *sending = aside->sending;
-    return sending->task == SENDING_CONVERT ||
-           (sending->task == SENDING_FORWARD && aside->payload.limit_bytes > 0 &&
-            gateway_memory(sending->gateway, sending->protocol) == NULL);
+static bool can_publish(const struct aside *aside) {
+    return aside->payload.limit_bytes > 0 &&
+           gateway_memory(aside->sending.gateway, aside->sending.protocol) == NULL;
 }
 
-static void prepare(struct aside *aside) {
-    const struct sending *sending = aside->sending;
+static enum parley_status prepare(struct aside *aside) {
+    const struct sending *sending = &aside->sending;
     struct parley_message *message = &aside->message;
-    aside->prepared = sending->task == SENDING_CONVERT
-                          ? message->protocol->convert(message, sending->to, &aside->payload)
-                          : publication_prepare(message, &sending->publication, 1, &aside->payload,
-                                                &aside->publication);
     aside->is_prepared = true;
+    if (sending->task == SENDING_CONVERT) {
+        return message->protocol->convert(message, sending->to, &aside->payload);
+    }
+    if (sending->task == SENDING_VALIDATE && sending->emit != EMIT_VERDICTS) {
+        return message->protocol->encode(message, &aside->payload);
+    }
+    if (sending->task == SENDING_FORWARD && can_publish(aside)) {
+        return publication_prepare(message, &sending->publication, aside->slice.number,
+                                   &aside->payload, &aside->publication);
+    }
+    aside->is_prepared = false;
+    return PARLEY_OK;
 }
 
 static void work(struct crew_task *task) {
     struct aside *aside = aside_of(task);
-    aside->status = sending_check_as(aside->sending, &aside->message, aside->bytes,
-                                     (struct parley_position){1, 1});
-    if (aside->status == PARLEY_OK && parley_message_is_valid(&aside->message) &&
-        can_prepare(aside)) {
-        prepare(aside);
+    aside->status =
+        sending_check_as(&aside->sending, &aside->message, aside->slice.bytes, aside->slice.origin);
+    if (aside->status == PARLEY_OK && parley_message_is_valid(&aside->message)) {
+        aside->prepared = prepare(aside);
     }
 }
 
@@ -45,7 +50,7 @@ static void on_done(struct crew_task *task) {
     aside->done(aside, aside->context);
 }
 
-struct aside *aside_begin(struct sending *sending, struct parley_bytes bytes,
+struct aside *aside_begin(const struct sending *sending, const struct parley_slice *slice,
                           void (*done)(struct aside *aside, void *context), void *context) {
     struct gateway *gateway = sending->gateway;
     struct aside *aside = gateway->desk != NULL ? malloc(sizeof *aside) : NULL;
@@ -53,8 +58,8 @@ struct aside *aside_begin(struct sending *sending, struct parley_bytes bytes,
         return NULL;
     }
     *aside = (struct aside){.task = {.work = work, .done = on_done},
-                            .sending = sending,
-                            .bytes = bytes,
+                            .sending = *sending,
+                            .slice = *slice,
                             .done = done,
                             .context = context};
     parley_message_init(&aside->message, gateway_message(gateway, sending->protocol)->schema);
@@ -76,12 +81,13 @@ static void give_back(struct crew_task *task) {
 void aside_release(struct aside *aside) {
     if (aside != NULL) {
         aside->task.work = give_back;
-        crew_leave(aside->sending->gateway->crew, &aside->task);
+        crew_leave(aside->sending.gateway->crew, &aside->task);
     }
 }
 
 void asides_abandon(struct gateway *gateway) {
     struct aside *aside;
+    gateway->desk = NULL; /* nothing more is begun */
     while ((aside = LIST_FIRST(&gateway->asides)) != NULL) {
         aside->status = PARLEY_E_IO;
         on_done(&aside->task);

@@ -12,8 +12,8 @@
 
 struct aside {
     struct crew_task task;
-    struct sending *sending; /* borrowed, like the bytes: nobody else touches them meanwhile */
-    struct parley_bytes bytes;
+    struct sending sending;    /* a copy, but for its texts, which are borrowed … */
+    struct parley_slice slice; /* … like the bytes: they stay, unchanged, until `done` */
     void (*done)(struct aside *aside, void *context);
     void *context;
     LIST_ENTRY(aside) links; /* of the gateway's, until `done` */
@@ -23,12 +23,13 @@ struct aside {
     enum parley_status status; /* of the check */
     bool is_prepared;          /* it is valid, and the following says what is to be sent */
     enum parley_status prepared;
-    struct parley_buffer payload; /* for NATS, or the message in the other encoding */
+    struct parley_buffer payload; /* for NATS, or the message in the encoding that is asked for */
     struct publication publication;
 };
 
-/* Begins; `done` follows in a later turn.  Returns: NULL when there is no memory, or no crew. */
-struct aside *aside_begin(struct sending *sending, struct parley_bytes bytes,
+/* Begins; `done` follows in a later turn. What came of it borrows the bytes for as long as it is
+ * looked at.  Returns: NULL when there is no memory, or no crew. */
+struct aside *aside_begin(const struct sending *sending, const struct parley_slice *slice,
                           void (*done)(struct aside *aside, void *context), void *context);
 /* Gives it back, which may take as long. NULL is fine. */
 void aside_release(struct aside *aside);

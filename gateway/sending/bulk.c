@@ -8,8 +8,14 @@
  * Nor is it, of a live answer, while its client does not read. But there are clients that read only
  * when they have sent all: of a body whose length is announced, and of one whose client has read
  * nothing for a part of the idle timeout, the results wait in the spool as they would if the answer
- * were not live. */
+ * were not live.
+ *
+ * A large message is checked aside, and until what follows from it is done, nothing behind it is
+ * read: its bytes stay where they are, the splitter's, and its result keeps its place. What is held
+ * of a message that is not whole yet comes out of the budget; one that finds no room there has
+ * failed, and the next one has its chance. */
 
+#include "aside.h"
 #include "recalling.h"
 
 #include <stddef.h>
@@ -49,7 +55,8 @@ struct pending {
     struct result *result;
     struct parley_slice slice;
     struct recalling recalling;
-    char bytes[]; /* of the slice */
+    struct aside *aside; /* the bulk's: what came of the check; NULL: it is checked again */
+    char bytes[];        /* of the slice; of one that was checked aside, none */
 };
 
 struct bulk {
@@ -64,6 +71,8 @@ struct bulk {
     uint64_t counts[STATUS_COUNT], received_count, omitted_count;
     uint64_t read_offset;                         /* of the answer, in the spool */
     struct pending *first_pending, **pending_end; /* in the order sent */
+    struct aside *aside; /* the large message that is not done with; NULL: none */
+    size_t budget_bytes; /* taken for what the splitter holds */
     struct jetstream_waiter waiter;
     struct reactor_timer patience;
     bool is_live;    /* the answer may begin before the body has ended … */
@@ -71,7 +80,11 @@ struct bulk {
     bool is_spooled; /* the client may take its time with it */
     bool is_full;    /* the first of those that are pending waits for room in JetStream's window */
     bool owes_byte;  /* the next byte of the body was seen already, but not called taken */
-    bool is_ended;   /* the whole body has come */
+    bool is_aside;   /* the crew has the large message … */
+    bool is_aside_pending; /* … or had it, and it waits for what it needs */
+    bool is_shed;          /* the message that is being read found no room in the budget */
+    bool is_ended;         /* the whole body has come … */
+    bool is_cut;           /* … and all messages of it were seen */
     bool is_answered;
     bool has_failed; /* of ours: the answer cannot be whole, and nothing more is read */
     bool has_logged;
@@ -110,6 +123,18 @@ static void free_list(struct result *result) {
     }
 }
 
+/* The splitter holds nothing, and nobody looks at what it handed out any more. */
+static void release_slice(struct bulk *bulk) {
+    parley_splitter_release(&bulk->splitter);
+    budget_uncover(bulk->sending.gateway->budget, &bulk->budget_bytes);
+}
+
+static void release_aside(struct bulk *bulk) {
+    aside_release(bulk->aside);
+    bulk->aside = NULL;
+    release_slice(bulk);
+}
+
 static void pop_pending(struct bulk *bulk) {
     struct pending *pending = bulk->first_pending;
     bulk->first_pending = pending->next;
@@ -117,6 +142,10 @@ static void pop_pending(struct bulk *bulk) {
         bulk->pending_end = &bulk->first_pending;
     }
     bulk->window_bytes -= pending->slice.bytes.length;
+    if (pending->aside != NULL) {
+        bulk->is_aside_pending = false;
+        release_aside(bulk);
+    }
     recalling_finish(&pending->recalling);
     free(pending);
 }
@@ -132,6 +161,7 @@ static void destroy(struct bulk *bulk) {
     drop_pending(bulk);
     free_list(bulk->first);
     free_list(bulk->free_results);
+    budget_uncover(bulk->sending.gateway->budget, &bulk->budget_bytes);
     parley_splitter_finish(&bulk->splitter);
     spool_finish(&bulk->spool);
     gateway_forget_message(bulk->sending.gateway, bulk->sending.protocol);
@@ -141,24 +171,33 @@ static void destroy(struct bulk *bulk) {
 
 /* Nobody reads what comes of it any more.  Returns: whether the bulk is gone. */
 static bool destroy_if_over(struct bulk *bulk) {
-    if (bulk->request != NULL || bulk->first_pending != NULL || bulk->awaited_count > 0) {
+    if (bulk->request != NULL || bulk->first_pending != NULL || bulk->awaited_count > 0 ||
+        bulk->is_aside) {
         return false;
     }
     destroy(bulk);
     return true;
 }
 
-/* What came whole is published, whether or not the client waits for it; but nobody makes room any
- * more while the server shuts down. */
-void bulk_closed(struct bulk *bulk) {
-    bulk->request = NULL;
-    reactor_timer_clear(bulk->sending.gateway->reactor, &bulk->patience);
-    if (bulk->sending.task != SENDING_FORWARD || bulk->has_failed ||
-        (bulk->is_full && bulk->sending.gateway->is_draining)) {
+/* Whether a message that came whole is served though the client is gone. */
+static bool is_served_anyway(const struct bulk *bulk) {
+    return bulk->sending.task == SENDING_FORWARD && !bulk->has_failed;
+}
+
+/* The client is gone. What came whole is published all the same; but nobody makes room any more
+ * while the server shuts down. */
+static void go_on_alone(struct bulk *bulk) {
+    if (!is_served_anyway(bulk) || (bulk->is_full && bulk->sending.gateway->is_draining)) {
         jetstream_wait_cancel(bulk->sending.gateway->jetstream, &bulk->waiter);
         drop_pending(bulk);
     }
     destroy_if_over(bulk);
+}
+
+void bulk_closed(struct bulk *bulk) {
+    bulk->request = NULL;
+    reactor_timer_clear(bulk->sending.gateway->reactor, &bulk->patience);
+    go_on_alone(bulk);
 }
 
 /* ---- results ---- */
@@ -385,8 +424,13 @@ static void end_stored(struct result *result, const struct jetstream_ack *ack) {
     result_end(result, status, counted_bytes);
 }
 
+/* Whether the next message has to wait for the last one, whatever room there is. */
+static bool is_held_up(const struct bulk *bulk) {
+    return bulk->is_full || bulk->aside != NULL;
+}
+
 static bool has_room(const struct bulk *bulk) {
-    return !bulk->is_full && bulk->window_count < WINDOW_COUNT &&
+    return !is_held_up(bulk) && bulk->window_count < WINDOW_COUNT &&
            bulk->window_bytes < WINDOW_BYTES && has_output_room(bulk);
 }
 
@@ -437,19 +481,64 @@ static void note_message(struct result *result, const struct parley_message *mes
     result->bulk->window_bytes += result->text.length;
 }
 
+static void swap(struct parley_buffer *a, struct parley_buffer *b) {
+    const struct parley_buffer other = *a;
+    *a = *b;
+    *b = other;
+}
+
+/* What the crew made of the message already; NULL: nothing. */
+static struct aside *prepared_of(const struct bulk *bulk, const struct parley_message *message) {
+    struct aside *aside = bulk->aside;
+    return aside != NULL && message == &aside->message && aside->is_prepared ? aside : NULL;
+}
+
+static enum parley_status prepare(const struct bulk *bulk, struct parley_message *message,
+                                  const struct parley_slice *slice, struct publication *out) {
+    const struct aside *prepared = prepared_of(bulk, message);
+    if (prepared == NULL) {
+        return sending_prepare(&bulk->sending, message, slice->number, out);
+    }
+    *out = prepared->publication;
+    return prepared->prepared;
+}
+
+/* The crew's payload takes the place of the gateway's meanwhile. */
+static enum jetstream_publish hand_over(struct bulk *bulk, struct result *result,
+                                        const struct parley_message *message,
+                                        const struct publication *publication) {
+    struct parley_buffer *payload = &bulk->sending.gateway->payload;
+    struct aside *prepared = prepared_of(bulk, message);
+    if (prepared != NULL) {
+        swap(payload, &prepared->payload);
+    }
+    const enum jetstream_publish published =
+        recalling_publish(&bulk->sending, publication, on_ack, result);
+    if (prepared != NULL) {
+        swap(payload, &prepared->payload);
+    }
+    return published;
+}
+
+/* A large one is not written out in vain. */
+static bool is_in_vain(const struct bulk *bulk) {
+    return bulk->aside != NULL && !jetstream_is_ready(bulk->sending.gateway->jetstream);
+}
+
 /* Returns: false: there is no room, and nothing has been done. */
 static bool publish(struct bulk *bulk, struct result *result, struct parley_message *message,
                     const struct parley_slice *slice) {
     struct publication publication;
-    const enum parley_status status =
-        sending_prepare(&bulk->sending, message, slice->number, &publication);
-    if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
-        end_internal(result, status);
-        return true;
+    enum jetstream_publish published = JETSTREAM_AWAY;
+    if (!is_in_vain(bulk)) {
+        const enum parley_status status = prepare(bulk, message, slice, &publication);
+        if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
+            end_internal(result, status);
+            return true;
+        }
+        published = status == PARLEY_E_LIMIT ? JETSTREAM_TOO_LARGE
+                                             : hand_over(bulk, result, message, &publication);
     }
-    const enum jetstream_publish published =
-        status == PARLEY_E_LIMIT ? JETSTREAM_TOO_LARGE
-                                 : recalling_publish(&bulk->sending, &publication, on_ack, result);
     if (published == JETSTREAM_FULL) {
         return false;
     }
@@ -465,6 +554,16 @@ static bool publish(struct bulk *bulk, struct result *result, struct parley_mess
 
 /* ---- validating ---- */
 
+static enum parley_status write_message(const struct bulk *bulk, struct parley_message *message,
+                                        struct parley_buffer *out) {
+    const struct aside *prepared = prepared_of(bulk, message);
+    if (prepared == NULL) {
+        return message->protocol->encode(message, out);
+    }
+    parley_buffer_append(out, parley_buffer_bytes(&prepared->payload));
+    return prepared->prepared;
+}
+
 /* Nothing of it for a filter, when it is invalid. */
 static void write_verdict(const struct bulk *bulk, size_t number, struct parley_message *message,
                           struct parley_buffer *out) {
@@ -472,7 +571,7 @@ static void write_verdict(const struct bulk *bulk, size_t number, struct parley_
     const enum sending_emit emit = bulk->sending.emit;
     enum parley_status status = PARLEY_OK;
     if (emit == EMIT_MESSAGES && is_valid) {
-        status = message->protocol->encode(message, out);
+        status = write_message(bulk, message, out);
         parley_buffer_char(out, '\n');
     } else if (emit != EMIT_MESSAGES) {
         parley_buffer_text(out, "{\"line\":");
@@ -482,7 +581,7 @@ static void write_verdict(const struct bulk *bulk, size_t number, struct parley_
         if (emit == EMIT_BOTH) {
             parley_buffer_text(out, ",\"message\":");
             if (is_valid && status == PARLEY_OK) {
-                status = message->protocol->encode(message, out);
+                status = write_message(bulk, message, out);
             } else {
                 parley_buffer_text(out, "null");
             }
@@ -536,25 +635,39 @@ static void wait_for_room(struct bulk *bulk) {
     jetstream_wait_for_room(bulk->sending.gateway->jetstream, &bulk->waiter);
 }
 
-/* The message object has served others meanwhile. */
-static bool conclude_pending(struct bulk *bulk, struct pending *pending) {
+/* The message object has served others meanwhile, unless it is one of its own. */
+static enum parley_status check_pending(struct bulk *bulk, const struct pending *pending,
+                                        struct parley_message **out_message) {
     struct sending *sending = &bulk->sending;
     const struct recalling *recalling = &pending->recalling;
-    if (recalling->has_failed && sending->task == SENDING_FORWARD) {
+    const char *recalled = recalling->has_failed ? NULL : recalling->text;
+    if (pending->aside != NULL) {
+        *out_message = &pending->aside->message;
+        (*out_message)->options.recalled = recalled;
+        return PARLEY_OK;
+    }
+    *out_message = gateway_message(sending->gateway, sending->protocol);
+    sending->options.recalled = recalled;
+    const enum parley_status status =
+        sending_check(sending, pending->slice.bytes, pending->slice.origin);
+    sending->options.recalled = NULL;
+    return status;
+}
+
+static bool conclude_pending(struct bulk *bulk, struct pending *pending) {
+    const struct recalling *recalling = &pending->recalling;
+    if (recalling->has_failed && bulk->sending.task == SENDING_FORWARD) {
         const struct sending_failure failure = recalling_failure(recalling);
         end_failed(pending->result, failure.problem, failure.detail, 0);
         return true;
     }
-    sending->options.recalled = recalling->has_failed ? NULL : recalling->text;
-    const enum parley_status status =
-        sending_check(sending, pending->slice.bytes, pending->slice.origin);
-    sending->options.recalled = NULL;
+    struct parley_message *message;
+    const enum parley_status status = check_pending(bulk, pending, &message);
     if (status != PARLEY_OK) {
         end_internal(pending->result, status);
         return true;
     }
-    return conclude(bulk, pending->result, gateway_message(sending->gateway, sending->protocol),
-                    &pending->slice);
+    return conclude(bulk, pending->result, message, &pending->slice);
 }
 
 /* Goes on with what waits, in the order sent, up to one that has to wait longer. */
@@ -578,17 +691,23 @@ static void on_told(struct recalling *recalling) {
     }
 }
 
-/* Returns: NULL without memory: the result is ended. */
+/* Copies the message, but for a large one: nothing is read behind it.
+ * Returns: NULL without memory: the result is ended. */
 static struct pending *add_pending(struct bulk *bulk, struct result *result,
                                    const struct parley_slice *slice) {
-    struct pending *pending = malloc(sizeof *pending + slice->bytes.length);
+    const bool is_copied = bulk->aside == NULL;
+    struct pending *pending = malloc(sizeof *pending + (is_copied ? slice->bytes.length : 0));
     if (pending == NULL) {
         end_internal(result, PARLEY_E_MEMORY);
         return NULL;
     }
-    *pending = (struct pending){.result = result, .slice = *slice, .recalling.told = on_told};
-    memcpy(pending->bytes, slice->bytes.data, slice->bytes.length);
-    pending->slice.bytes.data = pending->bytes;
+    *pending = (struct pending){
+        .result = result, .slice = *slice, .recalling.told = on_told, .aside = bulk->aside};
+    if (is_copied) {
+        memcpy(pending->bytes, slice->bytes.data, slice->bytes.length);
+        pending->slice.bytes.data = pending->bytes;
+    }
+    bulk->is_aside_pending = !is_copied;
     bulk->window_bytes += slice->bytes.length;
     *bulk->pending_end = pending;
     bulk->pending_end = &pending->next;
@@ -627,12 +746,11 @@ static void wait_or_conclude(struct bulk *bulk, struct result *result,
 
 /* ---- the body ---- */
 
-/* Reaches a verdict on a message and does what follows from it. */
-static void take(struct bulk *bulk, enum parley_split split, const struct parley_slice *slice) {
-    struct parley_message *message = gateway_message(bulk->sending.gateway, bulk->sending.protocol);
+/* What follows from the verdict on a message. */
+static void judge(struct bulk *bulk, struct parley_message *message,
+                  const struct parley_slice *slice, enum parley_status status) {
     const bool is_validated = bulk->sending.task == SENDING_VALIDATE;
     struct parley_bytes key = {0};
-    enum parley_status status = sending_check_slice(&bulk->sending, split, slice, &bulk->splitter);
     const bool is_valid = status == PARLEY_OK && parley_message_is_valid(message);
     if (is_valid) {
         status = recalling_need(&bulk->sending, message, &key);
@@ -652,6 +770,72 @@ static void take(struct bulk *bulk, enum parley_split split, const struct parley
         end_verdict(bulk, result, message);
     } else {
         end_invalid(result, message);
+    }
+}
+
+static void go_on_after_check(struct bulk *bulk);
+
+static void on_checked(struct aside *aside, void *context) {
+    struct bulk *bulk = context;
+    bulk->is_aside = false;
+    if (bulk->request != NULL || is_served_anyway(bulk)) {
+        parley_splitter_note_verdict(&bulk->splitter, &aside->message);
+        judge(bulk, &aside->message, &aside->slice, aside->status);
+    }
+    if (!bulk->is_aside_pending) {
+        release_aside(bulk);
+    }
+    go_on_after_check(bulk);
+}
+
+/* Returns: whether the crew has it now. */
+static bool check_aside(struct bulk *bulk, const struct parley_slice *slice) {
+    if (slice->bytes.length < ASIDE_BYTES_MIN || !parley_splitter_keeps(&bulk->splitter, slice)) {
+        return false;
+    }
+    bulk->aside = aside_begin(&bulk->sending, slice, on_checked, bulk);
+    bulk->is_aside = bulk->aside != NULL;
+    return bulk->is_aside;
+}
+
+static void check(struct bulk *bulk, enum parley_split split, const struct parley_slice *slice) {
+    const enum parley_status status =
+        sending_check_slice(&bulk->sending, split, slice, &bulk->splitter);
+    judge(bulk, gateway_message(bulk->sending.gateway, bulk->sending.protocol), slice, status);
+}
+
+static void refuse_overloaded(struct bulk *bulk, const struct parley_slice *slice) {
+    const struct sending_failure failure = sending_overloaded(&bulk->sending);
+    struct result *result = result_begin(bulk, slice->number);
+    if (result == NULL) {
+        bulk->has_failed = true;
+    } else {
+        end_failed(result, failure.problem, failure.detail, 0);
+    }
+}
+
+/* Reaches a verdict on a message, and does what follows from it, or leaves that to the crew. */
+static void take(struct bulk *bulk, enum parley_split split, const struct parley_slice *slice) {
+    const bool is_shed = bulk->is_shed && split == PARLEY_SPLIT_SIZE;
+    bulk->is_shed = false;
+    if (is_shed) {
+        refuse_overloaded(bulk, slice);
+    } else if (split != PARLEY_SPLIT_MESSAGE || !check_aside(bulk, slice)) {
+        check(bulk, split, slice);
+    }
+    if (bulk->aside == NULL &&
+        (bulk->budget_bytes > 0 || slice->bytes.length > BUDGET_FREE_BYTES)) {
+        release_slice(bulk);
+    }
+}
+
+/* Sees to it that what the splitter holds is counted, or that it is not held. */
+static void count_held(struct bulk *bulk) {
+    struct budget *budget = bulk->sending.gateway->budget;
+    if (!budget_cover(budget, &bulk->budget_bytes, parley_splitter_held_bytes(&bulk->splitter))) {
+        parley_splitter_pass_by(&bulk->splitter);
+        budget_uncover(budget, &bulk->budget_bytes);
+        bulk->is_shed = true;
     }
 }
 
@@ -685,11 +869,19 @@ static void break_off(struct bulk *bulk) {
     }
 }
 
-/* While a message finds no room, not all is called taken: so the client is not read from. */
+/* Nothing more is cut out of the body. */
+static void stop_holding(struct bulk *bulk) {
+    if (bulk->aside == NULL) {
+        release_slice(bulk);
+    }
+}
+
+/* While a message finds no room, or the crew has it, not all is called taken: so the client is not
+ * read from. */
 size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
     struct parley_bytes left = bytes;
     begin_answer(bulk);
-    if (bulk->owes_byte && !bulk->is_full) {
+    if (bulk->owes_byte && !is_held_up(bulk)) {
         bulk->owes_byte = false;
         left = (struct parley_bytes){bytes.data + 1, bytes.length - 1};
     }
@@ -703,11 +895,13 @@ size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
         }
     }
     if (bulk->has_failed) {
+        stop_holding(bulk);
         break_off(bulk);
         return bytes.length;
     }
+    count_held(bulk);
     wait_for_client(bulk);
-    bulk->owes_byte = bulk->owes_byte || (bulk->is_full && left.length == 0);
+    bulk->owes_byte = bulk->owes_byte || (is_held_up(bulk) && left.length == 0);
     return bytes.length - left.length - (bulk->owes_byte && left.length == 0);
 }
 
@@ -752,9 +946,24 @@ static void log_failure(struct bulk *bulk) {
     }
 }
 
+/* What the end of the body makes a message of. */
+static void cut_end(struct bulk *bulk) {
+    while (!bulk->is_cut && !bulk->has_failed && bulk->aside == NULL) {
+        struct parley_slice slice;
+        const enum parley_split split = parley_splitter_end(&bulk->splitter, &slice);
+        bulk->is_cut = split == PARLEY_SPLIT_END;
+        if (split == PARLEY_SPLIT_MEMORY) {
+            bulk->has_failed = true;
+        } else if (!bulk->is_cut) {
+            take(bulk, split, &slice);
+        }
+    }
+}
+
 /* The body has ended: answer, or end the answer, when every result is known. */
 static void finish(struct bulk *bulk) {
-    if (bulk->is_answered || bulk->first != NULL) {
+    cut_end(bulk);
+    if (bulk->is_answered || bulk->first != NULL || bulk->aside != NULL) {
         return;
     }
     bulk->is_answered = true;
@@ -797,19 +1006,18 @@ ssize_t bulk_read(struct bulk *bulk, char *buffer, size_t size) {
 void bulk_end(struct bulk *bulk) {
     bulk->is_ended = true;
     begin_answer(bulk);
-    while (!bulk->has_failed) {
-        struct parley_slice slice;
-        const enum parley_split split = parley_splitter_end(&bulk->splitter, &slice);
-        if (split == PARLEY_SPLIT_END) {
-            break;
-        }
-        if (split == PARLEY_SPLIT_MEMORY) {
-            bulk->has_failed = true;
-        } else {
-            take(bulk, split, &slice);
-        }
-    }
     finish(bulk);
+}
+
+static void go_on_after_check(struct bulk *bulk) {
+    if (bulk->request == NULL) {
+        go_on_alone(bulk);
+        return;
+    }
+    if (bulk->has_failed) {
+        break_off(bulk);
+    }
+    go_on(bulk);
 }
 
 static void room_again(struct jetstream_waiter *waiter) {

@@ -2,9 +2,10 @@
 
 /* Many messages of one request put into another encoding, all of them or none: what is converted
  * goes to the spool, which is the answer once the body has ended and nothing in it was invalid. Of
- * what is invalid only the first is told; the rest are counted. */
+ * what is invalid only the first is told; the rest are counted. A large message is checked and
+ * converted aside, and nothing behind it is read meanwhile. */
 
-#include "sending.h"
+#include "aside.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,22 +16,25 @@ enum { TEXT_KEPT_BYTES = 64 * 1024 }; /* of what one message was written into */
 
 struct conversion {
     struct sending sending;
-    struct http_request *request;
+    struct http_request *request; /* NULL once it is gone */
     struct parley_splitter splitter;
     struct spool spool;
     struct parley_buffer text; /* one converted message */
     uint64_t received_count, invalid_count;
     struct parley_buffer detail, violations; /* of the first that is invalid */
     uint64_t read_offset;                    /* of the answer, in the spool */
+    struct aside *aside;                     /* the large message that the crew has; NULL: none */
+    size_t budget_bytes;                     /* taken for what the splitter holds */
+    bool has_ended;                          /* the whole body has come */
     bool is_answered;                        /* with a problem */
 };
 
 struct conversion *conversion_create(const struct sending *sending, struct http_request *request) {
     struct conversion *conversion = calloc(1, sizeof *conversion);
-    if (conversion == NULL) {
+    if (conversion == NULL || !sending_keep(&conversion->sending, sending)) {
+        free(conversion);
         return NULL;
     }
-    conversion->sending = *sending;
     conversion->request = request;
     parley_splitter_init(&conversion->splitter, sending->codec->framing,
                          sending_message_bytes_max(sending));
@@ -38,14 +42,29 @@ struct conversion *conversion_create(const struct sending *sending, struct http_
     return conversion;
 }
 
-void conversion_closed(struct conversion *conversion) {
+/* The splitter holds nothing, and nobody looks at what it handed out any more. */
+static void release_slice(struct conversion *conversion) {
+    parley_splitter_release(&conversion->splitter);
+    budget_uncover(conversion->sending.gateway->budget, &conversion->budget_bytes);
+}
+
+static void destroy(struct conversion *conversion) {
+    release_slice(conversion);
     parley_splitter_finish(&conversion->splitter);
     spool_finish(&conversion->spool);
     parley_buffer_finish(&conversion->text);
     parley_buffer_finish(&conversion->detail);
     parley_buffer_finish(&conversion->violations);
     gateway_forget_message(conversion->sending.gateway, conversion->sending.protocol);
+    sending_release(&conversion->sending);
     free(conversion);
+}
+
+void conversion_closed(struct conversion *conversion) {
+    conversion->request = NULL;
+    if (conversion->aside == NULL) {
+        destroy(conversion);
+    }
 }
 
 /* ---- one message ---- */
@@ -92,10 +111,24 @@ static void keep(struct conversion *conversion, struct parley_bytes text) {
     }
 }
 
+/* Into `text`, unless the crew has done it. */
+static enum parley_status write_converted(struct conversion *conversion,
+                                          struct parley_message *message) {
+    const struct parley_codec *to = conversion->sending.to;
+    struct aside *aside = conversion->aside;
+    if (aside == NULL) {
+        return message->protocol->convert(message, to, &conversion->text);
+    }
+    parley_buffer_finish(&conversion->text);
+    conversion->text = aside->payload;
+    parley_buffer_init(&aside->payload);
+    return aside->prepared;
+}
+
 static void convert(struct conversion *conversion, struct parley_message *message) {
     struct parley_buffer *text = &conversion->text;
     parley_buffer_clear(text);
-    enum parley_status status = message->protocol->convert(message, conversion->sending.to, text);
+    enum parley_status status = write_converted(conversion, message);
     end_message(conversion, text);
     status = status != PARLEY_OK ? status : parley_buffer_status(text);
     if (status != PARLEY_OK) {
@@ -108,14 +141,9 @@ static void convert(struct conversion *conversion, struct parley_message *messag
     }
 }
 
-static void take(struct conversion *conversion, enum parley_split split,
-                 const struct parley_slice *slice) {
-    struct parley_message *message =
-        gateway_message(conversion->sending.gateway, conversion->sending.protocol);
-    const enum parley_status status =
-        split == PARLEY_SPLIT_MEMORY
-            ? PARLEY_E_MEMORY
-            : sending_check_slice(&conversion->sending, split, slice, &conversion->splitter);
+/* What follows from the verdict on a message. */
+static void judge(struct conversion *conversion, struct parley_message *message,
+                  const struct parley_slice *slice, enum parley_status status) {
     conversion->received_count++;
     if (status != PARLEY_OK) {
         fail(conversion, status);
@@ -126,16 +154,81 @@ static void take(struct conversion *conversion, enum parley_split split,
     }
 }
 
+static void end_if_whole(struct conversion *conversion);
+
+static void on_checked(struct aside *aside, void *context) {
+    struct conversion *conversion = context;
+    if (conversion->request != NULL) {
+        parley_splitter_note_verdict(&conversion->splitter, &aside->message);
+        judge(conversion, &aside->message, &aside->slice, aside->status);
+    }
+    aside_release(aside);
+    conversion->aside = NULL;
+    release_slice(conversion);
+    if (conversion->request == NULL) {
+        destroy(conversion);
+    } else {
+        end_if_whole(conversion);
+        http_wake(conversion->request);
+    }
+}
+
+/* Returns: whether the crew has it now. */
+static bool check_aside(struct conversion *conversion, const struct parley_slice *slice) {
+    if (slice->bytes.length >= ASIDE_BYTES_MIN &&
+        parley_splitter_keeps(&conversion->splitter, slice)) {
+        conversion->aside = aside_begin(&conversion->sending, slice, on_checked, conversion);
+    }
+    return conversion->aside != NULL;
+}
+
+static void check(struct conversion *conversion, enum parley_split split,
+                  const struct parley_slice *slice) {
+    const enum parley_status status =
+        split == PARLEY_SPLIT_MEMORY
+            ? PARLEY_E_MEMORY
+            : sending_check_slice(&conversion->sending, split, slice, &conversion->splitter);
+    judge(conversion, gateway_message(conversion->sending.gateway, conversion->sending.protocol),
+          slice, status);
+}
+
+static void take(struct conversion *conversion, enum parley_split split,
+                 const struct parley_slice *slice) {
+    if (split == PARLEY_SPLIT_MESSAGE && check_aside(conversion, slice)) {
+        return;
+    }
+    check(conversion, split, slice);
+    if (conversion->budget_bytes > 0 || slice->bytes.length > BUDGET_FREE_BYTES) {
+        release_slice(conversion);
+    }
+}
+
 /* ---- all of them ---- */
 
-void conversion_body(struct conversion *conversion, struct parley_bytes bytes) {
-    while (bytes.length > 0 && !conversion->is_answered) {
-        struct parley_slice slice;
-        const enum parley_split split = parley_splitter_next(&conversion->splitter, &bytes, &slice);
+/* Sees to it that what the splitter holds is counted, or that it is not held. */
+static void count_held(struct conversion *conversion) {
+    if (!budget_cover(conversion->sending.gateway->budget, &conversion->budget_bytes,
+                      parley_splitter_held_bytes(&conversion->splitter))) {
+        const struct sending_failure failure = sending_overloaded(&conversion->sending);
+        release_slice(conversion);
+        conversion->is_answered = true;
+        problem_respond(conversion->request, failure.problem, failure.detail);
+    }
+}
+
+size_t conversion_body(struct conversion *conversion, struct parley_bytes bytes) {
+    struct parley_bytes left = bytes;
+    while (left.length > 0 && !conversion->is_answered && conversion->aside == NULL) {
+        struct parley_slice slice = {0};
+        const enum parley_split split = parley_splitter_next(&conversion->splitter, &left, &slice);
         if (split != PARLEY_SPLIT_MORE) {
             take(conversion, split, &slice);
         }
     }
+    if (!conversion->is_answered) {
+        count_held(conversion);
+    }
+    return conversion->is_answered ? bytes.length : bytes.length - left.length;
 }
 
 static void refuse(struct conversion *conversion) {
@@ -157,16 +250,17 @@ static void refuse(struct conversion *conversion) {
     parley_buffer_finish(&text);
 }
 
-void conversion_end(struct conversion *conversion) {
-    enum parley_split split = PARLEY_SPLIT_MORE;
-    while (split != PARLEY_SPLIT_END && !conversion->is_answered) {
-        struct parley_slice slice;
+/* The body has ended: answer, when nothing of it is with the crew. */
+static void end_if_whole(struct conversion *conversion) {
+    enum parley_split split = conversion->has_ended ? PARLEY_SPLIT_MORE : PARLEY_SPLIT_END;
+    while (split != PARLEY_SPLIT_END && !conversion->is_answered && conversion->aside == NULL) {
+        struct parley_slice slice = {0};
         split = parley_splitter_end(&conversion->splitter, &slice);
         if (split != PARLEY_SPLIT_END) {
             take(conversion, split, &slice);
         }
     }
-    if (conversion->is_answered) {
+    if (!conversion->has_ended || conversion->is_answered || conversion->aside != NULL) {
         return;
     }
     if (conversion->invalid_count > 0) {
@@ -175,6 +269,11 @@ void conversion_end(struct conversion *conversion) {
         http_respond_stream(conversion->request, 200,
                             sending_converted_type(&conversion->sending, true), sending_read);
     }
+}
+
+void conversion_end(struct conversion *conversion) {
+    conversion->has_ended = true;
+    end_if_whole(conversion);
 }
 
 ssize_t conversion_read(struct conversion *conversion, char *buffer, size_t size) {

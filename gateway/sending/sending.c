@@ -156,8 +156,7 @@ static bool begin_many(struct intake *intake, struct http_request *request) {
 
 static size_t many_body(struct intake *intake, struct parley_bytes bytes) {
     if (intake->conversion != NULL) {
-        conversion_body(intake->conversion, bytes);
-        return bytes.length;
+        return conversion_body(intake->conversion, bytes);
     }
     return bulk_body(intake->bulk, bytes);
 }
@@ -323,4 +322,13 @@ struct sending_failure sending_failed(const struct jetstream_ack *ack) {
     return failure(PROBLEM_BUS_TIMEOUT,
                    "The connection to NATS broke before the acknowledgement. The message may have "
                    "been stored: send it again with the same id, and nothing is stored twice.");
+}
+
+struct sending_failure sending_overloaded(const struct sending *sending) {
+    struct sending_failure overloaded = {.problem = PROBLEM_OVERLOADED};
+    snprintf(overloaded.detail, sizeof overloaded.detail,
+             "The bodies that are being received hold %zu bytes, which is all that they may "
+             "(--gather-max). Nothing was stored: send it again, or in smaller messages.",
+             sending->gateway->budget->max_bytes);
+    return overloaded;
 }

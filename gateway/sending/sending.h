@@ -104,8 +104,8 @@ ssize_t sending_read(void *state, char *buffer, size_t size);
 struct conversion;
 
 struct conversion *conversion_create(const struct sending *sending, struct http_request *request);
-/* Takes all of it. */
-void conversion_body(struct conversion *conversion, struct parley_bytes bytes);
+/* As bulk_body. */
+size_t conversion_body(struct conversion *conversion, struct parley_bytes bytes);
 void conversion_end(struct conversion *conversion);
 void conversion_closed(struct conversion *conversion);
 ssize_t conversion_read(struct conversion *conversion, char *buffer, size_t size);
@@ -125,3 +125,5 @@ struct sending_failure {
 struct sending_failure sending_refused(const struct sending *sending,
                                        enum jetstream_publish refused);
 struct sending_failure sending_failed(const struct jetstream_ack *ack);
+/* The budget has no room for what has come. */
+struct sending_failure sending_overloaded(const struct sending *sending);

@@ -11,12 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    ANSWER_BYTES_USUAL = 480, /* with malloc's header one of its classes */
-    /* Of a body that is being gathered so much is free, and the rest comes out of the budget. */
-    FREE_BYTES = 64 * 1024,
-    BUDGET_STEP_BYTES = 64 * 1024,
-};
+enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
 
 struct single {
     struct sending sending;
@@ -47,10 +42,7 @@ struct single *single_create(const struct sending *sending, struct http_request 
 
 static void drop_body(struct single *single) {
     parley_buffer_finish(&single->body);
-    if (single->budget_bytes > 0) {
-        budget_give(single->sending.gateway->budget, single->budget_bytes);
-        single->budget_bytes = 0;
-    }
+    budget_uncover(single->sending.gateway->budget, &single->budget_bytes);
 }
 
 static void destroy(struct single *single) {
@@ -76,35 +68,18 @@ struct parley_bytes single_text(const struct single *single) {
     return parley_buffer_bytes(&single->body);
 }
 
-/* Returns: whether the budget has room for what has come. */
-static bool take_budget(struct single *single) {
-    struct budget *budget = single->sending.gateway->budget;
-    if (budget == NULL || single->body.length <= FREE_BYTES + single->budget_bytes) {
-        return true;
-    }
-    const size_t more = single->body.length - FREE_BYTES - single->budget_bytes;
-    const size_t step = (more + BUDGET_STEP_BYTES - 1) / BUDGET_STEP_BYTES * BUDGET_STEP_BYTES;
-    if (!budget_take(budget, step)) {
-        return false;
-    }
-    single->budget_bytes += step;
-    return true;
-}
-
 static void refuse_overloaded(struct single *single) {
+    const struct sending_failure failure = sending_overloaded(&single->sending);
     drop_body(single);
-    problem_respond_format(single->request, PROBLEM_OVERLOADED,
-                           "The bodies that are being received hold %zu bytes, which is all that "
-                           "they may (--gather-max). Nothing was stored: send it again, or in "
-                           "smaller messages.",
-                           single->sending.gateway->budget->max_bytes);
+    problem_respond(single->request, failure.problem, failure.detail);
 }
 
 void single_body(struct single *single, struct parley_bytes bytes) {
     const size_t room = sending_message_bytes_max(&single->sending) + 1 - single->body.length;
     const size_t count = bytes.length < room ? bytes.length : room;
     parley_buffer_append(&single->body, (struct parley_bytes){bytes.data, count});
-    if (!take_budget(single)) {
+    if (!budget_cover(single->sending.gateway->budget, &single->budget_bytes,
+                      single->body.length)) {
         refuse_overloaded(single);
     }
 }
@@ -397,7 +372,8 @@ static void check(struct single *single) {
     aside_release(single->aside);
     single->aside = NULL;
     if (text.length >= ASIDE_BYTES_MIN && text.length <= limit) {
-        single->aside = aside_begin(sending, text, on_checked, single);
+        const struct parley_slice slice = {.bytes = text, .origin = {1, 1}, .number = 1};
+        single->aside = aside_begin(sending, &slice, on_checked, single);
         single->is_aside = single->aside != NULL;
     }
     if (single->aside == NULL) {

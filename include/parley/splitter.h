@@ -74,6 +74,29 @@ enum parley_status parley_splitter_check(struct parley_splitter *splitter, enum 
                                          const struct parley_codec *codec,
                                          const struct parley_options *options) PARLEY_MUST_CHECK;
 
+/* The same of a verdict that was reached elsewhere, on a slice whose bytes were kept. */
+void parley_splitter_note_verdict(struct parley_splitter *splitter,
+                                  const struct parley_message *message);
+
+/* How much is held of a message that is not whole yet. */
+static inline size_t parley_splitter_held_bytes(const struct parley_splitter *splitter) {
+    return splitter->pending.length;
+}
+
+/* Gives back what is held of such a message, if one has begun: the rest of it goes by, and it comes
+ * out as PARLEY_SPLIT_SIZE. */
+void parley_splitter_pass_by(struct parley_splitter *splitter);
+
+/* Whether the bytes of what was handed out last lie here, and not in the input: then they stay,
+ * whatever becomes of that, until the next call … */
+static inline bool parley_splitter_keeps(const struct parley_splitter *splitter,
+                                         const struct parley_slice *slice) {
+    return slice->bytes.data != NULL && slice->bytes.data == splitter->pending.data;
+}
+
+/* … or until this one, between two messages, which gives their memory back. */
+void parley_splitter_release(struct parley_splitter *splitter);
+
 /* Lines went by another way: what is fed next is behind them. Only between two lines. */
 void parley_splitter_skip_lines(struct parley_splitter *splitter, size_t count);
 

@@ -44,6 +44,17 @@ void parley_splitter_abandon(struct parley_splitter *splitter) {
     parley_buffer_clear(&splitter->pending);
 }
 
+void parley_splitter_pass_by(struct parley_splitter *splitter) {
+    if (splitter->pending.length > 0) {
+        splitter->is_oversize = true;
+        parley_buffer_finish(&splitter->pending);
+    }
+}
+
+void parley_splitter_release(struct parley_splitter *splitter) {
+    parley_buffer_finish(&splitter->pending);
+}
+
 bool parley_splitter_has_ended(const struct parley_splitter *splitter) {
     return splitter->state == DEAD;
 }
@@ -441,6 +452,13 @@ static bool is_no_json(const struct parley_message *message) {
            message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE];
 }
 
+void parley_splitter_note_verdict(struct parley_splitter *splitter,
+                                  const struct parley_message *message) {
+    if (splitter->framing == PARLEY_FRAMING_JSON && is_no_json(message)) {
+        parley_splitter_abandon(splitter);
+    }
+}
+
 enum parley_status parley_splitter_check(struct parley_splitter *splitter, enum parley_split split,
                                          const struct parley_slice *slice,
                                          struct parley_message *message,
@@ -453,8 +471,6 @@ enum parley_status parley_splitter_check(struct parley_splitter *splitter, enum 
         return parley_message_refuse_fault(message, slice->fault, slice->hint, slice->origin);
     }
     PARLEY_TRY(parley_message_check(message, slice->bytes, codec, options, slice->origin));
-    if (splitter->framing == PARLEY_FRAMING_JSON && is_no_json(message)) {
-        parley_splitter_abandon(splitter);
-    }
+    parley_splitter_note_verdict(splitter, message);
     return PARLEY_OK;
 }

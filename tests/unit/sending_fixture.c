@@ -7,7 +7,9 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <jansson.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -59,6 +61,8 @@ void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter 
     }
 }
 
+static void go_on(struct http_request *request);
+
 /* ---- memory ---- */
 
 const char *memory_known(struct memory *memory, struct parley_bytes key) {
@@ -104,8 +108,6 @@ enum jetstream_publish memory_publish(struct memory *memory, struct parley_bytes
                              context);
 }
 
-static void go_on(struct http_request *request);
-
 static void tell(struct world *world, size_t number, const struct memory_recollection *what) {
     assert_true(number < world->memory.recall_count);
     struct memory_recall *recall = world->memory.recalls[number];
@@ -123,6 +125,39 @@ void world_tell(struct world *world, size_t number, const char *value) {
 
 void world_tell_failure(struct world *world, size_t number, const char *error) {
     tell(world, number, &(struct memory_recollection){.found = MEMORY_FAILED, .error = error});
+}
+
+/* ---- the crew ---- */
+
+void crew_do(struct crew_desk *desk, struct crew_task *task) {
+    assert_true(desk->count < SENDING_TASKS_MAX);
+    desk->tasks[desk->count++] = task;
+}
+
+void crew_leave(struct crew *crew, struct crew_task *task) {
+    (void)crew;
+    task->work(task);
+}
+
+void world_have_crew(struct world *world, bool is_there) {
+    world->gateway.desk = is_there ? &world->desk : NULL;
+}
+
+void world_check(struct world *world) {
+    struct crew_desk *desk = &world->desk;
+    assert_true(desk->count > 0);
+    struct crew_task *task = desk->tasks[0];
+    desk->count--;
+    memmove(desk->tasks, desk->tasks + 1, desk->count * sizeof(struct crew_task *));
+    task->work(task);
+    task->done(task);
+    go_on(&world->request);
+}
+
+void world_check_all(struct world *world) {
+    while (world->desk.count > 0) {
+        world_check(world);
+    }
 }
 
 /* ---- HTTP ---- */
@@ -253,8 +288,11 @@ int world_set_up(void **state) {
     world->configuration.channels = &world->channel;
     world->gateway = (struct gateway){.configuration = &world->configuration,
                                       .messages = &world->message,
+                                      .budget = &world->budget,
                                       .reactor = world->reactor,
                                       .jetstream = &world->jetstream};
+    world->budget.max_bytes = SIZE_MAX / 2;
+    LIST_INIT(&world->gateway.asides);
     world->memory.jetstream = &world->jetstream;
     world->memories[0] = &world->memory;
     world->jetstream = (struct jetstream){.is_ready = true, .room = SIZE_MAX};
@@ -265,8 +303,11 @@ int world_set_up(void **state) {
 int world_tear_down(void **state) {
     struct world *world = *state;
     world_close(world);
+    world_check_all(world);
     world_ack_all(world);
     assert_null(world->jetstream.waiter);
+    assert_true(LIST_EMPTY(&world->gateway.asides));
+    assert_int_equal(world->budget.used_bytes, 0);
     for (size_t i = 0; i < world->jetstream.count; i++) {
         free(world->jetstream.published[i].payload);
     }
@@ -454,8 +495,10 @@ void world_ack(struct world *world, size_t number, enum jetstream_outcome outcom
     assert_true(number < world->jetstream.count);
     struct published *published = &world->jetstream.published[number];
     assert_non_null(published->done);
-    const struct jetstream_ack ack = {
-        .outcome = outcome, .stream = "VLP", .sequence = number, .error_code = 503};
+    const struct jetstream_ack ack = {.outcome = outcome,
+                                      .stream = "VLP",
+                                      .sequence = number - world->jetstream.sequence_base,
+                                      .error_code = 503};
     jetstream_ack_fn *done = published->done;
     published->done = NULL;
     done(published->context, &ack);
@@ -482,4 +525,35 @@ void world_make_room(struct world *world, size_t count) {
 
 const char *world_answer(struct world *world) {
     return world->request.answer.data != NULL ? world->request.answer.data : "";
+}
+
+const char *world_statuses(struct world *world) {
+    static char text[4096];
+    size_t length = 0;
+    text[0] = '\0';
+    for (const char *at = world_answer(world); *at != '\0'; at = strchr(at, '\n') + 1) {
+        assert_non_null(strchr(at, '\n'));
+        json_t *line = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+        assert_non_null(line);
+        const json_t *summary = json_object_get(line, "summary");
+        const char *status = json_string_value(json_object_get(line, "status"));
+        long long counts[5] = {0};
+        static const char *const names[] = {"received", "accepted", "duplicate", "invalid",
+                                            "failed"};
+        for (size_t i = 0; i < 5; i++) {
+            counts[i] = json_integer_value(json_object_get(summary, names[i]));
+        }
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, "%s", length > 0 ? " " : "");
+        if (summary != NULL) {
+            length +=
+                (size_t)snprintf(text + length, sizeof text - length, "%lld/%lld/%lld/%lld/%lld",
+                                 counts[0], counts[1], counts[2], counts[3], counts[4]);
+        } else {
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s",
+                                       status != NULL ? status : "?");
+        }
+        json_decref(line);
+    }
+    return text;
 }

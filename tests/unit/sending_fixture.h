@@ -10,7 +10,7 @@
 #include "channel.h"
 #include "sending.h"
 
-enum { SENDING_PUBLISHED_MAX = 5000, SENDING_PAIRS_MAX = 4 };
+enum { SENDING_PUBLISHED_MAX = 5000, SENDING_PAIRS_MAX = 4, SENDING_TASKS_MAX = 8 };
 
 struct sending_pair {
     const char *name, *value;
@@ -49,7 +49,14 @@ struct jetstream {
     enum jetstream_publish says; /* to whatever it has room for */
     struct published published[SENDING_PUBLISHED_MAX];
     size_t count;
+    size_t sequence_base; /* the number of the publication that gets the sequence number 0 */
     struct jetstream_waiter *waiter;
+};
+
+/* The crew, played: it does a task when the test says. */
+struct crew_desk {
+    struct crew_task *tasks[SENDING_TASKS_MAX];
+    size_t count;
 };
 
 struct http_request {
@@ -77,6 +84,8 @@ struct world {
     struct reactor *reactor; /* runs when a test has it run */
     struct reactor_timer timer;
     struct jetstream jetstream;
+    struct crew_desk desk;
+    struct budget budget; /* without a limit, unless the test sets one */
     struct http_request request;
 };
 
@@ -113,11 +122,19 @@ void world_ack_all(struct world *world);
 /* What the bucket says to the look-up with this number (from 0). */
 void world_tell(struct world *world, size_t number, const char *value);
 void world_tell_failure(struct world *world, size_t number, const char *error);
+/* Whether there is a crew; at first there is none. */
+void world_have_crew(struct world *world, bool is_there);
+/* The crew does the next of its tasks, or all of them. */
+void world_check(struct world *world);
+void world_check_all(struct world *world);
 /* JetStream has room again for so many. */
 void world_make_room(struct world *world, size_t count);
 
 /* The answer, NUL-terminated; "" while there is none. Its length is that of request.answer. */
 const char *world_answer(struct world *world);
+
+/* Of the answer each line's status, or the summary's counts: "accepted invalid 2/1/0/1/0". */
+const char *world_statuses(struct world *world);
 
 #define CLAIM_OF(id)                                                                               \
     "{\"id\":\"MSG" id "\",\"protocol\":\"VLP/1.1\",\"type\":\"claim\","                           \

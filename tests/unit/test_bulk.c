@@ -22,38 +22,6 @@
 
 static const struct sending_head plain = {0};
 
-/* Each line's status, or the summary's counts: "accepted invalid 2/1/0/1/0". */
-static const char *statuses(struct world *world) {
-    static char text[4096];
-    size_t length = 0;
-    text[0] = '\0';
-    for (const char *at = world_answer(world); *at != '\0'; at = strchr(at, '\n') + 1) {
-        assert_non_null(strchr(at, '\n'));
-        json_t *line = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
-        assert_non_null(line);
-        const json_t *summary = json_object_get(line, "summary");
-        const char *status = json_string_value(json_object_get(line, "status"));
-        long long counts[5] = {0};
-        static const char *const names[] = {"received", "accepted", "duplicate", "invalid",
-                                            "failed"};
-        for (size_t i = 0; i < 5; i++) {
-            counts[i] = json_integer_value(json_object_get(summary, names[i]));
-        }
-        length +=
-            (size_t)snprintf(text + length, sizeof text - length, "%s", length > 0 ? " " : "");
-        if (summary != NULL) {
-            length +=
-                (size_t)snprintf(text + length, sizeof text - length, "%lld/%lld/%lld/%lld/%lld",
-                                 counts[0], counts[1], counts[2], counts[3], counts[4]);
-        } else {
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s",
-                                       status != NULL ? status : "?");
-        }
-        json_decref(line);
-    }
-    return text;
-}
-
 /* ---- order ---- */
 
 static void test_results_are_in_the_order_sent_whatever_the_order_of_acks(void **state) {
@@ -65,7 +33,7 @@ static void test_results_are_in_the_order_sent_whatever_the_order_of_acks(void *
     world_ack(world, 0, JETSTREAM_STORED);
     assert_int_equal(world->request.status, 200);
     assert_true(world->request.is_whole);
-    assert_string_equal(statuses(world), "accepted invalid failed accepted 4/2/0/1/1");
+    assert_string_equal(world_statuses(world), "accepted invalid failed accepted 4/2/0/1/1");
 }
 
 static void test_a_lost_ack_in_the_middle_fails_that_line_alone(void **state) {
@@ -74,7 +42,7 @@ static void test_a_lost_ack_in_the_middle_fails_that_line_alone(void **state) {
     world_ack(world, 1, JETSTREAM_LOST);
     world_ack(world, 0, JETSTREAM_STORED);
     world_ack(world, 2, JETSTREAM_STORED);
-    assert_string_equal(statuses(world), "accepted failed accepted 3/2/0/0/1");
+    assert_string_equal(world_statuses(world), "accepted failed accepted 3/2/0/0/1");
     assert_non_null(strstr(world_answer(world), "/problems/bus-timeout"));
 }
 
@@ -86,7 +54,7 @@ static void test_once_the_bus_is_away_each_further_line_fails_at_once(void **sta
     world_ack(world, 0, JETSTREAM_LOST);
     world_send(world, TWO "{}\n" THREE);
     world_end(world);
-    assert_string_equal(statuses(world), "failed failed invalid failed 4/0/0/1/3");
+    assert_string_equal(world_statuses(world), "failed failed invalid failed 4/0/0/1/3");
     assert_non_null(strstr(world_answer(world), "/problems/bus-unavailable"));
 }
 
@@ -99,7 +67,7 @@ static void test_a_message_that_nats_will_not_take_stops_nothing(void **state) {
     world_send(world, TWO);
     world_end(world);
     world_ack_all(world);
-    assert_string_equal(statuses(world), "failed accepted 2/1/0/0/1");
+    assert_string_equal(world_statuses(world), "failed accepted 2/1/0/0/1");
     assert_non_null(strstr(world_answer(world), "/problems/too-large"));
     assert_non_null(strstr(world_answer(world), "1048576"));
 }
@@ -120,7 +88,7 @@ static void test_a_message_without_room_is_held_in_its_place(void **state) {
     assert_int_equal(world->jetstream.count, 3);
     assert_string_equal(world->jetstream.published[1].payload, CLAIM_OF("2"));
     world_ack_all(world);
-    assert_string_equal(statuses(world), "accepted accepted invalid accepted 4/3/0/1/0");
+    assert_string_equal(world_statuses(world), "accepted accepted invalid accepted 4/3/0/1/0");
 }
 
 /* Since a client that is gone is told of once all that it sent was taken (http.h). */
@@ -140,7 +108,7 @@ static void test_not_all_is_taken_while_the_last_message_is_held(void **state) {
     assert_int_equal(world_held(world), 0);
     assert_true(world->request.is_ended);
     world_ack_all(world);
-    assert_string_equal(statuses(world), "accepted accepted 2/2/0/0/0");
+    assert_string_equal(world_statuses(world), "accepted accepted 2/2/0/0/0");
 }
 
 static void test_a_held_message_fails_when_the_bus_goes_away(void **state) {
@@ -149,7 +117,7 @@ static void test_a_held_message_fails_when_the_bus_goes_away(void **state) {
     world_post(world, &plain, ONE TWO);
     world->jetstream.is_ready = false;
     world_make_room(world, 0);
-    assert_string_equal(statuses(world), "failed failed 2/0/0/0/2");
+    assert_string_equal(world_statuses(world), "failed failed 2/0/0/0/2");
 }
 
 static void test_a_full_window_of_results_stops_reading_until_the_first_is_known(void **state) {
@@ -220,7 +188,7 @@ static void test_results_says_which_lines_come(void **state) {
         const struct sending_head head = {.query = {{"results", rows[i].results}}};
         world_post(world, &head, ONE "{}\n" TWO);
         world_ack_all(world);
-        assert_string_equal(statuses(world), rows[i].statuses);
+        assert_string_equal(world_statuses(world), rows[i].statuses);
     }
 }
 
@@ -301,7 +269,7 @@ static void test_frames_are_messages_wherever_the_body_is_cut(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t cut = 0; cut <= rows[i].body.length; cut++) {
             post_cut(world, &framed, rows[i].body, cut);
-            assert_string_equal(statuses(world), rows[i].statuses);
+            assert_string_equal(world_statuses(world), rows[i].statuses);
             assert_non_null(strstr(world_answer(world), rows[i].says));
         }
     }
@@ -327,7 +295,7 @@ static void test_frames_wait_for_room_as_lines_do(void **state) {
     world_make_room(world, 9);
     world_ack_all(world);
     assert_string_equal(world->jetstream.published[1].payload, CLAIM_OF("2"));
-    assert_string_equal(statuses(world), "accepted accepted 2/2/0/0/0");
+    assert_string_equal(world_statuses(world), "accepted accepted 2/2/0/0/0");
 }
 
 /* ---- the disk is full ---- */
@@ -409,24 +377,24 @@ static void test_each_result_leaves_as_soon_as_it_and_those_before_it_are_known(
     assert_int_equal(world->request.status, 0); /* there may be a 100 to come first */
     world_send(world, "{}\n" ONE);
     assert_int_equal(world->request.status, 200);
-    assert_string_equal(statuses(world), "invalid");
+    assert_string_equal(world_statuses(world), "invalid");
     world_send(world, TWO);
     world_ack(world, 1, JETSTREAM_STORED);
-    assert_string_equal(statuses(world), "invalid");
+    assert_string_equal(world_statuses(world), "invalid");
     world_ack(world, 0, JETSTREAM_STORED);
-    assert_string_equal(statuses(world), "invalid accepted accepted");
+    assert_string_equal(world_statuses(world), "invalid accepted accepted");
     world_send(world, THREE);
     world_end(world);
     assert_false(world->request.is_whole);
     world_ack_all(world);
-    assert_string_equal(statuses(world), "invalid accepted accepted accepted 4/3/0/1/0");
+    assert_string_equal(world_statuses(world), "invalid accepted accepted accepted 4/3/0/1/0");
     assert_true(world->request.is_whole);
 }
 
 static void test_an_empty_body_is_answered_live(void **state) {
     struct world *world = *state;
     world_post(world, &live, "");
-    assert_string_equal(statuses(world), "0/0/0/0/0");
+    assert_string_equal(world_statuses(world), "0/0/0/0/0");
     assert_true(world->request.is_whole);
     world_post(world, &live_filter, "");
     assert_string_equal(world_answer(world), "");
@@ -560,7 +528,7 @@ static void test_a_body_that_cannot_be_cut_any_more_is_read_no_further(void **st
     assert_int_equal(world->jetstream.count, 1);
     assert_int_equal(world->request.status, 200);
     assert_false(world->request.is_whole);
-    assert_string_equal(statuses(world), "accepted"); /* and no summary */
+    assert_string_equal(world_statuses(world), "accepted"); /* and no summary */
 }
 
 /* One run with one allocation failing.  Returns: whether it was reached. */
@@ -593,7 +561,7 @@ static void fail_each_allocation(struct world *world, const struct sending_head 
             continue; /* before the body */
         }
         assert_int_equal(world->request.status, 200);
-        const char *said = statuses(world); /* each line is JSON */
+        const char *said = world_statuses(world); /* each line is JSON */
         assert_int_equal(world->request.is_whole, strchr(said, '/') != NULL);
         if (world->request.is_whole) {
             assert_int_equal(in_summary(world, "received"), 5);

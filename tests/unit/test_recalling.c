@@ -300,6 +300,71 @@ static void test_all_that_came_is_published_though_the_client_is_gone(void **sta
 
 /* ---- memory runs out ---- */
 
+/* ---- large ones ---- */
+
+/* Blanks in front make a line large. */
+static void send_large(struct world *world, const char *line) {
+    enum { LARGE = 300 * 1024 };
+    char *blanks = malloc(LARGE + 1);
+    assert_non_null(blanks);
+    memset(blanks, ' ', LARGE);
+    blanks[LARGE] = '\0';
+    world_send(world, blanks);
+    free(blanks);
+    world_send(world, line);
+}
+
+static void test_a_large_reply_is_published_in_its_place(void **state) {
+    struct world *world = *state;
+    world_have_crew(world, true);
+    world_begin(world, &many);
+    world_send(world, REPLY("1", "a"));
+    send_large(world, REPLY("2", "b"));
+    world_send(world, REPLY("3", "c"));
+    world_end(world);
+    assert_int_equal(world->memory.recall_count, 1);
+    world_check(world);
+    assert_int_equal(world->memory.recall_count, 2);
+    world_tell(world, 1, "b");
+    assert_string_equal(subjects(world), "");
+    assert_true(world_held(world) > 0);
+    world_tell(world, 0, "a");
+    assert_string_equal(subjects(world), "vlp.a vlp.b");
+    world_tell(world, 2, NULL);
+    assert_string_equal(subjects(world), "vlp.a vlp.b vlp.unknown");
+    world_ack_all(world);
+    assert_string_equal(world_statuses(world), "accepted accepted accepted 3/3/0/0/0");
+    assert_non_null(strstr(world_answer(world), "\"id\":\"MSG2\",\"subject\":\"vlp.b\""));
+}
+
+static void test_a_large_reply_may_lose_its_client_and_its_bucket(void **state) {
+    struct world *world = *state;
+    world_have_crew(world, true);
+    world_begin(world, &many);
+    send_large(world, REPLY("1", "a"));
+    world_close(world);
+    world_check(world);
+    world_tell(world, 0, "a");
+    world_begin(world, &many);
+    send_large(world, REPLY("2", "b"));
+    world_check(world);
+    world_close(world);
+    world_tell_failure(world, 1, "Away."); /* the leak sanitizer watches */
+    assert_string_equal(subjects(world), "vlp.a");
+}
+
+static void test_the_verdict_on_a_large_reply_says_its_subject(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.task = SENDING_VALIDATE};
+    world_have_crew(world, true);
+    world_begin(world, &head);
+    send_large(world, REPLY("1", "a"));
+    world_end(world);
+    world_check(world);
+    world_tell(world, 0, "found");
+    assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
+}
+
 /* One run with one allocation failing.  Returns: whether it was reached. */
 static bool run_out(struct world *world, const struct sending_head *head, const char *body,
                     size_t number) {
@@ -362,6 +427,9 @@ int main(void) {
         TEST(test_one_that_is_told_may_find_no_room),
         TEST(test_the_window_bounds_what_waits),
         TEST(test_all_that_came_is_published_though_the_client_is_gone),
+        TEST(test_a_large_reply_is_published_in_its_place),
+        TEST(test_a_large_reply_may_lose_its_client_and_its_bucket),
+        TEST(test_the_verdict_on_a_large_reply_says_its_subject),
         TEST(test_whichever_allocation_fails_no_reply_goes_astray),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

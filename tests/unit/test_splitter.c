@@ -462,6 +462,56 @@ static void test_random_bodies_are_cut_alike_however_they_arrive(void **state) {
     }
 }
 
+static void test_a_message_may_be_passed_by_once_it_has_begun(void **state) {
+    (void)state;
+    const struct {
+        enum parley_framing framing;
+        struct parley_bytes start, rest;
+    } rows[] = {
+        {PARLEY_FRAMING_LINES, PARLEY_BYTES("1\n{\"a\""), PARLEY_BYTES(":1}\n2\n")},
+        {PARLEY_FRAMING_JSON, PARLEY_BYTES("[1,{\"a\""), PARLEY_BYTES(":[]},2]")},
+        {PARLEY_FRAMING_FRAMES,
+         PARLEY_BYTES("\0\0\0\1"
+                      "1\0\0\0\6abc"),
+         PARLEY_BYTES("def\0\0\0\1"
+                      "2")},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct parley_splitter splitter;
+        struct parley_slice slice;
+        struct parley_bytes start = rows[i].start, rest = rows[i].rest;
+        parley_splitter_init(&splitter, rows[i].framing, LIMIT);
+        parley_splitter_pass_by(&splitter); /* none has begun */
+        assert_int_equal(parley_splitter_next(&splitter, &start, &slice), PARLEY_SPLIT_MESSAGE);
+        assert_false(parley_splitter_keeps(&splitter, &slice));
+        assert_int_equal(parley_splitter_next(&splitter, &start, &slice), PARLEY_SPLIT_MORE);
+        assert_true(parley_splitter_held_bytes(&splitter) > 2);
+        parley_splitter_pass_by(&splitter);
+        assert_int_equal(parley_splitter_held_bytes(&splitter), 0);
+        assert_int_equal(parley_splitter_next(&splitter, &rest, &slice), PARLEY_SPLIT_SIZE);
+        assert_int_equal(slice.number, 2);
+        assert_int_equal(parley_splitter_next(&splitter, &rest, &slice), PARLEY_SPLIT_MESSAGE);
+        assert_int_equal(slice.number, 3);
+        assert_true(parley_bytes_equal(slice.bytes, PARLEY_BYTES("2")));
+        parley_splitter_finish(&splitter);
+    }
+}
+
+static void test_what_was_cut_stays_until_it_is_released(void **state) {
+    (void)state;
+    char text[] = "{\"a\":1}\n";
+    struct parley_splitter splitter;
+    struct parley_slice slice;
+    struct parley_bytes first = {text, 4}, second = {text + 4, sizeof text - 5};
+    parley_splitter_init(&splitter, PARLEY_FRAMING_LINES, LIMIT);
+    assert_int_equal(parley_splitter_next(&splitter, &first, &slice), PARLEY_SPLIT_MORE);
+    assert_int_equal(parley_splitter_next(&splitter, &second, &slice), PARLEY_SPLIT_MESSAGE);
+    assert_true(parley_splitter_keeps(&splitter, &slice));
+    memset(text, 'x', sizeof text);
+    assert_true(parley_bytes_equal(slice.bytes, PARLEY_BYTES("{\"a\":1}")));
+    parley_splitter_release(&splitter); /* the leak sanitizer watches */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_are_messages),
@@ -492,6 +542,8 @@ int main(void) {
         cmocka_unit_test(test_a_message_that_lies_whole_in_the_input_is_not_copied),
         cmocka_unit_test(test_memory_is_bounded_by_the_limit_however_long_a_message_is),
         cmocka_unit_test(test_without_memory_it_says_so),
+        cmocka_unit_test(test_a_message_may_be_passed_by_once_it_has_begun),
+        cmocka_unit_test(test_what_was_cut_stays_until_it_is_released),
         cmocka_unit_test(test_random_bodies_are_cut_alike_however_they_arrive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
