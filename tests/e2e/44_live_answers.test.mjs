@@ -131,6 +131,28 @@ describe('a live answer', () => {
     assert.equal(await connection.end(), '');
   });
 
+  it('is the last of its connection: what follows its body is no request', async (t) => {
+    const before = (await streamInfo(its.nats)).state.messages;
+    const body = lines([claim()]);
+    const smuggled = rawPost('/v1/vlp/messages', JSON.stringify(claim()));
+    for (const path of ['/v1/vlp/messages', FILTER]) {
+      const bytes = [rawChunkedHead(path), chunk(body), chunk(''), smuggled].map(Buffer.from);
+      const connection = await rawFor(t, its.parley, Buffer.concat(bytes));
+      assert.equal((await connection.answer()).status, 200);
+      assert.equal(await connection.end(), '');
+    }
+    assert.equal((await streamInfo(its.nats)).state.messages, before + 1);
+  });
+
+  it('is not whole when a chunk of the body cannot be read', async (t) => {
+    const connection = await rawFor(t, its.parley, rawChunkedHead('/v1/vlp/validate'));
+    await connection.write(chunk(lines([claim()])));
+    await until('a verdict', () => connection.received.includes('"line":1'));
+    await connection.write('no length\r\n');
+    await connection.end();
+    assert.doesNotMatch(connection.received.toString(), /"summary"|\r\n0\r\n/);
+  });
+
   it('goes on for a client that has closed its half', async (t) => {
     const body = lines(claims(1000));
     const connection = await rawFor(t, its.parley, rawChunkedHead(FILTER));
