@@ -133,16 +133,23 @@ describe('a message that takes long to check', () => {
     );
   });
 
-  it('is answered by a server that drains', async (t) => {
-    const parley = await parleyFor(t);
-    const body = nulls((isSanitized ? 4 : 40) * MIB);
-    const large = await begin(t, parley, rawPost('/v1/supervisor/validate', body));
-    assertAccepted(await send(parley, claim()));
-    parley.signal('SIGTERM');
-    assert.equal((await large.answer(PATIENCE)).status, 200);
-    await parley.program.hasExited();
-    assert.equal(parley.program.exit.code, 0);
-  });
+  for (const [what, type, end] of [
+    ['is', JSON_TYPE, ''],
+    ['of a body is', NDJSON_TYPE, '\n'],
+  ]) {
+    it(`${what} answered by a server that drains`, async (t) => {
+      const parley = await parleyFor(t);
+      const body = Buffer.concat([nulls((isSanitized ? 4 : 40) * MIB), Buffer.from(end)]);
+      const large = await begin(t, parley, rawPost('/v1/supervisor/validate', body, { type }));
+      assertAccepted(await send(parley, claim()));
+      parley.signal('SIGTERM');
+      const answer = await large.answer(PATIENCE);
+      assert.equal(answer.status, 200);
+      assert.equal(ndjson(`${answer.text.trimEnd()}\n`)[0].valid, false);
+      await parley.program.hasExited();
+      assert.equal(parley.program.exit.code, 0);
+    });
+  }
 });
 
 describe('a large message', () => {
