@@ -941,8 +941,8 @@ static void write_summary(struct bulk *bulk) {
 
 static void log_failure(struct bulk *bulk) {
     if (bulk->has_failed || bulk->spool.has_failed) {
-        log_once(bulk, "The results could not all be kept: memory, the data folder's disk or "
-                       "--spool-max ran out.");
+        log_once(bulk, "The results are not whole: memory, the data folder's disk, --spool-max "
+                       "or --gather-max ran out.");
     }
 }
 
