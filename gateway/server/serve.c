@@ -6,6 +6,7 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -216,6 +217,13 @@ static void raise_file_limit(void) {
     }
 }
 
+/* Blocks of that size are the kernel's again once they are freed. By itself the C library raises the
+ * bound with the largest block that it has seen freed, and from then on keeps such blocks. */
+static void give_large_blocks_back(void) {
+    enum { LARGE_BLOCK_BYTES = 1 << 20 };
+    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
+}
+
 static int create_schemas(struct server *server) {
     server->schemas = calloc(parley_protocol_count(), sizeof *server->schemas);
     if (server->schemas == NULL) {
@@ -301,6 +309,7 @@ static int start_workers(struct server *server) {
 static int start(struct server *server) {
     const char *why = "";
     raise_file_limit();
+    give_large_blocks_back();
     if (reactor_create(&server->reactor) != PARLEY_OK) {
         return fail("cannot start", strerror(errno));
     }
