@@ -217,8 +217,8 @@ static void raise_file_limit(void) {
     }
 }
 
-/* Blocks of that size are the kernel's again once they are freed. By itself the C library raises the
- * bound with the largest block that it has seen freed, and from then on keeps such blocks. */
+/* Blocks of that size are the kernel's again once they are freed. By itself the C library raises
+ * the bound with the largest block that it has seen freed, and from then on keeps such blocks. */
 static void give_large_blocks_back(void) {
     enum { LARGE_BLOCK_BYTES = 1 << 20 };
     mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
