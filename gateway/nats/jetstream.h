@@ -207,8 +207,8 @@ enum parley_status jetstream_feed_open(struct jetstream *jetstream, const char *
                                        const struct jetstream_feed_events *events,
                                        struct jetstream_feed **out) PARLEY_MUST_CHECK;
 /* From now on `count` messages may come, now or when they are stored, and `bytes` of them at the
- * most; but one comes, however large it is. Asked again, the new bounds hold in place of the old ones
- * (what is under way by then comes all the same).  PULL only. */
+ * most; but one comes, however large it is. Asked again, the new bounds hold in place of the old
+ * ones (what is under way by then comes all the same).  PULL only. */
 void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes);
 /* What PULL feeds have asked for and not yet received. */
 size_t jetstream_pulled_bytes(const struct jetstream *jetstream);
