@@ -40,7 +40,7 @@ export function startReport({ parley, runs, seconds, lines, isQuick }) {
   return {
     date: new Date().toISOString(),
     machine: {
-      ...{ cpu: cpus()[0].model, cores: cpus().length, linux: release(), load_before },
+      ...{ cpu: cpus()[0].model, cores: cpus().length, linux: release().split("-")[0], load_before },
       memory_gb: Math.round(totalmem() / 2 ** 30),
     },
     versions: versions(parley),
