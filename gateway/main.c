@@ -2,10 +2,12 @@
 
 /* The binary: argv and signals. What a subcommand does is in its own file. */
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <errno.h>
+#include <unistd.h>
 
 #include <sodium.h>
 
@@ -88,7 +90,18 @@ static int run(const struct command *command, int argc, char **argv) {
     return command->run(argc, argv);
 }
 
+/* A standard descriptor that is closed would become a socket or a file of ours, and be written to.
+ * /dev/null the wrong way round keeps its place, and still fails what is read or written. */
+static void hold_standard_files(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
+    hold_standard_files();
     const char *name = argc > 1 ? argv[1] : "";
     if (argc < 2) {
         print_help(stderr);

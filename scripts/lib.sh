@@ -57,6 +57,7 @@ is_provided() { # PACKAGE
     libcmocka-dev) pkg-config --exists cmocka ;;
     gcc | libc6-dev) command -v cc ;;
     nodejs) command -v node ;;
+    fonts-dejavu-core) fc-list | grep -qi dejavu ;;
     python3-msgpack) python3 -c "import msgpack" ;;
     libclang-rt-dev | llvm) command -v clang ;;
     docker.io) command -v dockerd ;;

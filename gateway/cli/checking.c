@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check_files.h"
 #include "encodings.h"
 #include "identity.h"
 
@@ -87,9 +87,9 @@ static int find_codec(struct checking *checking) {
 
 int checking_arguments(struct checking *checking, int argc, char **argv) {
     const struct cli_flag flags[] = {
-        checking->own_flag,    {"type", 0, true},    {"strict", 0, false},
-        {"stamp", 0, false},   {"from", 0, true},    {"domain", 0, true},
-        {"quiet", 'q', false}, {"help", 'h', false}, {NULL, 0, false},
+        checking->own_flag,   {"type", 0, true},  {"strict", 0, false}, {"stamp", 0, false},
+        {"from", 0, true},    {"agent", 0, true}, {"domain", 0, true},  {"quiet", 'q', false},
+        {"help", 'h', false}, {NULL, 0, false},
     };
     struct cli_arguments arguments = {
         .command = checking->command, .flags = flags, .argc = argc, .argv = argv};
@@ -213,12 +213,8 @@ static bool check_open(struct checking *checking, int fd, const char *file) {
     return result == PARLEY_OK;
 }
 
-/* A pattern that the shell did not expand: it was quoted, or there are too many files for it. */
-static bool is_pattern(const char *file) {
-    return strpbrk(file, "*?[") != NULL;
-}
-
-static bool check_path(struct checking *checking, const char *path) {
+static bool check_path(void *context, const char *path) {
+    struct checking *checking = context;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         cli_error("%s: %s", path, strerror(errno));
@@ -229,41 +225,32 @@ static bool check_path(struct checking *checking, const char *path) {
     return is_read;
 }
 
-static bool check_pattern(struct checking *checking, const char *pattern) {
-    glob_t found;
-    const int status = glob(pattern, 0, NULL, &found);
-    if (status != 0) {
-        cli_error("%s: %s", pattern,
-                  status == GLOB_NOMATCH ? "no file matches" : "the folder cannot be read");
-        return false;
-    }
-    bool is_read = true;
-    for (size_t i = 0; i < found.gl_pathc && !checking->is_stopped; i++) {
-        is_read = check_path(checking, found.gl_pathv[i]) && is_read;
-    }
-    globfree(&found);
-    return is_read;
+static bool is_stopped(void *context) {
+    const struct checking *checking = context;
+    return checking->is_stopped;
 }
 
-static bool check_file(struct checking *checking, const char *file) {
-    if (strcmp(file, "-") == 0) {
-        if (isatty(STDIN_FILENO) && !checking->is_quiet) {
-            fputs("Reading from the terminal; Ctrl-D ends it.\n", stderr);
-        }
-        return check_open(checking, STDIN_FILENO, NULL);
+static bool check_standard_input(struct checking *checking) {
+    if (isatty(STDIN_FILENO) && !checking->is_quiet) {
+        fputs("Reading from the terminal; Ctrl-D ends it.\n", stderr);
     }
-    return is_pattern(file) && access(file, F_OK) != 0 ? check_pattern(checking, file)
-                                                       : check_path(checking, file);
+    return check_open(checking, STDIN_FILENO, NULL);
 }
 
-static bool check_files(struct checking *checking) {
-    bool is_read = true;
-    if (checking->file_count == 0) {
-        return check_file(checking, "-");
-    }
+static bool check_all_files(struct checking *checking) {
+    struct check_files files = {.protocol = checking->protocol,
+                                .is_once = checking->takes_files_once,
+                                .read = check_path,
+                                .is_stopped = is_stopped,
+                                .context = checking};
+    bool is_read = checking->file_count > 0 || check_standard_input(checking);
     for (int i = 0; i < checking->file_count && !checking->is_stopped; i++) {
-        is_read = check_file(checking, checking->files[i]) && is_read;
+        const char *operand = checking->files[i];
+        is_read = (strcmp(operand, "-") == 0 ? check_standard_input(checking)
+                                             : check_files_each(&files, operand)) &&
+                  is_read;
     }
+    check_files_finish(&files);
     return is_read;
 }
 
@@ -275,7 +262,7 @@ bool checking_run(struct checking *checking) {
     }
     parley_message_init(&checking->message, schema);
     progress_init(&checking->progress, checking->is_quiet ? -1 : STDERR_FILENO, now_ms());
-    const bool is_read = check_files(checking);
+    const bool is_read = check_all_files(checking);
     parley_message_finish(&checking->message);
     parley_schema_destroy(schema);
     return is_read;

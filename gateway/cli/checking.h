@@ -15,6 +15,7 @@
     "  --strict         VLP: confidence must be earned by messages of every type\n"                \
     "  --stamp          fill an absent id, protocol, version and timestamp before the check\n"     \
     "  --from SIDE      supervisor: the side that sends, gerbil or elixir\n"                       \
+    "  --agent NAME     supervisor: whose messages they are\n"                                     \
     "  --domain NAME    Round Table: the domain of a reply\n"
 
 struct checking {
@@ -26,6 +27,7 @@ struct checking {
     enum parley_status (*each)(struct checking *checking, const char *file, size_t number);
     bool passes_right; /* nothing is to be done with messages that deserve not even a warning: they
                           may be counted without a call of `each` */
+    bool takes_files_once; /* a file that is named twice is read once */
 
     const struct parley_protocol *protocol;
     struct parley_message message;

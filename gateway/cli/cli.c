@@ -12,6 +12,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "nearest.h"
+
 void cli_error(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -21,56 +23,9 @@ void cli_error(const char *format, ...) {
     va_end(arguments);
 }
 
-/* ---- slips of the keyboard ---- */
-
-#define WORD_MAX 31
-
-static size_t least(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
-/* How many letters to insert, drop, change or swap with their neighbour to get from one word to
- * the other (restricted Damerau-Levenshtein). */
-static size_t distance(const char *a, const char *b) {
-    size_t rows[WORD_MAX + 1][WORD_MAX + 1];
-    const size_t a_length = strlen(a), b_length = strlen(b);
-    if (a_length > WORD_MAX || b_length > WORD_MAX) {
-        return SIZE_MAX;
-    }
-    for (size_t i = 0; i <= a_length; i++) {
-        for (size_t j = 0; j <= b_length; j++) {
-            if (i == 0 || j == 0) {
-                rows[i][j] = i + j;
-                continue;
-            }
-            const size_t edit = least(rows[i - 1][j], rows[i][j - 1]) + 1;
-            const size_t change = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            rows[i][j] = least(edit, change);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                rows[i][j] = least(rows[i][j], rows[i - 2][j - 2] + 1);
-            }
-        }
-    }
-    return rows[a_length][b_length];
-}
-
-const char *cli_nearest(const char *word, const char *const names[]) {
-    const char *nearest = NULL;
-    /* Further away than a third of its letters, it is another word. */
-    size_t limit = strlen(word) / 3 + 1;
-    for (const char *const *name = names; *name != NULL; name++) {
-        const size_t away = distance(word, *name);
-        if (away <= limit && away < strlen(*name)) {
-            nearest = *name;
-            limit = away - (away > 0);
-        }
-    }
-    return nearest;
-}
-
 void cli_error_unknown(const char *kind, const char *word, const char *const names[],
                        const char *see) {
-    const char *nearest = cli_nearest(word, names);
+    const char *nearest = nearest_word(word, names);
     if (nearest != NULL) {
         cli_error("there is no %s '%s'; did you mean '%s'? (%s lists them)", kind, word, nearest,
                   see);
@@ -118,11 +73,11 @@ static void say_unknown(const struct cli_arguments *arguments, const char *word,
     for (size_t i = 0; i < CLI_FLAGS_MAX && arguments->flags[i].name != NULL; i++) {
         names[i] = arguments->flags[i].name;
     }
-    char name[WORD_MAX + 1] = "";
-    if (length <= WORD_MAX && length > 2) {
+    char name[NEAREST_WORD_MAX + 1] = "";
+    if (length <= NEAREST_WORD_MAX && length > 2) {
         memcpy(name, word + 2, length - 2);
     }
-    const char *nearest = cli_nearest(name, names);
+    const char *nearest = nearest_word(name, names);
     const int shown = length > 200 ? 200 : (int)length;
     if (nearest != NULL) {
         cli_error("%s has no option '%.*s'; did you mean '--%s'? (parley %s --help lists them)",

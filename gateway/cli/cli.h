@@ -24,9 +24,6 @@ void cli_error_unknown(const char *kind, const char *word, const char *const nam
 /* Returns: NULL when there is no such protocol, which has then been said. */
 const struct parley_protocol *cli_protocol(const char *name);
 
-/* Of `names` (ended by NULL) the one that `word` is probably a slip for, or NULL. */
-const char *cli_nearest(const char *word, const char *const names[]);
-
 /* ---- arguments ---- */
 
 struct cli_flag {

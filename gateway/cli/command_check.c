@@ -14,10 +14,11 @@
 static const char help[] =
     "Usage: parley check [OPTION]… PROTOCOL [FILE…]\n"
     "\n"
-    "Holds messages against the rules of PROTOCOL (parley protocols lists them), as the server\n"
-    "would. Without FILE, or where FILE is -, it reads standard input; a pattern in quotes\n"
-    "(\"log/*.md\") stands for the files that match it. Input may be of any length. What it holds\n"
-    "is told by the file's extension, else by its first bytes:\n"
+    "Checks messages against the rules of PROTOCOL (parley protocols lists them), as the server\n"
+    "would. Without FILE, or where FILE is -, it reads standard input. A folder stands for the\n"
+    "files below it that have one of the extensions below; a pattern in quotes (\"log/*.md\") for\n"
+    "the files that match it. Input may be of any length. The format is detected from the file's\n"
+    "extension, else from the first bytes:\n"
     "\n"
     "  JSON         one message, or an array of them (.json)\n"
     "  NDJSON       one message a line (.ndjson, .jsonl)\n"
@@ -41,7 +42,7 @@ static const char help[] =
     "Examples:\n"
     "  parley check vlp message.json\n"
     "  parley check --strict vlp log/*.ndjson\n"
-    "  parley check brenner \"threads/*.md\"\n"
+    "  parley check brenner threads\n"
     "  parley check --from gerbil supervisor checkpoint.msgpack\n"
     "  nats sub --raw 'vlp.>' | parley check vlp --type application/x-ndjson\n";
 
@@ -90,6 +91,7 @@ int command_check(int argc, char **argv) {
     if (wrong >= 0) {
         return wrong;
     }
+    checking->takes_files_once = true;
     checking->passes_right = check.format != CHECK_NDJSON; /* which has a line for each */
     check_report_init(&checking->report, check.format, stdout, cli_has_colour(stdout));
     const bool is_read = checking_run(checking);

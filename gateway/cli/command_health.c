@@ -18,25 +18,29 @@
 #include <jansson.h>
 
 #include "cli.h"
+#include "configuration.h"
 #include "listen_address.h"
 
 static const char help[] =
-    "Usage: parley health [URL]\n"
+    "Usage: parley health [--config FILE] [URL]\n"
     "\n"
     "Asks a server whether it can accept messages (GET /readyz), and waits 2 s for the answer.\n"
-    "Without URL it asks the server of this machine: at the address in PARLEY_LISTEN, else at\n"
-    "http://127.0.0.1:8080.\n"
+    "Without URL it asks the server of this machine: at the address in PARLEY_LISTEN, else at "
+    "that\n"
+    "of the server's configuration file, else at http://127.0.0.1:8080.\n"
     "\n"
     "Options:\n"
-    "  -h, --help  this text\n"
+    "  --config FILE  the server's configuration file [PARLEY_CONFIG]\n"
+    "  -h, --help     this text\n"
     "\n"
     "Exit status: 0 it is ready, 1 it is not or cannot be reached, 2 usage.\n"
     "\n"
     "Example, for a Dockerfile:\n"
     "  HEALTHCHECK CMD [\"parley\", \"health\"]\n";
 
-enum { HELP };
-static const struct cli_flag flags[] = {[HELP] = {"help", 'h', false}, {NULL, 0, false}};
+enum { CONFIG, HELP };
+static const struct cli_flag flags[] = {
+    [CONFIG] = {"config", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
 #define DEADLINE_MS 2000
 
@@ -84,17 +88,12 @@ static bool read_url(const char *url, struct target *out) {
     return out->path[0] == '/' && strpbrk(out->path, " \r\n") == NULL;
 }
 
-/* Where the server of this machine listens, by the same variable that told it. */
-static bool find_local(struct target *out) {
-    const char *listen = getenv("PARLEY_LISTEN");
+static bool read_listen(const char *listen, struct target *out) {
     unsigned port;
     char address[64];
-    if (listen == NULL || listen[0] == '\0') {
-        listen = ":8080";
-    }
     const char *wrong = listen_address_read(listen, address, &port);
     if (wrong != NULL || port == 0) {
-        cli_error("PARLEY_LISTEN is '%s': %s; name the URL to ask", listen,
+        cli_error("the server is told to listen at '%s': %s; name the URL to ask", listen,
                   wrong != NULL ? wrong : "that port is chosen at start");
         return false;
     }
@@ -106,6 +105,17 @@ static bool find_local(struct target *out) {
     snprintf(out->port, sizeof out->port, "%u", port);
     out->path = "/readyz";
     return true;
+}
+
+/* Where the server of this machine listens, by what told it.  Returns: -1, else the exit status. */
+static int find_local(const char *path, struct target *out) {
+    struct configuration configuration;
+    int status = configuration_load_listen(&configuration, path);
+    if (status < 0 && !read_listen(configuration.listen, out)) {
+        status = CLI_USAGE;
+    }
+    configuration_finish(&configuration);
+    return status;
 }
 
 /* ---- asking ---- */
@@ -253,7 +263,7 @@ static int ask(const struct target *target) {
 int command_health(int argc, char **argv) {
     struct cli_arguments arguments = {
         .command = "health", .flags = flags, .argc = argc, .argv = argv};
-    const char *url = NULL, *value;
+    const char *url = NULL, *path = NULL, *value;
     for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
         if (argument == CLI_WRONG) {
             return CLI_USAGE;
@@ -261,6 +271,10 @@ int command_health(int argc, char **argv) {
         if (argument == HELP) {
             fputs(help, stdout);
             return EXIT_SUCCESS;
+        }
+        if (argument == CONFIG) {
+            path = value;
+            continue;
         }
         if (url != NULL) {
             cli_error("health asks one URL at a time");
@@ -273,5 +287,6 @@ int command_health(int argc, char **argv) {
         cli_error("'%s' is no URL that health can ask: http://127.0.0.1:8080 is one", url);
         return CLI_USAGE;
     }
-    return url == NULL && !find_local(&target) ? CLI_USAGE : ask(&target);
+    const int status = url == NULL ? find_local(path, &target) : -1;
+    return status < 0 ? ask(&target) : status;
 }

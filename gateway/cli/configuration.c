@@ -12,12 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <parley/arena.h>
 
 #include "channel.h"
 #include "cli.h"
 #include "listen_address.h"
+#include "nats_urls.h"
+#include "nearest.h"
 #include "option.h"
 
 _Static_assert(OPTIONS < CLI_FLAGS_MAX, "cli_next takes no more flags");
@@ -64,36 +67,37 @@ static void print_help(void) {
         "Usage: parley serve [OPTION]…\n"
         "\n"
         "Serves the protocols over HTTP: checks each message that agents POST, publishes what is\n"
-        "valid to NATS JetStream, and streams it back out. When it is ready it prints the line\n"
-        "\"listening on http://127.0.0.1:8080\". SIGTERM (or Ctrl-C) ends it once what is under\n"
-        "way has been answered; a second one ends it at once.\n"
+        "valid to NATS JetStream, and streams it to readers. Once it is ready it prints the line\n"
+        "\"listening on http://127.0.0.1:8080\". SIGTERM (or Ctrl-C, or SIGHUP) stops it\n"
+        "once every request under way has been answered; new ones get 503 meanwhile. A second\n"
+        "SIGTERM stops it at once.\n"
         "\n"
         "Examples:\n"
-        "  parley serve                                all by itself, for this machine only\n"
-        "  parley serve --listen :9000 --data ./state  on another port, its state kept here\n"
+        "  parley serve                                self-contained, for this machine only\n"
+        "  parley serve --listen :9000 --data ./state  on another port, with its data in ./state\n"
         "  parley serve --nats nats://nats:4222        with a NATS server that runs already\n"
-        "  parley serve --check-config                 what would it do?\n"
+        "  parley serve --check-config                 print the effective configuration\n"
         "\n"
         "Options:\n",
         stdout);
     for (size_t i = 0; i < OPTIONS; i++) {
         print_option(stdout, &options[i]);
     }
-    fputs("  -h, --help\n"
-          "      This text.\n"
-          "\n"
-          "SIZE is a number of bytes, or of k, m or g (powers of 1024): 512k. TIME is a number\n"
-          "with its unit, ms, s, m, h or d: 90s.\n"
-          "\n"
-          "Each option is also the environment variable in brackets (an empty one is as none; a\n"
-          "switch is true or 1, false or 0) and, but for config and check-config, a key of the\n"
-          "configuration file: one JSON object without comments, such as\n"
-          "  {\"listen\": \":9000\", \"message-max\": \"2m\", \"insecure\": false}\n"
-          "An option on the command line goes over the variable, that over the file, and the file\n"
-          "over the default.\n"
-          "\n"
-          "Exit status: 0 ended as asked, 1 failed, 2 an option is wrong.\n",
-          stdout);
+    fputs(
+        "  -h, --help\n"
+        "      This text.\n"
+        "\n"
+        "SIZE is a number of bytes, or of k, m or g (powers of 1024): 512k. TIME is a number\n"
+        "with its unit, ms, s, m, h or d: 90s.\n"
+        "\n"
+        "Each option is also the environment variable in brackets (an empty one counts as unset;\n"
+        "a switch is true or 1, false or 0) and, except for config and check-config, a key of\n"
+        "the configuration file: one JSON object without comments, such as\n"
+        "  {\"listen\": \":9000\", \"message-max\": \"2m\", \"insecure\": false}\n"
+        "Precedence: command line, environment, file, default.\n"
+        "\n"
+        "Exit status: 0 ended as asked, 1 failed, 2 an option is wrong.\n",
+        stdout);
 }
 
 /* ---- where values come from ---- */
@@ -162,6 +166,50 @@ static int read_variables(struct configuration *configuration, struct given *giv
     return -1;
 }
 
+/* Kubernetes sets these in every pod of a namespace with a service named parley. */
+static bool is_service_link(const char *variable) {
+    static const char *const links[] = {"PARLEY_SERVICE_", "PARLEY_PORT", NULL};
+    for (size_t i = 0; links[i] != NULL; i++) {
+        if (strncmp(variable, links[i], strlen(links[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A misspelt variable would be as if it were not there: somebody relies on what it says. */
+static void warn_of_variable(const char *variable) {
+    char names[OPTIONS][64];
+    const char *known[OPTIONS + 1] = {0};
+    for (size_t i = 0; i < OPTIONS; i++) {
+        option_name_variable(options[i].flag, names[i]);
+        known[i] = names[i];
+        if (strcmp(names[i], variable) == 0) {
+            return;
+        }
+    }
+    const char *nearest = nearest_word(variable, known);
+    if (nearest != NULL) {
+        cli_error("the environment variable %s is not known and has no effect; did you mean %s?",
+                  variable, nearest);
+    } else {
+        cli_error("the environment variable %s is not known and has no effect (parley serve --help "
+                  "lists them)",
+                  variable);
+    }
+}
+
+static void warn_of_variables(void) {
+    for (char *const *entry = environ; *entry != NULL; entry++) {
+        char variable[128];
+        const size_t length = strcspn(*entry, "=");
+        snprintf(variable, sizeof variable, "%.*s", (int)(length < 127 ? length : 127), *entry);
+        if (strncmp(variable, "PARLEY_", strlen("PARLEY_")) == 0 && !is_service_link(variable)) {
+            warn_of_variable(variable);
+        }
+    }
+}
+
 /* ---- the file ---- */
 
 static int find_key(const char *path, const char *key) {
@@ -175,7 +223,7 @@ static int find_key(const char *path, const char *key) {
             names[count++] = options[i].flag;
         }
     }
-    const char *nearest = cli_nearest(key, names);
+    const char *nearest = nearest_word(key, names);
     if (nearest != NULL) {
         cli_error("%s: '%s' is no key of a configuration; did you mean '%s'?", path, key, nearest);
     } else {
@@ -227,7 +275,7 @@ static int read_file(struct configuration *configuration, struct given *given, c
     json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
     fclose(file);
     if (root == NULL) {
-        cli_error("%s:%d:%d: this is no JSON: %s (comments are none)", path, error.line,
+        cli_error("%s:%d:%d: not valid JSON: %s (comments are not allowed)", path, error.line,
                   error.column, error.text);
         return CLI_USAGE;
     }
@@ -269,14 +317,15 @@ static int find_listen(struct configuration *configuration) {
     const char *wrong =
         listen_address_read(configuration->listen, configuration->address, &configuration->port);
     if (wrong != NULL) {
-        cli_error("'%s' is nowhere to listen: %s (127.0.0.1:8080, :8080 and [::1]:8080 are)",
+        cli_error("--listen '%s': %s; give an address and a port, such as 127.0.0.1:8080, :8080 or "
+                  "[::1]:8080",
                   configuration->listen, wrong);
         return CLI_USAGE;
     }
     if (!configuration->insecure && !listen_address_is_loopback(configuration->address)) {
         cli_error("other machines can reach %s, and access tokens are not built yet: everybody "
                   "could send and read. Use --insecure only in a trusted network, or listen on "
-                  "127.0.0.1 and put a proxy that asks who it is in front",
+                  "127.0.0.1 and put an authenticating proxy in front",
                   configuration->listen);
         return CLI_USAGE;
     }
@@ -294,10 +343,40 @@ static int find_data(struct configuration *configuration) {
     } else if (home != NULL && home[0] == '/') {
         configuration->data = keep_joined(configuration, home, "/.local/state/parley");
     } else {
-        cli_error("there is no home folder to keep the data in: say where, with --data DIR");
+        cli_error("there is no home folder for the data; name a folder with --data DIR");
         return CLI_USAGE;
     }
     if (configuration->data == NULL) {
+        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        return EXIT_FAILURE;
+    }
+    return -1;
+}
+
+/* Who gave the option whose field is at `field`. */
+static const char *giver_of(const struct given *given, size_t field) {
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (options[i].field == field) {
+            return given->by[i];
+        }
+    }
+    return NULL;
+}
+
+static int find_nats(struct configuration *configuration, const struct given *given) {
+    if (configuration->nats == NULL) {
+        return -1;
+    }
+    char error[NATS_URLS_ERROR_MAX];
+    if (!nats_urls_check(configuration->nats, error)) {
+        cli_error("%s: %s", giver_of(given, offsetof(struct configuration, nats)), error);
+        return CLI_USAGE;
+    }
+    struct parley_buffer shown;
+    parley_buffer_init(&shown);
+    nats_urls_describe(configuration->nats, &shown);
+    configuration->nats_shown = keep(configuration, &shown);
+    if (configuration->nats_shown == NULL) {
         cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
         return EXIT_FAILURE;
     }
@@ -319,13 +398,8 @@ static int find_channels(struct configuration *configuration, const struct given
     const enum parley_status status = channels_create(
         configuration->subject_prefixes, configuration->storage, &configuration->channels, error);
     if (status == PARLEY_E_UNSUPPORTED) {
-        const char *by = "subject-prefix";
-        for (size_t i = 0; i < OPTIONS; i++) {
-            if (options[i].field == offsetof(struct configuration, subject_prefixes)) {
-                by = given->by[i];
-            }
-        }
-        cli_error("%s: %s", by, error);
+        cli_error("%s: %s", giver_of(given, offsetof(struct configuration, subject_prefixes)),
+                  error);
         return CLI_USAGE;
     }
     if (status != PARLEY_OK) {
@@ -360,39 +434,66 @@ static int print_configuration(const struct configuration *configuration) {
 
 /* ---- the whole ---- */
 
-static const char *find_config(const struct given *given) {
-    for (size_t i = 0; i < OPTIONS; i++) {
-        if (options[i].field == offsetof(struct configuration, config)) {
-            return given->text[i];
-        }
+static size_t index_of(size_t field) {
+    size_t i = 0;
+    while (options[i].field != field) {
+        i++;
     }
-    return NULL;
+    return i;
+}
+
+static const char *find_config(const struct given *given) {
+    return given->text[index_of(offsetof(struct configuration, config))];
+}
+
+static int read_any_file(struct configuration *configuration, struct given *given) {
+    const char *path = find_config(given);
+    return path != NULL ? read_file(configuration, given, path) : -1;
 }
 
 static int load(struct configuration *configuration, int argc, char **argv) {
     struct given given = {.text = {NULL}};
     int status = read_flags(configuration, &given, argc, argv);
     status = status < 0 ? read_variables(configuration, &given) : status;
-    const char *file = find_config(&given);
-    if (status < 0 && file != NULL) {
-        status = read_file(configuration, &given, file);
+    if (status < 0) {
+        warn_of_variables();
     }
+    status = status < 0 ? read_any_file(configuration, &given) : status;
     status = status < 0 ? assign_all(configuration, &given) : status;
     status = status < 0 ? find_listen(configuration) : status;
     status = status < 0 ? find_data(configuration) : status;
+    status = status < 0 ? find_nats(configuration, &given) : status;
     status = status < 0 ? find_replicas(configuration) : status;
     status = status < 0 ? find_channels(configuration, &given) : status;
     return status < 0 && configuration->check_config ? print_configuration(configuration) : status;
 }
 
-int configuration_load(struct configuration *configuration, int argc, char **argv) {
+static int begin(struct configuration *configuration) {
     *configuration = (struct configuration){.storage = malloc(sizeof(struct parley_arena))};
     if (configuration->storage == NULL) {
         cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
         return EXIT_FAILURE;
     }
     parley_arena_init(configuration->storage, 0);
-    return load(configuration, argc, argv);
+    return -1;
+}
+
+int configuration_load(struct configuration *configuration, int argc, char **argv) {
+    const int status = begin(configuration);
+    return status < 0 ? load(configuration, argc, argv) : status;
+}
+
+int configuration_load_listen(struct configuration *configuration, const char *path) {
+    const size_t listen = index_of(offsetof(struct configuration, listen));
+    const size_t config = index_of(offsetof(struct configuration, config));
+    struct given given = {.text = {NULL}};
+    int status = begin(configuration);
+    given.text[config] = path;
+    status = status < 0 ? read_variables(configuration, &given) : status;
+    status = status < 0 ? read_any_file(configuration, &given) : status;
+    configuration->listen =
+        given.text[listen] != NULL ? given.text[listen] : options[listen].fallback;
+    return status;
 }
 
 void configuration_finish(struct configuration *configuration) {

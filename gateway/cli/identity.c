@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Fresh ids and the present time. Nothing is kept between calls. */
+/* Fresh ids and the present time. */
 
 #include "identity.h"
 
@@ -9,13 +9,11 @@
 
 #include <sodium.h>
 
-void identity_uuid(char out[37]) {
+static void write_uuid(unsigned char bytes[16], char out[37]) {
     static const char hex[] = "0123456789abcdef";
-    unsigned char bytes[16];
-    randombytes_buf(bytes, sizeof bytes);
     bytes[6] = (unsigned char)((bytes[6] & 0x0F) | 0x40); /* version 4 (RFC 9562, section 5.4) */
     bytes[8] = (unsigned char)((bytes[8] & 0x3F) | 0x80); /* and its variant */
-    for (size_t i = 0; i < sizeof bytes; i++) {
+    for (size_t i = 0; i < 16; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10) {
             *out++ = '-';
         }
@@ -23,6 +21,25 @@ void identity_uuid(char out[37]) {
         *out++ = hex[bytes[i] & 15];
     }
     *out = '\0';
+}
+
+void identity_uuid(char out[37]) {
+    unsigned char bytes[16];
+    randombytes_buf(bytes, sizeof bytes);
+    write_uuid(bytes, out);
+}
+
+void identity_uuid_from(struct identity_pool *pool, char out[37]) {
+    if (pool == NULL) {
+        identity_uuid(out);
+        return;
+    }
+    if (pool->left == 0) {
+        randombytes_buf(pool->bytes, sizeof pool->bytes);
+        pool->left = sizeof pool->bytes;
+    }
+    pool->left -= 16;
+    write_uuid(pool->bytes + pool->left, out);
 }
 
 void identity_now(char out[32]) {

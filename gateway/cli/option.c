@@ -28,12 +28,13 @@ const struct option options[OPTIONS] = {
      FIELD(data),
      .value_name = "DIR",
      .fallback_text = "$XDG_STATE_HOME/parley, else ~/.local/state/parley",
-     .help = "The folder for the own nats-server's store and for results that wait."},
+     .help = "The folder for the embedded nats-server's store and for spooled results."},
     {.flag = "nats",
      FIELD(nats),
      .value_name = "URL,…",
-     .fallback_text = "an own nats-server, started and ended with parley",
-     .help = "The NATS servers to use, with JetStream: nats://USER:PASSWORD@HOST:4222."},
+     .fallback_text = "the embedded nats-server, started and stopped with parley",
+     .help = "The NATS servers to use, with JetStream: nats://USER:PASSWORD@HOST:4222. With tls:// "
+             "all of them must speak TLS. In a password, a comma is %2C."},
     {.flag = "config",
      FIELD(config),
      .value_name = "FILE",
@@ -44,14 +45,15 @@ const struct option options[OPTIONS] = {
      .type = OPTION_SWITCH,
      FIELD(insecure),
      .fallback = "false",
-     .help = "Let everybody in who can reach an address that is not loopback: there are no tokens "
-             "yet. Only for a trusted network."},
+     .help =
+         "Allow an address that is not loopback although there is no authentication: anyone who "
+         "can reach it can send and read. Only for a trusted network."},
     {.flag = "check-config",
      .type = OPTION_SWITCH,
      FIELD(check_config),
      .fallback = "false",
      .is_not_in_file = true,
-     .help = "Print the options that would hold, as a configuration file (with the passwords in "
+     .help = "Print the effective configuration, as a configuration file (with the passwords in "
              "--nats), and exit."},
     {.flag = "reactors",
      .type = OPTION_COUNT,
@@ -94,15 +96,18 @@ const struct option options[OPTIONS] = {
      .fallback = "256m",
      .minimum = 1 << 20,
      .maximum = UINT64_C(1) << 40,
-     .help = "What the messages that are being received may hold in all, 64 KiB of each not "
-             "counted; past it the answer is 503. One that is larger than this cannot be sent."},
+     .help = "What the messages that are being received may hold in all, and an eighth more for "
+             "the first 64 KiB of each; 4 KiB of each are not counted. Past it the answer is 503. "
+             "One that is larger than this cannot be sent."},
     {.flag = "spool-max",
      .type = OPTION_SIZE,
      FIELD(spool_max_bytes),
      .value_name = "SIZE",
-     .fallback = "4g",
+     .fallback = "1g",
      .maximum = INT64_MAX,
-     .help = "How much of one body's results may wait in a file of the data folder."},
+     .help = "How much room all results together that no client has read yet may take in the data "
+             "folder. They never take the last tenth of its disk, nor its last GiB. Beyond that, a "
+             "body is read no further until its results have left."},
     {.flag = "connections",
      .type = OPTION_COUNT,
      FIELD(connections_max),
@@ -125,8 +130,8 @@ const struct option options[OPTIONS] = {
      .value_name = "TIME",
      .fallback = "2m",
      .maximum = 7 * DAY_MS,
-     .help = "How long a repeated message is known as a duplicate, in streams that parley "
-             "creates; 0: never."},
+     .help = "How long repeats of a message are recognised and dropped, in streams that parley "
+             "creates. 0 turns this off."},
     {.flag = "ack-timeout",
      .type = OPTION_DURATION,
      FIELD(ack_timeout_ms),

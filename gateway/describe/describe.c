@@ -5,7 +5,7 @@
 
 #include "describe.h"
 
-const char describe_gateway_title[] = "GW: every protocol, while decoding";
+const char describe_gateway_title[] = "GW: every protocol";
 
 /* ---- what a rule's places say, each thing once ---- */
 
@@ -189,6 +189,15 @@ static void append_cell(struct parley_buffer *out, const char *text) {
     parley_buffer_text(out, " | ");
 }
 
+/* The pointer to the whole message is empty, and a code span cannot be. */
+static void append_path(struct parley_buffer *out, const char *path) {
+    if (path[0] == '\0') {
+        parley_buffer_text(out, "the whole message");
+    } else {
+        parley_buffer_format(out, "`%s`", path);
+    }
+}
+
 static void append_row(struct parley_buffer *out, const struct parley_rule *rule) {
     parley_buffer_format(out, "| <a id=\"%s\"></a>%s | %s | ", rule->id, rule->id,
                          parley_severity_name(rule->severity));
@@ -196,7 +205,8 @@ static void append_row(struct parley_buffer *out, const struct parley_rule *rule
     for (size_t i = 0; i < rule->place_count; i++) {
         const char *path = new_path(rule, i);
         if (path != NULL) {
-            parley_buffer_format(out, "%s`%s`", i == 0 ? "" : "<br>", path);
+            parley_buffer_text(out, i == 0 ? "" : "<br>");
+            append_path(out, path);
         }
     }
     parley_buffer_text(out, rule->place_count == 0 ? "the whole message | " : " | ");
@@ -218,6 +228,31 @@ static void append_table(struct parley_buffer *out, const struct parley_rule *ru
     }
 }
 
+static void append_documents(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    const struct parley_document *document = protocol->documents;
+    for (; document != NULL && document->name != NULL; document++) {
+        if (document->name[0] == '\0') {
+            parley_buffer_format(out, " Of %s, a section alone is one of %s.", protocol->name,
+                                 document->title);
+        } else {
+            parley_buffer_format(out, " \"%s\" is %s.", document->name, document->title);
+        }
+    }
+}
+
+/* What the column `source` names. */
+static void append_sources(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    parley_buffer_text(out, "*Source* names the document that a rule comes from, and its section.");
+    for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
+        if (protocol == NULL || protocol == *at) {
+            append_documents(out, *at);
+        }
+    }
+    parley_buffer_text(out, " \"rules.md\" is parley's own catalogue of rules, which decides where "
+                            "the documents are silent or disagree. \"RFC 8259\" is the standard of "
+                            "JSON.\n\n");
+}
+
 void describe_rules_page(struct parley_buffer *out, const struct parley_protocol *protocol) {
     const char *of = protocol != NULL ? protocol->name : "every protocol";
     parley_buffer_format(out, "# Rules: %s\n\n", protocol != NULL ? protocol->title : of);
@@ -230,9 +265,10 @@ void describe_rules_page(struct parley_buffer *out, const struct parley_protocol
              "of severity error makes the message invalid; a warning is reported and changes "
              "nothing else. An id never changes its meaning, so that it is safe to filter and "
              "count by it. *Where* is a JSON Pointer; `*` stands for every item or member.\n\n");
+    append_sources(out, protocol);
     parley_buffer_format(out, "## %s\n\n", describe_gateway_title);
     append_table(out, parley_gateway_rules, PARLEY_GW_COUNT);
-    parley_buffer_text(out, "\nA message that one of these stops is not asked the rules below.\n");
+    parley_buffer_text(out, "\nIf an error of these is found, the rules below are not checked.\n");
     for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
         if (protocol == NULL || protocol == *at) {
             parley_buffer_format(out, "\n## %s: %s (%s)\n\n", (*at)->name, (*at)->title,

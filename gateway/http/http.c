@@ -22,8 +22,6 @@
 enum {
     POOL_INCREMENT = 1024,
     RUNS_A_TURN = 8,
-    SPINNING_TURNS_MAX = 64,
-    SPINNING_SLEEP_MS = 10,
     BLOCK_1_0_BYTES = 4096, /* of a stream to an HTTP/1.0 client, which is not chunked */
 };
 
@@ -34,6 +32,13 @@ void http_suspend(struct http_connection *connection) {
 void http_resume(struct http_connection *connection) {
     MHD_resume_connection(connection->mhd);
     connection->side->is_due = true;
+}
+
+/* libmicrohttpd 0.9.75 forgets to look at some connections again, until their idle timeout. One
+ * that is resumed is looked at. */
+void http_look_again(struct http_connection *connection) {
+    http_suspend(connection);
+    http_resume(connection);
 }
 
 const char *http_reason(unsigned status) {
@@ -56,6 +61,8 @@ static bool add_headers(struct http_request *request, const char *content_type) 
         is_ok = is_ok && MHD_add_response_header(response, "Content-Type", content_type) == MHD_YES;
     }
     if (request->is_close_after || http_server_of(request)->is_draining) {
+        /* The client does not know yet, and may have sent its next request. */
+        request->connection->is_cut = true;
         is_ok = is_ok && MHD_add_response_header(response, "Connection", "close") == MHD_YES;
     }
     return is_ok && MHD_add_response_header(response, "X-Request-Id", request->id) == MHD_YES;
@@ -91,13 +98,6 @@ static void reset_on_close(const struct http_request *request) {
     setsockopt(request->connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
-/* libmicrohttpd 0.9.75 forgets to look at some connections again, until their idle timeout. One
- * that is resumed is looked at. */
-static void look_again(const struct http_request *request) {
-    http_suspend(request->connection);
-    http_resume(request->connection);
-}
-
 static ssize_t read_source(void *context, uint64_t position, char *buffer, size_t size) {
     (void)position;
     struct http_request *request = context;
@@ -109,7 +109,7 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
     }
     if (length == HTTP_SOURCE_END) {
         if (request->is_1_0) {
-            look_again(request); /* its end closes the connection */
+            http_look_again(request->connection); /* its end closes the connection */
         }
         return MHD_CONTENT_READER_END_OF_STREAM;
     }
@@ -123,7 +123,7 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
     if (request->is_1_0) {
         reset_on_close(request);
     }
-    look_again(request);
+    http_look_again(request->connection);
     return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
@@ -156,65 +156,41 @@ static enum MHD_Result send_answer(struct http_request *request) {
     return result;
 }
 
-/* ---- the head ---- */
+/* ---- refusing ---- */
 
-static enum MHD_Result take_field(void *context, enum MHD_ValueKind kind, const char *name,
-                                  size_t name_length, const char *value, size_t value_length) {
-    (void)kind;
-    http_head_field(context, (struct parley_bytes){name, name_length},
-                    (struct parley_bytes){value, value_length});
-    return MHD_YES;
-}
-
-/* Returns: what is wrong with the head, or NULL. */
-static const char *read_head(struct http_request *request, const char *version) {
-    struct http_connection *connection = request->connection;
-    struct http_head head;
-    http_head_start(&head, request->method, connection->target, connection->target_end, version);
-    MHD_get_connection_values_n(connection->mhd, MHD_HEADER_KIND, take_field, &head);
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    http_head_end(&head, info != NULL ? request->method + info->header_size : NULL);
-    request->is_1_0 = head.is_1_0;
-    request->is_head = strcmp(request->method, "HEAD") == 0;
-    request->expects_continue = head.expects_continue;
-    if (head.encoding_count > 0) {
-        request->content_length = -1;
-    } else if (head.content_length != NULL) {
-        request->content_length = strtoll(head.content_length, NULL, 10);
-    }
-    if (head.request_id != NULL) {
-        request->id = head.request_id;
-    }
-    return head.fault;
-}
-
-/* An absolute target is a proxy's (RFC 9112, section 3.2.2): its path is what counts. */
-static const char *path_of(const char *target) {
-    const char scheme[] = "http://";
-    if (strncmp(target, scheme, sizeof scheme - 1) != 0) {
-        return target;
-    }
-    const char *path = strchr(target + sizeof scheme - 1, '/');
-    return path != NULL ? path : "/";
-}
-
-static void refuse(struct http_request *request, const char *fault) {
+static void refuse(struct http_request *request, unsigned status, const char *fault) {
     const struct http_options *options = &http_server_of(request)->options;
     http_close_after(request);
     if (options->refuse != NULL) {
-        options->refuse(request, fault);
+        options->refuse(request, status, fault);
     }
-    http_respond(request, MHD_HTTP_BAD_REQUEST, NULL, PARLEY_BYTES(""));
+    http_respond(request, status, NULL, PARLEY_BYTES(""));
 }
 
-static enum MHD_Result begin_request(struct http_request *request, const char *target,
-                                     const char *version) {
+/* The framing of its body cannot be trusted: what came before counts, but this is not the end of a
+ * message, and what follows is not a request. */
+static void break_body(struct http_request *request, const char *fault) {
+    request->has_ended = true;
+    if (request->is_live && request->has_begun) {
+        http_live_break_off(request);
+        return;
+    }
+    if (request->is_live) {
+        http_live_take_back(request);
+    }
+    if (request->is_answered && request->response != NULL) {
+        const enum MHD_Result is_added =
+            MHD_add_response_header(request->response, "Connection", "close");
+        request->has_failed = request->has_failed || is_added != MHD_YES;
+    }
+    refuse(request, MHD_HTTP_BAD_REQUEST, fault);
+}
+
+static enum MHD_Result begin_request(struct http_request *request) {
     struct http_server *server = http_server_of(request);
-    const char *fault = read_head(request, version);
-    request->path = path_of(target);
-    if (fault != NULL) {
-        refuse(request, fault);
+    const struct http_head *head = &request->connection->head;
+    if (head->fault != NULL) {
+        refuse(request, head->status, head->fault);
         return send_answer(request);
     }
     server->begin(server->context, request);
@@ -222,7 +198,11 @@ static enum MHD_Result begin_request(struct http_request *request, const char *t
      * body cannot or need not be read first. */
     bool is_at_once =
         request->content_length != 0 && (request->expects_continue || request->is_close_after);
-    return request->is_answered && is_at_once ? send_answer(request) : MHD_YES;
+    if (!request->is_answered || !is_at_once) {
+        return MHD_YES;
+    }
+    request->connection->is_cut = true;
+    return send_answer(request);
 }
 
 /* ---- libmicrohttpd's callbacks ---- */
@@ -237,25 +217,26 @@ static void notice_early_end(const struct http_request *request) {
     char byte;
     const bool is_whole = request->content_length == request->received_length;
     if (!is_whole && request->wait == HTTP_WAIT_NONE &&
-        recv(request->connection->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
-        look_again(request);
+        recvfrom(request->connection->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) ==
+            0) {
+        http_look_again(request->connection);
     }
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const char *target,
                               const char *method, const char *version, const char *data,
                               size_t *size, void **slot) {
-    (void)context;
+    (void)context, (void)target, (void)method, (void)version; /* http_wire.c made them up */
     struct http_request *request = *slot;
     if (request == NULL) {
         struct http_connection *connection = connection_of(mhd);
-        if (connection == NULL) {
-            return MHD_NO; /* there was no memory for it */
+        if (connection == NULL || connection->wire.phase == HTTP_WIRE_HEAD) {
+            return MHD_NO; /* there was no memory for it, or it did not come through http_wire.c */
         }
         connection->side->server->has_moved = true;
-        request = http_request_open(connection, method);
+        request = http_request_open(connection);
         *slot = request;
-        return begin_request(request, target, version);
+        return begin_request(request);
     }
     http_server_of(request)->has_moved = true;
     if (request->has_failed) {
@@ -270,6 +251,9 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
         }
         notice_early_end(request);
         return MHD_YES;
+    }
+    if (request->connection->wire.fault != NULL && !request->has_ended) {
+        break_body(request, request->connection->wire.fault);
     }
     if (http_take_end(request) != PARLEY_OK) {
         return MHD_NO;
@@ -290,21 +274,26 @@ static void complete(void *context, struct MHD_Connection *mhd, void **slot,
     if (request->response != NULL) {
         MHD_destroy_response(request->response);
     }
+    struct http_connection *connection = request->connection;
     const bool is_sent = code == MHD_REQUEST_TERMINATED_COMPLETED_OK && request->is_queued;
     http_request_close(request, is_sent || request->is_sent);
+    if (is_sent) {
+        http_wire_next(connection);
+    }
 }
 
 /* Without memory `slot` stays NULL, and the connection is closed at its first request. */
 static void open_connection(struct http_side *side, struct MHD_Connection *mhd, void **slot) {
     side->server->has_taken = true;
     side->server->has_moved = true;
+    const int fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     struct http_connection *connection = malloc(sizeof *connection);
-    *slot = connection;
-    if (connection != NULL) {
-        http_connection_init(
-            connection, side, mhd,
-            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    if (connection != NULL && http_connection_init(connection, side, mhd, fd) != PARLEY_OK) {
+        http_connection_finish(connection);
+        free(connection);
+        connection = NULL;
     }
+    *slot = connection;
 }
 
 static void notify(void *context, struct MHD_Connection *mhd, void **slot,
@@ -314,73 +303,17 @@ static void notify(void *context, struct MHD_Connection *mhd, void **slot,
         open_connection(side, mhd, slot);
         return;
     }
-    acceptor_release(side->server->acceptor);
-    if (*slot != NULL) {
-        http_connection_finish(*slot);
-        free(*slot);
+    struct http_connection *connection = *slot;
+    const bool is_lingering =
+        connection != NULL && connection->is_cut && http_linger(side->server, connection->watch.fd);
+    if (!is_lingering) {
+        acceptor_release(side->server->acceptor);
+    }
+    if (connection != NULL) {
+        http_connection_finish(connection);
+        free(connection);
         *slot = NULL;
     }
-}
-
-/* The target as it came. What is returned would be the request's first `slot`. */
-static void *see_target(void *context, const char *target, struct MHD_Connection *mhd) {
-    (void)context;
-    struct http_connection *connection = connection_of(mhd);
-    if (connection != NULL) {
-        connection->target = target;
-        connection->target_end = target + strlen(target);
-    }
-    return NULL;
-}
-
-/* Decodes query options and leaves the path alone: an encoded slash is no slash, for a router. */
-static size_t decode(void *context, struct MHD_Connection *mhd, char *text) {
-    (void)context;
-    const struct http_connection *connection = connection_of(mhd);
-    if (connection == NULL || text == connection->target) {
-        return strlen(text);
-    }
-    size_t length = MHD_http_unescape(text);
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\0') {
-            text[i] = '\1'; /* a NUL would hide what follows; no value of ours has a 0x01 either */
-        }
-    }
-    return length;
-}
-
-/* ---- headers and query options, for whoever serves the request ---- */
-
-const char *http_request_header(const struct http_request *request, const char *name) {
-    return MHD_lookup_connection_value(request->connection->mhd, MHD_HEADER_KIND, name);
-}
-
-const char *http_request_query(const struct http_request *request, const char *name) {
-    const char *value = NULL;
-    if (MHD_lookup_connection_value_n(request->connection->mhd, MHD_GET_ARGUMENT_KIND, name,
-                                      strlen(name), &value, NULL) != MHD_YES) {
-        return NULL;
-    }
-    return value != NULL ? value : "";
-}
-
-struct query_visit {
-    bool (*each)(void *context, const char *name, const char *value);
-    void *context;
-};
-
-static enum MHD_Result visit_query(void *context, enum MHD_ValueKind kind, const char *name,
-                                   const char *value) {
-    (void)kind;
-    const struct query_visit *visit = context;
-    return visit->each(visit->context, name, value != NULL ? value : "") ? MHD_YES : MHD_NO;
-}
-
-void http_request_each_query(const struct http_request *request,
-                             bool (*each)(void *context, const char *name, const char *value),
-                             void *context) {
-    struct query_visit visit = {each, context};
-    MHD_get_connection_values(request->connection->mhd, MHD_GET_ARGUMENT_KIND, visit_query, &visit);
 }
 
 /* ---- the server ---- */
@@ -412,16 +345,16 @@ static bool has_more(const struct http_side *side) {
  * write a turn, the larger the better. */
 static void run_side(struct http_side *side) {
     struct http_server *server = side->server;
-    const bool had_moved = server->has_moved;
     side->is_due = false;
     for (unsigned i = 0; i < RUNS_A_TURN; i++) {
         server->has_moved = false;
+        http_wire_enter(server);
         MHD_run(side->daemon);
+        http_wire_leave();
         if (!server->has_moved || !has_more(side)) {
             break;
         }
     }
-    server->has_moved = server->has_moved || had_moved;
 }
 
 static void run_turn(struct reactor_turn *turn) {
@@ -434,16 +367,8 @@ static void run_turn(struct reactor_turn *turn) {
             run_side(side);
         }
     }
+    http_look_at_ends(server);
     http_go_on_with_queue(server); /* so that what became of it leaves in this turn */
-}
-
-/* With a pool that is full within a chunk's line, libmicrohttpd 0.9.75 calls a connection ready for
- * ever and does nothing for it. Until its idle timeout, that must not cost a core. */
-static int64_t without_spinning(struct http_server *server, int64_t timeout_ms) {
-    const bool is_spinning = timeout_ms == 0 && !server->has_moved;
-    server->has_moved = false;
-    server->spinning_turns = is_spinning ? server->spinning_turns + 1 : 0;
-    return server->spinning_turns > SPINNING_TURNS_MAX ? SPINNING_SLEEP_MS : timeout_ms;
 }
 
 static int64_t turn_timeout_ms(struct reactor_turn *turn) {
@@ -463,7 +388,7 @@ static int64_t turn_timeout_ms(struct reactor_turn *turn) {
             timeout_ms = wanted_ms;
         }
     }
-    return without_spinning(server, timeout_ms);
+    return timeout_ms;
 }
 
 static enum parley_status start_side(struct http_side *side, size_t memory_bytes) {
@@ -475,7 +400,6 @@ static enum parley_status start_side(struct http_side *side, size_t memory_bytes
         MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         memory_bytes, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)POOL_INCREMENT,
         MHD_OPTION_NOTIFY_COMPLETED, complete, side, MHD_OPTION_NOTIFY_CONNECTION, notify, side,
-        MHD_OPTION_URI_LOG_CALLBACK, see_target, side, MHD_OPTION_UNESCAPE_CALLBACK, decode, side,
         MHD_OPTION_END);
     if (side->daemon == NULL) {
         return PARLEY_E_MEMORY;
@@ -517,7 +441,9 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
     server->turn = (struct reactor_turn){.run = run_turn, .timeout_ms = turn_timeout_ms};
     TAILQ_INIT(&server->connections);
     TAILQ_INIT(&server->woken);
+    LIST_INIT(&server->to_look);
     http_live_start(server);
+    http_linger_start(server);
     for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
         server->sides[i] = (struct http_side){.server = server, .due_ms = -1};
     }
@@ -534,13 +460,6 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
 
 void http_server_drain(struct http_server *server) {
     server->is_draining = true;
-    acceptor_stop(server->acceptor);
-    struct http_connection *connection;
-    TAILQ_FOREACH(connection, &server->connections, links) {
-        if (!connection->is_active) {
-            shutdown(connection->watch.fd, SHUT_RD);
-        }
-    }
 }
 
 size_t http_server_active_count(const struct http_server *server) {
@@ -569,6 +488,8 @@ void http_server_destroy(struct http_server *server) {
         }
     }
     reactor_timer_clear(server->reactor, &server->held_up_timer);
+    http_linger_stop(server);
     acceptor_destroy(server->acceptor);
+    free(server->by_fd);
     free(server);
 }

@@ -31,6 +31,9 @@ struct http_handler {
     size_t (*body)(void *state, struct http_request *request, struct parley_bytes bytes);
     /* The body is whole. Answer here, or later from anywhere on this thread. */
     void (*end)(void *state, struct http_request *request);
+    /* The client has closed its sending half, or the whole connection: only writing to it shows
+     * which. Of streams, and answers that take long. May be NULL. */
+    void (*half_closed)(void *state, struct http_request *request);
     /* The request is over, answered or not; `request` is gone after it. Free the state here.
      * May be NULL. */
     void (*closed)(void *state, bool is_complete);
@@ -43,15 +46,17 @@ typedef void http_begin_fn(void *context, struct http_request *request);
 struct http_options {
     unsigned connections_max;    /* of one server; beyond it a connection waits in the backlog */
     unsigned idle_timeout_s;     /* a connection on which nothing moves is closed */
-    size_t request_memory_bytes; /* a connection's pool: bounds the size of a request's head */
+    size_t request_memory_bytes; /* a connection's pool in libmicrohttpd: bounds a single read */
     size_t stream_memory_bytes;  /* the same, in the daemon that holds open streams */
     /* Whether a request line opens a stream, told from its first bytes, so that its connection
      * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  (A stream that is
      * asked for on a connection that served requests before works too, where it is.) */
     int (*is_stream)(struct parley_bytes start_of_request);
-    /* Answers 400 to a request whose head cannot be trusted (it may be read in two ways); the
-     * connection is closed behind it. NULL: a 400 without a body. */
-    void (*refuse)(struct http_request *request, const char *detail);
+    /* Answers with `status` a request that is not read further: its head or the framing of its body
+     * can be read in two ways (400), or the head is too large (414, 431), expects what cannot be
+     * (417), or is of another version (505). The connection is closed after it. NULL: without a
+     * body. */
+    void (*refuse)(struct http_request *request, unsigned status, const char *detail);
 };
 
 /* Binds and listens.  Returns: the socket, to be shared by the servers of all reactors, or -1 with
@@ -63,11 +68,13 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
                                       const struct http_options *options, http_begin_fn *begin,
                                       void *context, struct http_server **out) PARLEY_MUST_CHECK;
 
-/* Takes no more connections, closes those that are idle, and has every answer from now on close
- * its connection. */
+/* Has every answer from now on close its connection. New connections are taken all the same, so
+ * that `begin` can say why it serves no more; those that are idle stay open until their next answer
+ * or http_server_destroy, for a client that is just sending a request deserves an answer to it. */
 void http_server_drain(struct http_server *server);
 
-/* How many requests are being served (waiting, sending, streaming). */
+/* How many requests are being served (waiting, sending, streaming). Those that began after
+ * http_server_drain are not counted: the end waits for none of them. */
 size_t http_server_active_count(const struct http_server *server);
 
 /* Ends every request at once and frees everything. When the reactor does not run any more: a
@@ -81,7 +88,7 @@ const char *http_request_method(const struct http_request *request);
 const char *http_request_path(const struct http_request *request);
 /* Visible ASCII: the client's X-Request-Id if it sent a good one, else 32 hex digits. */
 const char *http_request_id(const struct http_request *request);
-/* NULL when absent; `name` in any case. Of several the first; they are comma-joined nowhere. */
+/* NULL when absent; `name` in any case. Of several the first, but of Accept all as one list. */
 const char *http_request_header(const struct http_request *request, const char *name);
 /* Decoded, a `+` being a blank. NULL when absent; "" for `?follow`. */
 const char *http_request_query(const struct http_request *request, const char *name);

@@ -1,42 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Refuses the heads that libmicrohttpd accepts although two readers of HTTP may understand them
- * differently, which is how requests are smuggled past a proxy (RFC 9112, sections 2.2, 5 and 6).
+/* Reads heads, and refuses those that two readers of HTTP may understand differently, which is
+ * how requests are smuggled past a proxy: a line that does not end in CRLF, a folded line, a blank
+ * before a colon, a NUL, two lengths. libmicrohttpd 0.9.75 accepts all of them, so it is given a
+ * head that is written anew from what was read here (http_wire.c).
  *
- * libmicrohttpd 0.9.75 hides some of it: a value ends for it at the first NUL, a folded line is
- * glued to the header's *name*, a bare LF ends a line. But it parses in place, so whatever it hid
- * shows as a gap between where one line ends and where the next one begins. This relies on how
- * that version lays out its buffer; with another layout every request is refused, and the first
- * test of test_http.c fails.
- *
- * It deliberately judges nothing else: what a header means is up to whoever asks for it. */
+ * It deliberately judges nothing else: what a header means is up to its user. */
 
-#include "http_internal.h"
+#include "http_head.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
-enum { CRLF_BYTES = 2, REQUEST_ID_MAX = 128 };
+enum {
+    CRLF_BYTES = 2,
+    REQUEST_ID_MAX = 128,
+    LENGTH_DIGITS_MAX = 18,
+    VERSION_BYTES = 8,
+    KEPT_BYTES_MAX = 2048
+};
 
-static void blame(struct http_head *head, const char *fault) {
+static_assert(HTTP_HEAD_MAX < UINT16_MAX, "struct http_place has 16 bits for a place");
+
+static void blame(struct http_head *head, unsigned status, const char *fault) {
     if (head->fault == NULL) {
+        head->status = status;
         head->fault = fault;
     }
 }
 
-/* RFC 9110, section 5.6.2. */
-static bool is_token_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("-!#$%&'*+.^_`|~", c) != NULL);
+static const char *const line_end_fault =
+    "A line of the head does not end in CRLF, or holds a NUL or another control character.";
+
+/* ---- bytes ---- */
+
+/* RFC 9110, section 5.6.2: letters, digits and -!#$%&'*+.^_`|~ */
+static inline bool is_token_char(char c) {
+    static const uint8_t is_one[256] = {
+        /* clang-format off */
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 1, 1, 0,
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0,
+        0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1,
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0,
+        /* clang-format on */
+    };
+    return is_one[(unsigned char)c] != 0;
 }
 
-static bool is_token(struct parley_bytes text) {
-    for (size_t i = 0; i < text.length; i++) {
-        if (!is_token_char(text.data[i])) {
+static bool is_token(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        if (!is_token_char(text[i])) {
             return false;
         }
     }
-    return text.length > 0;
+    return length > 0;
+}
+
+static bool is_control(char c) {
+    return ((unsigned char)c < ' ' && c != '\t') || c == '\x7f';
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+/* Whether one of eight bytes may be a control character: none is missed, and a tab is one. */
+static bool may_have_control(const char *eight) {
+    const uint64_t each = UINT64_C(0x0101010101010101), top = each << 7;
+    uint64_t bytes;
+    memcpy(&bytes, eight, sizeof bytes);
+    const uint64_t deletes = bytes ^ (each * 0x7f);
+    return (((bytes - each * ' ') & ~bytes) | ((deletes - each) & ~deletes)) & top;
+}
+
+static bool has_control(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        while (i + 8 <= length && !may_have_control(text + i)) {
+            i += 8;
+        }
+        if (i < length && is_control(text[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What a client may name its request: it goes into headers, logs and problems as it is. */
@@ -49,69 +100,462 @@ static bool is_request_id(struct parley_bytes text) {
     return text.length > 0 && text.length <= REQUEST_ID_MAX;
 }
 
-void http_head_start(struct http_head *head, const char *method, const char *target,
-                     const char *target_end, const char *version) {
-    *head = (struct http_head){.is_1_0 = strcmp(version, "HTTP/1.0") == 0};
-    if (!is_token(parley_bytes_of(method)) || method + strlen(method) + 1 != target ||
-        target_end + 1 != version) {
-        blame(head, "The request line is not a method, a target and a version with one blank "
-                    "between each.");
-    }
-    head->next = version + strlen(version) + CRLF_BYTES;
+static bool is_named(struct parley_bytes name, const char *wanted, size_t length) {
+    return name.length == length && strncasecmp(name.data, wanted, length) == 0;
 }
 
-static bool is_named(struct parley_bytes name, struct parley_bytes wanted) {
-    return name.length == wanted.length && strncasecmp(name.data, wanted.data, name.length) == 0;
+#define IS_NAMED(name, literal) is_named(name, literal, sizeof(literal) - 1)
+
+/* ---- the request line ---- */
+
+static void add_place(struct http_head *head, const char *name, size_t name_length,
+                      const char *value) {
+    const char *start = head->text.data;
+    const struct http_place place = {(uint16_t)(name - start), (uint16_t)name_length,
+                                     (uint16_t)(value - start)};
+    parley_buffer_append(&head->places, (struct parley_bytes){(const char *)&place, sizeof place});
 }
 
-/* Keeps what http.c needs of it, so that nobody has to look it up again. */
-static void recognise(struct http_head *head, struct parley_bytes name, struct parley_bytes value) {
-    if (is_named(name, PARLEY_BYTES("Content-Length"))) {
-        head->length_count++;
-        head->content_length = value.data;
-    } else if (is_named(name, PARLEY_BYTES("Transfer-Encoding"))) {
-        head->encoding_count++;
-        head->is_chunked = is_named(value, PARLEY_BYTES("chunked"));
-    } else if (is_named(name, PARLEY_BYTES("Host"))) {
-        head->host_count++;
-    } else if (is_named(name, PARLEY_BYTES("Expect"))) {
-        head->expects_continue = !head->is_1_0 && is_named(value, PARLEY_BYTES("100-continue"));
-    } else if (is_named(name, PARLEY_BYTES("X-Request-Id"))) {
-        if (head->request_id == NULL && is_request_id(value)) {
-            head->request_id = value.data;
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* In place. What is not an escape stays as it is.  Returns: the length. */
+static size_t decode(char *text) {
+    char *out = text;
+    for (const char *at = text; *at != '\0'; at++) {
+        const int high = *at == '%' ? hex_digit(at[1]) : -1;
+        const int low = high >= 0 ? hex_digit(at[2]) : -1;
+        if (low >= 0) {
+            const char c = (char)(high * 16 + low);
+            /* A NUL would hide what follows; no value of ours has a 0x01 either. */
+            *out++ = c != '\0' ? c : '\1';
+            at += 2;
+        } else {
+            *out++ = *at == '+' ? ' ' : *at;
         }
     }
+    *out = '\0';
+    return (size_t)(out - text);
 }
 
-void http_head_field(struct http_head *head, struct parley_bytes name, struct parley_bytes value) {
-    if (name.data != head->next || memchr(value.data, '\r', value.length) != NULL) {
-        blame(head, "A line of the head does not end in CRLF, is folded, or holds a NUL or CR.");
+static void read_options(struct http_head *head, char *at) {
+    while (*at != '\0') {
+        char *end = at + strcspn(at, "&");
+        char *next = *end == '&' ? end + 1 : end;
+        *end = '\0';
+        if (head->option_count == HTTP_OPTIONS_MAX) {
+            blame(head, 414, "The request has more than 64 query options.");
+            return;
+        }
+        char *equals = strchr(at, '=');
+        char *value = end;
+        if (equals != NULL) {
+            *equals = '\0';
+            value = equals + 1;
+            decode(value);
+        }
+        add_place(head, at, decode(at), value);
+        head->option_count++;
+        at = next;
     }
-    if (!is_token(name)) {
-        blame(head, "A header's name holds a byte that no name can have.");
-    }
-    head->next = value.data + value.length + CRLF_BYTES;
-    recognise(head, name, value);
 }
 
-const char *http_head_end(struct http_head *head, const char *end) {
-    if (head->next + CRLF_BYTES != end) {
-        blame(head, "A line of the head does not end in CRLF, is folded, or holds a NUL or CR.");
+/* An absolute target is a proxy's (RFC 9112, section 3.2.2): its path is what counts. */
+static const char *path_of(const struct http_head *head, const char *target) {
+    const char *authority = strncasecmp(target, "http://", 7) == 0    ? target + 7
+                            : strncasecmp(target, "https://", 8) == 0 ? target + 8
+                                                                      : NULL;
+    if (authority == NULL) {
+        return target;
     }
+    const char *path = strchr(authority, '/');
+    const bool is_about_all = strcmp(head->method, "OPTIONS") == 0;
+    return path != NULL ? path : is_about_all ? "*" : "/";
+}
+
+static void read_version(struct http_head *head, const char *version, size_t length) {
+    const bool is_http = length == VERSION_BYTES && memcmp(version, "HTTP/", 5) == 0 &&
+                         version[5] >= '0' && version[5] <= '9' && version[6] == '.' &&
+                         version[7] >= '0' && version[7] <= '9';
+    if (!is_http) {
+        blame(head, 400, "The request line does not end with a version of HTTP.");
+    } else if (version[5] != '1') {
+        blame(head, 505, "Requests are read in HTTP/1.1 or HTTP/1.0.");
+    }
+    head->is_1_0 = is_http && version[7] == '0';
+}
+
+static void read_line(struct http_head *head, char *line, char *end) {
+    static const char shape[] =
+        "The request line is not a method, a target and a version with one blank between each.";
+    char *target = memchr(line, ' ', (size_t)(end - line));
+    char *version = target != NULL ? memchr(target + 1, ' ', (size_t)(end - target - 1)) : NULL;
+    if (version == NULL || version == target + 1 || !is_token(line, (size_t)(target - line)) ||
+        memchr(version + 1, ' ', (size_t)(end - version - 1)) != NULL ||
+        memchr(line, '\t', (size_t)(end - line)) != NULL) {
+        blame(head, 400, shape);
+        return;
+    }
+    if (has_control(target, (size_t)(version - target))) {
+        blame(head, 400, line_end_fault);
+        return;
+    }
+    *target++ = '\0';
+    *version++ = '\0';
+    read_version(head, version, (size_t)(end - version));
+    head->method = line;
+    head->is_head = strcmp(line, "HEAD") == 0;
+    char *query = strchr(target, '?');
+    if (query != NULL) {
+        *query++ = '\0';
+        read_options(head, query);
+    }
+    head->path = path_of(head, target);
+}
+
+/* ---- headers ---- */
+
+static void read_length(struct http_head *head, struct parley_bytes value) {
+    head->length_count++;
+    head->content_length = 0;
+    size_t digits = 0;
+    for (size_t i = 0; i < value.length; i++) {
+        const char c = value.data[i];
+        digits += digits > 0 || c != '0';
+        if (c < '0' || c > '9' || digits > LENGTH_DIGITS_MAX) {
+            blame(head, 400, "Content-Length is not a number of bytes.");
+            return;
+        }
+        head->content_length = head->content_length * 10 + (c - '0');
+    }
+    if (value.length == 0) {
+        blame(head, 400, "Content-Length is not a number of bytes.");
+    }
+}
+
+static void read_connection(struct http_head *head, struct parley_bytes value) {
+    for (size_t at = 0; at < value.length;) {
+        const char *start = value.data + at;
+        const char *comma = memchr(start, ',', value.length - at);
+        struct parley_bytes option = {start,
+                                      comma != NULL ? (size_t)(comma - start) : value.length - at};
+        at += option.length + 1;
+        while (option.length > 0 && is_blank(option.data[0])) {
+            option.data++;
+            option.length--;
+        }
+        while (option.length > 0 && is_blank(option.data[option.length - 1])) {
+            option.length--;
+        }
+        head->is_close = head->is_close || IS_NAMED(option, "close");
+        head->is_kept = head->is_kept || IS_NAMED(option, "keep-alive");
+    }
+}
+
+/* Of several, all count (RFC 9110, section 12.5.1): they become one list. */
+static void read_accept(struct http_head *head, struct parley_bytes value) {
+    struct parley_buffer *list = &head->accept;
+    head->accept_count++;
+    if (head->accept_count == 2) {
+        parley_buffer_append(list, parley_bytes_of(http_head_field(head, "Accept")));
+    }
+    if (head->accept_count >= 2) {
+        list->length -= head->accept_count > 2; /* its NUL */
+        parley_buffer_char(list, ',');
+        parley_buffer_append(list, value);
+        parley_buffer_char(list, '\0');
+    }
+}
+
+/* Keeps what http.c needs of it, so that it need not be looked up again. */
+static void read_expectation(struct http_head *head, struct parley_bytes value) {
+    if (head->is_1_0) {
+        return;
+    }
+    head->expects_continue = IS_NAMED(value, "100-continue");
+    if (!head->expects_continue) {
+        blame(head, 417, "The only expectation that can be met is 100-continue.");
+    }
+}
+
+/* Keeps what http.c needs of it, so that it need not be looked up again. By length first: most
+ * headers are none of these. */
+static void recognise(struct http_head *head, struct parley_bytes name, struct parley_bytes value) {
+    switch (name.length) {
+    case sizeof "Host" - 1:
+        head->host_count += IS_NAMED(name, "Host");
+        break;
+    case sizeof "Expect" - 1: /* and Accept */
+        if (IS_NAMED(name, "Expect")) {
+            read_expectation(head, value);
+        } else if (IS_NAMED(name, "Accept")) {
+            read_accept(head, value);
+        }
+        break;
+    case sizeof "Connection" - 1:
+        if (IS_NAMED(name, "Connection")) {
+            read_connection(head, value);
+        }
+        break;
+    case sizeof "Content-Type" - 1: /* and X-Request-Id */
+        if (IS_NAMED(name, "Content-Type")) {
+            head->type_count++;
+        } else if (IS_NAMED(name, "X-Request-Id") && head->request_id == NULL &&
+                   is_request_id(value)) {
+            head->request_id = value.data;
+        }
+        break;
+    case sizeof "Content-Length" - 1:
+        if (IS_NAMED(name, "Content-Length")) {
+            read_length(head, value);
+        }
+        break;
+    case sizeof "Idempotency-Key" - 1:
+        head->key_count += IS_NAMED(name, "Idempotency-Key");
+        break;
+    case sizeof "Transfer-Encoding" - 1:
+        if (IS_NAMED(name, "Transfer-Encoding")) {
+            head->encoding_count++;
+            head->is_chunked = IS_NAMED(value, "chunked");
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void read_field(struct http_head *head, char *line, char *end) {
+    char *colon = line; /* a NUL ends the line */
+    while (is_token_char(*colon)) {
+        colon++;
+    }
+    if (is_blank(*line)) {
+        blame(head, 400, "A header continues on a second line.");
+        return;
+    }
+    if (colon == line || *colon != ':') {
+        blame(head, 400, "The head has a line that is not a header's name, a colon and a value.");
+        return;
+    }
+    if (has_control(colon, (size_t)(end - colon))) {
+        blame(head, 400, line_end_fault);
+        return;
+    }
+    if (head->field_count == HTTP_FIELDS_MAX) {
+        blame(head, 431, "The request has more than 128 headers.");
+        return;
+    }
+    char *value = colon + 1;
+    while (value < end && is_blank(*value)) {
+        value++;
+    }
+    while (end > value && is_blank(end[-1])) {
+        end--;
+    }
+    *colon = '\0';
+    *end = '\0';
+    add_place(head, line, (size_t)(colon - line), value);
+    head->field_count++;
+    recognise(head, (struct parley_bytes){line, (size_t)(colon - line)},
+              (struct parley_bytes){value, (size_t)(end - value)});
+}
+
+static void judge(struct http_head *head) {
     if (head->length_count > 0 && head->encoding_count > 0) {
-        blame(head, "The request has both Content-Length and Transfer-Encoding.");
+        blame(head, 400, "The request has both Content-Length and Transfer-Encoding.");
     }
     if (head->length_count > 1) {
-        blame(head, "The request has several Content-Length headers.");
+        blame(head, 400, "The request has several Content-Length headers.");
     }
     if (head->encoding_count > 1 || (head->encoding_count == 1 && !head->is_chunked)) {
-        blame(head, "The only Transfer-Encoding that is understood is chunked, named once.");
+        blame(head, 400, "The only Transfer-Encoding that is understood is chunked, named once.");
     }
     if (head->encoding_count > 0 && head->is_1_0) {
-        blame(head, "HTTP/1.0 knows no Transfer-Encoding.");
+        blame(head, 400, "HTTP/1.0 has no Transfer-Encoding.");
     }
     if (head->host_count > 1 || (head->host_count == 0 && !head->is_1_0)) {
-        blame(head, "A request of HTTP/1.1 names its Host, once."); /* RFC 9112, section 3.2 */
+        /* RFC 9112, section 3.2 */
+        blame(head, 400, "A request of HTTP/1.1 names its Host, once.");
     }
-    return head->fault;
+    if (head->type_count > 1) {
+        blame(head, 400, "The request has several Content-Type headers.");
+    }
+    if (head->key_count > 1) {
+        blame(head, 400, "The request has several Idempotency-Key headers.");
+    }
+}
+
+/* ---- the whole of it ---- */
+
+void http_head_init(struct http_head *head) {
+    *head = (struct http_head){0};
+    parley_buffer_init(&head->text);
+    parley_buffer_init(&head->places);
+    parley_buffer_init(&head->accept);
+}
+
+void http_head_finish(struct http_head *head) {
+    parley_buffer_finish(&head->text);
+    parley_buffer_finish(&head->places);
+    parley_buffer_finish(&head->accept);
+}
+
+void http_head_release(struct http_head *head) {
+    const size_t kept = head->text.capacity + head->places.capacity + head->accept.capacity;
+    if (kept > KEPT_BYTES_MAX) {
+        http_head_finish(head);
+    }
+}
+
+static void clear(struct http_head *head) {
+    struct parley_buffer text = head->text, places = head->places, accept = head->accept;
+    parley_buffer_clear(&text);
+    parley_buffer_clear(&places);
+    parley_buffer_clear(&accept);
+    *head = (struct http_head){
+        .text = text, .places = places, .accept = accept, .method = "GET", .path = "/"};
+}
+
+enum parley_status http_head_read(struct http_head *head, struct parley_bytes raw) {
+    clear(head);
+    parley_buffer_append(&head->text, raw);
+    if (raw.length > HTTP_HEAD_MAX || parley_buffer_status(&head->text) != PARLEY_OK) {
+        return PARLEY_E_MEMORY;
+    }
+    char *line = head->text.data, *const end = line + raw.length - CRLF_BYTES;
+    while (line < end && head->fault == NULL) {
+        char *line_end = memchr(line, '\r', (size_t)(end - line));
+        if (line_end == NULL || line_end[1] != '\n') {
+            blame(head, 400, line_end_fault);
+            break;
+        }
+        *line_end = '\0';
+        if (line == head->text.data) {
+            read_line(head, line, line_end);
+        } else {
+            read_field(head, line, line_end);
+        }
+        line = line_end + CRLF_BYTES;
+    }
+    if (head->fault == NULL) {
+        judge(head);
+    }
+    PARLEY_TRY(parley_buffer_status(&head->accept));
+    return parley_buffer_status(&head->places);
+}
+
+void http_head_refuse(struct http_head *head, unsigned status, const char *fault, bool is_head) {
+    clear(head);
+    head->is_head = is_head;
+    head->method = is_head ? "HEAD" : "GET";
+    blame(head, status, fault);
+}
+
+const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from, unsigned *status) {
+    *status = 400;
+    if (!is_token_char(so_far.data[0])) {
+        return "The request does not begin with a method.";
+    }
+    for (size_t i = from > 0 ? from - 1 : 0; i < so_far.length; i++) {
+        const char c = so_far.data[i];
+        const bool is_cr = c == '\r' && (i + 1 == so_far.length || so_far.data[i + 1] == '\n');
+        const bool is_lf = c == '\n' && i > 0 && so_far.data[i - 1] == '\r';
+        if (is_control(c) && !is_cr && !is_lf) {
+            return line_end_fault;
+        }
+    }
+    if (so_far.length <= HTTP_HEAD_MAX) {
+        return NULL;
+    }
+    const bool has_line = memchr(so_far.data, '\n', HTTP_HEAD_MAX) != NULL;
+    *status = has_line ? 431 : 414;
+    return has_line ? "The request's head has more than 16 KiB."
+                    : "The request's target has more than 16 KiB.";
+}
+
+/* ---- writing ---- */
+
+static char *put(char *at, const char *text) {
+    return mempcpy(at, text, strlen(text));
+}
+
+static char *put_number(char *at, int64_t number) {
+    char digits[LENGTH_DIGITS_MAX + 1];
+    size_t count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (count > 0) {
+        *at++ = digits[--count];
+    }
+    return at;
+}
+
+size_t http_head_write(const struct http_head *head, char *out) {
+    char *at = put(out, head->is_head ? "HEAD / HTTP/1." : "GET / HTTP/1.");
+    at = put(at, head->is_1_0 ? "0\r\n" : "1\r\n");
+    if (head->fault != NULL || head->is_close) {
+        at = put(at, "Connection:close\r\n");
+    } else if (head->is_kept) {
+        at = put(at, "Connection:keep-alive\r\n");
+    }
+    if (head->fault == NULL && head->is_chunked) {
+        at = put(at, "Transfer-Encoding:chunked\r\n");
+    } else if (head->fault == NULL && head->length_count > 0) {
+        at = put_number(put(at, "Content-Length:"), head->content_length);
+        at = put(at, "\r\n");
+    }
+    if (head->fault == NULL && head->expects_continue) {
+        at = put(at, "Expect:100-continue\r\n");
+    }
+    at = put(at, "\r\n");
+    assert(at - out <= HTTP_REWRITTEN_MAX);
+    return (size_t)(at - out);
+}
+
+/* ---- asking ---- */
+
+static const struct http_place *places_of(const struct http_head *head) {
+    return (const void *)head->places.data;
+}
+
+const char *http_head_field(const struct http_head *head, const char *name) {
+    const size_t length = strlen(name);
+    const struct http_place *place = places_of(head) + head->option_count;
+    if (head->accept.length > 0 && strcasecmp(name, "Accept") == 0) {
+        return head->accept.data;
+    }
+    for (size_t i = 0; i < head->field_count; i++, place++) {
+        if (place->name_length == length &&
+            strncasecmp(head->text.data + place->name, name, length) == 0) {
+            return head->text.data + place->value;
+        }
+    }
+    return NULL;
+}
+
+const char *http_head_option(const struct http_head *head, const char *name) {
+    const struct http_place *place = places_of(head);
+    for (size_t i = 0; i < head->option_count; i++, place++) {
+        if (strcmp(head->text.data + place->name, name) == 0) {
+            return head->text.data + place->value;
+        }
+    }
+    return NULL;
+}
+
+void http_head_each_option(const struct http_head *head,
+                           bool (*each)(void *context, const char *name, const char *value),
+                           void *context) {
+    const struct http_place *place = places_of(head);
+    for (size_t i = 0; i < head->option_count; i++, place++) {
+        if (!each(context, head->text.data + place->name, head->text.data + place->value)) {
+            return;
+        }
+    }
 }

@@ -2,9 +2,9 @@
 #pragma once
 
 /* What the files of HTTP share among themselves: acceptor.c takes connections and tells streams
- * from requests, http_head.c says whether a request's head can be trusted, http_request.c knows
- * what a request waits for, http_live.c writes answers itself, and http.c speaks with
- * libmicrohttpd. */
+ * from requests, http_wire.c reads their bytes, http_head.c and http_chunks.c say whether these can
+ * be trusted, http_request.c knows what a request waits for, http_connection.c what becomes of its
+ * client, http_live.c writes answers itself, and http.c speaks with libmicrohttpd. */
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -16,7 +16,17 @@
 #include <parley/status.h>
 
 #include "http.h"
+#include "http_head.h"
+#include "http_wire.h"
 #include "reactor.h"
+
+/* A request lives inside its connection, which goes on: this makes a use after `closed` show. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
 
 /* ---- acceptor.c ---- */
 
@@ -51,28 +61,6 @@ void acceptor_release(struct acceptor *acceptor);
 /* Takes no more, and closes those that were not handed over. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_destroy(struct acceptor *acceptor);
-
-/* ---- http_head.c ---- */
-
-/* A request's head, as libmicrohttpd leaves it in its buffer: each CR, LF and colon that it took
- * for a delimiter is a NUL now. Fill it with http_head_start, a http_head_field a header in their
- * order, and http_head_end. */
-struct http_head {
-    const char *fault; /* NULL: none. The first one found stays */
-    const char *next;  /* where the next line has to begin */
-    bool is_1_0;
-    bool is_chunked;
-    bool expects_continue;
-    unsigned length_count, encoding_count, host_count;
-    const char *content_length, *request_id; /* NULL: absent */
-};
-
-/* The request line. `target_end`: where the target ended before it was decoded. */
-void http_head_start(struct http_head *head, const char *method, const char *target,
-                     const char *target_end, const char *version);
-void http_head_field(struct http_head *head, struct parley_bytes name, struct parley_bytes value);
-/* `end`: the first byte behind the empty line.  Returns: head->fault. */
-const char *http_head_end(struct http_head *head, const char *end);
 
 /* ---- the server, its connections and their requests ---- */
 
@@ -120,12 +108,13 @@ struct http_request {
     enum http_wait wait;
     bool is_1_0, is_head, expects_continue;
     bool is_answered, is_queued, is_close_after;
-    bool has_ended;  /* the body is whole */
-    bool has_wake;   /* woken since the callback that would have to wait was called */
-    bool is_woken;   /* on the server's list of those that go on */
-    bool has_failed; /* no memory: close the connection */
-    bool is_gone;    /* the client is */
-    bool is_watched;
+    bool is_late;       /* it began while the server drained */
+    bool has_ended;     /* the body is whole */
+    bool has_wake;      /* woken since the callback that would have to wait was called */
+    bool is_woken;      /* on the server's list of those that go on */
+    bool has_failed;    /* no memory: close the connection */
+    bool is_gone;       /* the client is */
+    bool has_waited;    /* its connection was suspended and resumed */
     bool is_live;       /* the answer is written by http_live.c */
     bool has_begun;     /* its first bytes have left */
     bool is_held_up;    /* the socket takes no more of it at present */
@@ -144,12 +133,18 @@ struct http_connection {
     struct http_side *side;
     struct MHD_Connection *mhd;
     struct reactor_watch watch;
-    const char *target, *target_end; /* of the request line, before it is decoded */
-    struct parley_buffer headers;    /* of the answer: name, NUL, value, NUL, … */
-    struct parley_buffer held;       /* what the body callback has not taken */
-    struct parley_buffer unsent;     /* of a live answer: its head, what the socket did not take */
-    size_t unsent_offset;            /* how much of that it has taken meanwhile */
-    bool is_active;                  /* `request` is one */
+    struct http_wire wire;
+    struct http_head head;        /* of `request` */
+    struct parley_buffer headers; /* of the answer: name, NUL, value, NUL, … */
+    struct parley_buffer held;    /* what the body callback has not taken */
+    struct parley_buffer unsent;  /* of a live answer: its head, what the socket did not take */
+    size_t unsent_offset;         /* how much of that it has taken meanwhile */
+    bool is_active;               /* `request` is one */
+    bool is_cut;                  /* its client is answered while it may have more to send */
+    bool is_watched;
+    bool has_half_closed; /* the client has sent all that it ever will */
+    bool is_to_look;      /* on the server's list */
+    LIST_ENTRY(http_connection) look_links;
     TAILQ_ENTRY(http_connection) links;
     struct http_request request;
 };
@@ -172,15 +167,19 @@ struct http_server {
     struct reactor_turn turn;
     struct http_side sides[HTTP_SIDE_COUNT];
     TAILQ_HEAD(, http_connection) connections;
+    LIST_HEAD(, http_connection) to_look; /* to be read from, though no event says so */
     TAILQ_HEAD(http_woken, http_request) woken;
     TAILQ_HEAD(, http_request) held_up; /* since when, the longest first */
     struct reactor_timer held_up_timer;
-    size_t unsent_bytes; /* of all connections */
+    TAILQ_HEAD(, http_linger) lingering; /* in the order in which they end */
+    struct reactor_timer linger_timer;
+    size_t unsent_bytes;            /* of all connections */
+    struct http_connection **by_fd; /* for http_wire.c; NULL where there is none */
+    size_t by_fd_count;
     size_t active_count;
     bool is_draining;
-    bool has_taken;          /* the connection that is being added was counted by libmicrohttpd */
-    bool has_moved;          /* a callback ran since the last look */
-    unsigned spinning_turns; /* in which libmicrohttpd wanted no sleep, and nothing moved */
+    bool has_taken; /* the connection that is being added was counted by libmicrohttpd */
+    bool has_moved; /* a callback ran since the last look */
     size_t ids_left;
     struct {
         unsigned char seed[HTTP_ID_SEED_BYTES]; /* of the next ones */
@@ -198,18 +197,17 @@ static inline struct http_server *http_server_of(const struct http_request *requ
 /* Of libmicrohttpd's, which is not asked twice. */
 void http_suspend(struct http_connection *connection);
 void http_resume(struct http_connection *connection);
+/* Has libmicrohttpd read from the connection although nothing told it to.  Not of one that is
+ * suspended. */
+void http_look_again(struct http_connection *connection);
 const char *http_reason(unsigned status);
 
 /* ---- http_request.c ---- */
 
-/* A new request on the connection, with an id of its own. */
-struct http_request *http_request_open(struct http_connection *connection, const char *method);
+/* A new request on the connection: that of its head. */
+struct http_request *http_request_open(struct http_connection *connection);
 /* Tells its handler. */
 void http_request_close(struct http_request *request, bool is_complete);
-
-void http_connection_init(struct http_connection *connection, struct http_side *side,
-                          struct MHD_Connection *mhd, int fd);
-void http_connection_finish(struct http_connection *connection);
 
 /* Suspends and resumes the connection. Going on is harmless when nothing waits. */
 void http_wait(struct http_request *request, enum http_wait wait);
@@ -227,6 +225,31 @@ void http_queue(struct http_request *request);
 /* Those that were queued go on. */
 void http_go_on_with_queue(struct http_server *server);
 
+/* ---- http_connection.c ---- */
+
+/* Returns: PARLEY_E_MEMORY; finish it all the same. */
+enum parley_status http_connection_init(struct http_connection *connection, struct http_side *side,
+                                        struct MHD_Connection *mhd, int fd) PARLEY_MUST_CHECK;
+void http_connection_finish(struct http_connection *connection);
+
+/* Hears of the client's end from now on, and with EPOLLOUT of room for what is sent to it.
+ * `events`: besides EPOLLRDHUP. */
+enum parley_status http_connection_watch(struct http_connection *connection, uint32_t events);
+/* Its request is over, and another one may come. */
+void http_connection_rest(struct http_connection *connection);
+/* Has libmicrohttpd read from the connection in the next turn, although nothing will tell it to. */
+void http_look_later(struct http_connection *connection);
+void http_look_at_ends(struct http_server *server);
+
+/* ---- http_linger.c ---- */
+
+void http_linger_start(struct http_server *server);
+void http_linger_stop(struct http_server *server);
+/* Before `fd` is closed: its client may read what was written to it, though it sends on. It counts
+ * as a connection of the acceptor's until then.
+ * Returns: false when there is nothing to wait for, or no memory. */
+bool http_linger(struct http_server *server, int fd);
+
 /* ---- http_live.c ---- */
 
 void http_live_start(struct http_server *server);
@@ -239,5 +262,9 @@ void http_live_ready(struct http_request *request, uint32_t epoll_events);
 void http_live_take_body(struct http_request *request);
 /* As http_take_end, which has told the handler. */
 enum parley_status http_live_take_end(struct http_request *request) PARLEY_MUST_CHECK;
+/* Nothing more is written, and the answer is not whole. */
+void http_live_break_off(struct http_request *request);
+/* Nothing of it has left, and nothing will: there may be another answer instead. */
+void http_live_take_back(struct http_request *request);
 /* The request is over, however it ended. */
 void http_live_close(struct http_request *request);

@@ -72,7 +72,7 @@ static void forget_unsent(struct http_request *request) {
 static void discard_unread(int fd) {
     char bytes[4096];
     for (size_t count = 0; count < DISCARDED_BYTES_MAX; count += sizeof bytes) {
-        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) <= 0) {
+        if (recvfrom(fd, bytes, sizeof bytes, MSG_DONTWAIT, NULL, NULL) <= 0) {
             return;
         }
     }
@@ -276,13 +276,10 @@ void http_live_go_on(struct http_request *request) {
 
 void http_live_ready(struct http_request *request, uint32_t events) {
     const bool has_closed = (events & (EPOLLERR | EPOLLHUP)) != 0;
-    /* Who sent a body may close that half of the connection and read the other one. */
-    const bool has_left =
-        has_closed || ((events & EPOLLRDHUP) != 0 && request->content_length == 0);
     if (request->is_over || request->is_gone) {
         return;
     }
-    if (has_left) {
+    if (has_closed) {
         lose_client(request);
     } else if ((events & EPOLLOUT) != 0 && request->is_held_up) {
         let_go(request);
@@ -307,6 +304,19 @@ enum parley_status http_live_take_end(struct http_request *request) {
     http_wait(request, HTTP_WAIT_LIVE);
     http_queue(request);
     return PARLEY_OK;
+}
+
+void http_live_break_off(struct http_request *request) {
+    if (!request->is_over) {
+        request->is_broken_off = true;
+        finish(request);
+    }
+}
+
+void http_live_take_back(struct http_request *request) {
+    http_live_close(request);
+    parley_buffer_clear(&request->connection->headers);
+    request->is_live = false;
 }
 
 void http_live_close(struct http_request *request) {
@@ -340,17 +350,6 @@ static void write_head(struct http_request *request, unsigned status, const char
     http_server_of(request)->unsent_bytes += out->length;
 }
 
-static enum parley_status watch(struct http_request *request) {
-    const uint32_t events = EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    struct reactor *reactor = http_server_of(request)->reactor;
-    struct reactor_watch *watched = &request->connection->watch;
-    const enum parley_status status = request->is_watched
-                                          ? reactor_watch_change(reactor, watched, events)
-                                          : reactor_watch_add(reactor, watched, events);
-    request->is_watched = request->is_watched || status == PARLEY_OK;
-    return status;
-}
-
 bool http_can_be_live(const struct http_request *request) {
     return !request->is_1_0 && !request->is_head;
 }
@@ -373,7 +372,7 @@ void http_respond_live(struct http_request *request, unsigned status, const char
     setsockopt(request->connection->watch.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     write_head(request, status, content_type);
     if (parley_buffer_status(&request->connection->unsent) != PARLEY_OK ||
-        watch(request) != PARLEY_OK) {
+        http_connection_watch(request->connection, EPOLLOUT) != PARLEY_OK) {
         break_down(request);
         return;
     }

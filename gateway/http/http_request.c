@@ -6,7 +6,8 @@
  * alone, which takes effect in the next MHD_run. libmicrohttpd reads before anything else when a
  * connection is resumed, and if the client is gone by then it forgets what it had read before; so
  * what a body callback leaves is kept here, and the connection is resumed only once all of it is
- * taken: what was sent before a client died is served.
+ * taken: what was sent before a client died is served. (Of a request that it has whole, http_wire.c
+ * shows it no end before the answer.)
  *
  * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */
 
@@ -19,41 +20,20 @@
 
 #include <sodium.h>
 
-/* A request lives inside its connection, which goes on: this makes a use after `closed` show. */
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#endif
-
 /* ---- waiting ---- */
 
 /* A suspended connection does not see its client go. Of those that wait for an answer only the
  * streams' are watched: the others are answered within seconds, and are as many as messages. A
- * body that waits is not: what the client sent before it went is served all the same. */
+ * body that waits is not: what the client sent before it went is served all the same. Without
+ * memory for the watch the next write shows that nobody reads. */
 static void watch_client(struct http_request *request) {
     struct http_connection *connection = request->connection;
     struct http_server *server = connection->side->server;
     bool is_long =
         request->wait == HTTP_WAIT_SOURCE ||
         (request->wait == HTTP_WAIT_ANSWER && connection->side == &server->sides[HTTP_STREAMS]);
-    if (is_long && !request->is_watched) {
-        request->is_watched = reactor_watch_add(server->reactor, &connection->watch,
-                                                EPOLLRDHUP | EPOLLET) == PARLEY_OK;
-    }
-}
-
-static void client_stirred(struct reactor_watch *watch, uint32_t events) {
-    struct http_connection *connection = OWNER_OF(watch, struct http_connection, watch);
-    struct http_request *request = &connection->request;
-    if (request->is_live) {
-        http_live_ready(request, events);
-        return;
-    }
-    request->is_gone = true;
-    if (request->wait == HTTP_WAIT_SOURCE || request->wait == HTTP_WAIT_ANSWER) {
-        http_go_on(request);
+    if (is_long && !connection->is_watched) {
+        (void)http_connection_watch(connection, 0);
     }
 }
 
@@ -67,6 +47,7 @@ void http_go_on(struct http_request *request) {
     if (request->wait == HTTP_WAIT_NONE) {
         return;
     }
+    request->has_waited = request->wait != HTTP_WAIT_BODY; /* and so the socket is looked at anew */
     request->wait = HTTP_WAIT_NONE;
     parley_buffer_clear(&request->connection->held);
     http_resume(request->connection);
@@ -167,7 +148,6 @@ void http_go_on_with_queue(struct http_server *server) {
         request = TAILQ_FIRST(&server->woken);
         TAILQ_REMOVE(&server->woken, request, woken_links);
         request->is_woken = false;
-        server->has_moved = true;
         http_live_go_on(request);
         go_on_with_body(request);
     }
@@ -217,15 +197,28 @@ static void make_id(struct http_server *server, char id[2 * HTTP_ID_BYTES + 1]) 
     id[2 * HTTP_ID_BYTES] = '\0';
 }
 
-struct http_request *http_request_open(struct http_connection *connection, const char *method) {
+struct http_request *http_request_open(struct http_connection *connection) {
     struct http_request *request = &connection->request;
+    const struct http_head *head = &connection->head;
     ASAN_UNPOISON_MEMORY_REGION(request, sizeof *request);
-    *request = (struct http_request){.connection = connection, .method = method};
-    make_id(connection->side->server, request->own_id);
-    request->id = request->own_id;
+    *request = (struct http_request){
+        .connection = connection,
+        .method = head->method,
+        .path = head->path,
+        .id = head->request_id,
+        .content_length = head->is_chunked ? -1 : head->content_length,
+        .is_1_0 = head->is_1_0,
+        .is_head = head->is_head,
+        .expects_continue = head->expects_continue,
+    };
+    if (request->id == NULL) {
+        make_id(connection->side->server, request->own_id);
+        request->id = request->own_id;
+    }
     parley_buffer_clear(&connection->headers);
+    request->is_late = connection->side->server->is_draining;
     connection->is_active = true;
-    connection->side->server->active_count++;
+    connection->side->server->active_count += request->is_late ? 0 : 1;
     return request;
 }
 
@@ -235,40 +228,14 @@ void http_request_close(struct http_request *request, bool is_complete) {
     if (request->is_woken) {
         TAILQ_REMOVE(&server->woken, request, woken_links);
     }
-    if (request->is_watched) {
-        reactor_watch_remove(server->reactor, &connection->watch);
-    }
     http_live_close(request);
     if (request->handler != NULL && request->handler->closed != NULL) {
         request->handler->closed(request->state, is_complete);
     }
-    ASAN_POISON_MEMORY_REGION(request, sizeof *request);
+    http_connection_rest(connection);
+    server->active_count -= request->is_late ? 0 : 1;
     connection->is_active = false;
-    server->active_count--;
-    if (server->is_draining) {
-        shutdown(connection->watch.fd, SHUT_RD); /* libmicrohttpd takes it for the client's end */
-    }
-}
-
-void http_connection_init(struct http_connection *connection, struct http_side *side,
-                          struct MHD_Connection *mhd, int fd) {
-    *connection = (struct http_connection){
-        .side = side,
-        .mhd = mhd,
-        .watch = {.ready = client_stirred, .fd = fd},
-    };
-    parley_buffer_init(&connection->headers);
-    parley_buffer_init(&connection->held);
-    parley_buffer_init(&connection->unsent);
-    ASAN_POISON_MEMORY_REGION(&connection->request, sizeof connection->request);
-    TAILQ_INSERT_TAIL(&side->server->connections, connection, links);
-}
-
-void http_connection_finish(struct http_connection *connection) {
-    TAILQ_REMOVE(&connection->side->server->connections, connection, links);
-    parley_buffer_finish(&connection->headers);
-    parley_buffer_finish(&connection->held);
-    ASAN_UNPOISON_MEMORY_REGION(&connection->request, sizeof connection->request);
+    ASAN_POISON_MEMORY_REGION(request, sizeof *request);
 }
 
 /* ---- for whoever serves it ---- */
@@ -303,6 +270,20 @@ void http_header(struct http_request *request, const char *name, const char *val
     struct parley_buffer *headers = &request->connection->headers;
     parley_buffer_append(headers, (struct parley_bytes){name, strlen(name) + 1});
     parley_buffer_append(headers, (struct parley_bytes){value, strlen(value) + 1});
+}
+
+const char *http_request_header(const struct http_request *request, const char *name) {
+    return http_head_field(&request->connection->head, name);
+}
+
+const char *http_request_query(const struct http_request *request, const char *name) {
+    return http_head_option(&request->connection->head, name);
+}
+
+void http_request_each_query(const struct http_request *request,
+                             bool (*each)(void *context, const char *name, const char *value),
+                             void *context) {
+    http_head_each_option(&request->connection->head, each, context);
 }
 
 void http_close_after(struct http_request *request) {

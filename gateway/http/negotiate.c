@@ -135,6 +135,11 @@ static bool is_empty(struct parley_bytes accept) {
     return true;
 }
 
+int negotiate_quality(const char *accept, const char *offer) {
+    const struct parley_bytes ranges = parley_bytes_of(accept);
+    return is_empty(ranges) ? QUALITY_ONE : like(ranges, offer).quality;
+}
+
 int negotiate(const char *accept, const char *const offers[]) {
     struct parley_bytes ranges = parley_bytes_of(accept);
     if (is_empty(ranges)) {

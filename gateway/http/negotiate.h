@@ -7,3 +7,6 @@
  * then the order of the offers), or -1 when it takes none. NULL or an empty `accept` takes
  * anything: 0.  `offers`: media types without parameters, NULL-terminated. */
 int negotiate(const char *accept, const char *const offers[]);
+
+/* How much `accept` likes one media type, in thousandths; 0: it does not take it. */
+int negotiate_quality(const char *accept, const char *offer);

@@ -229,17 +229,23 @@ static void on_pause_over(struct reactor_timer *timer) {
 
 /* ---- asking the bucket ---- */
 
-static const char away[] = "NATS is away. Nothing was stored: send it again later.";
-
 static void fail(struct memory_recall *recall, const char *error) {
     const struct memory_recollection failed = {.found = MEMORY_FAILED, .error = error};
     end_recall(recall, &failed);
 }
 
+static const char *away(struct memory *memory) {
+    const char *trouble = jetstream_trouble(memory->jetstream);
+    snprintf(memory->error, sizeof memory->error,
+             "%.400s. Nothing was stored: send it again later.",
+             trouble != NULL ? trouble : "NATS cannot take messages now");
+    return memory->error;
+}
+
 static void fail_unanswered(struct memory_recall *recall, const struct jetstream_last *last) {
     struct memory *memory = recall->memory;
     if (!jetstream_is_ready(memory->jetstream)) {
-        fail(recall, away);
+        fail(recall, away(memory));
         return;
     }
     if (last->found == JETSTREAM_LAST_NO_STREAM) {
@@ -317,7 +323,7 @@ static void on_ask(struct reactor_timer *timer) {
     struct memory_recall *first;
     while ((first = TAILQ_FIRST(&memory->line)) != NULL) {
         if (!jetstream_is_ready(memory->jetstream)) {
-            fail(first, away);
+            fail(first, away(memory));
             continue;
         }
         if (memory->asked_count >= ASKED_COUNT_MAX) {
@@ -448,15 +454,14 @@ static void keep_error(struct pair *pair, struct jetstream_ack *ack) {
 }
 
 /* The message is stored; whether it can be recalled is not sure. For its sender that is as an ack
- * that did not come: to send it again is right, and stores nothing twice. */
+ * that did not come: to send it again is right. */
 static void tell_not_kept(struct pair *pair) {
     char text[sizeof pair->error + 256];
     struct jetstream_ack told = pair->kept;
     if (told.outcome == JETSTREAM_REFUSED) {
         snprintf(text, sizeof text,
                  "The message was stored, but where its replies go was not: the key-value bucket "
-                 "`%s` refused it (%s). Send it again with the same id, and nothing is stored "
-                 "twice.",
+                 "`%s` refused it (%.100s).",
                  memory_bucket(pair->memory), pair->error);
         told = (struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT, .error = text};
     }
@@ -551,7 +556,7 @@ enum parley_status memory_create(struct reactor *reactor, struct jetstream *jets
 
 static void end_all(struct memory_recalls *list) {
     while (!TAILQ_EMPTY(list)) {
-        fail(TAILQ_FIRST(list), away);
+        fail(TAILQ_FIRST(list), "parley is shutting down. Nothing was stored: send it again.");
     }
 }
 

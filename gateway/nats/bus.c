@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The one file that knows nats.c. It hangs a nats.c connection, in that library's event-loop mode,
- * on the reactor: what arrives is read when the socket is readable, and what was published leaves
- * in one write at the end of the turn. It deliberately knows nothing of JetStream, and it uses
- * neither the library's request/reply nor its message threads nor its reconnecting.
+/* The file that works with nats.c (bus_link.c sets it up). It hangs a nats.c connection, in that
+ * library's event-loop mode, on the reactor: what arrives is read when the socket is readable, and
+ * what was published leaves in one write at the end of the turn. It deliberately knows nothing of
+ * JetStream, and it uses neither the library's request/reply nor its message threads nor its
+ * reconnecting.
  *
  * The last for two reasons. In event-loop mode the library keeps its parser over a reconnect: if
  * the old connection ended within a message, the new one begins with a protocol error, and the next
@@ -21,6 +22,8 @@
 
 #include "bus.h"
 
+#include "bus_link.h"
+#include "bus_text.h"
 #include "mailboxes.h"
 
 #include <nats/nats.h>
@@ -61,6 +64,9 @@ enum {
     READ_BYTES = 128 * 1024,
     BACKLOG_BYTES_MAX = 16 * 1024 * 1024,
     PULSE_MS = 5000,
+    /* With several servers a refusal by one alternates with the silence of the others: it is kept
+       until so many attempts in a row have found nobody. */
+    REFUSAL_KEPT_ATTEMPTS = 8,
     SILENT_PULSES_MAX = 4, /* so a server that is silent for 20 s is given up */
     MESSAGES_AT_FIRST = 256,
     OUTGOING_KEPT_BYTES = 64 * 1024, /* most messages are smaller */
@@ -87,6 +93,12 @@ struct bus {
 
     natsConnection *connection; /* NULL: there is none */
     natsSubscription *inbox;
+    natsSubscription *listener;
+    const char *listen; /* NULL: nothing */
+    char *where;
+    char why[BUS_WHY_MAX]; /* there is no connection; "": no attempt has ended yet */
+    unsigned attempts_since_refusal;
+    struct bus_violation violation;
     char prefix[BUS_SUBJECT_MAX]; /* of the addresses, with its dot */
     size_t prefix_length;
     const char *id; /* the random token in it, then a dot */
@@ -109,6 +121,8 @@ struct bus {
     pthread_t opener;
     bool has_opener;
     atomic_bool has_opened;
+    char opener_why[BUS_WHY_MAX];
+    bool is_refused; /* by a server that spoke */
     int socket;
     bool is_broken;
     bool wants_write;
@@ -142,18 +156,11 @@ static natsStatus detach(void *data) {
     return NATS_OK;
 }
 
-/* On a thread of the library. Without a handler it prints. */
-static void ignore_error(natsConnection *connection, natsSubscription *subscription,
-                         natsStatus status, void *context) {
-    (void)connection;
-    (void)subscription;
-    (void)status;
-    (void)context;
-}
-
 static void *open_connection(void *context) {
     struct bus *bus = context;
-    if (natsConnection_Connect(&bus->connection, bus->options) != NATS_OK) {
+    const natsStatus status = natsConnection_Connect(&bus->connection, bus->options);
+    if (status != NATS_OK) {
+        bus->is_refused = bus_link_explain(status, bus->where, bus->opener_why);
         bus->connection = NULL;
     }
     nats_ReleaseThreadMemory();
@@ -255,6 +262,10 @@ static const struct bus_alias *find_alias(const struct bus *bus, const char *rep
     return alias;
 }
 
+static bool is_listened_to(const struct bus *bus, const char *subject) {
+    return bus->listen != NULL && strncmp(subject, bus->listen, strlen(bus->listen) - 1) == 0;
+}
+
 static void deliver(struct bus *bus, natsMsg *native) {
     const char *subject = natsMsg_GetSubject(native);
     const char *reply = natsMsg_GetReply(native);
@@ -266,7 +277,10 @@ static void deliver(struct bus *bus, natsMsg *native) {
         address = of_alias;
     }
     if (address == NULL) {
-        return; /* for the inbox of the connection before this one */
+        if (is_listened_to(bus, subject)) {
+            bus->events.heard(bus->events.context, subject);
+        }
+        return; /* else it is for the inbox of the connection before this one */
     }
     int length = natsMsg_GetDataLength(native);
     struct bus_message message = {
@@ -310,6 +324,7 @@ static void open_later(struct bus *bus) {
 
 static void begin_to_open(struct bus *bus) {
     bus->is_broken = false;
+    bus->is_refused = false;
     bus->wants_write = false;
     atomic_store(&bus->has_opened, false);
     bus->has_opener = pthread_create(&bus->opener, NULL, open_connection, bus) == 0;
@@ -344,7 +359,9 @@ static bool open_inbox(struct bus *bus) {
     char wildcard[BUS_SUBJECT_MAX + 1];
     snprintf(wildcard, sizeof wildcard, "%s*", bus->prefix);
     natsConn_setFilterWithClosure(bus->connection, take_message, bus);
-    return natsConnection_SubscribeSync(&bus->inbox, bus->connection, wildcard) == NATS_OK;
+    return natsConnection_SubscribeSync(&bus->inbox, bus->connection, wildcard) == NATS_OK &&
+           (bus->listen == NULL ||
+            natsConnection_SubscribeSync(&bus->listener, bus->connection, bus->listen) == NATS_OK);
 }
 
 /* Makes the library notice, in its next read, that the connection is no good. */
@@ -354,8 +371,10 @@ static void cut(struct bus *bus) {
 
 static void forget_connection(struct bus *bus) {
     natsSubscription_Destroy(bus->inbox);
+    natsSubscription_Destroy(bus->listener);
     natsConnection_Destroy(bus->connection);
     bus->inbox = NULL;
+    bus->listener = NULL;
     bus->connection = NULL;
 }
 
@@ -386,7 +405,19 @@ static void go_away(struct bus *bus) {
     bus->backlog_bytes = 0;
     forget_connection(bus);
     open_later(bus);
+    snprintf(bus->why, sizeof bus->why, "NATS is away (the connection was lost): %s", bus->where);
+    bus->attempts_since_refusal = REFUSAL_KEPT_ATTEMPTS;
     bus->events.disconnected(bus->events.context);
+}
+
+static void note_failure(struct bus *bus) {
+    bus->attempts_since_refusal = bus->is_refused ? 0 : bus->attempts_since_refusal + 1;
+    if (bus->is_refused || bus->attempts_since_refusal > REFUSAL_KEPT_ATTEMPTS) {
+        memcpy(bus->why, bus->opener_why, sizeof bus->why);
+    }
+    if (bus->events.failed != NULL) {
+        bus->events.failed(bus->events.context);
+    }
 }
 
 static void join_opener(struct bus *bus) {
@@ -397,6 +428,7 @@ static void join_opener(struct bus *bus) {
         adopt(bus);
     } else {
         open_later(bus);
+        note_failure(bus);
     }
 }
 
@@ -413,6 +445,8 @@ static void check_opener(struct reactor_timer *timer) {
     struct bus *bus = OWNER_OF(timer, struct bus, opener_check);
     if (is_opener_spinning(bus)) {
         pthread_cancel(bus->opener);
+        snprintf(bus->opener_why, sizeof bus->opener_why, "NATS is away (it froze): %s",
+                 bus->where);
         join_opener(bus);
     } else {
         reactor_timer_set(bus->reactor, timer, OPENER_CHECK_MS);
@@ -479,9 +513,20 @@ static void write_out(struct bus *bus) {
     }
 }
 
+static void tell_violation(struct bus *bus) {
+    char subject[BUS_VIOLATION_MAX];
+    bool is_publish;
+    while (bus_violation_take(&bus->violation, &is_publish, subject)) {
+        if (bus->is_connected && bus->events.forbidden != NULL) {
+            bus->events.forbidden(bus->events.context, is_publish, subject);
+        }
+    }
+}
+
 static void run_turn(struct reactor_turn *turn) {
     struct bus *bus = OWNER_OF(turn, struct bus, turn);
     settle(bus);
+    tell_violation(bus);
     if (bus->is_connected && bus->can_write && bus->wants_write) {
         write_out(bus);
     }
@@ -516,31 +561,9 @@ static void pulse(struct reactor_timer *timer) {
 
 /* ---- creation ---- */
 
-static natsStatus set_servers(natsOptions *options, const char *urls) {
-    enum { SERVERS_MAX = 64 };
-    const char *servers[SERVERS_MAX];
-    int count = 0;
-    char *copy = strdup(urls);
-    char *rest = NULL;
-    for (char *url = copy != NULL ? strtok_r(copy, ", ", &rest) : NULL;
-         url != NULL && count < SERVERS_MAX; url = strtok_r(NULL, ", ", &rest)) {
-        servers[count++] = url;
-    }
-    natsStatus status =
-        copy != NULL ? natsOptions_SetServers(options, servers, count) : NATS_NO_MEMORY;
-    free(copy);
-    return status;
-}
-
 static natsStatus set_options(struct bus *bus, const struct bus_options *wanted) {
     natsOptions *options = bus->options;
-    natsStatus status = set_servers(options, wanted->urls);
-    if (status == NATS_OK && wanted->token != NULL) {
-        status = natsOptions_SetToken(options, wanted->token);
-    }
-    if (status == NATS_OK && wanted->name != NULL) {
-        status = natsOptions_SetName(options, wanted->name);
-    }
+    const natsStatus status = bus_link_set(options, wanted);
     if (status != NATS_OK) {
         return status;
     }
@@ -551,7 +574,7 @@ static natsStatus set_options(struct bus *bus, const struct bus_options *wanted)
         natsOptions_SetIOBufSize(options, READ_BYTES),
         natsOptions_SetTimeout(options, CONNECT_TIMEOUT_MS),
         natsOptions_SetAllowReconnect(options, false),
-        natsOptions_SetErrorHandler(options, ignore_error, NULL),
+        bus_violation_add(&bus->violation, bus->reactor, bus->listen, options),
     };
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         if (settings[i] != NATS_OK) {
@@ -569,6 +592,9 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
     }
     bus->reactor = reactor;
     bus->events = *events;
+    bus->listen = events->heard != NULL ? options->listen : NULL;
+    bus->attempts_since_refusal = REFUSAL_KEPT_ATTEMPTS;
+    bus->where = strdup(options->where != NULL ? options->where : "its servers do not answer");
     mailboxes_init(&bus->mailboxes);
     bus->watch.ready = on_socket;
     bus->turn.run = run_turn;
@@ -576,7 +602,7 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
     bus->reopen.fire = reopen_now;
     bus->opener_check.fire = check_opener;
     bus->pulse.fire = pulse;
-    if (bus_mailbox_open(bus, hear_echo, bus, &bus->echo) != PARLEY_OK ||
+    if (bus->where == NULL || bus_mailbox_open(bus, hear_echo, bus, &bus->echo) != PARLEY_OK ||
         natsOptions_Create(&bus->options) != NATS_OK || set_options(bus, options) != NATS_OK) {
         bus_destroy(bus);
         return PARLEY_E_MEMORY;
@@ -606,12 +632,18 @@ void bus_destroy(struct bus *bus) {
     free(bus->incoming.items);
     parley_buffer_finish(&bus->outgoing);
     natsOptions_Destroy(bus->options);
+    bus_violation_remove(&bus->violation);
     mailboxes_finish(&bus->mailboxes);
+    free(bus->where);
     free(bus);
 }
 
 bool bus_is_connected(const struct bus *bus) {
     return bus->is_connected;
+}
+
+const char *bus_why_away(const struct bus *bus) {
+    return !bus->is_connected && bus->why[0] != '\0' ? bus->why : NULL;
 }
 
 size_t bus_max_payload_bytes(const struct bus *bus) {
@@ -623,61 +655,6 @@ bool bus_has_room(const struct bus *bus) {
 }
 
 /* ---- sending ---- */
-
-size_t bus_headers_bytes(const struct bus_header *headers, size_t header_count) {
-    if (header_count == 0) {
-        return 0;
-    }
-    size_t bytes = strlen("NATS/1.0\r\n\r\n");
-    for (size_t i = 0; i < header_count; i++) {
-        bytes += strlen(headers[i].name) + strlen(headers[i].value) + strlen(": \r\n");
-    }
-    return bytes;
-}
-
-/* The library checks nothing, and a blank or a line's end in a subject would be protocol. */
-static bool can_be_subject(const char *subject) {
-    char before = '.';
-    for (const char *at = subject; *at != '\0'; at++) {
-        unsigned char c = (unsigned char)*at;
-        if (c <= ' ' || c == 0x7f || c == '*' || c == '>' || (c == '.' && before == '.')) {
-            return false;
-        }
-        before = *at;
-    }
-    return before != '.';
-}
-
-/* The same of a header; the lengths are known by then. */
-static bool can_be_header(struct parley_bytes name, struct parley_bytes value) {
-    return name.length > 0 && strpbrk(name.data, ":\r\n \t") == NULL &&
-           memchr(value.data, '\r', value.length) == NULL &&
-           memchr(value.data, '\n', value.length) == NULL;
-}
-
-static char *put(char *at, struct parley_bytes bytes) {
-    memcpy(at, bytes.data, bytes.length);
-    return at + bytes.length;
-}
-
-/* Writes as many bytes as bus_headers_bytes says, for which there is room.
- * Returns: whether they can be headers. */
-static bool write_headers(struct parley_buffer *out, const struct bus_header *headers,
-                          size_t header_count) {
-    char *at = put(out->data + out->length, PARLEY_BYTES("NATS/1.0\r\n"));
-    for (size_t i = 0; i < header_count; i++) {
-        const struct parley_bytes name = parley_bytes_of(headers[i].name);
-        const struct parley_bytes value = parley_bytes_of(headers[i].value);
-        if (!can_be_header(name, value)) {
-            return false;
-        }
-        at = put(put(put(at, name), PARLEY_BYTES(": ")), value);
-        at = put(at, PARLEY_BYTES("\r\n"));
-    }
-    at = put(at, PARLEY_BYTES("\r\n"));
-    out->length = (size_t)(at - out->data);
-    return true;
-}
 
 static natsStatus send_outgoing(struct bus *bus, const char *subject, const char *reply,
                                 size_t headers_length) {
@@ -700,7 +677,7 @@ static natsStatus send_with_headers(struct bus *bus, const char *subject, const 
     parley_buffer_clear(outgoing);
     if (parley_buffer_reserve(outgoing, headers_bytes + payload.length)) {
         status = NATS_INVALID_ARG;
-        if (write_headers(outgoing, headers, header_count)) {
+        if (bus_headers_write(outgoing, headers, header_count)) {
             parley_buffer_append(outgoing, payload);
             status = send_outgoing(bus, subject, reply, headers_bytes);
         }
@@ -725,7 +702,7 @@ enum bus_send bus_publish(struct bus *bus, const char *subject, const char *repl
     if (!bus_has_room(bus)) {
         return BUS_FULL;
     }
-    if (!can_be_subject(subject)) {
+    if (!bus_subject_can_be(subject)) {
         return BUS_FAILED;
     }
     natsStatus status;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One reactor's connection to NATS. bus.c is the only file that knows nats.c. It publishes, and
- * it gets answers through one inbox: whoever expects messages opens a mailbox in it. Nothing here
- * ever blocks: a connection that is away is said to be away. Everything happens on the reactor's
- * thread. */
+/* One reactor's connection to NATS. bus.c and bus_link.c are the only files that know nats.c. It
+ * publishes, and it gets answers through one inbox: whoever expects messages opens a mailbox in it.
+ * Nothing here ever blocks: a connection that is away is said to be away. Everything happens on the
+ * reactor's thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,11 +39,21 @@ struct bus_options {
     const char *urls;  /* comma-separated */
     const char *token; /* NULL: none */
     const char *name;  /* of the connection, for the server's monitoring */
+    const char *where; /* the servers in words, without secrets; NULL: it is not said */
+    /* A subject with a wildcard at its end, of which `heard` is told: "$JS.EVENT.X.>"; NULL: none.
+       Borrowed for the bus's life. That the server does
+       not permit it is not told. */
+    const char *listen;
 };
 
 struct bus_events {
     void (*connected)(void *context); /* also after each reconnect */
     void (*disconnected)(void *context);
+    /* These may be NULL. */
+    void (*failed)(void *context); /* an attempt to connect: bus_why_away may say something new */
+    void (*heard)(void *context, const char *subject); /* a message of `listen` */
+    /* The server does not permit to publish or subscribe to a subject. */
+    void (*forbidden)(void *context, bool is_publish, const char *subject);
     void *context;
 };
 
@@ -56,6 +66,9 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
 void bus_destroy(struct bus *bus);
 
 bool bus_is_connected(const struct bus *bus);
+/* Why it is not connected, as half a sentence without secrets; NULL: it is, or no attempt has ended
+ * yet.  Owns: borrowed, until the bus's next turn. */
+const char *bus_why_away(const struct bus *bus);
 /* What the server takes for headers and payload together; 0 while it is not connected. */
 size_t bus_max_payload_bytes(const struct bus *bus);
 

@@ -81,13 +81,15 @@ static int64_t clock_ms(void) {
 
 /* ---- files ---- */
 
-/* Opens a file of the data folder, far above the standard descriptors. */
+/* Opens a file of the data folder, far above the standard descriptors, and never through a link:
+ * it would be written wherever that leads. */
 static int open_data(const struct embedded *embedded, const char *name, int flags) {
     char *path = NULL;
     if (asprintf(&path, "%s/%s", embedded->data, name) < 0) {
         return -1;
     }
-    int low = open(path, flags | O_CLOEXEC, 0600);
+    /* Without O_NONBLOCK a named pipe would hold the start up; on a file it means nothing. */
+    int low = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     free(path);
     if (low < 0) {
         return -1;
@@ -97,15 +99,25 @@ static int open_data(const struct embedded *embedded, const char *name, int flag
     return high;
 }
 
+static char *path_of(const struct embedded *embedded, const char *name, const char *ending) {
+    char *path = NULL;
+    return asprintf(&path, "%s/%s%s", embedded->data, name, ending) >= 0 ? path : NULL;
+}
+
+/* A new file takes the place of the old one, whatever that was, and whoever may read it. */
 static bool write_data(const struct embedded *embedded, const char *name,
                        struct parley_bytes text) {
-    int fd = open_data(embedded, name, O_WRONLY | O_CREAT | O_TRUNC);
-    if (fd < 0) {
-        return false;
+    char *path = path_of(embedded, name, ""), *draft = path_of(embedded, name, ".new");
+    bool is_written = false;
+    if (path != NULL && draft != NULL) {
+        unlink(draft); /* of a parley that was killed */
+        const int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        is_written = fd >= 0 && write(fd, text.data, text.length) == (ssize_t)text.length;
+        is_written = fd >= 0 && close(fd) == 0 && is_written && rename(draft, path) == 0;
     }
-    bool is_written =
-        fchmod(fd, 0600) == 0 && write(fd, text.data, text.length) == (ssize_t)text.length;
-    return close(fd) == 0 && is_written;
+    free(path);
+    free(draft);
+    return is_written;
 }
 
 static bool lock_folder(struct embedded *embedded) {

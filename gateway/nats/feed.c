@@ -52,7 +52,7 @@ enum {
     ACK_TOKENS_MAX = 12,
 };
 
-enum feed_state { FEED_IDLE, FEED_CREATING, FEED_RUNNING };
+enum feed_state { FEED_IDLE, FEED_CREATING, FEED_RUNNING, FEED_REFUSED };
 
 struct jetstream_feed {
     struct jetstream *jetstream;
@@ -480,6 +480,7 @@ static void deliver(struct jetstream_feed *feed, const struct jetstream_delivery
         .time_ns = delivery->time_ns,
         .subject = message->subject,
         .payload = message->payload,
+        .message = message,
     };
     feed->events.stored(feed->events.context, &stored);
     /* With a request used up, the next message would hardly fit. */
@@ -558,9 +559,28 @@ static void on_message(void *context, const struct bus_message *message) {
 
 /* ---- its life ---- */
 
+/* Whether the same request would be refused again: 404 is a stream that may be made again, 408 and
+ * 503 pass. */
+static bool is_refusal(const json_t *answer) {
+    const json_t *error = json_object_get(answer, "error");
+    return json_integer_value(json_object_get(error, "code")) == 400;
+}
+
+static void refuse(struct jetstream_feed *feed, const json_t *answer) {
+    enter(feed);
+    drop_consumer(feed);
+    feed->state = FEED_REFUSED;
+    feed->events.refused(feed->events.context, jetstream_answer_text(answer));
+    leave(feed);
+}
+
 static void on_created(void *context, json_t *answer) {
     struct jetstream_feed *feed = context;
     feed->request = NULL;
+    if (answer != NULL && is_refusal(answer)) {
+        refuse(feed, answer);
+        return;
+    }
     if (answer == NULL || jetstream_answer_error(answer) != 0) {
         restart_feed(feed);
         return;

@@ -19,7 +19,6 @@ enum {
     PROBE_AFTER_MS = 2000,
     UNRESPONSIVE_AFTER_MS = 5000,
     STREAM_NAME_MAX = 256,
-    NO_RESPONDERS = 503,
 };
 
 /* ---- the window ---- */
@@ -85,6 +84,38 @@ static void on_deadline(struct reactor_timer *timer) {
     }
     if (first->next != first) {
         reactor_timer_set(jetstream->reactor, timer, first->next->deadline_ms - now_ms);
+    }
+}
+
+/* ---- what the server forbids ---- */
+
+/* Eight bytes at a time, for each publication pays for it. */
+static uint64_t hash_subject(const char *subject) {
+    const size_t length = strlen(subject);
+    uint64_t hash = length;
+    for (size_t at = 0; at < length; at += 8) {
+        uint64_t word = 0;
+        memcpy(&word, subject + at, length - at < 8 ? length - at : 8);
+        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* No ack comes for what was dropped for want of a permission. Those that `done` publishes meanwhile
+ * are at the end, after the ones that are looked at. */
+static void refuse_forbidden(struct jetstream *jetstream, const char *subject) {
+    const uint64_t hash = hash_subject(subject);
+    char error[JETSTREAM_SUBJECT_MAX];
+    snprintf(error, sizeof error, "NATS does not permit this user to publish to %.256s", subject);
+    struct jetstream_publication *next = jetstream->window.in_flight.next;
+    for (size_t left = jetstream->window.count; left > 0; left--) {
+        struct jetstream_publication *publication = next;
+        next = publication->next;
+        if (publication->subject_hash == hash) {
+            complete(publication,
+                     &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED, .error = error});
+        }
     }
 }
 
@@ -167,15 +198,19 @@ static bool read_usual_ack(struct parley_bytes payload, char stream[STREAM_NAME_
 
 static bool is_want_of_storage(int code) {
     return code == JETSTREAM_E_INSUFFICIENT_RESOURCES || code == JETSTREAM_E_STORAGE_RESOURCES ||
-           code == JETSTREAM_E_ACCOUNT_RESOURCES || code == JETSTREAM_E_STORE_FAILED;
+           code == JETSTREAM_E_ACCOUNT_RESOURCES || code == JETSTREAM_E_STORE_FAILED ||
+           code == JETSTREAM_E_MEMORY_RESOURCES;
 }
 
-static void complete_refused(struct jetstream_publication *publication, int code,
-                             const char *error) {
+/* `stream`: which refused it, or NULL. */
+static void complete_refused(struct jetstream_publication *publication, int code, const char *error,
+                             const char *stream) {
     struct jetstream *jetstream = publication->jetstream;
-    if (code == NO_RESPONDERS) {
+    if (is_want_of_storage(code)) {
+        jetstream_refusal_note(jetstream, stream != NULL ? stream : "", code, error);
+    } else if (code == JETSTREAM_NO_RESPONDERS || code == JETSTREAM_E_SEALED) {
         jetstream_setup_again(jetstream);
-    } else if (!is_want_of_storage(code)) {
+    } else {
         jetstream_note_good(jetstream);
     }
     complete(publication, &(struct jetstream_ack){
@@ -196,7 +231,7 @@ static void complete_unusual(struct jetstream_publication *publication,
                      .sequence = (uint64_t)json_integer_value(json_object_get(answer, "seq")),
                      .is_duplicate = json_is_true(json_object_get(answer, "duplicate"))});
     } else if (error != 0) {
-        complete_refused(publication, error, jetstream_answer_text(answer));
+        complete_refused(publication, error, jetstream_answer_text(answer), stream);
     }
     /* Else it is no ack: some subscriber answers whatever it hears. The real one may yet come. */
     json_decref(answer);
@@ -209,11 +244,19 @@ static void on_ack(void *context, const struct bus_message *message) {
     if (read_usual_ack(message->payload, stream, &ack)) {
         jetstream_note_good(publication->jetstream);
         complete(publication, &ack);
-    } else if (bus_message_status(message) == NO_RESPONDERS) {
-        complete_refused(publication, NO_RESPONDERS, "no stream listens on this subject");
+    } else if (bus_message_status(message) == JETSTREAM_NO_RESPONDERS) {
+        complete_refused(publication, JETSTREAM_NO_RESPONDERS,
+                         "no stream listens on this subject: its stream is missing, which is then "
+                         "made again, or has no leader at present",
+                         NULL);
     } else {
         complete_unusual(publication, message->payload);
     }
+}
+
+/* The usual case costs one comparison. */
+static bool is_barred(struct jetstream *jetstream, const char *subject) {
+    return jetstream->setup.unusable_count > 0 && jetstream_is_barred(jetstream, subject);
 }
 
 static enum jetstream_publish publish(struct jetstream *jetstream, const char *subject,
@@ -240,6 +283,7 @@ static enum jetstream_publish publish(struct jetstream *jetstream, const char *s
         return outcomes[sent];
     }
     publication->jetstream = jetstream;
+    publication->subject_hash = hash_subject(subject);
     publication->done = done;
     publication->context = context;
     publication->bytes = payload.length + bus_headers_bytes(headers, header_count);
@@ -261,8 +305,11 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
                                          const struct bus_header *headers, size_t header_count,
                                          struct parley_bytes payload, jetstream_ack_fn *done,
                                          void *context) {
-    if (!jetstream->is_ready) {
+    if (!jetstream_is_ready(jetstream)) {
         return JETSTREAM_AWAY;
+    }
+    if (is_barred(jetstream, subject)) {
+        return JETSTREAM_BARRED;
     }
     if (!has_room(jetstream)) {
         return JETSTREAM_FULL;
@@ -275,8 +322,11 @@ enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream, con
                                                 const struct bus_header *headers,
                                                 size_t header_count, struct parley_bytes payload,
                                                 jetstream_ack_fn *done, void *context) {
-    if (!jetstream->is_ready) {
+    if (!jetstream_is_ready(jetstream)) {
         return JETSTREAM_AWAY;
+    }
+    if (is_barred(jetstream, subject)) {
+        return JETSTREAM_BARRED;
     }
     if (jetstream->window.count > jetstream->options.in_flight_count_max) {
         return JETSTREAM_FULL;
@@ -363,7 +413,8 @@ static void on_probe_tick(struct reactor_timer *timer) {
     const int64_t good_ms = prober->good_ms + now_ms - timer->due_ms;
     prober->good_ms = good_ms < now_ms ? good_ms : now_ms;
     reactor_timer_set(jetstream->reactor, timer, PROBE_TICK_MS);
-    if (jetstream->is_ready && !prober->is_waiting && now_ms - prober->good_ms >= PROBE_AFTER_MS) {
+    if (jetstream_is_ready(jetstream) && !prober->is_waiting &&
+        now_ms - prober->good_ms >= PROBE_AFTER_MS) {
         prober->is_waiting =
             jetstream_publish(jetstream, JETSTREAM_PROBE_SUBJECT, NULL, 0, PARLEY_BYTES("probe"),
                               on_probe_ack, jetstream) == JETSTREAM_PUBLISHED;
@@ -383,6 +434,7 @@ static void on_connected(void *context) {
         jetstream_note_good(jetstream);
         reactor_timer_set(jetstream->reactor, &jetstream->prober.tick, PROBE_TICK_MS);
     }
+    jetstream->trouble.violation[0] = '\0';
     jetstream_setup_begin(jetstream);
 }
 
@@ -390,10 +442,32 @@ void jetstream_become_ready(struct jetstream *jetstream) {
     if (jetstream->is_ready) {
         return;
     }
-    jetstream->is_ready = true;
+    jetstream->is_ready = jetstream->setup.has_started = true;
     jetstream_feeds_start(jetstream);
     jetstream_shares_start(jetstream);
     jetstream->events.ready(jetstream->events.context);
+}
+
+static void on_failed(void *context) {
+    jetstream_trouble_review(context);
+}
+
+/* $JS.EVENT.ADVISORY.STREAM.DELETED.VLP */
+static void on_heard(void *context, const char *subject) {
+    struct jetstream *jetstream = context;
+    const char *name = strrchr(subject, '.') + 1;
+    for (size_t i = 0; i < jetstream->options.stream_count; i++) {
+        if (strcmp(jetstream->options.streams[i].name, name) == 0) {
+            jetstream_setup_again(jetstream);
+        }
+    }
+}
+
+static void on_forbidden(void *context, bool is_publish, const char *subject) {
+    jetstream_violation_note(context, is_publish, subject);
+    if (is_publish) {
+        refuse_forbidden(context, subject);
+    }
 }
 
 static void on_disconnected(void *context) {
@@ -407,6 +481,7 @@ static void on_disconnected(void *context) {
     lose_all(jetstream);
     jetstream_requests_end(jetstream, true);
     note_room(jetstream);
+    jetstream_trouble_review(jetstream);
     if (was_ready) {
         jetstream->events.away(jetstream->events.context);
     }
@@ -429,17 +504,29 @@ enum parley_status jetstream_create(struct reactor *reactor,
     window->room.fire = on_room;
     jetstream->prober.tick.fire = on_probe_tick;
     window->pool = calloc(options->in_flight_count_max + 1, sizeof *window->pool);
-    if (window->pool == NULL) {
+    jetstream->dedupe_windows_ms = malloc((options->stream_count + 1) * sizeof(int64_t));
+    for (size_t i = 0; jetstream->dedupe_windows_ms != NULL && i < options->stream_count; i++) {
+        jetstream->dedupe_windows_ms[i] = -1;
+    }
+    if (window->pool == NULL || jetstream->dedupe_windows_ms == NULL ||
+        jetstream_setup_create(jetstream) != PARLEY_OK) {
         jetstream_destroy(jetstream);
         return PARLEY_E_MEMORY;
     }
-    const struct bus_events bus_events = {
-        .connected = on_connected, .disconnected = on_disconnected, .context = jetstream};
-    enum parley_status status = bus_create(reactor, &options->bus, &bus_events, &jetstream->bus);
+    const struct bus_events bus_events = {.connected = on_connected,
+                                          .disconnected = on_disconnected,
+                                          .failed = on_failed,
+                                          .heard = on_heard,
+                                          .forbidden = on_forbidden,
+                                          .context = jetstream};
+    jetstream->options.bus.listen = JETSTREAM_ADVISORIES;
+    enum parley_status status =
+        bus_create(reactor, &jetstream->options.bus, &bus_events, &jetstream->bus);
     if (status != PARLEY_OK) {
         jetstream_destroy(jetstream);
         return status;
     }
+    jetstream_trouble_begin(jetstream);
     *out = jetstream;
     return PARLEY_OK;
 }
@@ -457,12 +544,19 @@ void jetstream_destroy(struct jetstream *jetstream) {
     reactor_timer_clear(jetstream->reactor, &jetstream->window.deadline);
     reactor_timer_clear(jetstream->reactor, &jetstream->window.room);
     reactor_timer_clear(jetstream->reactor, &jetstream->prober.tick);
+    jetstream_trouble_end(jetstream);
     bus_destroy(jetstream->bus);
+    free(jetstream->setup.checks);
     free(jetstream->window.pool);
+    free(jetstream->dedupe_windows_ms);
     free(jetstream);
 }
 
 bool jetstream_is_ready(const struct jetstream *jetstream) {
+    return jetstream->is_ready && !jetstream->trouble.is_disk_full;
+}
+
+bool jetstream_can_read(const struct jetstream *jetstream) {
     return jetstream->is_ready;
 }
 

@@ -30,18 +30,28 @@ struct jetstream_options {
     int64_t ack_timeout_ms;     /* 10000 */
     size_t in_flight_count_max; /* publications that await their ack */
     size_t in_flight_bytes_max;
-    bool is_probing; /* ask for a real ack every two seconds, if none came of itself: an embedded
-                        server that does not acknowledge is wedged */
+    int64_t watch_ms;  /* between looks at the streams; 0: 2000 */
+    const char *store; /* where an own server keeps its store; nothing is published while its disk
+                          is full. NULL: elsewhere */
+    bool is_probing;   /* ask for a real ack every two seconds, if none came of itself: an embedded
+                          server that does not acknowledge is wedged */
 };
 
 struct jetstream_events {
-    /* Connected, and every stream stands: messages can be accepted. Again after a reconnect. */
+    /* Connected, and every stream exists: messages can be accepted. Again after a reconnect. */
     void (*ready)(void *context);
     /* Not ready any more. What was in flight has been told so. */
     void (*away)(void *context);
-    /* A stream that exists does not cover its subjects: nothing is ready until somebody mends that.
-     * `error` names the stream and what to do. Told again each time it is found so. */
+    /* A stream that exists cannot be used (other subjects, no acks, another retention, sealed): a
+     * person has to change that. `error` names the stream and what to do. Called again each time it
+     * is found so. Before the first `ready` it keeps that from coming; afterwards nothing is
+     * published to that stream, and all others are used. */
     void (*unusable)(void *context, const char *error);
+    /* Something began to be wrong, is so for another reason (`text`: in words without secrets), or
+     * is over (NULL). `subject` says with what: "NATS", "stream VLP". May be NULL. */
+    void (*trouble)(void *context, const char *subject, const char *text);
+    /* A stream was deleted and made anew, by whomever; it counts from 1 again. May be NULL. */
+    void (*renewed)(void *context, const struct jetstream_stream *stream);
     /* Probing only: five seconds without an ack that should have come. */
     void (*unresponsive)(void *context);
     void *context;
@@ -55,9 +65,16 @@ enum parley_status jetstream_create(struct reactor *reactor,
  * afterwards. */
 void jetstream_destroy(struct jetstream *jetstream);
 
+/* Messages can be accepted. */
 bool jetstream_is_ready(const struct jetstream *jetstream);
-/* Why a stream cannot be used, as `unusable` has told; NULL: nothing is known of it. */
+/* Why they cannot, or not as they should, as half a sentence without secrets; NULL: nothing is
+ * known to be wrong that concerns all streams or needs a person.  Owns: borrowed, for this turn. */
 const char *jetstream_trouble(const struct jetstream *jetstream);
+/* What is wrong with single streams or permissions, the first with number 0; NULL: no more.  Owns:
+ * borrowed, for this turn. */
+const char *jetstream_remark(const struct jetstream *jetstream, size_t number);
+/* The streams stand and can be read, even if nothing can be stored. */
+bool jetstream_can_read(const struct jetstream *jetstream);
 /* Connected to NATS at all, whether or not the streams stand. */
 bool jetstream_is_connected(const struct jetstream *jetstream);
 size_t jetstream_max_payload_bytes(const struct jetstream *jetstream);
@@ -76,7 +93,8 @@ struct jetstream_ack {
     const char *stream; /* STORED.  Owns: the text is borrowed for the call */
     uint64_t sequence;
     bool is_duplicate;
-    int error_code; /* REFUSED: JetStream's err_code, 503 for "no stream listens" */
+    int error_code; /* REFUSED: JetStream's err_code, 503 for "no stream listens", 0 for what NATS
+                       does not permit */
     const char *error;
 };
 typedef void jetstream_ack_fn(void *context, const struct jetstream_ack *ack);
@@ -84,6 +102,7 @@ typedef void jetstream_ack_fn(void *context, const struct jetstream_ack *ack);
 enum jetstream_publish {
     JETSTREAM_PUBLISHED, /* `done` will be called exactly once, in a later turn */
     JETSTREAM_AWAY,      /* not ready: 503 bus-unavailable */
+    JETSTREAM_BARRED,    /* the stream of this subject is unusable, jetstream_bar says why: 503 */
     JETSTREAM_FULL,      /* the window is full: wait for room, or 503 overloaded */
     JETSTREAM_TOO_LARGE, /* over the server's max_payload: 413 */
     JETSTREAM_FAILED,    /* of ours: 500 */
@@ -95,6 +114,10 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
                                          const struct bus_header *headers, size_t header_count,
                                          struct parley_bytes payload, jetstream_ack_fn *done,
                                          void *context);
+
+/* Why the last publication was JETSTREAM_BARRED, as half a sentence; NULL: none ever was.  Owns:
+ * borrowed, for this turn. */
+const char *jetstream_bar(const struct jetstream *jetstream);
 
 /* The same for what belongs together with what was published just before, and must not wait for
  * room of its own: the one without the other would be in vain. At most one may follow so. */
@@ -143,6 +166,30 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
                                              const char *subject, jetstream_last_fn *done,
                                              void *context);
 
+/* One message of a stream, by its sequence number, as the stream's leader has it.
+ * Owns: borrowed for the call. */
+struct jetstream_held {
+    enum {
+        JETSTREAM_HELD_FOUND,
+        JETSTREAM_HELD_GONE,    /* it was removed since, by retention or by hand */
+        JETSTREAM_HELD_UNKNOWN, /* no answer, or one that says nothing of the message */
+    } found;
+    const char *subject;
+    struct parley_bytes headers; /* "NATS/1.0\r\nName: value\r\n…"; data NULL: none */
+    const char *error;           /* of JETSTREAM_HELD_UNKNOWN: what the server said, or NULL */
+};
+typedef void jetstream_held_fn(void *context, const struct jetstream_held *held);
+
+/* Asks for all of it but its payload. (The server sends that as well, so an answer may be a third
+ * longer than max_payload.)  Returns: as jetstream_last_ask. */
+struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
+                                             uint64_t sequence, jetstream_held_fn *done,
+                                             void *context);
+
+/* For how long the server recognises a Nats-Msg-Id that it has stored in this stream: the stream's
+ * own setting, which need not be the option's. The option's, while that is not known. */
+int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream);
+
 /* ---- reading ---- */
 
 struct jetstream_stream_info {
@@ -165,7 +212,14 @@ struct jetstream_stored {
     int64_t time_ns; /* of storage, Unix time */
     const char *subject;
     struct parley_bytes payload;
+    const struct bus_message *message; /* for jetstream_stored_header; NULL: it has no headers */
 };
+/* NULL when it has no such header.  Owns: borrowed, like the message. The headers are parsed when
+ * one is first asked for, and not before. */
+static inline const char *jetstream_stored_header(const struct jetstream_stored *stored,
+                                                  const char *name) {
+    return stored->message != NULL ? bus_message_header(stored->message, name) : NULL;
+}
 
 struct jetstream_start {
     enum { JETSTREAM_FROM_NEW, JETSTREAM_FROM_SEQUENCE, JETSTREAM_FROM_TIME } from;
@@ -186,6 +240,9 @@ struct jetstream_feed_events {
     /* PULL only: nothing of what was pulled is still to come, since it came, or since the next
      * message is past the bytes. */
     void (*rested)(void *context);
+    /* The server refuses it for good (a work queue, no more consumers): nothing comes any more, and
+     * it does not try again. `error`: in words, borrowed for the call. */
+    void (*refused)(void *context, const char *error);
     void *context;
 };
 

@@ -22,6 +22,7 @@ struct jetstream_request {
     jetstream_answer_fn *done;
     jetstream_info_fn *info; /* instead, for jetstream_stream_ask */
     jetstream_last_fn *last; /* instead, for jetstream_last_ask */
+    jetstream_held_fn *held; /* instead, for jetstream_held_ask */
     void *context;
     struct jetstream_request *next, **link; /* *link == this */
 };
@@ -144,6 +145,53 @@ static void tell_last(struct jetstream *jetstream, const json_t *answer, jetstre
     free((char *)payload.data);
 }
 
+static void tell_held(struct jetstream *jetstream, const json_t *answer, jetstream_held_fn *held,
+                      void *context) {
+    const json_t *message = json_object_get(answer, "message");
+    const char *headers = json_string_value(json_object_get(message, "hdrs"));
+    const int error = jetstream_answer_error(answer);
+    struct jetstream_held read = {.found = JETSTREAM_HELD_UNKNOWN,
+                                  .subject =
+                                      json_string_value(json_object_get(message, "subject"))};
+    struct parley_bytes bytes = {0};
+    if (error == JETSTREAM_E_NO_MESSAGE) {
+        read.found = JETSTREAM_HELD_GONE;
+    } else if (error != 0) {
+        read.error = jetstream_answer_text(answer);
+    } else if (read.subject != NULL && (headers == NULL || read_base64(headers, &bytes))) {
+        read.found = JETSTREAM_HELD_FOUND;
+        read.headers = bytes;
+    }
+    if (error == JETSTREAM_E_NO_STREAM) {
+        jetstream_setup_again(jetstream);
+    }
+    held(context, &read);
+    free((char *)bytes.data);
+}
+
+/* The payload, in base64, is most of the answer: jansson is not given it. Before it nothing can
+ * look like the beginning of that member, for a quote in a string has a backslash in front. */
+static json_t *load_without_payload(struct parley_bytes answer) {
+    static const char member[] = "\"data\":\"";
+    const char *end = answer.data + answer.length;
+    const char *start = memmem(answer.data, answer.length, member, sizeof member - 1);
+    const char *payload = start != NULL ? start + sizeof member - 1 : NULL;
+    const char *rest = start != NULL ? memchr(payload, '"', (size_t)(end - payload)) : NULL;
+    if (rest == NULL) {
+        return json_loadb(answer.data, answer.length, 0, NULL);
+    }
+    const size_t head = (size_t)(payload - answer.data), tail = (size_t)(end - rest);
+    char *text = malloc(head + tail);
+    if (text == NULL) {
+        return NULL;
+    }
+    memcpy(text, answer.data, head);
+    memcpy(text + head, rest, tail);
+    json_t *loaded = json_loadb(text, head + tail, 0, NULL);
+    free(text);
+    return loaded;
+}
+
 /* ---- requests ---- */
 
 static void free_request(struct jetstream_request *request) {
@@ -160,11 +208,16 @@ static void end_request(struct jetstream_request *request, json_t *answer) {
     jetstream_answer_fn *done = request->done;
     jetstream_info_fn *info = request->info;
     jetstream_last_fn *last = request->last;
+    jetstream_held_fn *held = request->held;
     struct jetstream *jetstream = request->jetstream;
     void *context = request->context;
     free_request(request);
     if (last != NULL) {
         tell_last(jetstream, answer, last, context);
+        return;
+    }
+    if (held != NULL) {
+        tell_held(jetstream, answer, held, context);
         return;
     }
     if (info == NULL) {
@@ -183,7 +236,16 @@ static void on_deadline(struct reactor_timer *timer) {
 }
 
 static void on_answer(void *context, const struct bus_message *message) {
-    json_t *answer = json_loadb(message->payload.data, message->payload.length, 0, NULL);
+    const struct jetstream_request *request = context;
+    json_t *answer;
+    if (bus_message_status(message) == JETSTREAM_NO_RESPONDERS) {
+        answer = json_pack("{s:{s:i, s:s}}", "error", "code", JETSTREAM_NO_RESPONDERS,
+                           "description", "nothing in NATS listens to this request");
+    } else {
+        answer = request->held != NULL
+                     ? load_without_payload(message->payload)
+                     : json_loadb(message->payload.data, message->payload.length, 0, NULL);
+    }
     end_request(context, json_is_object(answer) ? answer : NULL);
     json_decref(answer);
 }
@@ -279,6 +341,19 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
         jetstream, what, json_pack("{s:s}", "last_by_subj", subject), NULL, context);
     if (request != NULL) {
         request->last = done;
+    }
+    return request;
+}
+
+struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
+                                             uint64_t sequence, jetstream_held_fn *done,
+                                             void *context) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
+    struct jetstream_request *request = jetstream_request_send(
+        jetstream, what, json_pack("{s:I}", "seq", (json_int_t)sequence), NULL, context);
+    if (request != NULL) {
+        request->held = done;
     }
     return request;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The streams that must exist. After each connection every one is looked up, in turn; one that is
- * missing is created, one that exists is used as it is, and of one that could not take our messages
- * the operator is told in a sentence. Whatever may pass (JetStream is starting, has no leader, has
- * no room; somebody mends that stream) is tried again for ever. It never changes a stream that
- * exists. */
+/* The streams that must exist, looked up in rounds: after each connection, while something is
+ * amiss, and every few seconds while all is well, so that a stream that was deleted, changed or
+ * filled is noticed before a sender pays for it. (The server's own advisories start a round at
+ * once, where the account may hear them.) A round asks for all streams at a time; one that is
+ * missing is created, one that exists is used as it is, and what is wrong is put into a sentence
+ * (jetstream_judge.c). It never changes a stream that exists. */
 
 #include "jetstream_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NS_A_MS INT64_C(1000000)
@@ -18,62 +20,80 @@ enum {
     DAY_MS = 24 * 3600 * 1000,
     BUCKET_DEDUPE_WINDOW_MS = 2 * 60 * 1000, /* the convention's; no message there bears an id */
     OVERLAPS_MAX = 8,           /* it may overlap with itself, while another reactor creates it */
-    UNUSABLE_RETRY_MS = 2000,   /* only a person can mend it */
+    UNUSABLE_RETRY_MS = 2000,   /* only a person can change it */
+    TROUBLED_RETRY_MS = 1000,   /* nothing is lost by a moment more */
     DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
 };
 
 static const struct jetstream_stream PROBE = {.name = "PARLEY_PROBE",
                                               .subjects = JETSTREAM_PROBE_SUBJECT};
 
-static void check_next(struct jetstream *jetstream);
+static void finish_round(struct jetstream *jetstream);
 
-static bool is_probe(const struct jetstream *jetstream) {
-    return jetstream->setup.standing_count == jetstream->options.stream_count;
-}
-
-static const struct jetstream_stream *present_stream(const struct jetstream *jetstream) {
-    return is_probe(jetstream) ? &PROBE
-                               : &jetstream->options.streams[jetstream->setup.standing_count];
-}
-
-static void retry_later(struct jetstream *jetstream) {
-    reactor_timer_set(jetstream->reactor, &jetstream->setup.retry, JETSTREAM_RETRY_MS);
-}
-
-static void ask_for(struct jetstream *jetstream, const char *verb, json_t *body,
+static void ask_for(struct jetstream_check *check, const char *verb, json_t *body,
                     jetstream_answer_fn *done) {
     char what[JETSTREAM_SUBJECT_MAX];
-    snprintf(what, sizeof what, "STREAM.%s.%s", verb, present_stream(jetstream)->name);
-    jetstream->setup.request = jetstream_request_send(jetstream, what, body, done, jetstream);
-    if (jetstream->setup.request == NULL) {
-        retry_later(jetstream);
+    snprintf(what, sizeof what, "STREAM.%s.%s", verb, check->stream->name);
+    check->request = jetstream_request_send(check->jetstream, what, body, done, check);
+    if (check->request == NULL) {
+        jetstream_grade_set(check, JETSTREAM_IS_COMING, "%s", "");
+        finish_round(check->jetstream);
     }
 }
 
-/* A server that says so much is well, and is asked again: who mends the stream need not start us
- * again. Whether a start ends here is decided by who hears of it. */
-static void give_up(struct jetstream *jetstream, const char *error) {
-    struct jetstream_setup *setup = &jetstream->setup;
-    jetstream_note_good(jetstream);
-    snprintf(setup->trouble, sizeof setup->trouble, "%s", error);
-    setup->overlap_count = 0;
-    reactor_timer_set(jetstream->reactor, &setup->retry, UNUSABLE_RETRY_MS);
-    jetstream->events.unusable(jetstream->events.context, error);
+/* The answer is in.  Returns: its error; -1: there is no answer. */
+static int take_answer(struct jetstream_check *check, const json_t *answer) {
+    struct jetstream *jetstream = check->jetstream;
+    check->request = NULL;
+    if (answer == NULL) {
+        jetstream->setup.silent_count++;
+        return -1;
+    }
+    /* While nothing can be published, that the server answers shows that it is not wedged. */
+    if (!jetstream_is_ready(jetstream)) {
+        jetstream_note_good(jetstream);
+    }
+    return jetstream_answer_error(answer);
 }
 
-static void stands(struct jetstream *jetstream) {
-    jetstream_note_good(jetstream);
-    jetstream->setup.standing_count++;
-    jetstream->setup.overlap_count = 0;
-    check_next(jetstream);
+static void note_dedupe_window(struct jetstream_check *check, const json_t *answer) {
+    struct jetstream *jetstream = check->jetstream;
+    if (check->stream != &PROBE) {
+        jetstream->dedupe_windows_ms[check - jetstream->setup.checks] =
+            (int64_t)jetstream_answer_number(answer, "config", "duplicate_window") / NS_A_MS;
+    }
+}
+
+int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream) {
+    for (size_t i = 0; i < jetstream->options.stream_count; i++) {
+        if (strcmp(jetstream->options.streams[i].name, stream) == 0 &&
+            jetstream->dedupe_windows_ms[i] >= 0) {
+            return jetstream->dedupe_windows_ms[i];
+        }
+    }
+    return jetstream->options.dedupe_window_ms;
+}
+
+static void note_created(struct jetstream_check *check, const json_t *answer) {
+    const struct jetstream *jetstream = check->jetstream;
+    const char *created = json_string_value(json_object_get(answer, "created"));
+    if (created == NULL || strcmp(check->created, created) == 0) {
+        return;
+    }
+    const bool is_renewed = check->created[0] != '\0';
+    snprintf(check->created, sizeof check->created, "%s", created);
+    if (is_renewed && jetstream->events.renewed != NULL) {
+        jetstream->events.renewed(jetstream->events.context, check->stream);
+    }
 }
 
 /* ---- creating ---- */
 
 /* As every client of NATS makes a key-value bucket, so that theirs can read it: ADR-8 of
  * github.com/nats-io/nats-architecture-and-design. */
-static json_t *bucket_configuration(const struct jetstream *jetstream) {
-    const struct jetstream_stream *stream = present_stream(jetstream);
+static json_t *bucket_configuration(const struct jetstream_check *check) {
+    const struct jetstream_stream *stream = check->stream;
+    const struct jetstream *jetstream = check->jetstream;
     const json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
     const json_int_t age_ns = (json_int_t)stream->bucket_days * DAY_MS * NS_A_MS;
     return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:I, s:I, s:b, s:b,"
@@ -86,16 +106,17 @@ static json_t *bucket_configuration(const struct jetstream *jetstream) {
                      "deny_delete", true, "deny_purge", false, "allow_direct", true);
 }
 
-static json_t *configuration(const struct jetstream *jetstream) {
-    const struct jetstream_stream *stream = present_stream(jetstream);
+static json_t *configuration(const struct jetstream_check *check) {
+    const struct jetstream_stream *stream = check->stream;
+    const struct jetstream *jetstream = check->jetstream;
     if (stream->bucket_days > 0) {
-        return bucket_configuration(jetstream);
+        return bucket_configuration(check);
     }
     int64_t window_ms = jetstream->options.dedupe_window_ms;
     json_int_t age_ns = (json_int_t)DAYS_KEPT * DAY_MS * NS_A_MS;
     json_int_t messages_max = -1;
     json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
-    if (is_probe(jetstream)) {
+    if (stream == &PROBE) {
         window_ms = 0;
         messages_max = 1;
         replicas = 1;
@@ -110,157 +131,216 @@ static json_t *configuration(const struct jetstream *jetstream) {
                      replicas, "duplicate_window", (json_int_t)(window_ms * NS_A_MS));
 }
 
-static void refuse_creation(struct jetstream *jetstream, int error, const char *reason) {
-    const struct jetstream_stream *stream = present_stream(jetstream);
-    const char *remedy = "mend that, then start again";
+static void refuse_creation(struct jetstream_check *check, int error, const char *reason) {
+    const char *remedy = "fix that, then start again";
     if (error == JETSTREAM_E_SUBJECT_OVERLAP) {
         remedy = "another stream takes these subjects already: change or delete that one, or "
                  "choose another subject prefix";
     } else if (error == JETSTREAM_E_NO_REPLICAS) {
         remedy = "this NATS server is alone: start with --replicas 1, or use a cluster";
     }
-    char text[JETSTREAM_TROUBLE_MAX];
-    snprintf(text, sizeof text, "stream %s (%s) cannot be created: %s (%d); %s", stream->name,
-             stream->subjects, reason, error, remedy);
-    give_up(jetstream, text);
+    jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
+                        "stream %s (%s) cannot be created: %s (%d); %s", check->stream->name,
+                        check->stream->subjects, reason, error, remedy);
+    check->overlap_count = 0;
 }
 
 static void on_created(void *context, json_t *answer) {
-    struct jetstream *jetstream = context;
-    jetstream->setup.request = NULL;
-    int error = answer != NULL ? jetstream_answer_error(answer) : -1;
+    struct jetstream_check *check = context;
+    const int error = take_answer(check, answer);
     if (error == 0) {
-        stands(jetstream);
+        check->overlap_count = 0;
+        check->refusal.why[0] = '\0';
+        jetstream_grade_set(check, JETSTREAM_STANDS, "%s", "");
+        note_dedupe_window(check, answer);
+        note_created(check, answer);
     } else if (error == JETSTREAM_E_NO_REPLICAS ||
-               (error == JETSTREAM_E_SUBJECT_OVERLAP &&
-                ++jetstream->setup.overlap_count == OVERLAPS_MAX)) {
-        refuse_creation(jetstream, error, jetstream_answer_text(answer));
+               (error == JETSTREAM_E_SUBJECT_OVERLAP && ++check->overlap_count == OVERLAPS_MAX)) {
+        refuse_creation(check, error, jetstream_answer_text(answer));
+    } else if (error == JETSTREAM_E_SUBJECT_OVERLAP || error == JETSTREAM_E_NAME_IN_USE) {
+        jetstream_grade_set(check, JETSTREAM_IS_COMING, "%s", ""); /* another was faster */
+    } else if (error < 0) {
+        jetstream_grade_set(check, JETSTREAM_IS_COMING,
+                            "stream %s is missing, and JetStream does not answer when it is to be "
+                            "created",
+                            check->stream->name);
     } else {
-        retry_later(jetstream); /* another reactor was faster, or JetStream is not up to it yet */
+        jetstream_grade_set(check, JETSTREAM_IS_COMING,
+                            "stream %s is missing, and cannot be created at present: %s (%d)",
+                            check->stream->name, jetstream_answer_text(answer), error);
     }
+    finish_round(check->jetstream);
 }
 
 /* ---- checking ---- */
 
-static size_t token_length(const char *subject) {
-    return strcspn(subject, ".");
+static bool is_jetstream_off(int error) {
+    return error == JETSTREAM_NO_RESPONDERS || error == JETSTREAM_E_OFF ||
+           error == JETSTREAM_E_OFF_FOR_ACCOUNT;
 }
 
-/* Whether each subject that matches `inner` matches `outer` too. */
-static bool covers(const char *outer, const char *inner) {
-    for (;;) {
-        size_t outer_length = token_length(outer), inner_length = token_length(inner);
-        bool is_inner_tail = inner_length == 1 && inner[0] == '>';
-        if (outer_length == 1 && outer[0] == '>') {
-            return true;
-        }
-        bool is_any = outer_length == 1 && outer[0] == '*';
-        if (is_inner_tail || (!is_any && (outer_length != inner_length ||
-                                          memcmp(outer, inner, inner_length) != 0))) {
-            return false;
-        }
-        outer += outer_length;
-        inner += inner_length;
-        if (*outer == '\0' || *inner == '\0') {
-            return *outer == *inner;
-        }
-        outer++;
-        inner++;
+static void on_info(void *context, json_t *answer) {
+    struct jetstream_check *check = context;
+    const int error = take_answer(check, answer);
+    if (error == JETSTREAM_E_NO_STREAM) {
+        ask_for(check, "CREATE", configuration(check), on_created);
+        return;
+    }
+    if (error == 0 && json_object_get(answer, "config") != NULL) {
+        check->overlap_count = 0;
+        note_dedupe_window(check, answer);
+        jetstream_judge(check, answer);
+        note_created(check, answer);
+    } else if (is_jetstream_off(error)) {
+        jetstream_grade_set(check, JETSTREAM_IS_COMING, "%s", "");
+        check->jetstream->setup.off_error = error;
+    } else if (error < 0) {
+        jetstream_grade_set(check, JETSTREAM_IS_COMING,
+                            "JetStream does not answer about stream %s: it may have no leader at "
+                            "present",
+                            check->stream->name);
+    } else {
+        jetstream_grade_set(check, JETSTREAM_IS_COMING, "stream %s cannot be asked for: %s (%d)",
+                            check->stream->name, jetstream_answer_text(answer), error);
+    }
+    finish_round(check->jetstream);
+}
+
+/* ---- rounds ---- */
+
+static void begin_round(struct jetstream *jetstream) {
+    struct jetstream_setup *setup = &jetstream->setup;
+    reactor_timer_clear(jetstream->reactor, &setup->next);
+    setup->pending_count = setup->check_count;
+    setup->silent_count = 0;
+    setup->off_error = 0;
+    setup->is_wanted = false;
+    for (size_t i = 0; i < setup->check_count; i++) {
+        ask_for(&setup->checks[i], "INFO", NULL, on_info);
+    }
+    if (setup->check_count == 0) {
+        setup->pending_count = 1;
+        finish_round(jetstream);
     }
 }
 
-static bool stream_covers(const json_t *config, const char *subjects) {
-    size_t index;
-    json_t *subject;
-    json_array_foreach(json_object_get(config, "subjects"), index, subject) {
-        if (json_is_string(subject) && covers(json_string_value(subject), subjects)) {
+static void on_next(struct reactor_timer *timer) {
+    begin_round(OWNER_OF(timer, struct jetstream, setup.next));
+}
+
+static bool is_any_coming(const struct jetstream_setup *setup) {
+    for (size_t i = 0; i < setup->check_count; i++) {
+        if (setup->checks[i].grade == JETSTREAM_IS_COMING) {
             return true;
         }
     }
     return false;
 }
 
-static void check_config(struct jetstream *jetstream, const json_t *config) {
-    const struct jetstream_stream *stream = present_stream(jetstream);
-    char text[JETSTREAM_TROUBLE_MAX];
-    if (!stream_covers(config, stream->subjects)) {
-        snprintf(text, sizeof text,
-                 "stream %s exists already and does not take the subjects %s: add them to it, "
-                 "delete it, or choose another subject prefix",
-                 stream->name, stream->subjects);
-        give_up(jetstream, text);
-    } else if (json_is_true(json_object_get(config, "no_ack"))) {
-        snprintf(text, sizeof text,
-                 "stream %s exists already and acknowledges nothing (no_ack): recreate it without "
-                 "that option",
-                 stream->name);
-        give_up(jetstream, text);
-    } else {
-        stands(jetstream);
+static void count_unusable(struct jetstream_setup *setup) {
+    setup->unusable_count = 0;
+    for (size_t i = 0; i < setup->check_count; i++) {
+        setup->unusable_count += setup->checks[i].grade == JETSTREAM_IS_UNUSABLE;
     }
 }
 
-static void on_info(void *context, json_t *answer) {
-    struct jetstream *jetstream = context;
-    jetstream->setup.request = NULL;
-    const json_t *config = json_object_get(answer, "config");
-    int error = answer != NULL ? jetstream_answer_error(answer) : -1;
-    if (error == JETSTREAM_E_NO_STREAM) {
-        ask_for(jetstream, "CREATE", configuration(jetstream), on_created);
-    } else if (error != 0 || config == NULL) {
-        retry_later(jetstream);
-    } else {
-        check_config(jetstream, config);
+static void tell_unusable(struct jetstream *jetstream) {
+    for (size_t i = 0; i < jetstream->setup.check_count; i++) {
+        const struct jetstream_check *check = &jetstream->setup.checks[i];
+        if (check->grade == JETSTREAM_IS_UNUSABLE) {
+            jetstream->events.unusable(jetstream->events.context, check->trouble);
+            return;
+        }
     }
 }
 
 /* The servers of a cluster hear of a stream's subjects a moment after the one that answers for it:
  * until then a message finds nobody who listens. So there all streams are looked up once more. */
-static void finish_round(struct jetstream *jetstream) {
-    if (jetstream->options.replicas > 1 && !jetstream->setup.has_settled) {
-        jetstream->setup.has_settled = true;
-        jetstream->setup.standing_count = 0;
-        retry_later(jetstream);
-    } else {
-        jetstream->setup.trouble[0] = '\0';
-        jetstream_become_ready(jetstream);
-    }
+static bool has_settled(struct jetstream *jetstream) {
+    const bool has = jetstream->options.replicas <= 1 || jetstream->setup.has_settled;
+    jetstream->setup.has_settled = true;
+    return has;
 }
 
-static void check_next(struct jetstream *jetstream) {
-    size_t count = jetstream->options.stream_count + (jetstream->options.is_probing ? 1 : 0);
-    if (jetstream->setup.standing_count == count) {
-        finish_round(jetstream);
+/* At the start an unusable stream stops everything, as a wrong configuration does. Later it stops
+ * only what goes to it, also over a reconnect. */
+static int64_t close_round(struct jetstream *jetstream) {
+    struct jetstream_setup *setup = &jetstream->setup;
+    count_unusable(setup);
+    if (setup->unusable_count > 0) {
+        tell_unusable(jetstream);
+    }
+    if (setup->unusable_count > 0 && !setup->has_started) {
+        return UNUSABLE_RETRY_MS;
+    }
+    if (is_any_coming(setup)) {
+        return setup->off_error != 0 ? TROUBLED_RETRY_MS : JETSTREAM_RETRY_MS;
+    }
+    if (!has_settled(jetstream)) {
+        return JETSTREAM_RETRY_MS;
+    }
+    jetstream_become_ready(jetstream);
+    return jetstream->options.watch_ms > 0 ? jetstream->options.watch_ms : JETSTREAM_WATCH_MS;
+}
+
+/* One more of its checks is done. */
+static void finish_round(struct jetstream *jetstream) {
+    struct jetstream_setup *setup = &jetstream->setup;
+    if (--setup->pending_count > 0) {
         return;
     }
-    ask_for(jetstream, "INFO", NULL, on_info);
-}
-
-static void on_retry(struct reactor_timer *timer) {
-    check_next(OWNER_OF(timer, struct jetstream, setup.retry));
+    setup->was_off_error = setup->off_error;
+    setup->was_answered = setup->silent_count == 0;
+    setup->was_silent = setup->silent_count > 0 && setup->silent_count >= setup->check_count;
+    jetstream_trouble_review(jetstream);
+    int64_t delay_ms = close_round(jetstream);
+    if (setup->is_wanted) {
+        delay_ms = 0;
+    }
+    reactor_timer_set(jetstream->reactor, &setup->next, delay_ms);
 }
 
 void jetstream_setup_begin(struct jetstream *jetstream) {
-    jetstream->setup.retry.fire = on_retry;
-    jetstream->setup.standing_count = 0;
     jetstream->setup.has_settled = false;
-    check_next(jetstream);
+    begin_round(jetstream);
 }
 
 void jetstream_setup_end(struct jetstream *jetstream) {
-    reactor_timer_clear(jetstream->reactor, &jetstream->setup.retry);
-    jetstream_request_cancel(jetstream->setup.request);
-    jetstream->setup.request = NULL;
-    jetstream->setup.trouble[0] = '\0';
-}
-
-const char *jetstream_trouble(const struct jetstream *jetstream) {
-    return jetstream->setup.trouble[0] != '\0' ? jetstream->setup.trouble : NULL;
+    struct jetstream_setup *setup = &jetstream->setup;
+    reactor_timer_clear(jetstream->reactor, &setup->next);
+    for (size_t i = 0; i < setup->check_count; i++) {
+        jetstream_request_cancel(setup->checks[i].request);
+        setup->checks[i].request = NULL;
+    }
+    setup->pending_count = 0;
+    setup->was_off_error = 0;
+    setup->was_silent = setup->was_answered = false;
 }
 
 void jetstream_setup_again(struct jetstream *jetstream) {
-    if (jetstream->setup.request == NULL && !jetstream->setup.retry.is_armed) {
-        jetstream->setup.standing_count = 0;
-        retry_later(jetstream);
+    struct jetstream_setup *setup = &jetstream->setup;
+    const int64_t due_ms = reactor_now_ms(jetstream->reactor) + JETSTREAM_AGAIN_MS;
+    if (setup->pending_count > 0) {
+        setup->is_wanted = true;
+    } else if (setup->next.is_armed && setup->next.due_ms > due_ms) {
+        reactor_timer_set(jetstream->reactor, &setup->next, JETSTREAM_AGAIN_MS);
     }
+}
+
+/* ---- its life ---- */
+
+enum parley_status jetstream_setup_create(struct jetstream *jetstream) {
+    struct jetstream_setup *setup = &jetstream->setup;
+    const size_t stream_count = jetstream->options.stream_count;
+    setup->check_count = stream_count + (jetstream->options.is_probing ? 1 : 0);
+    setup->checks = calloc(setup->check_count + 1, sizeof *setup->checks);
+    if (setup->checks == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    for (size_t i = 0; i < setup->check_count; i++) {
+        setup->checks[i].jetstream = jetstream;
+        setup->checks[i].stream = i < stream_count ? &jetstream->options.streams[i] : &PROBE;
+    }
+    setup->next.fire = on_next;
+    return PARLEY_OK;
 }

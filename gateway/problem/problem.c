@@ -45,6 +45,13 @@ void problem_write(struct parley_buffer *out, enum problem problem, const char *
     parley_buffer_char(out, '}');
 }
 
+void problem_write_members(struct parley_buffer *out, enum problem problem, const char *detail,
+                           struct parley_bytes members) {
+    write_head(out, problem, NULL, detail);
+    parley_buffer_append(out, members);
+    parley_buffer_char(out, '}');
+}
+
 /* Answers with `body`, and frees it. */
 static void respond(struct http_request *request, enum problem problem, const char *detail,
                     struct parley_buffer body) {
@@ -67,6 +74,16 @@ void problem_respond_findings(struct http_request *request, enum problem problem
     struct parley_buffer body;
     parley_buffer_init(&body);
     problem_write(&body, problem, http_request_id(request), detail, findings);
+    respond(request, problem, detail, body);
+}
+
+void problem_respond_members(struct http_request *request, enum problem problem, const char *detail,
+                             struct parley_bytes members) {
+    struct parley_buffer body;
+    parley_buffer_init(&body);
+    write_head(&body, problem, http_request_id(request), detail);
+    parley_buffer_append(&body, members);
+    parley_buffer_char(&body, '}');
     respond(request, problem, detail, body);
 }
 
@@ -99,20 +116,50 @@ void problem_respond_format(struct http_request *request, enum problem problem, 
     problem_respond(request, problem, detail);
 }
 
+/* ---- the pages ---- */
+
+static void respond_page(struct http_request *request, struct parley_buffer *page) {
+    parley_buffer_text(page, "</html>\n");
+    if (parley_buffer_status(page) == PARLEY_OK) {
+        http_respond(request, 200, "text/html; charset=utf-8", parley_buffer_bytes(page));
+    } else {
+        problem_respond(request, PROBLEM_INTERNAL, "There is no memory for this page.");
+    }
+    parley_buffer_finish(page);
+}
+
+static void begin_page(struct parley_buffer *page, const char *title) {
+    parley_buffer_init(page);
+    parley_buffer_format(page,
+                         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+                         "<meta name=\"viewport\" content=\"width=device-width\">\n"
+                         "<title>%s - parley</title>\n",
+                         title);
+}
+
+void problem_list_page(struct http_request *request) {
+    struct parley_buffer page;
+    begin_page(&page, "problems");
+    parley_buffer_text(&page, "<h1>Problems</h1>\n<ul>\n");
+    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
+        parley_buffer_format(&page, "<li>%u <a href=\"/problems/%s\">%s</a>: %s</li>\n",
+                             table[i].status, table[i].name, table[i].name, table[i].title);
+    }
+    parley_buffer_text(&page, "</ul>\n");
+    respond_page(request, &page);
+}
+
 void problem_page(struct http_request *request, const char *name) {
     for (size_t i = 0; i < PROBLEM_COUNT; i++) {
         if (strcmp(table[i].name, name) == 0) {
-            char page[2048];
-            const int length = snprintf(
-                page, sizeof page,
-                "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-                "<meta name=\"viewport\" content=\"width=device-width\">\n"
-                "<title>%s - parley</title>\n<h1>%u %s</h1>\n<p>%s.</p>\n<p>%s</p>\n</html>\n",
-                table[i].name, table[i].status, table[i].name, table[i].title, table[i].advice);
-            http_respond(request, 200, "text/html; charset=utf-8",
-                         (struct parley_bytes){page, (size_t)length});
+            struct parley_buffer page;
+            begin_page(&page, table[i].name);
+            parley_buffer_format(&page, "<h1>%u %s</h1>\n<p>%s.</p>\n<p>%s</p>\n", table[i].status,
+                                 table[i].name, table[i].title, table[i].advice);
+            respond_page(request, &page);
             return;
         }
     }
-    problem_respond(request, PROBLEM_NOT_FOUND, "There is no problem of that name.");
+    problem_respond(request, PROBLEM_NOT_FOUND,
+                    "There is no problem of that name; /problems lists them.");
 }

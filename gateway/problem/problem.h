@@ -12,10 +12,9 @@
 /* Identifier, name, status, title, and what to do about it. */
 #define PROBLEM_LIST(X)                                                                            \
     X(PROBLEM_MALFORMED, "malformed", 400, "The body cannot be read",                              \
-      "The body is no JSON, or a GW rule stopped it: the violations name the place. "              \
-      "Mend it there and send it again.")                                                          \
-    X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 400,                                         \
-      "An option or header has no such value",                                                     \
+      "The body is not valid JSON, or a GW rule stopped it: the violations name the place. "       \
+      "Fix it there and send it again.")                                                           \
+    X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 400, "Invalid query parameter or header",    \
       "The detail names the query option or header and what it may be.")                           \
     X(PROBLEM_NOT_FOUND, "not-found", 404, "There is nothing here",                                \
       "Check the path: POST /v1/PROTOCOL/messages sends, GET /v1/PROTOCOL/stream "                 \
@@ -26,17 +25,29 @@
       "None of the accepted media types is offered",                                               \
       "Accept one of the media types that the detail names, or leave the Accept "                  \
       "header out.")                                                                               \
+    X(PROBLEM_ID_REUSED, "id-reused", 409, "This id or Idempotency-Key is another message's",      \
+      "It was used before, for another message, whose stream and sequence the problem names. "     \
+      "Nothing was stored, and trying again changes nothing: send this message with an id or "     \
+      "key of its own. A repetition has to be the same message: a Round Table message with the "   \
+      "same from, to, correlationId and payload; with an Idempotency-Key, the same body.")         \
     X(PROBLEM_TOO_LARGE, "too-large", 413, "The message is too large",                             \
       "The detail names the limit. Put bulk data elsewhere and refer to it; or let "               \
       "the operator raise --message-max, or max_payload of NATS.")                                 \
+    X(PROBLEM_URI_TOO_LONG, "uri-too-long", 414, "The request's target is too long",               \
+      "A request's head has at most 16 KiB and 64 query options.")                                 \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", 415,                               \
       "The body's media type is not read here",                                                    \
       "Set Content-Type to one that the Accept-Post header lists, and send the body "              \
       "without Content-Encoding.")                                                                 \
+    X(PROBLEM_EXPECTATION_FAILED, "expectation-failed", 417, "The expectation cannot be met",      \
+      "Leave the Expect header out, or set it to 100-continue.")                                   \
     X(PROBLEM_INVALID_MESSAGE, "invalid-message", 422, "The message breaks rules of its protocol", \
       "Each violation names the rule, the place and, as its hint, what would make "                \
       "it right. Nothing was forwarded.")                                                          \
-    X(PROBLEM_INTERNAL, "internal", 500, "A defect of parley's own",                               \
+    X(PROBLEM_HEAD_TOO_LARGE, "head-too-large", 431, "The request's head is too large",            \
+      "A request's head has at most 16 KiB and 128 headers: send fewer headers, or shorter "       \
+      "cookies and tokens.")                                                                       \
+    X(PROBLEM_INTERNAL, "internal", 500, "Internal error",                                         \
       "Please report it with the request id.")                                                     \
     X(PROBLEM_BUS_UNAVAILABLE, "bus-unavailable", 503, "NATS cannot take the message now",         \
       "Nothing was stored. Send it again after the time in Retry-After.")                          \
@@ -46,9 +57,15 @@
     X(PROBLEM_DRAINING, "draining", 503, "The server is shutting down",                            \
       "Nothing was stored. Send it again after the time in Retry-After: to this "                  \
       "server's successor, or to another one.")                                                    \
+    X(PROBLEM_VERSION_NOT_SUPPORTED, "version-not-supported", 505,                                 \
+      "This version of HTTP is not supported", "Send the request in HTTP/1.1 or HTTP/1.0.")        \
     X(PROBLEM_BUS_TIMEOUT, "bus-timeout", 504, "JetStream did not acknowledge in time",            \
-      "The message may have been stored. Send it again with the same id: nothing is "              \
-      "stored twice within the dedupe window.")
+      "The message may have been stored. The detail says whether it is safe to send it again: "    \
+      "within the dedupe window (--dedupe-window, 2 minutes by default) what JetStream can "       \
+      "recognise is stored once. That is a message with an Idempotency-Key, a Round Table "        \
+      "message with its id, the same bytes of a VLP or Brenner message with an id, and those of "  \
+      "a supervisor message that names its agent. For any other, send an Idempotency-Key. "        \
+      "With --dedupe-window 0 nothing is recognised.")
 
 enum problem {
 #define X(id, name, status, title, advice) id,
@@ -59,12 +76,19 @@ enum problem {
 
 unsigned problem_status(enum problem problem);
 
+/* GET /problems: answers with a page that lists them. */
+void problem_list_page(struct http_request *request);
+
 /* GET /problems/NAME: answers with the page that explains it, or 404. */
 void problem_page(struct http_request *request, const char *name);
 
 /* Appends the RFC 9457 object. `instance` NULL: none.  `findings` NULL: no violations. */
 void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,
                    const char *detail, const struct parley_findings *findings);
+
+/* The same with more members: `members` are JSON, each with a comma in front. */
+void problem_write_members(struct parley_buffer *out, enum problem problem, const char *detail,
+                           struct parley_bytes members);
 
 /* Answers with it, as application/problem+json, with Retry-After where one should try again. A
  * defect of ours is logged. */
@@ -73,6 +97,8 @@ void problem_respond_format(struct http_request *request, enum problem problem, 
                             ...) __attribute__((format(printf, 3, 4)));
 void problem_respond_findings(struct http_request *request, enum problem problem,
                               const char *detail, const struct parley_findings *findings);
+void problem_respond_members(struct http_request *request, enum problem problem, const char *detail,
+                             struct parley_bytes members);
 /* The same with what parley_findings_write wrote of a message that is gone. */
 void problem_respond_violations(struct http_request *request, enum problem problem,
                                 const char *detail, struct parley_bytes violations);

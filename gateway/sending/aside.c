@@ -35,11 +35,24 @@ static enum parley_status prepare(struct aside *aside) {
     return PARLEY_OK;
 }
 
+/* A verdict says what would stop the message on its way; a filter has no verdicts. */
+static enum parley_status warn_of_size(struct aside *aside) {
+    const struct sending *sending = &aside->sending;
+    if (sending->task != SENDING_VALIDATE || sending->emit == EMIT_MESSAGES) {
+        return PARLEY_OK;
+    }
+    const enum parley_status status = sending_warn_of_size(
+        sending, &aside->message, aside->slice.number, aside->nats_bytes_max, &aside->payload);
+    parley_buffer_finish(&aside->payload);
+    return status;
+}
+
 static void work(struct crew_task *task) {
     struct aside *aside = aside_of(task);
     aside->status =
         sending_check_as(&aside->sending, &aside->message, aside->slice.bytes, aside->slice.origin);
     if (aside->status == PARLEY_OK && parley_message_is_valid(&aside->message)) {
+        aside->status = warn_of_size(aside);
         aside->prepared = prepare(aside);
     }
 }
@@ -62,9 +75,11 @@ struct aside *aside_begin(const struct sending *sending, const struct parley_sli
                             .slice = *slice,
                             .done = done,
                             .context = context};
+    aside->sending.publication.identities = NULL; /* the reactor's */
     parley_message_init(&aside->message, gateway_message(gateway, sending->protocol)->schema);
+    aside->nats_bytes_max = jetstream_max_payload_bytes(gateway->jetstream);
     if (sending->task == SENDING_FORWARD) {
-        aside->payload.limit_bytes = jetstream_max_payload_bytes(gateway->jetstream);
+        aside->payload.limit_bytes = aside->nats_bytes_max;
     }
     LIST_INSERT_HEAD(&gateway->asides, aside, links);
     crew_do(gateway->desk, &aside->task);

@@ -16,6 +16,7 @@ struct aside {
     struct parley_slice slice; /* … like the bytes: they stay, unchanged, until `done` */
     void (*done)(struct aside *aside, void *context);
     void *context;
+    size_t nats_bytes_max;   /* what NATS takes; 0: not known */
     LIST_ENTRY(aside) links; /* of the gateway's, until `done` */
 
     /* What came of it. */

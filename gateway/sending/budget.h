@@ -2,56 +2,87 @@
 #pragma once
 
 /* What the bodies that are being gathered may hold in sum, of all workers together: the limit of
- * one message says nothing of a thousand that never end. Only large ones are counted, so that no
- * lock and no cache line is shared for the others.  Threads: any. */
+ * one message says nothing of a thousand that never end. The start of each body has room of its
+ * own, so that holders of large ones take nothing from the others; when that is used up by
+ * many, it counts like the rest. What most messages need is not counted at all, so that no cache
+ * line is shared for them: so much a connection, as its own buffers are.  Threads: any. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 struct budget {
-    size_t max_bytes;
-    atomic_size_t used_bytes;
+    size_t max_bytes;       /* of what is over BUDGET_START_BYTES … */
+    size_t start_max_bytes; /* … and of what is not */
+    atomic_size_t used_bytes, start_used_bytes;
 };
 
-/* Of each body so much is free, and what is taken for the rest is taken in steps. */
-#define BUDGET_FREE_BYTES (64u * 1024)
-#define BUDGET_STEP_BYTES (64u * 1024)
+/* What was taken for one body. Zero-initialise it. */
+struct budget_share {
+    size_t bytes, start_bytes;
+};
+
+#define BUDGET_FREE_BYTES (4u * 1024)
+#define BUDGET_START_BYTES (64u * 1024)
+/* What is taken is taken in steps. */
+#define BUDGET_STEP_BYTES (16u * 1024)
+
+/* The room for starts: a share of the whole, and enough for the bodies of a busy moment. */
+#define BUDGET_START_SHARE 8
+#define BUDGET_START_LEAST_BYTES (8u << 20)
+
+static inline void budget_init(struct budget *budget, size_t max_bytes) {
+    const size_t share = max_bytes / BUDGET_START_SHARE;
+    budget->max_bytes = max_bytes;
+    budget->start_max_bytes =
+        share > BUDGET_START_LEAST_BYTES ? share : (size_t)BUDGET_START_LEAST_BYTES;
+}
 
 /* Returns: whether there was so much left; then it is taken. */
-static inline bool budget_take(struct budget *budget, size_t bytes) {
-    const size_t used = atomic_fetch_add_explicit(&budget->used_bytes, bytes, memory_order_relaxed);
-    if (used <= budget->max_bytes && bytes <= budget->max_bytes - used) {
+static inline bool budget_take(atomic_size_t *used_bytes, size_t max_bytes, size_t bytes) {
+    const size_t used = atomic_fetch_add_explicit(used_bytes, bytes, memory_order_relaxed);
+    if (used <= max_bytes && bytes <= max_bytes - used) {
         return true;
     }
-    atomic_fetch_sub_explicit(&budget->used_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(used_bytes, bytes, memory_order_relaxed);
     return false;
 }
 
-static inline void budget_give(struct budget *budget, size_t bytes) {
-    atomic_fetch_sub_explicit(&budget->used_bytes, bytes, memory_order_relaxed);
-}
-
-/* Has *taken, what was taken for a body, cover the `held_bytes` that are held of it.
+/* Has the share, what was taken for a body, cover the `held_bytes` that are held of it.
  * `budget`: NULL: no limit.  Returns: false: there is not so much left, and nothing more is taken.
  */
-static inline bool budget_cover(struct budget *budget, size_t *taken, size_t held_bytes) {
-    if (budget == NULL || held_bytes <= BUDGET_FREE_BYTES + *taken) {
+static inline bool budget_cover(struct budget *budget, struct budget_share *share,
+                                size_t held_bytes) {
+    const size_t taken = share->bytes + share->start_bytes;
+    if (budget == NULL || held_bytes <= BUDGET_FREE_BYTES + taken) {
         return true;
     }
-    const size_t more = held_bytes - BUDGET_FREE_BYTES - *taken;
+    const size_t more = held_bytes - BUDGET_FREE_BYTES - taken;
     const size_t step = (more + BUDGET_STEP_BYTES - 1) / BUDGET_STEP_BYTES * BUDGET_STEP_BYTES;
-    if (!budget_take(budget, step)) {
+    if (held_bytes <= BUDGET_START_BYTES &&
+        budget_take(&budget->start_used_bytes, budget->start_max_bytes, step)) {
+        share->start_bytes += step;
+        return true;
+    }
+    if (!budget_take(&budget->used_bytes, budget->max_bytes, step)) {
         return false;
     }
-    *taken += step;
+    share->bytes += step;
     return true;
 }
 
+static inline bool budget_is_taken(const struct budget_share *share) {
+    return share->bytes > 0 || share->start_bytes > 0;
+}
+
 /* Gives back all that was taken for a body. */
-static inline void budget_uncover(struct budget *budget, size_t *taken) {
-    if (*taken > 0) {
-        budget_give(budget, *taken);
-        *taken = 0;
+static inline void budget_uncover(struct budget *budget, struct budget_share *share) {
+    if (share->bytes > 0) {
+        atomic_fetch_sub_explicit(&budget->used_bytes, share->bytes, memory_order_relaxed);
     }
+    if (share->start_bytes > 0) {
+        atomic_fetch_sub_explicit(&budget->start_used_bytes, share->start_bytes,
+                                  memory_order_relaxed);
+    }
+    *share = (struct budget_share){0};
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Many messages in one request: each is checked and published as its bytes arrive. Results are
- * written in the order sent: they queue until those before them are known, and go to the spool,
- * which is the answer: while the body arrives where it may be live, else once that has ended. What
- * is in memory is bounded by the window: when it is full, no more of the body is read.
- *
- * Nor is it, of a live answer, while its client does not read. But there are clients that read only
- * when they have sent all: of a body whose length is announced, and of one whose client has read
- * nothing for a part of the idle timeout, the results wait in the spool as they would if the answer
- * were not live.
+ * written in the order sent: they queue until those before them are known, and go to the outlet,
+ * which is the answer. What is in memory is bounded by the window: when it is full, or the outlet
+ * has no room, no more of the body is read.
  *
  * A large message is checked aside, and until what follows from it is done, nothing behind it is
  * read: its bytes stay where they are, the splitter's, and its result keeps its place. What is held
@@ -16,20 +11,19 @@
  * failed, and the next one has its chance. */
 
 #include "aside.h"
+#include "duplicates.h"
 #include "recalling.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "spool.h"
+#include "outlet.h"
 
 enum {
     WINDOW_COUNT = 4096, /* results of one body that wait for an ack before them */
     WINDOW_BYTES = 4 << 20,
-    RESULT_KEPT_BYTES = 1024,  /* of a result that is used again: most are smaller */
-    LIVE_LENGTH_MIN = 1 << 20, /* shorter bodies keep their connection instead */
-    LIVE_BYTES = 32 * 1024,    /* of results that the client has not been sent */
-    PATIENCE_SHARE = 6,        /* of the idle timeout */
+    RESULT_KEPT_BYTES = 1024, /* of a result that is used again: most are smaller */
 };
 
 enum result_status { ACCEPTED, DUPLICATE, INVALID, FAILED, STATUS_COUNT };
@@ -45,7 +39,9 @@ struct result {
     enum result_status status;
     bool is_known;
     struct parley_buffer text; /* of an awaited one: its id, subject and warnings */
-    size_t warnings_offset;
+    size_t id_end, warnings_offset;
+    struct publication_mark mark; /* of an awaited one */
+    struct duplicate *duplicate;  /* it is being compared with what is stored; NULL: it is not */
 };
 
 /* A message that cannot be published yet: it found no room in JetStream's window, or it, or one
@@ -63,24 +59,19 @@ struct bulk {
     struct sending sending;
     struct http_request *request; /* NULL once it is gone */
     struct parley_splitter splitter;
-    struct spool spool;
+    struct outlet outlet;
     struct result *first, **end; /* whose results are not written yet */
     struct result *free_results; /* to be used again */
     size_t window_count, window_bytes;
     size_t awaited_count; /* published, ack still to come */
     uint64_t counts[STATUS_COUNT], received_count, omitted_count;
-    uint64_t read_offset;                         /* of the answer, in the spool */
     struct pending *first_pending, **pending_end; /* in the order sent */
-    struct aside *aside; /* the large message that is not done with; NULL: none */
-    size_t budget_bytes; /* taken for what the splitter holds */
+    struct aside *aside;      /* the large message that is not done with; NULL: none */
+    struct budget_share held; /* taken for what the splitter holds */
     struct jetstream_waiter waiter;
-    struct reactor_timer patience;
-    bool is_live;    /* the answer may begin before the body has ended … */
-    bool has_begun;  /* … and has */
-    bool is_spooled; /* the client may take its time with it */
-    bool is_full;    /* the first of those that are pending waits for room in JetStream's window */
-    bool owes_byte;  /* the next byte of the body was seen already, but not called taken */
-    bool is_aside;   /* the crew has the large message … */
+    bool is_full;   /* the first of those that are pending waits for room in JetStream's window */
+    bool owes_byte; /* the next byte of the body was seen already, but not called taken */
+    bool is_aside;  /* the crew has the large message … */
     bool is_aside_pending; /* … or had it, and it waits for what it needs */
     bool is_shed;          /* the message that is being read found no room in the budget */
     bool is_ended;         /* the whole body has come … */
@@ -91,26 +82,39 @@ struct bulk {
 };
 
 static void room_again(struct jetstream_waiter *waiter);
-static void lose_patience(struct reactor_timer *timer);
+static void on_output_room(void *context);
 
-struct bulk *bulk_create(const struct sending *sending, struct http_request *request) {
+/* Its answer is the valid messages and nothing else. */
+static bool is_filter(const struct sending *sending) {
+    return sending->task == SENDING_VALIDATE && sending->emit == EMIT_MESSAGES;
+}
+
+struct bulk *bulk_create(const struct sending *sending, enum parley_framing framing,
+                         struct http_request *request) {
     struct bulk *bulk = calloc(1, sizeof *bulk);
     if (bulk == NULL || !sending_keep(&bulk->sending, sending)) {
         free(bulk);
         return NULL;
     }
-    bulk->sending.publication.is_batch = true;
+    bulk->sending.publication.is_batch = framing != PARLEY_FRAMING_WHOLE;
     bulk->request = request;
     bulk->end = &bulk->first;
     bulk->pending_end = &bulk->first_pending;
     bulk->waiter.room = room_again;
-    bulk->patience.fire = lose_patience;
-    const int64_t length = http_request_content_length(request);
-    bulk->is_live = http_can_be_live(request) && (length < 0 || length > LIVE_LENGTH_MIN);
-    bulk->is_spooled = length >= 0;
-    parley_splitter_init(&bulk->splitter, sending->codec->framing,
-                         sending_message_bytes_max(sending));
-    spool_init(&bulk->spool, sending->gateway->configuration->data);
+    parley_splitter_init(&bulk->splitter, framing, sending_message_bytes_max(sending));
+    const struct outlet_options options = {
+        .reactor = sending->gateway->reactor,
+        .request = request,
+        .data = sending->gateway->configuration->data,
+        .quota = sending->gateway->spools,
+        .idle_timeout_ms = sending->gateway->configuration->idle_timeout_ms,
+        .media_type = sending->wants_document ? "application/json" : sending->lines_type,
+        .form = !sending->wants_document ? OUTLET_LINES
+                : is_filter(sending)     ? OUTLET_ARRAY
+                                         : OUTLET_DOCUMENT,
+        .on_room = on_output_room,
+        .context = bulk};
+    outlet_init(&bulk->outlet, &options);
     return bulk;
 }
 
@@ -126,7 +130,7 @@ static void free_list(struct result *result) {
 /* The splitter holds nothing, and nobody looks at what it handed out any more. */
 static void release_slice(struct bulk *bulk) {
     parley_splitter_release(&bulk->splitter);
-    budget_uncover(bulk->sending.gateway->budget, &bulk->budget_bytes);
+    budget_uncover(bulk->sending.gateway->budget, &bulk->held);
 }
 
 static void release_aside(struct bulk *bulk) {
@@ -161,9 +165,9 @@ static void destroy(struct bulk *bulk) {
     drop_pending(bulk);
     free_list(bulk->first);
     free_list(bulk->free_results);
-    budget_uncover(bulk->sending.gateway->budget, &bulk->budget_bytes);
+    budget_uncover(bulk->sending.gateway->budget, &bulk->held);
     parley_splitter_finish(&bulk->splitter);
-    spool_finish(&bulk->spool);
+    outlet_finish(&bulk->outlet);
     gateway_forget_message(bulk->sending.gateway, bulk->sending.protocol);
     sending_release(&bulk->sending);
     free(bulk);
@@ -194,9 +198,21 @@ static void go_on_alone(struct bulk *bulk) {
     destroy_if_over(bulk);
 }
 
+/* Nobody wants to know any more whether they are the same. */
+static void cancel_duplicates(struct bulk *bulk) {
+    for (struct result *result = bulk->first; result != NULL; result = result->next) {
+        if (result->duplicate != NULL) {
+            duplicate_cancel(result->duplicate);
+            result->duplicate = NULL;
+            bulk->awaited_count--;
+        }
+    }
+}
+
 void bulk_closed(struct bulk *bulk) {
     bulk->request = NULL;
-    reactor_timer_clear(bulk->sending.gateway->reactor, &bulk->patience);
+    cancel_duplicates(bulk);
+    outlet_close(&bulk->outlet);
     go_on_alone(bulk);
 }
 
@@ -215,6 +231,7 @@ static struct result *result_begin(struct bulk *bulk, size_t number) {
     parley_buffer_clear(&result->text);
     result->bulk = bulk;
     result->number = number;
+    result->id_end = result->warnings_offset = 0;
     result->is_known = false;
     result->next = NULL;
     *bulk->end = result;
@@ -224,14 +241,9 @@ static struct result *result_begin(struct bulk *bulk, size_t number) {
     return result;
 }
 
-/* Its answer is the valid messages and nothing else. */
-static bool is_filter(const struct bulk *bulk) {
-    return bulk->sending.task == SENDING_VALIDATE && bulk->sending.emit == EMIT_MESSAGES;
-}
-
 /* Whether anybody wants to read a result of this status. */
 static bool is_wanted(const struct bulk *bulk, enum result_status status) {
-    if (is_filter(bulk)) {
+    if (is_filter(&bulk->sending)) {
         return status == ACCEPTED;
     }
     switch (bulk->sending.results) {
@@ -245,44 +257,31 @@ static bool is_wanted(const struct bulk *bulk, enum result_status status) {
     return false;
 }
 
-/* Whether more results may wait for the client to read them. */
-static bool has_output_room(const struct bulk *bulk) {
-    return !bulk->is_live || bulk->is_spooled ||
-           spool_length(&bulk->spool) - bulk->read_offset < LIVE_BYTES;
-}
-
 static void omit(struct bulk *bulk) {
     bulk->omitted_count++;
-    bulk->has_failed = bulk->has_failed || is_filter(bulk);
+    bulk->has_failed = bulk->has_failed || is_filter(&bulk->sending);
 }
 
-/* What was written behind `length` of the spool's open end is a result. Past --spool-max only what
- * was not accepted is kept, and past twice that nothing is. */
-static void keep_written(struct bulk *bulk, size_t length, enum result_status status) {
-    const uint64_t limit = bulk->sending.gateway->configuration->spool_max_bytes;
-    const bool is_good = status == ACCEPTED || status == DUPLICATE;
-    if (bulk->spool.tail.has_failed || spool_length(&bulk->spool) > (is_good ? limit : limit * 2)) {
-        spool_take_back(&bulk->spool, length);
+/* What was written to the outlet is a result. */
+static void end_written(struct bulk *bulk) {
+    if (!outlet_end_item(&bulk->outlet)) {
         omit(bulk);
-    } else if (bulk->has_begun && bulk->request != NULL) {
-        http_wake(bulk->request);
     }
 }
 
 static void keep(struct bulk *bulk, const struct result *result) {
-    struct parley_buffer *out = result->text.has_failed ? NULL : spool_open(&bulk->spool);
+    struct parley_buffer *out = result->text.has_failed ? NULL : outlet_begin_item(&bulk->outlet);
     if (out == NULL) {
         omit(bulk);
         return;
     }
-    const size_t start = out->length;
     parley_buffer_append(out, parley_buffer_bytes(&result->text));
-    keep_written(bulk, start, result->status);
+    end_written(bulk);
 }
 
 /* Writes what is known, up to the first result that is not. */
 static void flush_results(struct bulk *bulk) {
-    while (bulk->first != NULL && bulk->first->is_known && has_output_room(bulk)) {
+    while (bulk->first != NULL && bulk->first->is_known && outlet_has_room(&bulk->outlet)) {
         struct result *result = bulk->first;
         bulk->first = result->next;
         if (bulk->first == NULL) {
@@ -309,7 +308,7 @@ static void result_end(struct result *result, enum result_status status, size_t 
     result->is_known = true;
     bulk->counts[status]++;
     /* A filter's output is whole, or it is broken off. */
-    bulk->has_failed = bulk->has_failed || (status == FAILED && is_filter(bulk));
+    bulk->has_failed = bulk->has_failed || (status == FAILED && is_filter(&bulk->sending));
     if (!is_wanted(bulk, status)) {
         parley_buffer_clear(&result->text);
     }
@@ -357,16 +356,22 @@ static void log_once(struct bulk *bulk, const char *detail) {
     }
 }
 
-static void end_failed(struct result *result, enum problem problem, const char *detail,
-                       size_t counted_bytes) {
+/* `members`: of the problem, with a comma each; not in the result's text. */
+static void end_failed_with(struct result *result, enum problem problem, const char *detail,
+                            struct parley_bytes members, size_t counted_bytes) {
     if (problem == PROBLEM_INTERNAL) {
         log_once(result->bulk, detail);
     }
     begin_line(result, FAILED);
     parley_buffer_text(&result->text, ",\"problem\":");
-    problem_write(&result->text, problem, NULL, detail, NULL);
+    problem_write_members(&result->text, problem, detail, members);
     parley_buffer_text(&result->text, "}\n");
     result_end(result, FAILED, counted_bytes);
+}
+
+static void end_failed(struct result *result, enum problem problem, const char *detail,
+                       size_t counted_bytes) {
+    end_failed_with(result, problem, detail, (struct parley_bytes){0}, counted_bytes);
 }
 
 static void end_internal(struct result *result, enum parley_status status) {
@@ -375,17 +380,22 @@ static void end_internal(struct result *result, enum parley_status status) {
 
 /* ---- publishing ---- */
 
+struct place {
+    const char *stream;
+    uint64_t sequence;
+};
+
 /* The result's text is `,"id":…,"subject":…` and then the warnings; stream and seq go in between.
  */
-static void write_stored(const struct result *result, const struct jetstream_ack *ack,
-                         enum result_status status, struct parley_buffer *out) {
+static void write_stored(const struct result *result, struct place place, enum result_status status,
+                         struct parley_buffer *out) {
     const struct parley_bytes text = parley_buffer_bytes(&result->text);
     write_status(out, result->number, status);
     parley_buffer_append(out, (struct parley_bytes){text.data, result->warnings_offset});
     parley_buffer_text(out, ",\"stream\":");
-    parley_buffer_json(out, parley_bytes_of(ack->stream));
+    parley_buffer_json(out, parley_bytes_of(place.stream));
     parley_buffer_text(out, ",\"seq\":");
-    parley_buffer_uint(out, ack->sequence);
+    parley_buffer_uint(out, place.sequence);
     parley_buffer_text(out, ",\"warnings\":");
     parley_buffer_append(out, (struct parley_bytes){text.data + result->warnings_offset,
                                                     text.length - result->warnings_offset});
@@ -393,31 +403,31 @@ static void write_stored(const struct result *result, const struct jetstream_ack
     out->has_failed = out->has_failed || result->text.has_failed;
 }
 
-/* The one that all others wait for goes straight to the spool.  Returns: whether it did. */
-static bool write_first(struct result *result, const struct jetstream_ack *ack,
-                        enum result_status status) {
+/* The one that all others wait for goes straight to the outlet.  Returns: whether it did. */
+static bool write_first(struct result *result, struct place place, enum result_status status) {
     struct bulk *bulk = result->bulk;
     struct parley_buffer *out = NULL;
-    if (result == bulk->first && has_output_room(bulk)) {
-        out = spool_open(&bulk->spool);
+    if (result == bulk->first && outlet_has_room(&bulk->outlet)) {
+        out = outlet_begin_item(&bulk->outlet);
     }
     if (out == NULL) {
         return false;
     }
-    const size_t start = out->length;
-    write_stored(result, ack, status, out);
-    keep_written(bulk, start, status);
+    write_stored(result, place, status, out);
+    end_written(bulk);
     parley_buffer_clear(&result->text);
     return true;
 }
 
-static void end_stored(struct result *result, const struct jetstream_ack *ack) {
-    const enum result_status status = ack->is_duplicate ? DUPLICATE : ACCEPTED;
+static void end_stored(struct result *result, const char *stream, uint64_t sequence,
+                       bool is_duplicate) {
+    const struct place place = {stream, sequence};
+    const enum result_status status = is_duplicate ? DUPLICATE : ACCEPTED;
     const size_t counted_bytes = result->text.length;
-    if (is_wanted(result->bulk, status) && !write_first(result, ack, status)) {
+    if (is_wanted(result->bulk, status) && !write_first(result, place, status)) {
         struct parley_buffer line;
         parley_buffer_init(&line);
-        write_stored(result, ack, status, &line);
+        write_stored(result, place, status, &line);
         parley_buffer_finish(&result->text);
         result->text = line;
     }
@@ -429,9 +439,9 @@ static bool is_held_up(const struct bulk *bulk) {
     return bulk->is_full || bulk->aside != NULL;
 }
 
-static bool has_room(const struct bulk *bulk) {
+static bool has_room(struct bulk *bulk) {
     return !is_held_up(bulk) && bulk->window_count < WINDOW_COUNT &&
-           bulk->window_bytes < WINDOW_BYTES && has_output_room(bulk);
+           bulk->window_bytes < WINDOW_BYTES && outlet_has_room(&bulk->outlet);
 }
 
 static void finish(struct bulk *bulk);
@@ -445,6 +455,72 @@ static void go_on(struct bulk *bulk) {
     }
 }
 
+/* Of a message that was published. `stream` NULL: none. */
+static void end_published(struct result *result, const struct sending_failure *failure,
+                          const char *stream, uint64_t sequence) {
+    enum { BEFORE_ID = sizeof ",\"id\":" - 1 };
+    struct parley_bytes id = {0};
+    struct parley_buffer members;
+    if (result->id_end > BEFORE_ID) {
+        id = (struct parley_bytes){result->text.data + BEFORE_ID, result->id_end - BEFORE_ID};
+    }
+    parley_buffer_init(&members);
+    sending_failure_members(failure->problem, id, stream, sequence, &members);
+    end_failed_with(result, failure->problem, failure->detail, parley_buffer_bytes(&members),
+                    result->text.length);
+    parley_buffer_finish(&members);
+}
+
+/* A receipt names what is stored, not what was sent. */
+static void name_stored(struct result *result, const struct duplicate_answer *stored) {
+    const struct parley_bytes sent = parley_buffer_bytes(&result->text);
+    const struct parley_bytes warnings = {sent.data + result->warnings_offset,
+                                          sent.length - result->warnings_offset};
+    const bool has_id = sent.data[result->id_end - 1] == '"' && stored->id != NULL;
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    if (has_id) {
+        parley_buffer_text(&text, ",\"id\":");
+        parley_buffer_json(&text, parley_bytes_of(stored->id));
+    } else {
+        parley_buffer_append(&text, (struct parley_bytes){sent.data, result->id_end});
+    }
+    parley_buffer_text(&text, ",\"subject\":");
+    parley_buffer_json(&text, parley_bytes_of(stored->subject));
+    result->warnings_offset = text.length;
+    parley_buffer_append(&text, warnings);
+    result->bulk->window_bytes += text.length - sent.length;
+    parley_buffer_finish(&result->text);
+    result->text = text;
+}
+
+static void on_compared(void *context, const struct duplicate_answer *answer) {
+    struct result *result = context;
+    struct bulk *bulk = result->bulk;
+    bulk->awaited_count--;
+    result->duplicate = NULL;
+    if (answer->verdict != DUPLICATE_SAME) {
+        end_published(result, &answer->failure, answer->stream, answer->sequence);
+    } else {
+        if (answer->subject != NULL && result->warnings_offset > 0 && !result->text.has_failed) {
+            name_stored(result, answer);
+        }
+        end_stored(result, answer->stream, answer->sequence, true);
+    }
+    go_on(bulk);
+}
+
+/* Returns: whether it is under way; else the result is ended. */
+static bool compare(struct result *result, const struct jetstream_ack *ack) {
+    struct sending_failure failure;
+    result->duplicate =
+        duplicate_begin(&result->bulk->sending, &result->mark, ack, on_compared, result, &failure);
+    if (result->duplicate == NULL) {
+        end_published(result, &failure, ack->stream, ack->sequence);
+    }
+    return result->duplicate != NULL;
+}
+
 static void on_ack(void *context, const struct jetstream_ack *ack) {
     struct result *result = context;
     struct bulk *bulk = result->bulk;
@@ -453,19 +529,26 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
         destroy_if_over(bulk);
         return;
     }
-    if (ack->outcome == JETSTREAM_STORED) {
-        end_stored(result, ack);
+    if (duplicate_is_open(&result->mark, ack)) {
+        if (compare(result, ack)) {
+            bulk->awaited_count++;
+            return;
+        }
+    } else if (ack->outcome == JETSTREAM_STORED) {
+        end_stored(result, ack->stream, ack->sequence, ack->is_duplicate);
     } else {
-        const struct sending_failure failure = sending_failed(ack);
-        end_failed(result, failure.problem, failure.detail, result->text.length);
+        const struct sending_failure failure = sending_failed(&bulk->sending, &result->mark, ack);
+        end_published(result, &failure, NULL, 0);
     }
     go_on(bulk);
 }
 
-/* What will be said of a message once it is stored. */
+/* What will be said of a message once it is stored, or once that is not sure. */
 static void note_message(struct result *result, const struct parley_message *message,
-                         const struct parley_route *route) {
-    if (result->bulk->sending.results != RESULTS_ALL) {
+                         const struct publication *publication) {
+    const struct parley_route *route = &publication->route;
+    result->mark = publication->mark;
+    if (result->bulk->sending.results == RESULTS_SUMMARY) {
         return;
     }
     parley_buffer_text(&result->text, ",\"id\":");
@@ -474,10 +557,13 @@ static void note_message(struct result *result, const struct parley_message *mes
     } else {
         parley_buffer_text(&result->text, "null");
     }
-    parley_buffer_text(&result->text, ",\"subject\":");
-    parley_buffer_json(&result->text, route->subject);
-    result->warnings_offset = result->text.length;
-    parley_findings_write(&message->findings, &result->text);
+    result->id_end = result->text.length;
+    if (result->bulk->sending.results == RESULTS_ALL) {
+        parley_buffer_text(&result->text, ",\"subject\":");
+        parley_buffer_json(&result->text, route->subject);
+        result->warnings_offset = result->text.length;
+        parley_findings_write(&message->findings, &result->text);
+    }
     result->bulk->window_bytes += result->text.length;
 }
 
@@ -543,7 +629,7 @@ static bool publish(struct bulk *bulk, struct result *result, struct parley_mess
         return false;
     }
     if (published == JETSTREAM_PUBLISHED) {
-        note_message(result, message, &publication.route);
+        note_message(result, message, &publication);
         bulk->awaited_count++;
     } else {
         const struct sending_failure failure = sending_refused(&bulk->sending, published);
@@ -564,6 +650,17 @@ static enum parley_status write_message(const struct bulk *bulk, struct parley_m
     return prepared->prepared;
 }
 
+/* The crew has done it already for what was checked there. */
+static enum parley_status warn_of_size(const struct bulk *bulk, struct parley_message *message,
+                                       size_t number) {
+    struct gateway *gateway = bulk->sending.gateway;
+    if (bulk->aside != NULL && message == &bulk->aside->message) {
+        return PARLEY_OK;
+    }
+    return sending_warn_of_size(&bulk->sending, message, number,
+                                jetstream_max_payload_bytes(gateway->jetstream), &gateway->payload);
+}
+
 /* Nothing of it for a filter, when it is invalid. */
 static void write_verdict(const struct bulk *bulk, size_t number, struct parley_message *message,
                           struct parley_buffer *out) {
@@ -577,7 +674,8 @@ static void write_verdict(const struct bulk *bulk, size_t number, struct parley_
         parley_buffer_text(out, "{\"line\":");
         parley_buffer_uint(out, number);
         parley_buffer_char(out, ',');
-        status = parley_message_write_verdict(message, out);
+        status = is_valid ? warn_of_size(bulk, message, number) : PARLEY_OK;
+        status = status != PARLEY_OK ? status : parley_message_write_verdict(message, out);
         if (emit == EMIT_BOTH) {
             parley_buffer_text(out, ",\"message\":");
             if (is_valid && status == PARLEY_OK) {
@@ -608,14 +706,13 @@ static void tell_verdict(struct bulk *bulk, size_t number, struct parley_message
     if (!is_wanted(bulk, status)) {
         return;
     }
-    struct parley_buffer *out = spool_open(&bulk->spool);
+    struct parley_buffer *out = outlet_begin_item(&bulk->outlet);
     if (out == NULL) {
         omit(bulk);
         return;
     }
-    const size_t start = out->length;
     write_verdict(bulk, number, message, out);
-    keep_written(bulk, start, status);
+    end_written(bulk);
 }
 
 /* ---- what has to wait ---- */
@@ -824,7 +921,7 @@ static void take(struct bulk *bulk, enum parley_split split, const struct parley
         check(bulk, split, slice);
     }
     if (bulk->aside == NULL &&
-        (bulk->budget_bytes > 0 || slice->bytes.length > BUDGET_FREE_BYTES)) {
+        (budget_is_taken(&bulk->held) || slice->bytes.length > SLICE_KEPT_BYTES)) {
         release_slice(bulk);
     }
 }
@@ -832,41 +929,42 @@ static void take(struct bulk *bulk, enum parley_split split, const struct parley
 /* Sees to it that what the splitter holds is counted, or that it is not held. */
 static void count_held(struct bulk *bulk) {
     struct budget *budget = bulk->sending.gateway->budget;
-    if (!budget_cover(budget, &bulk->budget_bytes, parley_splitter_held_bytes(&bulk->splitter))) {
+    if (!budget_cover(budget, &bulk->held, parley_splitter_held_bytes(&bulk->splitter))) {
         parley_splitter_pass_by(&bulk->splitter);
-        budget_uncover(budget, &bulk->budget_bytes);
+        budget_uncover(budget, &bulk->held);
         bulk->is_shed = true;
     }
 }
 
-static void begin_answer(struct bulk *bulk) {
-    if (bulk->is_live && !bulk->has_begun) {
-        bulk->has_begun = true;
-        http_respond_live(bulk->request, 200, "application/x-ndjson", sending_read);
+/* The results find no room, and a client of this kind can read none of them before it has sent all:
+ * what was sent until now is served, and nothing more is read. */
+static void give_up(struct bulk *bulk) {
+    bulk->is_answered = true;
+    problem_respond_format(
+        bulk->request, PROBLEM_TOO_LARGE,
+        "The results of this body find no room to wait in until it has ended (--spool-max, or the "
+        "disk of the data folder). %" PRIu64
+        " of its messages were read, and what is valid of them "
+        "was passed on; nothing after them was read. Use HTTP/1.1, which takes results while the "
+        "body is sent, or send less at once, or ask for results=summary.",
+        bulk->received_count);
+}
+
+static void wait_for_output(struct bulk *bulk) {
+    if (!bulk->is_answered && !outlet_wait(&bulk->outlet)) {
+        give_up(bulk);
     }
 }
 
-/* The client has read nothing for long, as if it would not before it has sent all. */
-static void lose_patience(struct reactor_timer *timer) {
-    struct bulk *bulk = OWNER_OF(timer, struct bulk, patience);
-    bulk->is_spooled = true;
+static void on_output_room(void *context) {
+    struct bulk *bulk = context;
     flush_results(bulk);
     go_on(bulk);
 }
 
-static void wait_for_client(struct bulk *bulk) {
-    if (!has_output_room(bulk) && !bulk->patience.is_armed) {
-        const struct gateway *gateway = bulk->sending.gateway;
-        reactor_timer_set(gateway->reactor, &bulk->patience,
-                          gateway->configuration->idle_timeout_ms / PATIENCE_SHARE);
-    }
-}
-
 /* What follows can never be told. */
 static void break_off(struct bulk *bulk) {
-    if (bulk->has_begun) {
-        http_wake(bulk->request);
-    }
+    outlet_wake(&bulk->outlet);
 }
 
 /* Nothing more is cut out of the body. */
@@ -880,7 +978,7 @@ static void stop_holding(struct bulk *bulk) {
  * read from. */
 size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
     struct parley_bytes left = bytes;
-    begin_answer(bulk);
+    outlet_begin(&bulk->outlet, false);
     if (bulk->owes_byte && !is_held_up(bulk)) {
         bulk->owes_byte = false;
         left = (struct parley_bytes){bytes.data + 1, bytes.length - 1};
@@ -900,7 +998,7 @@ size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
         return bytes.length;
     }
     count_held(bulk);
-    wait_for_client(bulk);
+    wait_for_output(bulk);
     bulk->owes_byte = bulk->owes_byte || (is_held_up(bulk) && left.length == 0);
     return bytes.length - left.length - (bulk->owes_byte && left.length == 0);
 }
@@ -913,7 +1011,7 @@ static void write_summary(struct bulk *bulk) {
     const uint64_t *counts = bulk->counts;
     if (bulk->sending.task == SENDING_VALIDATE) {
         parley_buffer_format(
-            &text, "{\"summary\":{\"received\":%llu,\"valid\":%llu,\"invalid\":%llu",
+            &text, "\"summary\":{\"received\":%llu,\"valid\":%llu,\"invalid\":%llu",
             (unsigned long long)bulk->received_count, (unsigned long long)counts[ACCEPTED],
             (unsigned long long)counts[INVALID]);
         if (counts[FAILED] > 0) {
@@ -922,7 +1020,7 @@ static void write_summary(struct bulk *bulk) {
     } else {
         parley_buffer_format(
             &text,
-            "{\"summary\":{\"received\":%llu,\"accepted\":%llu,\"duplicate\":%llu,"
+            "\"summary\":{\"received\":%llu,\"accepted\":%llu,\"duplicate\":%llu,"
             "\"invalid\":%llu,\"failed\":%llu",
             (unsigned long long)bulk->received_count, (unsigned long long)counts[ACCEPTED],
             (unsigned long long)counts[DUPLICATE], (unsigned long long)counts[INVALID],
@@ -931,18 +1029,15 @@ static void write_summary(struct bulk *bulk) {
     if (bulk->omitted_count > 0) {
         parley_buffer_format(&text, ",\"omitted\":%llu", (unsigned long long)bulk->omitted_count);
     }
-    parley_buffer_text(&text, "}}\n");
-    /* The last line is always there: a full disk must not take it. */
-    bulk->spool.has_failed = false;
-    parley_buffer_append(&bulk->spool.tail, parley_buffer_bytes(&text));
-    bulk->has_failed = bulk->has_failed || text.has_failed || bulk->spool.tail.has_failed;
+    parley_buffer_char(&text, '}');
+    bulk->has_failed = !outlet_end(&bulk->outlet, &text);
     parley_buffer_finish(&text);
 }
 
 static void log_failure(struct bulk *bulk) {
-    if (bulk->has_failed || bulk->spool.has_failed) {
-        log_once(bulk, "The results are not whole: memory, the data folder's disk, --spool-max "
-                       "or --gather-max ran out.");
+    if (bulk->has_failed || bulk->outlet.spool.has_failed) {
+        log_once(bulk, "The results are not whole: memory, the data folder or --gather-max ran "
+                       "out.");
     }
 }
 
@@ -963,37 +1058,26 @@ static void cut_end(struct bulk *bulk) {
 /* The body has ended: answer, or end the answer, when every result is known. */
 static void finish(struct bulk *bulk) {
     cut_end(bulk);
+    if (bulk->first != NULL && bulk->first->is_known) {
+        wait_for_output(bulk);
+    }
     if (bulk->is_answered || bulk->first != NULL || bulk->aside != NULL) {
         return;
     }
     bulk->is_answered = true;
     log_failure(bulk);
     /* A response without the summary was cut short, and this one is. */
-    if (!is_filter(bulk) && !bulk->has_failed) {
+    if (!bulk->has_failed && is_filter(&bulk->sending)) {
+        bulk->has_failed = !outlet_end(&bulk->outlet, NULL);
+    } else if (!bulk->has_failed) {
         write_summary(bulk);
     }
-    if (bulk->has_begun) {
-        http_wake(bulk->request);
-    } else {
-        http_respond_stream(bulk->request, 200, "application/x-ndjson", sending_read);
-    }
-}
-
-/* The client has read: what waited for that goes on. */
-static void go_on_after_reading(struct bulk *bulk) {
-    bulk->read_offset = spool_forget(&bulk->spool, bulk->read_offset);
-    reactor_timer_clear(bulk->sending.gateway->reactor, &bulk->patience);
-    flush_results(bulk);
-    go_on(bulk);
+    outlet_send(&bulk->outlet);
 }
 
 ssize_t bulk_read(struct bulk *bulk, char *buffer, size_t size) {
-    const ssize_t count = spool_read(&bulk->spool, bulk->read_offset, buffer, size);
+    const ssize_t count = outlet_read(&bulk->outlet, buffer, size);
     if (count > 0) {
-        bulk->read_offset += (uint64_t)count;
-        if (bulk->has_begun) {
-            go_on_after_reading(bulk);
-        }
         return count;
     }
     if (count < 0 || bulk->has_failed) {
@@ -1005,7 +1089,7 @@ ssize_t bulk_read(struct bulk *bulk, char *buffer, size_t size) {
 
 void bulk_end(struct bulk *bulk) {
     bulk->is_ended = true;
-    begin_answer(bulk);
+    outlet_begin(&bulk->outlet, true);
     finish(bulk);
 }
 

@@ -24,7 +24,7 @@ struct conversion {
     struct parley_buffer detail, violations; /* of the first that is invalid */
     uint64_t read_offset;                    /* of the answer, in the spool */
     struct aside *aside;                     /* the large message that the crew has; NULL: none */
-    size_t budget_bytes;                     /* taken for what the splitter holds */
+    struct budget_share held;                /* taken for what the splitter holds */
     bool has_ended;                          /* the whole body has come */
     bool is_answered;                        /* with a problem */
 };
@@ -38,14 +38,14 @@ struct conversion *conversion_create(const struct sending *sending, struct http_
     conversion->request = request;
     parley_splitter_init(&conversion->splitter, sending->codec->framing,
                          sending_message_bytes_max(sending));
-    spool_init(&conversion->spool, sending->gateway->configuration->data);
+    spool_init(&conversion->spool, sending->gateway->configuration->data, sending->gateway->spools);
     return conversion;
 }
 
 /* The splitter holds nothing, and nobody looks at what it handed out any more. */
 static void release_slice(struct conversion *conversion) {
     parley_splitter_release(&conversion->splitter);
-    budget_uncover(conversion->sending.gateway->budget, &conversion->budget_bytes);
+    budget_uncover(conversion->sending.gateway->budget, &conversion->held);
 }
 
 static void destroy(struct conversion *conversion) {
@@ -100,12 +100,20 @@ static void end_message(const struct conversion *conversion, struct parley_buffe
 
 static void keep(struct conversion *conversion, struct parley_bytes text) {
     const uint64_t limit = conversion->sending.gateway->configuration->spool_max_bytes;
-    if (spool_length(&conversion->spool) + text.length > limit) {
+    const bool is_too_long = spool_length(&conversion->spool) + text.length > limit;
+    if (is_too_long) {
         conversion->is_answered = true;
         problem_respond_format(conversion->request, PROBLEM_TOO_LARGE,
                                "Converted, the messages take more than the %" PRIu64 " bytes that "
                                "are kept for an answer (--spool-max): send fewer at once.",
                                limit);
+    } else if (!spool_has_room(&conversion->spool)) {
+        conversion->is_answered = true;
+        problem_respond(conversion->request, PROBLEM_OVERLOADED,
+                        "The converted messages find no room to wait in until all of them are "
+                        "known: other answers fill it (--spool-max), or the disk of the data "
+                        "folder is nearly full. Nothing was stored: send them again later, or "
+                        "fewer at once.");
     } else if (!spool_write(&conversion->spool, text)) {
         fail(conversion, PARLEY_E_IO);
     }
@@ -198,7 +206,7 @@ static void take(struct conversion *conversion, enum parley_split split,
         return;
     }
     check(conversion, split, slice);
-    if (conversion->budget_bytes > 0 || slice->bytes.length > BUDGET_FREE_BYTES) {
+    if (budget_is_taken(&conversion->held) || slice->bytes.length > SLICE_KEPT_BYTES) {
         release_slice(conversion);
     }
 }
@@ -207,7 +215,7 @@ static void take(struct conversion *conversion, enum parley_split split,
 
 /* Sees to it that what the splitter holds is counted, or that it is not held. */
 static void count_held(struct conversion *conversion) {
-    if (!budget_cover(conversion->sending.gateway->budget, &conversion->budget_bytes,
+    if (!budget_cover(conversion->sending.gateway->budget, &conversion->held,
                       parley_splitter_held_bytes(&conversion->splitter))) {
         const struct sending_failure failure = sending_overloaded(&conversion->sending);
         release_slice(conversion);

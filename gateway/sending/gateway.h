@@ -12,13 +12,23 @@
 #include "configuration.h"
 #include "crew.h"
 #include "http.h"
+#include "identity.h"
 #include "jetstream.h"
 #include "memory.h"
 #include "reactor.h"
 
 struct aside;
+struct spool_quota;
+struct duplicate;
 struct describe_pages;
 struct streams;
+
+/* Of duplicates.h.  Zeroed at first. */
+struct duplicates {
+    TAILQ_HEAD(duplicate_line, duplicate) line;
+    size_t asked_count;
+    struct reactor_timer pump;
+};
 
 struct gateway {
     const struct configuration *configuration; /* read-only, shared */
@@ -27,10 +37,13 @@ struct gateway {
     struct parley_message *messages;           /* one a protocol, for the verdict under way */
     struct memory **memories;                  /* one a protocol; NULL: it remembers nothing */
     struct parley_buffer payload;              /* what is being published */
+    struct identity_pool identities;           /* for messages without an id */
     struct budget *budget;                     /* of the bodies of all workers; NULL: no limit */
+    struct spool_quota *spools;                /* of all workers */
     struct crew *crew;                         /* NULL: nothing is checked aside */
     struct crew_desk *desk;
     LIST_HEAD(, aside) asides; /* with the crew */
+    struct duplicates duplicates;
     struct reactor *reactor;
     struct jetstream *jetstream;
     struct http_server *http;

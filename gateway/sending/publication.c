@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Puts together what goes to NATS. The headers are CloudEvents' binary mode (NATS protocol
- * binding, section 3.1) and JetStream's Nats-Msg-Id. */
+ * binding, section 3.1), JetStream's Nats-Msg-Id, and Parley-Digest where that id is not itself a
+ * digest: it says whether what JetStream calls a duplicate is one. */
 
 #include "publication.h"
 
@@ -12,7 +13,6 @@
 
 enum {
     HEADER_VALUE_MAX = 256, /* one that would be longer is left out */
-    DIGEST_BYTES = 16,
 };
 
 static enum parley_status add(struct publication *out, const char *name, const char *value) {
@@ -67,51 +67,129 @@ static enum parley_status add_encoded(struct publication *out, struct parley_are
     return add(out, name, parley_arena_copy(arena, (struct parley_bytes){value, length}));
 }
 
-/* Lower case; nothing secret is in it, which sodium_bin2hex takes three times as long for. */
-static const char *digest(struct parley_arena *arena, struct parley_bytes payload) {
-    unsigned char hash[DIGEST_BYTES];
-    char hex[2 * DIGEST_BYTES];
-    crypto_generichash(hash, sizeof hash, (const unsigned char *)payload.data, payload.length, NULL,
-                       0);
-    for (size_t i = 0; i < DIGEST_BYTES; i++) {
-        hex[2 * i] = (char)(hex_digits[hash[i] >> 4] | 0x20);
-        hex[2 * i + 1] = (char)(hex_digits[hash[i] & 15] | 0x20);
+/* ---- digests ---- */
+
+/* BLAKE2b of 128 bits in hex, of the payload and, where it is known, of whose it is: behind the
+ * length of that name, so that no two pairs give the same bytes. Lower case; nothing secret is in
+ * it, which sodium_bin2hex takes three times as long for. */
+static void digest(struct parley_bytes agent, struct parley_bytes payload,
+                   char out[PUBLICATION_DIGEST_LENGTH + 1]) {
+    unsigned char hash[PUBLICATION_DIGEST_LENGTH / 2];
+    const unsigned char *bytes = (const unsigned char *)payload.data;
+    if (agent.data == NULL) {
+        crypto_generichash(hash, sizeof hash, bytes, payload.length, NULL, 0);
+    } else {
+        crypto_generichash_state state;
+        const unsigned char length = (unsigned char)agent.length; /* 64 at most */
+        crypto_generichash_init(&state, NULL, 0, sizeof hash);
+        crypto_generichash_update(&state, &length, 1);
+        crypto_generichash_update(&state, (const unsigned char *)agent.data, agent.length);
+        crypto_generichash_update(&state, bytes, payload.length);
+        crypto_generichash_final(&state, hash, sizeof hash);
     }
-    return parley_arena_copy(arena, (struct parley_bytes){hex, sizeof hex});
+    for (size_t i = 0; i < sizeof hash; i++) {
+        out[2 * i] = (char)(hex_digits[hash[i] >> 4] | 0x20);
+        out[2 * i + 1] = (char)(hex_digits[hash[i] & 15] | 0x20);
+    }
+    out[PUBLICATION_DIGEST_LENGTH] = '\0';
 }
 
-static const char *lower(struct parley_arena *arena, struct parley_bytes text) {
-    char *copy = parley_arena_copy(arena, text);
-    for (size_t i = 0; copy != NULL && i < text.length; i++) {
-        copy[i] = (char)tolower((unsigned char)copy[i]);
-    }
-    return copy;
+static enum parley_status add_digest(struct publication *out, struct parley_arena *arena,
+                                     struct parley_bytes agent, struct parley_bytes of) {
+    digest(agent, of, out->mark.digest);
+    out->mark.is_compared = true;
+    return add(out, PUBLICATION_DIGEST_HEADER,
+               parley_arena_copy(arena, parley_bytes_of(out->mark.digest)));
 }
 
-/* Source: api.md, NATS, Nats-Msg-Id. */
-static enum parley_status add_message_id(struct publication *out, struct parley_arena *arena,
-                                         const struct publication_context *context, size_t number,
+/* ---- Nats-Msg-Id ----  Source: api.md, NATS. */
+
+static const char message_id[] = "Nats-Msg-Id";
+
+static enum parley_status identify_by_key(struct publication *out, struct parley_message *message,
+                                          const struct publication_context *context,
+                                          size_t number) {
+    char key[192];
+    struct parley_bytes sent;
+    const int length = snprintf(key, sizeof key, "key:%s", context->idempotency_key);
+    if (context->is_batch) {
+        snprintf(key + length, sizeof key - (size_t)length, ":%zu", number);
+    }
+    out->mark.repeat = PUBLICATION_REPEAT_KEY;
+    PARLEY_TRY(add(out, message_id, parley_arena_copy(&message->arena, parley_bytes_of(key))));
+    PARLEY_TRY(parley_message_as_sent(message, &sent));
+    return add_digest(out, &message->arena, out->route.agent, sent);
+}
+
+static enum parley_status identify_by_payload(struct publication *out,
+                                              struct parley_message *message,
+                                              struct parley_bytes payload) {
+    char text[PUBLICATION_DIGEST_LENGTH + 1];
+    out->mark.repeat = message->options.stamp && message->stamp_length > 0
+                           ? PUBLICATION_REPEAT_STAMPED
+                           : PUBLICATION_REPEAT_SAME;
+    out->mark.is_compared = out->route.is_subject_variable;
+    digest(out->route.agent, payload, text);
+    return add(out, message_id, parley_arena_copy(&message->arena, parley_bytes_of(text)));
+}
+
+/* "task.request:550e8400-…" */
+static const char *type_and_id(struct parley_message *message, struct parley_bytes id) {
+    const struct parley_bytes type = parley_message_type(message);
+    char *text = parley_arena_allocate(&message->arena, type.length + id.length + 2);
+    if (text == NULL) {
+        return NULL;
+    }
+    memcpy(text, type.data, type.length);
+    text[type.length] = ':';
+    for (size_t i = 0; i < id.length; i++) {
+        text[type.length + 1 + i] = (char)tolower((unsigned char)id.data[i]);
+    }
+    text[type.length + 1 + id.length] = '\0';
+    return text;
+}
+
+static enum parley_status identify_by_id(struct publication *out, struct parley_message *message,
                                          struct parley_bytes payload) {
-    if (context->idempotency_key != NULL && context->is_batch) {
-        char key[192];
-        snprintf(key, sizeof key, "%s:%zu", context->idempotency_key, number);
-        return add(out, "Nats-Msg-Id", parley_arena_copy(arena, parley_bytes_of(key)));
+    const struct parley_options *options = &message->options;
+    const struct parley_bytes id = out->route.id;
+    const bool is_stamped =
+        options->stamp && parley_bytes_equal(id, parley_bytes_of(options->fresh_id));
+    struct parley_bytes same = payload;
+    out->mark.repeat = is_stamped ? PUBLICATION_REPEAT_STAMPED_ID : PUBLICATION_REPEAT_ID;
+    PARLEY_TRY(add(out, message_id, type_and_id(message, id)));
+    if (message->protocol->fingerprint != NULL) {
+        PARLEY_TRY(message->protocol->fingerprint(message, &same));
     }
+    return add_digest(out, &message->arena, (struct parley_bytes){0}, same);
+}
+
+static enum parley_status identify(struct publication *out, struct parley_message *message,
+                                   const struct publication_context *context, size_t number,
+                                   struct parley_bytes payload) {
     if (context->idempotency_key != NULL) {
-        return add(out, "Nats-Msg-Id", context->idempotency_key);
+        return identify_by_key(out, message, context, number);
     }
-    if (!context->has_dedupe || out->route.id.data == NULL) {
-        return PARLEY_OK;
-    }
-    switch (out->route.dedupe) {
+    switch (context->has_dedupe ? out->route.dedupe : PARLEY_DEDUPE_NONE) {
     case PARLEY_DEDUPE_PAYLOAD:
-        return add(out, "Nats-Msg-Id", digest(arena, payload));
+        return identify_by_payload(out, message, payload);
     case PARLEY_DEDUPE_ID:
-        return add(out, "Nats-Msg-Id", lower(arena, out->route.id));
+        return identify_by_id(out, message, payload);
     case PARLEY_DEDUPE_NONE:
         break;
     }
     return PARLEY_OK;
+}
+
+/* CloudEvents wants an id, also of a message that bears none. */
+static enum parley_status add_event_id(struct publication *out, struct parley_arena *arena,
+                                       const struct publication_context *context) {
+    char uuid[37];
+    if (out->route.id.data != NULL) {
+        return add_encoded(out, arena, "ce-id", out->route.id);
+    }
+    identity_uuid_from(context->identities, uuid);
+    return add(out, "ce-id", parley_arena_copy(arena, parley_bytes_of(uuid)));
 }
 
 enum parley_status publication_prepare(struct parley_message *message,
@@ -119,12 +197,15 @@ enum parley_status publication_prepare(struct parley_message *message,
                                        struct parley_buffer *payload, struct publication *out) {
     struct parley_arena *arena = &message->arena;
     out->header_count = 0;
+    out->mark.repeat = PUBLICATION_REPEAT_ANOTHER;
+    out->mark.is_compared = false;
+    out->mark.digest[0] = '\0';
     parley_buffer_clear(payload);
     PARLEY_TRY(parley_message_route(message, &out->route));
     PARLEY_TRY(message->protocol->encode(message, payload));
-    PARLEY_TRY(add_message_id(out, arena, context, number, parley_buffer_bytes(payload)));
+    PARLEY_TRY(identify(out, message, context, number, parley_buffer_bytes(payload)));
     PARLEY_TRY(add(out, "ce-specversion", "1.0"));
-    PARLEY_TRY(add_encoded(out, arena, "ce-id", out->route.id));
+    PARLEY_TRY(add_event_id(out, arena, context));
     PARLEY_TRY(add_encoded(out, arena, "ce-source", out->route.source));
     PARLEY_TRY(add_encoded(out, arena, "ce-type", out->route.type));
     PARLEY_TRY(add_encoded(out, arena, "ce-time", out->route.time));

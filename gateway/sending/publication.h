@@ -6,19 +6,43 @@
 #include <parley/message.h>
 
 #include "bus.h"
+#include "identity.h"
 
 /* What the request adds to the headers. */
 struct publication_context {
-    const char *idempotency_key; /* NULL: none */
-    const char *traceparent;     /* NULL: none */
-    bool is_batch;               /* the key is KEY:LINE */
-    bool has_dedupe;             /* false: no Nats-Msg-Id but the client's key */
+    const char *idempotency_key;      /* NULL: none */
+    const char *traceparent;          /* NULL: none */
+    struct identity_pool *identities; /* of this thread; NULL: none */
+    bool is_batch;                    /* the key is KEY:LINE */
+    bool has_dedupe;                  /* false: no Nats-Msg-Id but the client's key */
+};
+
+/* What a sender who does not know whether a message was stored can do about it. */
+enum publication_repeat {
+    PUBLICATION_REPEAT_ANOTHER,    /* nothing: sent again it is another message */
+    PUBLICATION_REPEAT_SAME,       /* send the same bytes again */
+    PUBLICATION_REPEAT_ID,         /* send it again with the same id */
+    PUBLICATION_REPEAT_STAMPED_ID, /* send it again with the id that `stamp` gave it */
+    PUBLICATION_REPEAT_STAMPED,    /* nothing: what `stamp` fills in differs each time */
+    PUBLICATION_REPEAT_KEY,        /* send it again with the same Idempotency-Key */
+};
+
+enum { PUBLICATION_DIGEST_LENGTH = 32 };
+#define PUBLICATION_DIGEST_HEADER "Parley-Digest"
+
+/* What has to be known of a publication when its ack comes. */
+struct publication_mark {
+    enum publication_repeat repeat;
+    bool
+        is_compared; /* what JetStream calls a duplicate may be another message, or lie elsewhere */
+    char digest[PUBLICATION_DIGEST_LENGTH + 1]; /* Parley-Digest; "": none */
 };
 
 #define PUBLICATION_HEADERS_MAX 8
 
 struct publication {
     struct parley_route route;
+    struct publication_mark mark;
     struct bus_header headers[PUBLICATION_HEADERS_MAX];
     size_t header_count;
 };

@@ -11,8 +11,7 @@
 
 #include "encodings.h"
 #include "identity.h"
-
-static const char away_detail[] = "NATS is away: nothing was read. Send the body again later.";
+#include "repetition.h"
 
 /* ---- what outlives the request ---- */
 
@@ -26,10 +25,11 @@ static bool keep_text(const char **text) {
 bool sending_keep(struct sending *out, const struct sending *sending) {
     *out = *sending;
     const bool has_from = keep_text(&out->options.from);
+    const bool has_agent = keep_text(&out->options.agent);
     const bool has_domain = keep_text(&out->options.domain);
     const bool has_key = keep_text(&out->publication.idempotency_key);
     const bool has_trace = keep_text(&out->publication.traceparent);
-    if (has_from && has_domain && has_key && has_trace) {
+    if (has_from && has_agent && has_domain && has_key && has_trace) {
         return true;
     }
     sending_release(out);
@@ -37,7 +37,7 @@ bool sending_keep(struct sending *out, const struct sending *sending) {
 }
 
 void sending_release(struct sending *kept) {
-    const char *const texts[] = {kept->options.from, kept->options.domain,
+    const char *const texts[] = {kept->options.from, kept->options.agent, kept->options.domain,
                                  kept->publication.idempotency_key, kept->publication.traceparent};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         free((char *)(uintptr_t)texts[i]);
@@ -127,9 +127,10 @@ static void refuse_many(const struct sending *sending, struct http_request *requ
                            sending->to->name, others);
 }
 
-/* The body holds many messages.  Returns: whether they can be taken; if not, the request is
- * answered. */
-static bool begin_many(struct intake *intake, struct http_request *request) {
+/* The body holds many messages, or one that is answered as a batch (PARLEY_FRAMING_WHOLE).
+ * Returns: whether they can be taken; if not, the request is answered. */
+static bool begin_many(struct intake *intake, enum parley_framing framing,
+                       struct http_request *request) {
     const struct sending *sending = &intake->sending;
     if (sending->task == SENDING_CONVERT && !encodings_holds_many(sending->to)) {
         refuse_many(sending, request);
@@ -139,13 +140,16 @@ static bool begin_many(struct intake *intake, struct http_request *request) {
         return false;
     }
     if (sending->task == SENDING_FORWARD && !jetstream_is_ready(sending->gateway->jetstream)) {
-        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, away_detail);
+        const char *trouble = jetstream_trouble(sending->gateway->jetstream);
+        problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE,
+                               "%s. Nothing was read: send the body again later.",
+                               trouble != NULL ? trouble : "NATS cannot take messages now");
         return false;
     }
     if (sending->task == SENDING_CONVERT) {
         intake->conversion = conversion_create(sending, request);
     } else {
-        intake->bulk = bulk_create(sending, request);
+        intake->bulk = bulk_create(sending, framing, request);
     }
     if (intake->conversion == NULL && intake->bulk == NULL) {
         no_memory(request);
@@ -161,10 +165,10 @@ static size_t many_body(struct intake *intake, struct parley_bytes bytes) {
     return bulk_body(intake->bulk, bytes);
 }
 
-/* The body is an array: blanks in front of it went to the single, which is not wanted any more. */
-static size_t begin_array(struct intake *intake, struct http_request *request,
-                          struct parley_bytes bytes) {
-    if (!begin_many(intake, request)) {
+/* The body is not for the single, to which the blanks before `bytes` went. */
+static size_t pass_on(struct intake *intake, enum parley_framing framing,
+                      struct http_request *request, struct parley_bytes bytes) {
+    if (!begin_many(intake, framing, request)) {
         return bytes.length;
     }
     many_body(intake, single_text(intake->single));
@@ -184,7 +188,10 @@ static size_t intake_body(void *state, struct http_request *request, struct parl
     if (!intake->is_told && !is_blank(bytes, &first)) {
         intake->is_told = true;
         if (first == '[') {
-            return begin_array(intake, request, bytes);
+            return pass_on(intake, PARLEY_FRAMING_JSON, request, bytes);
+        }
+        if (intake->sending.wants_lines) {
+            return pass_on(intake, PARLEY_FRAMING_WHOLE, request, bytes);
         }
     }
     single_body(intake->single, bytes);
@@ -193,7 +200,13 @@ static size_t intake_body(void *state, struct http_request *request, struct parl
 
 static void intake_end(void *state, struct http_request *request) {
     struct intake *intake = state;
-    (void)request;
+    if (!intake->is_told && intake->sending.wants_lines) { /* nothing but blanks */
+        intake->is_told = true;
+        pass_on(intake, PARLEY_FRAMING_WHOLE, request, PARLEY_BYTES(""));
+        if (!is_many(intake)) {
+            return; /* it is answered */
+        }
+    }
     if (intake->conversion != NULL) {
         conversion_end(intake->conversion);
     } else if (intake->bulk != NULL) {
@@ -228,9 +241,13 @@ ssize_t sending_read(void *state, char *buffer, size_t size) {
 static bool begin(struct intake *intake, struct http_request *request) {
     const enum parley_framing framing = intake->sending.codec->framing;
     if (framing == PARLEY_FRAMING_LINES || framing == PARLEY_FRAMING_FRAMES) {
-        return begin_many(intake, request);
+        intake->is_told = true;
+        return begin_many(intake, framing, request);
     }
     intake->is_told = framing == PARLEY_FRAMING_WHOLE;
+    if (intake->is_told && intake->sending.wants_lines) {
+        return begin_many(intake, framing, request);
+    }
     intake->single = single_create(&intake->sending, request);
     if (intake->single == NULL) {
         no_memory(request);
@@ -274,13 +291,61 @@ enum parley_status sending_prepare(const struct sending *sending, struct parley_
     return publication_prepare(message, &sending->publication, number, &gateway->payload, out);
 }
 
+/* What it may take at most, without encoding it: JSON is published as it came, but for blanks, and
+ * of other encodings a byte becomes six at worst. */
+static size_t published_bytes_most(const struct sending *sending,
+                                   const struct parley_message *message) {
+    enum { HEADERS_AND_STAMP_BYTES_MOST = 8192, TEXT_BYTES_A_BYTE = 6 };
+    const bool is_json =
+        sending->codec == &parley_codec_json || sending->codec == &parley_codec_ndjson;
+    return message->sent.length * (is_json ? 1 : TEXT_BYTES_A_BYTE) + HEADERS_AND_STAMP_BYTES_MOST;
+}
+
+enum parley_status sending_warn_of_size(const struct sending *sending,
+                                        struct parley_message *message, size_t number,
+                                        size_t nats_bytes_max, struct parley_buffer *scratch) {
+    struct publication publication;
+    char text[256];
+    if (nats_bytes_max == 0 || published_bytes_most(sending, message) <= nats_bytes_max) {
+        return PARLEY_OK;
+    }
+    scratch->limit_bytes = nats_bytes_max;
+    const enum parley_status status =
+        publication_prepare(message, &sending->publication, number, scratch, &publication);
+    scratch->limit_bytes = 0;
+    if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
+        return status;
+    }
+    const size_t bytes =
+        scratch->length + bus_headers_bytes(publication.headers, publication.header_count);
+    if (status == PARLEY_OK && bytes <= nats_bytes_max) {
+        return PARLEY_OK;
+    }
+    snprintf(text, sizeof text,
+             "as JSON with its headers this message is over the %zu bytes that NATS takes (its "
+             "max_payload), so that it could not be forwarded; the limit of a message is %zu bytes "
+             "(--message-max)",
+             nats_bytes_max, sending_message_bytes_max(sending));
+    return parley_message_warn(message, PARLEY_GW_TRANSPORT, parley_bytes_of(text));
+}
+
+/* `trouble` NULL: nothing is known. */
+static struct sending_failure unavailable(const char *trouble) {
+    struct sending_failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+    snprintf(failure.detail, sizeof failure.detail,
+             "%.400s. Nothing was stored: send it again later.",
+             trouble != NULL ? trouble : "NATS cannot take messages now");
+    return failure;
+}
+
 struct sending_failure sending_refused(const struct sending *sending,
                                        enum jetstream_publish refused) {
     struct sending_failure too_large = {.problem = PROBLEM_TOO_LARGE};
     switch (refused) {
     case JETSTREAM_AWAY:
-        return failure(PROBLEM_BUS_UNAVAILABLE,
-                       "NATS is away. Nothing was stored: send it again later.");
+        return unavailable(jetstream_trouble(sending->gateway->jetstream));
+    case JETSTREAM_BARRED:
+        return unavailable(jetstream_bar(sending->gateway->jetstream));
     case JETSTREAM_FULL:
         return failure(PROBLEM_OVERLOADED, "Too many messages await their acknowledgement. "
                                            "Nothing was stored: send it again.");
@@ -298,7 +363,32 @@ struct sending_failure sending_refused(const struct sending *sending,
     return failure(PROBLEM_INTERNAL, "The message could not be handed to NATS.");
 }
 
-struct sending_failure sending_failed(const struct jetstream_ack *ack) {
+static struct sending_failure refused_by_jetstream(const struct jetstream_ack *ack) {
+    struct sending_failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+    if (ack->error_code == 0) { /* a permission is missing: it did not get to JetStream */
+        return unavailable(ack->error);
+    }
+    snprintf(failure.detail, sizeof failure.detail,
+             "JetStream did not take the message: %.300s (%d). Nothing was stored: send it again "
+             "later.",
+             ack->error != NULL ? ack->error : "it gave no reason", ack->error_code);
+    return failure;
+}
+
+/* It may have been stored or not: what happened, and what to do about it. */
+static struct sending_failure unsure(const struct sending *sending,
+                                     const struct publication_mark *mark, enum repetition_time time,
+                                     const char *what) {
+    struct sending_failure unsure = {.problem = PROBLEM_BUS_TIMEOUT};
+    char advice[REPETITION_TEXT_MAX];
+    repetition_advice(sending->gateway, sending->protocol, mark->repeat, time, advice);
+    snprintf(unsure.detail, sizeof unsure.detail, "%.250s %s", what, advice);
+    return unsure;
+}
+
+struct sending_failure sending_failed(const struct sending *sending,
+                                      const struct publication_mark *mark,
+                                      const struct jetstream_ack *ack) {
     enum { E_MESSAGE_SIZE = 10054 }; /* over the stream's own max_msg_size: in vain for ever */
     switch (ack->outcome) {
     case JETSTREAM_REFUSED:
@@ -306,22 +396,33 @@ struct sending_failure sending_failed(const struct jetstream_ack *ack) {
             return failure(PROBLEM_TOO_LARGE,
                            "The message is over what its stream in NATS takes (max_msg_size).");
         }
-        return failure(PROBLEM_BUS_UNAVAILABLE,
-                       ack->error != NULL ? ack->error : "JetStream refused the message.");
+        return refused_by_jetstream(ack);
     case JETSTREAM_TIMEOUT:
-        return failure(
-            PROBLEM_BUS_TIMEOUT,
-            ack->error != NULL
-                ? ack->error
-                : "JetStream did not acknowledge in time. The message may have been stored: "
-                  "send it again with the same id, and nothing is stored twice.");
+        return unsure(sending, mark, REPETITION_LATE,
+                      ack->error != NULL ? ack->error
+                                         : "JetStream did not acknowledge in time. The message may "
+                                           "have been stored.");
     case JETSTREAM_LOST:
     case JETSTREAM_STORED:
         break;
     }
-    return failure(PROBLEM_BUS_TIMEOUT,
-                   "The connection to NATS broke before the acknowledgement. The message may have "
-                   "been stored: send it again with the same id, and nothing is stored twice.");
+    return unsure(sending, mark, REPETITION_SOON,
+                  "The connection to NATS broke before the acknowledgement. The message may have "
+                  "been stored.");
+}
+
+void sending_failure_members(enum problem problem, struct parley_bytes id, const char *stream,
+                             uint64_t sequence, struct parley_buffer *out) {
+    if (problem == PROBLEM_BUS_TIMEOUT && id.data != NULL) {
+        parley_buffer_text(out, ",\"id\":");
+        parley_buffer_append(out, id);
+    }
+    if (problem == PROBLEM_ID_REUSED && stream != NULL) {
+        parley_buffer_text(out, ",\"stream\":");
+        parley_buffer_json(out, parley_bytes_of(stream));
+        parley_buffer_text(out, ",\"seq\":");
+        parley_buffer_uint(out, sequence);
+    }
 }
 
 struct sending_failure sending_overloaded(const struct sending *sending) {

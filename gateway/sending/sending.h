@@ -27,6 +27,10 @@ struct sending {
     enum sending_task task;
     const struct parley_codec *to; /* SENDING_CONVERT */
     bool has_own_refusal;          /* the client would rather have protocol->write_refusal */
+    /* Of what Accept says, if it likes one of JSON and NDJSON better: */
+    bool wants_lines;       /* a body of one is answered as a batch of one */
+    bool wants_document;    /* a body of many is answered in one JSON document */
+    const char *lines_type; /* the media type of NDJSON, as the client calls it */
     enum sending_results results;
     enum sending_emit emit;
     char fresh_id[37], now[32]; /* for stamp */
@@ -88,9 +92,14 @@ void single_closed(struct single *single);
 
 /* ---- many ---- */
 
+/* What a splitter may go on holding between two messages, when none of it is counted. */
+#define SLICE_KEPT_BYTES (64u * 1024)
+
 struct bulk;
 
-struct bulk *bulk_create(const struct sending *sending, struct http_request *request);
+/* `framing`: of the body; PARLEY_FRAMING_WHOLE: it is a batch of one. */
+struct bulk *bulk_create(const struct sending *sending, enum parley_framing framing,
+                         struct http_request *request);
 /* Returns: how much was taken; less than all means that http_wake will follow. */
 size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes);
 void bulk_end(struct bulk *bulk);
@@ -117,6 +126,14 @@ ssize_t conversion_read(struct conversion *conversion, char *buffer, size_t size
 enum parley_status sending_prepare(const struct sending *sending, struct parley_message *message,
                                    size_t number, struct publication *out) PARLEY_MUST_CHECK;
 
+/* Warns of a valid message that is over what NATS takes (GW-101).  `nats_bytes_max`: of its payload
+ * and headers, 0 when it is not known; `scratch`: is written to.
+ * Threads: any, while nobody else uses the message and the buffer. */
+enum parley_status sending_warn_of_size(const struct sending *sending,
+                                        struct parley_message *message, size_t number,
+                                        size_t nats_bytes_max,
+                                        struct parley_buffer *scratch) PARLEY_MUST_CHECK;
+
 /* What went wrong with a publication that was not even made, or that was made, as a problem. */
 struct sending_failure {
     enum problem problem;
@@ -124,6 +141,13 @@ struct sending_failure {
 };
 struct sending_failure sending_refused(const struct sending *sending,
                                        enum jetstream_publish refused);
-struct sending_failure sending_failed(const struct jetstream_ack *ack);
+struct sending_failure sending_failed(const struct sending *sending,
+                                      const struct publication_mark *mark,
+                                      const struct jetstream_ack *ack);
+/* What the problem says besides, as members with a comma each: the message's id, which its sender
+ * needs to send it again (504), and where the first one lies (409).
+ * `id`: as JSON; data NULL: not known.  `stream`: NULL: none. */
+void sending_failure_members(enum problem problem, struct parley_bytes id, const char *stream,
+                             uint64_t sequence, struct parley_buffer *out);
 /* The budget has no room for what has come. */
 struct sending_failure sending_overloaded(const struct sending *sending);

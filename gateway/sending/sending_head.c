@@ -9,7 +9,10 @@
 
 #include "channel.h"
 #include "encodings.h"
+#include "media_type.h"
 #include "negotiate.h"
+#include "query_names.h"
+#include "query_problem.h"
 
 /* ---- the query ---- */
 
@@ -22,6 +25,11 @@ static const struct choice results_choices[] = {
     {"all", RESULTS_ALL}, {"errors", RESULTS_ERRORS}, {"summary", RESULTS_SUMMARY}, {NULL, 0}};
 static const struct choice emit_choices[] = {
     {"verdicts", EMIT_VERDICTS}, {"messages", EMIT_MESSAGES}, {"both", EMIT_BOTH}, {NULL, 0}};
+
+static const char *const names_to_send[] = {"results", "emit",  "strict", "stamp",
+                                            "from",    "agent", "domain", NULL};
+static const char *const names_to_convert[] = {"to",    "strict", "stamp", "from",
+                                               "agent", "domain", NULL};
 
 static bool choose(const struct choice *choices, const char *value, int *out) {
     for (; choices->name != NULL; choices++) {
@@ -36,6 +44,7 @@ static bool choose(const struct choice *choices, const char *value, int *out) {
 struct query_reading {
     struct sending *sending;
     struct http_request *request;
+    struct query_names seen;
     bool is_refused;
     char encodings[ENCODINGS_TEXT_MAX]; /* only for SENDING_CONVERT */
 };
@@ -71,17 +80,18 @@ static const char *read_option(struct query_reading *reading, const char *name, 
 static bool take_query(void *context, const char *name, const char *value) {
     struct query_reading *reading = context;
     bool is_known;
+    if (query_names_add(&reading->seen, name)) {
+        query_problem_twice(reading->request, name);
+        reading->is_refused = true;
+        return false;
+    }
     const char *wants = read_option(reading, name, value, &is_known);
     if (!is_known) {
-        problem_respond_format(reading->request, PROBLEM_INVALID_PARAMETER,
-                               "There is no query option `%s` here: %s, strict, stamp, from and "
-                               "domain are known.",
-                               name,
-                               reading->sending->task == SENDING_CONVERT ? "to" : "results, emit");
+        const bool is_converting = reading->sending->task == SENDING_CONVERT;
+        query_problem_unknown(reading->request, name,
+                              is_converting ? names_to_convert : names_to_send);
     } else if (wants != NULL) {
-        problem_respond_format(reading->request, PROBLEM_INVALID_PARAMETER,
-                               "The query option `%s` cannot be `%s`: it may be %s.", name, value,
-                               wants);
+        query_problem_value(reading->request, name, value, wants);
     }
     reading->is_refused = !is_known || wants != NULL;
     return !reading->is_refused;
@@ -92,6 +102,7 @@ static bool read_query(struct sending *sending, struct http_request *request) {
     struct query_reading reading;
     reading.sending = sending;
     reading.request = request;
+    reading.seen.count = 0;
     reading.is_refused = false;
     if (sending->task == SENDING_CONVERT) {
         encodings_list(sending->protocol, false, reading.encodings);
@@ -133,8 +144,39 @@ static bool read_headers(struct sending *sending, struct http_request *request) 
     sending->publication = (struct publication_context){
         .idempotency_key = key,
         .traceparent = is_traced ? traceparent : NULL,
+        .identities = &sending->gateway->identities,
         .has_dedupe = sending->gateway->configuration->dedupe_window_ms > 0};
     return true;
+}
+
+/* What would do, for a 415. */
+static void list_media_types(const struct sending *sending, struct http_request *request,
+                             char known[ENCODINGS_TEXT_MAX]) {
+    encodings_list_media_types(sending->protocol, known);
+    http_header(request, "Accept-Post", known);
+}
+
+/* Returns: whether the text is UTF-8, by what Content-Type says; if not, the request is answered.
+ */
+static bool can_read_parameters(const struct sending *sending, struct http_request *request,
+                                const char *type) {
+    char charset[MEDIA_TYPE_CHARSET_MAX], known[ENCODINGS_TEXT_MAX];
+    const enum media_type_parameters parameters = media_type_read(type, charset);
+    if (parameters != MEDIA_TYPE_CHARSET && parameters != MEDIA_TYPE_MALFORMED) {
+        return true;
+    }
+    list_media_types(sending, request, known);
+    if (parameters == MEDIA_TYPE_MALFORMED) {
+        problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                               "The parameters of the Content-Type `%.100s` cannot be read: they "
+                               "are `; name=value`, with at most one charset.",
+                               type);
+    } else {
+        problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                               "The charset `%s` is not read here: encode the body as UTF-8.",
+                               charset);
+    }
+    return false;
 }
 
 static bool read_media_type(struct sending *sending, struct http_request *request) {
@@ -149,11 +191,10 @@ static bool read_media_type(struct sending *sending, struct http_request *reques
     sending->codec =
         parley_codec_find(sending->protocol, parley_bytes_of(type != NULL ? type : ""));
     if (sending->codec != NULL) {
-        return true;
+        return can_read_parameters(sending, request, type);
     }
     char known[ENCODINGS_TEXT_MAX];
-    encodings_list_media_types(sending->protocol, known);
-    http_header(request, "Accept-Post", known);
+    list_media_types(sending, request, known);
     problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
                            "%s%.100s%s is not a media type of %s; set Content-Type to one of: %s.",
                            type != NULL ? "`" : "", type != NULL ? type : "A missing Content-Type",
@@ -167,9 +208,8 @@ const char *sending_converted_type(const struct sending *sending, bool is_many) 
     return (is_many ? encodings_for_many(sending->to) : sending->to)->media_types[0];
 }
 
-static bool accepts(const struct http_request *request, const char *one, const char *many,
-                    const char *refusal) {
-    const char *const offers[] = {one, many, refusal, NULL};
+static bool accepts(const struct http_request *request, const char *one, const char *many) {
+    const char *const offers[] = {one, many, NULL};
     return negotiate(http_request_header(request, "Accept"), offers) >= 0;
 }
 
@@ -185,25 +225,53 @@ static void refuse_accept(struct http_request *request, const char *one, const c
 bool sending_accepts_converted(const struct sending *sending, struct http_request *request,
                                bool is_many) {
     const char *type = sending_converted_type(sending, is_many);
-    if (accepts(request, type, NULL, NULL)) {
+    if (accepts(request, type, NULL)) {
         return true;
     }
     refuse_accept(request, type, type);
     return false;
 }
 
-/* A client that accepts only the protocol's own form of a refusal has the rest as JSON. */
-static bool is_acceptable(const struct sending *sending, struct http_request *request) {
-    const char *one = "application/json", *many = "application/x-ndjson";
-    const char *refusal = sending->protocol->refusal_media_type;
-    if (sending->task == SENDING_CONVERT) {
-        const enum parley_framing framing = sending->codec->framing;
-        one = sending_converted_type(sending, framing == PARLEY_FRAMING_LINES ||
-                                                  framing == PARLEY_FRAMING_FRAMES);
-        many = sending_converted_type(sending, framing != PARLEY_FRAMING_WHOLE);
-        refusal = NULL;
+/* NDJSON by any of its names.  Returns: how much the client likes it. */
+static int like_lines(struct sending *sending, const char *accept) {
+    int best = 0;
+    sending->lines_type = parley_codec_ndjson.media_types[0];
+    for (const char *const *type = parley_codec_ndjson.media_types; *type != NULL; type++) {
+        const int quality = negotiate_quality(accept, *type);
+        if (quality > best) {
+            best = quality;
+            sending->lines_type = *type;
+        }
     }
-    if (accepts(request, one, many, refusal)) {
+    return best;
+}
+
+/* One message is answered in JSON and many in NDJSON, unless the client likes the other better. One
+ * that accepts only the protocol's own form of a refusal has the rest like that, too. */
+static bool choose_form(struct sending *sending, struct http_request *request) {
+    const char *accept = http_request_header(request, "Accept");
+    const char *refusal = sending->protocol->refusal_media_type;
+    if (accept == NULL) { /* as of most agents */
+        sending->lines_type = parley_codec_ndjson.media_types[0];
+        return true;
+    }
+    const int json = negotiate_quality(accept, "application/json");
+    const int lines = like_lines(sending, accept);
+    if (json == 0 && lines == 0 && (refusal == NULL || negotiate_quality(accept, refusal) == 0)) {
+        refuse_accept(request, "application/json", sending->lines_type);
+        return false;
+    }
+    sending->wants_lines = lines > json && !sending->has_own_refusal;
+    sending->wants_document = json > lines;
+    return true;
+}
+
+static bool is_convertible(const struct sending *sending, struct http_request *request) {
+    const enum parley_framing framing = sending->codec->framing;
+    const bool is_many = framing == PARLEY_FRAMING_LINES || framing == PARLEY_FRAMING_FRAMES;
+    const char *one = sending_converted_type(sending, is_many);
+    const char *many = sending_converted_type(sending, framing != PARLEY_FRAMING_WHOLE);
+    if (accepts(request, one, many)) {
         return true;
     }
     refuse_accept(request, one, many);
@@ -221,10 +289,11 @@ bool sending_read_head(struct sending *sending, struct http_request *request) {
     sending->options.message_bytes_max = (size_t)sending->gateway->configuration->message_max_bytes;
     sending->options.subject_prefix =
         channel_find(sending->gateway->configuration->channels, sending->protocol)->prefix;
-    if (!read_media_type(sending, request) || !read_query(sending, request) ||
-        !is_acceptable(sending, request) || !read_headers(sending, request)) {
+    if (!read_media_type(sending, request) || !read_query(sending, request)) {
         return false;
     }
     sending->has_own_refusal = prefers_own_refusal(sending, request);
-    return true;
+    const bool is_acceptable = sending->task == SENDING_CONVERT ? is_convertible(sending, request)
+                                                                : choose_form(sending, request);
+    return is_acceptable && read_headers(sending, request);
 }

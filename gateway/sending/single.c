@@ -6,6 +6,7 @@
  * the ack. */
 
 #include "aside.h"
+#include "duplicates.h"
 #include "recalling.h"
 
 #include <stdio.h>
@@ -15,16 +16,19 @@ enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
 
 struct single {
     struct sending sending;
-    struct http_request *request; /* NULL once it is gone */
-    struct parley_buffer body;    /* up to a byte over the limit: enough to refuse it */
-    struct parley_buffer answer;  /* up to and including the subject */
+    struct http_request *request;     /* NULL once it is gone */
+    struct parley_buffer body;        /* up to a byte over the limit: enough to refuse it */
+    struct parley_buffer answer;      /* up to and including the subject */
+    size_t id_at, id_end, subject_at; /* in it, as JSON */
     struct parley_buffer warnings;
     struct recalling recalling;
-    size_t budget_bytes; /* taken for the body */
-    struct aside *aside; /* NULL: the message is checked here */
-    bool is_aside;       /* it is being checked */
-    bool is_told;        /* what it wanted to know is known, or nobody knows it */
-    bool is_published;   /* its ack is still to come */
+    struct budget_share held;     /* taken for the body */
+    struct aside *aside;          /* NULL: the message is checked here */
+    bool is_aside;                /* it is being checked */
+    bool is_told;                 /* what it wanted to know is known, or nobody knows it */
+    bool is_published;            /* its ack is still to come */
+    struct publication_mark mark; /* of what was published */
+    struct duplicate *duplicate;  /* it is being compared with what is stored; NULL: it is not */
 };
 
 struct single *single_create(const struct sending *sending, struct http_request *request) {
@@ -42,7 +46,7 @@ struct single *single_create(const struct sending *sending, struct http_request 
 
 static void drop_body(struct single *single) {
     parley_buffer_finish(&single->body);
-    budget_uncover(single->sending.gateway->budget, &single->budget_bytes);
+    budget_uncover(single->sending.gateway->budget, &single->held);
 }
 
 static void destroy(struct single *single) {
@@ -78,8 +82,7 @@ void single_body(struct single *single, struct parley_bytes bytes) {
     const size_t room = sending_message_bytes_max(&single->sending) + 1 - single->body.length;
     const size_t count = bytes.length < room ? bytes.length : room;
     parley_buffer_append(&single->body, (struct parley_bytes){bytes.data, count});
-    if (!budget_cover(single->sending.gateway->budget, &single->budget_bytes,
-                      single->body.length)) {
+    if (!budget_cover(single->sending.gateway->budget, &single->held, single->body.length)) {
         refuse_overloaded(single);
     }
 }
@@ -87,6 +90,8 @@ void single_body(struct single *single, struct parley_bytes bytes) {
 /* What came whole is published, whether or not the client waits for it. */
 void single_closed(struct single *single) {
     single->request = NULL;
+    duplicate_cancel(single->duplicate);
+    single->duplicate = NULL;
     destroy_if_done(single);
 }
 
@@ -153,10 +158,17 @@ static void respond_verdict(struct single *single, struct parley_message *messag
         respond_own_refusal(single, message, 200);
         return;
     }
+    struct gateway *gateway = single->sending.gateway;
     struct parley_buffer *answer = &single->answer;
+    enum parley_status status = PARLEY_OK;
+    if (single->aside == NULL && parley_message_is_valid(message)) {
+        status = sending_warn_of_size(&single->sending, message, 1,
+                                      jetstream_max_payload_bytes(gateway->jetstream),
+                                      &gateway->payload);
+    }
     parley_buffer_reserve(answer, ANSWER_BYTES_USUAL);
     parley_buffer_char(answer, '{');
-    enum parley_status status = parley_message_write_verdict(message, answer);
+    status = status != PARLEY_OK ? status : parley_message_write_verdict(message, answer);
     parley_buffer_char(answer, '}');
     status = status != PARLEY_OK ? status : parley_buffer_status(answer);
     if (status != PARLEY_OK) {
@@ -187,14 +199,15 @@ static void respond_invalid(struct single *single, struct parley_message *messag
     problem_respond_findings(single->request, problem, detail->data, &message->findings);
 }
 
-static void respond_stored(struct single *single, const struct jetstream_ack *ack) {
+static void respond_stored(struct single *single, const char *stream, uint64_t sequence,
+                           bool is_duplicate) {
     struct parley_buffer *answer = &single->answer;
     parley_buffer_text(answer, ",\"stream\":");
-    parley_buffer_json(answer, parley_bytes_of(ack->stream));
+    parley_buffer_json(answer, parley_bytes_of(stream));
     parley_buffer_text(answer, ",\"seq\":");
-    parley_buffer_uint(answer, ack->sequence);
+    parley_buffer_uint(answer, sequence);
     parley_buffer_text(answer, ",\"duplicate\":");
-    parley_buffer_text(answer, ack->is_duplicate ? "true" : "false");
+    parley_buffer_text(answer, is_duplicate ? "true" : "false");
     parley_buffer_text(answer, ",\"warnings\":");
     parley_buffer_append(answer, single->warnings.length > 0
                                      ? parley_buffer_bytes(&single->warnings)
@@ -207,16 +220,77 @@ static void respond_stored(struct single *single, const struct jetstream_ack *ac
     http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
 }
 
+/* `stream` NULL: none. */
+static void respond_failed(struct single *single, const struct sending_failure *failure,
+                           const char *stream, uint64_t sequence) {
+    const char *answer = single->answer.data;
+    const struct parley_bytes id = {answer + single->id_at, single->id_end - single->id_at};
+    struct parley_buffer members;
+    parley_buffer_init(&members);
+    sending_failure_members(failure->problem, id, stream, sequence, &members);
+    if (members.has_failed) {
+        respond_internal(single, PARLEY_E_MEMORY);
+    } else {
+        problem_respond_members(single->request, failure->problem, failure->detail,
+                                parley_buffer_bytes(&members));
+    }
+    parley_buffer_finish(&members);
+}
+
+/* A receipt names what is stored, not what was sent. */
+static void name_stored(struct single *single, const struct duplicate_answer *stored) {
+    const struct parley_bytes sent = parley_buffer_bytes(&single->answer);
+    const bool has_id = sent.data[single->id_at] == '"' && stored->id != NULL;
+    struct parley_buffer answer;
+    parley_buffer_init(&answer);
+    parley_buffer_append(&answer, (struct parley_bytes){sent.data, single->id_at});
+    if (has_id) {
+        parley_buffer_json(&answer, parley_bytes_of(stored->id));
+    } else {
+        parley_buffer_append(&answer, (struct parley_bytes){sent.data + single->id_at,
+                                                            single->id_end - single->id_at});
+    }
+    parley_buffer_append(&answer, (struct parley_bytes){sent.data + single->id_end,
+                                                        single->subject_at - single->id_end});
+    parley_buffer_json(&answer, parley_bytes_of(stored->subject));
+    parley_buffer_finish(&single->answer);
+    single->answer = answer;
+}
+
+static void on_compared(void *context, const struct duplicate_answer *answer) {
+    struct single *single = context;
+    single->duplicate = NULL;
+    if (answer->verdict != DUPLICATE_SAME) {
+        respond_failed(single, &answer->failure, answer->stream, answer->sequence);
+        return;
+    }
+    if (answer->subject != NULL) {
+        name_stored(single, answer);
+    }
+    respond_stored(single, answer->stream, answer->sequence, true);
+}
+
+static void compare(struct single *single, const struct jetstream_ack *ack) {
+    struct sending_failure failure;
+    single->duplicate =
+        duplicate_begin(&single->sending, &single->mark, ack, on_compared, single, &failure);
+    if (single->duplicate == NULL) {
+        respond_failed(single, &failure, ack->stream, ack->sequence);
+    }
+}
+
 static void on_ack(void *context, const struct jetstream_ack *ack) {
     struct single *single = context;
     single->is_published = false;
     if (single->request == NULL) {
         destroy(single);
+    } else if (duplicate_is_open(&single->mark, ack)) {
+        compare(single, ack);
     } else if (ack->outcome == JETSTREAM_STORED) {
-        respond_stored(single, ack);
+        respond_stored(single, ack->stream, ack->sequence, ack->is_duplicate);
     } else {
-        const struct sending_failure failure = sending_failed(ack);
-        problem_respond(single->request, failure.problem, failure.detail);
+        const struct sending_failure failure = sending_failed(&single->sending, &single->mark, ack);
+        respond_failed(single, &failure, NULL, 0);
     }
 }
 
@@ -238,10 +312,13 @@ static enum parley_status write_head(struct single *single, const struct parley_
     parley_buffer_text(answer, "\",\"type\":");
     parley_buffer_json(answer, parley_bytes_of(message->protocol->types[message->type]));
     parley_buffer_text(answer, ",\"id\":");
+    single->id_at = answer->length;
     write_or_null(answer, route->id);
+    single->id_end = answer->length;
     parley_buffer_text(answer, ",\"lane\":");
     write_or_null(answer, route->lane);
     parley_buffer_text(answer, ",\"subject\":");
+    single->subject_at = answer->length;
     parley_buffer_json(answer, route->subject);
     if (message->findings.count > 0) {
         parley_findings_write(&message->findings, &single->warnings);
@@ -286,6 +363,7 @@ static void publish(struct single *single, struct parley_message *message) {
     }
     single->is_published = published == JETSTREAM_PUBLISHED;
     if (single->is_published) {
+        single->mark = publication.mark;
         drop_body(single); /* blanks in it count for nothing in the window */
         aside_release(single->aside);
         single->aside = NULL;

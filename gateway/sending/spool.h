@@ -1,27 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Results that wait for the end of their body: a little in memory, the rest in a file of the data
- * folder that has no name, so that nothing is left behind whatever happens. */
+/* Results that wait to be read: a little in memory, the rest in a file of the data folder that has
+ * no name, so that nothing is left behind whatever happens. What the files of the whole process
+ * take is bounded, and so is what they leave of the disk: JetStream writes to the same one. */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include <parley/buffer.h>
 
-struct spool {
-    const char *folder;        /* borrowed */
-    struct parley_buffer tail; /* what is not in the file yet */
-    int fd;                    /* -1: no file yet */
-    uint64_t file_bytes;
-    bool has_failed; /* the disk is full, the folder is gone: nothing more is kept */
+/* The files of all spools together.  Threads: any. */
+struct spool_quota {
+    uint64_t max_bytes;
+    atomic_uint_fast64_t used_bytes;
 };
 
-void spool_init(struct spool *spool, const char *folder);
+/* Of the disk, a tenth stays free, and at least so much. */
+#define SPOOL_DISK_RESERVE_BYTES (UINT64_C(1) << 30)
+#define SPOOL_DISK_RESERVE_SHARE 10
+
+struct spool {
+    const char *folder;        /* borrowed */
+    struct spool_quota *quota; /* borrowed */
+    struct parley_buffer tail; /* what is not in the file yet */
+    int fd;                    /* -1: no file yet */
+    uint64_t file_bytes;       /* taken from the quota */
+    bool has_failed;           /* the folder or the memory is gone: nothing more is kept */
+};
+
+void spool_init(struct spool *spool, const char *folder, struct spool_quota *quota);
 void spool_finish(struct spool *spool);
 
-/* Keeps `bytes`.  Returns: whether it could. */
+/* Whether more may be kept without holding more memory than a piece: false when the quota is used
+ * up, or the disk down to its reserve; ask again after something was read or others have gone.
+ * True also for one that has failed, which says so when it is written to. */
+bool spool_has_room(struct spool *spool);
+
+/* Keeps `bytes`, whether or not there is room.  Returns: whether it could. */
 bool spool_write(struct spool *spool, struct parley_bytes bytes);
 
 /* How much is kept. */
@@ -34,8 +52,8 @@ ssize_t spool_read(const struct spool *spool, uint64_t offset, char *buffer, siz
 /* The end of what is kept, to write a result there and nowhere else; spool_take_back undoes that.
  * Returns: NULL: nothing more can be kept. */
 struct parley_buffer *spool_open(struct spool *spool);
-/* Forgets what was written to the open end behind `length`, and that there was no memory for it. */
+/* Forgets what was written to the open end after `length`, and that there was no memory for it. */
 void spool_take_back(struct spool *spool, size_t length);
 
-/* What is in front of `offset` was read for the last time.  Returns: where that is from now on. */
+/* What is before `offset` was read for the last time.  Returns: where that is from now on. */
 uint64_t spool_forget(struct spool *spool, uint64_t offset);

@@ -38,6 +38,11 @@ static void write_index(struct parley_buffer *out, const struct subject *subject
                          (struct parley_bytes){rest, page.length - (size_t)(rest - page.data)});
 }
 
+static void write_script(struct parley_buffer *out, const struct subject *subject) {
+    (void)subject;
+    parley_buffer_append(out, page_script());
+}
+
 static void write_protocols(struct parley_buffer *out, const struct subject *subject) {
     describe_protocols(out, subject->channels);
 }
@@ -70,6 +75,7 @@ static const struct form {
     void (*write)(struct parley_buffer *out, const struct subject *subject);
 } forms[] = {
     {DESCRIBE_INDEX, "text/html", "text/html; charset=utf-8", write_index},
+    {DESCRIBE_SCRIPT, "text/javascript", "text/javascript; charset=utf-8", write_script},
     {DESCRIBE_PROTOCOLS, "application/json", "application/json", write_protocols},
     {DESCRIBE_PROTOCOL, "application/json", "application/json", write_protocol},
     {DESCRIBE_SCHEMA, "application/schema+json", "application/schema+json", write_schema},

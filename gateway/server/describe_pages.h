@@ -9,6 +9,7 @@
 
 enum describe_page {
     DESCRIBE_INDEX,     /* / */
+    DESCRIBE_SCRIPT,    /* /page.js, the script of that page */
     DESCRIBE_PROTOCOLS, /* /v1/protocols */
     DESCRIBE_PROTOCOL,  /* the rest is below it, and of one protocol */
     DESCRIBE_SCHEMA,
@@ -24,6 +25,6 @@ enum parley_status describe_pages_create(const struct channel *channels,
 void describe_pages_destroy(struct describe_pages *pages);
 
 /* Answers with a page: 200, 304 when the client has it already, 406 when it accepts none of the
- * page's media types.  `protocol`: NULL for the first two.  Threads: any. */
+ * page's media types.  `protocol`: NULL for those above DESCRIBE_PROTOCOL.  Threads: any. */
 void describe_pages_serve(const struct describe_pages *pages, struct http_request *request,
                           enum describe_page page, const struct parley_protocol *protocol);

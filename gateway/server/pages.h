@@ -5,4 +5,5 @@
 
 #include <parley/bytes.h>
 
-struct parley_bytes page_index(void);
+struct parley_bytes page_index(void);  /* index.html */
+struct parley_bytes page_script(void); /* page.js */

@@ -47,11 +47,23 @@ static void serve_problem(struct gateway *gateway, struct http_request *request,
     problem_page(request, variable->name);
 }
 
+static void serve_problems(struct gateway *gateway, struct http_request *request,
+                           const struct variable *variable) {
+    (void)gateway;
+    (void)variable;
+    problem_list_page(request);
+}
+
 static void serve_index(struct gateway *gateway, struct http_request *request,
                         const struct variable *variable) {
     http_header(request, "Content-Security-Policy",
-                "default-src 'none'; style-src 'unsafe-inline'");
+                "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'");
     describe_pages_serve(gateway->pages, request, DESCRIBE_INDEX, variable->protocol);
+}
+
+static void serve_script(struct gateway *gateway, struct http_request *request,
+                         const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_SCRIPT, variable->protocol);
 }
 
 static void serve_protocols(struct gateway *gateway, struct http_request *request,
@@ -86,40 +98,52 @@ static void serve_livez(struct gateway *gateway, struct http_request *request,
     http_respond(request, 200, "text/plain", PARLEY_BYTES("alive\n"));
 }
 
+/* A stream that is full keeps nobody from sending to the others: it is named, and no more. */
+static void respond_ready(const struct gateway *gateway, struct http_request *request) {
+    struct parley_buffer text;
+    const char *remark;
+    parley_buffer_init(&text);
+    parley_buffer_text(&text, "ready\n");
+    for (size_t i = 0; (remark = jetstream_remark(gateway->jetstream, i)) != NULL; i++) {
+        parley_buffer_format(&text, "but: %s\n", remark);
+    }
+    http_respond(request, 200, "text/plain", parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+}
+
 static void serve_readyz(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     (void)variable;
     const char *trouble = jetstream_trouble(gateway->jetstream);
-    if (gateway->is_draining) {
-        problem_respond(request, PROBLEM_DRAINING, "The server is shutting down.");
-    } else if (trouble != NULL) {
-        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, trouble);
+    if (trouble != NULL) {
+        problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.", trouble);
     } else if (!jetstream_is_ready(gateway->jetstream)) {
-        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS is away.");
+        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS cannot take messages yet.");
     } else {
-        http_respond(request, 200, "text/plain", PARLEY_BYTES("ready\n"));
+        respond_ready(gateway, request);
     }
 }
 
 static const struct route {
     const char *path; /* {protocol} and {name} stand for one segment */
     serve_fn *get, *post;
-    bool while_draining;
 } routes[] = {
     {.path = "/", .get = serve_index},
+    {.path = "/page.js", .get = serve_script},
     {.path = "/v1/{protocol}/messages", .post = serve_messages},
     {.path = "/v1/{protocol}/validate", .post = serve_validate},
     {.path = "/v1/{protocol}/convert", .post = serve_convert},
     {.path = "/v1/{protocol}/stream", .get = serve_stream},
     {.path = "/v1/stream", .get = serve_stream},
-    {.path = "/v1/protocols", .get = serve_protocols, .while_draining = true},
-    {.path = "/v1/protocols/{protocol}", .get = serve_protocol, .while_draining = true},
-    {.path = "/v1/protocols/{protocol}/schema", .get = serve_schema, .while_draining = true},
-    {.path = "/v1/protocols/{protocol}/rules", .get = serve_rules, .while_draining = true},
-    {.path = "/v1/protocols/{protocol}/examples", .get = serve_examples, .while_draining = true},
-    {.path = "/problems/{name}", .get = serve_problem, .while_draining = true},
-    {.path = "/livez", .get = serve_livez, .while_draining = true},
-    {.path = "/readyz", .get = serve_readyz, .while_draining = true},
+    {.path = "/v1/protocols", .get = serve_protocols},
+    {.path = "/v1/protocols/{protocol}", .get = serve_protocol},
+    {.path = "/v1/protocols/{protocol}/schema", .get = serve_schema},
+    {.path = "/v1/protocols/{protocol}/rules", .get = serve_rules},
+    {.path = "/v1/protocols/{protocol}/examples", .get = serve_examples},
+    {.path = "/problems", .get = serve_problems},
+    {.path = "/problems/{name}", .get = serve_problem},
+    {.path = "/livez", .get = serve_livez},
+    {.path = "/readyz", .get = serve_readyz},
 };
 
 /* Whether `path` is one of `pattern`; `variable` then tells the part in braces. */
@@ -166,8 +190,6 @@ static void serve(struct gateway *gateway, struct http_request *request, const s
         http_header(request, "Allow", allowed_methods(route));
         problem_respond_format(request, PROBLEM_METHOD_NOT_ALLOWED, "%s takes %s.",
                                http_request_path(request), allowed_methods(route));
-    } else if (gateway->is_draining && !route->while_draining) {
-        problem_respond(request, PROBLEM_DRAINING, "The server is shutting down.");
     } else {
         function(gateway, request, variable);
     }
@@ -187,6 +209,18 @@ static void refuse_protocol(struct http_request *request, const char *name) {
 void gateway_begin(void *context, struct http_request *request) {
     struct gateway *gateway = context;
     const char *path = http_request_path(request);
+    if (gateway->is_draining && strcmp(path, "/livez") != 0) {
+        problem_respond(request, PROBLEM_DRAINING,
+                        "The server is shutting down, and has not acted on this request: send it "
+                        "again in a moment, or to another server.");
+        return;
+    }
+    if (strcmp(path, "*") == 0 && strcmp(http_request_method(request), "OPTIONS") == 0) {
+        /* The server, and no address of it (RFC 9110, section 9.3.7). */
+        http_header(request, "Allow", "GET, HEAD, POST, OPTIONS");
+        http_respond(request, 204, NULL, (struct parley_bytes){0});
+        return;
+    }
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         char name[128];
         struct variable variable;
@@ -202,7 +236,7 @@ void gateway_begin(void *context, struct http_request *request) {
     }
     problem_respond_format(request, PROBLEM_NOT_FOUND,
                            "There is nothing at %.200s. Send to /v1/PROTOCOL/messages, read from "
-                           "/v1/PROTOCOL/stream.",
+                           "/v1/PROTOCOL/stream; / and /v1/protocols list what there is.",
                            path);
 }
 
@@ -232,6 +266,15 @@ int gateway_is_stream(struct parley_bytes start) {
     return -1;
 }
 
-void gateway_refuse(struct http_request *request, const char *detail) {
-    problem_respond(request, PROBLEM_MALFORMED, detail);
+void gateway_refuse(struct http_request *request, unsigned status, const char *detail) {
+    const bool is_body = http_request_content_length(request) < 0; /* the head was sound */
+    enum problem problem = is_body ? PROBLEM_MALFORMED : PROBLEM_INVALID_PARAMETER;
+    static const enum problem others[] = {PROBLEM_URI_TOO_LONG, PROBLEM_EXPECTATION_FAILED,
+                                          PROBLEM_HEAD_TOO_LARGE, PROBLEM_VERSION_NOT_SUPPORTED};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (problem_status(others[i]) == status) {
+            problem = others[i];
+        }
+    }
+    problem_respond(request, problem, detail);
 }

@@ -11,5 +11,5 @@ void gateway_begin(void *context, struct http_request *request);
 /* For http_options.is_stream: whether these first bytes of a request ask for a stream. */
 int gateway_is_stream(struct parley_bytes start_of_request);
 
-/* For http_options.refuse: a head that libmicrohttpd lets through and must not. */
-void gateway_refuse(struct http_request *request, const char *detail);
+/* For http_options.refuse. */
+void gateway_refuse(struct http_request *request, unsigned status, const char *detail);

@@ -6,9 +6,7 @@
 #include "commands.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -18,12 +16,16 @@
 #include <unistd.h>
 
 #include "configuration.h"
+#include "data_folder.h"
 #include "describe_pages.h"
 #include "embedded.h"
+#include "memory_trim.h"
+#include "troubles.h"
+#include "spool.h"
 #include "worker.h"
 
 enum {
-    DRAIN_AT_LEAST_MS = 12000,
+    DRAIN_AT_LEAST_MS = 12000, /* for bodies that are under way */
     DRAIN_LONGER_MS = 2000,    /* than an ack may take */
     ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
     CREW_THREADS = 2,          /* each may need twenty times the text of a message */
@@ -36,15 +38,18 @@ struct server {
     struct reactor_timer announce_timer;
     struct embedded *embedded; /* NULL with --nats */
     struct parley_schema **schemas;
+    struct memory_trim trim;
     struct budget budget;
+    struct spool_quota spools;
     struct crew *crew;
     struct describe_pages *pages;
     struct worker **workers;
     unsigned worker_count, ready_count;
+    atomic_uint busy_count; /* of the workers, while they drain */
     int listen_fd;
     unsigned port;
     bool is_announced, is_draining;
-    atomic_bool has_complained; /* that a stream is unusable: all workers find it out at once */
+    struct troubles *troubles;
     int exit_status;
 };
 
@@ -63,23 +68,35 @@ static void announce(struct server *server) {
     server->is_announced = true;
     reactor_timer_clear(server->reactor, &server->announce_timer);
     const bool is_v6 = strchr(server->configuration.address, ':') != NULL;
-    printf("listening on http://%s%s%s:%u\n", is_v6 ? "[" : "", server->configuration.address,
-           is_v6 ? "]" : "", server->port);
+    char url[128];
+    snprintf(url, sizeof url, "http://%s%s%s:%u", is_v6 ? "[" : "", server->configuration.address,
+             is_v6 ? "]" : "", server->port);
+    printf("listening on %s\n", url);
     fflush(stdout);
+    if (isatty(STDERR_FILENO)) { /* for a person, who may not know what to do next */
+        fprintf(stderr, "%s/ shows what to send; data is in %s; Ctrl-C stops it\n", url,
+                server->configuration.data);
+    }
+}
+
+static const char *shown_nats(const struct server *server) {
+    return server->embedded != NULL ? embedded_url(server->embedded)
+                                    : server->configuration.nats_shown;
 }
 
 static void announce_anyway(struct reactor_timer *timer) {
     struct server *server = OWNER_OF(timer, struct server, announce_timer);
+    if (!server->is_announced && troubles_flush(server->troubles) == 0) {
+        fprintf(stderr, "parley: NATS does not answer yet: %s\n", shown_nats(server));
+    }
     if (!server->is_announced) {
-        fprintf(stderr, "parley: NATS at %s does not answer yet: messages get 503 until it does\n",
-                server->configuration.nats != NULL ? server->configuration.nats : "loopback");
+        fprintf(stderr, "parley: until NATS can take messages, they get 503\n");
     }
     announce(server);
 }
 
 static void count_ready(void *context) {
     struct server *server = context;
-    atomic_store(&server->has_complained, false);
     if (++server->ready_count == server->worker_count) {
         announce(server);
     }
@@ -102,13 +119,21 @@ static void drain(void *context) {
     if (deadline_ms < DRAIN_AT_LEAST_MS) {
         deadline_ms = DRAIN_AT_LEAST_MS;
     }
+    atomic_store(&server->busy_count, server->worker_count);
     for (unsigned i = 0; i < server->worker_count; i++) {
         worker_drain(server->workers[i], deadline_ms);
     }
     reactor_stop(server->reactor);
 }
 
-/* While workers drain, the main thread waits for them: a signal then must end it all. */
+/* Started by nohup or the like: the end of the terminal is to be none of its business. */
+static bool ignores_hangups(void) {
+    struct sigaction action;
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/* While workers drain, the main thread waits for them: a signal then must end it all. Not SIGHUP,
+ * which the end of a terminal sends more than once. */
 static void let_signals_kill(void) {
     sigset_t both;
     signal(SIGTERM, SIG_DFL);
@@ -122,7 +147,8 @@ static void let_signals_kill(void) {
 /* Only a start is stopped by it: a stream that somebody changes later is a matter for the log. */
 static void stop_start(void *context) {
     struct server *server = context;
-    if (!server->is_announced) {
+    if (!server->is_announced && !server->is_draining) {
+        troubles_flush(server->troubles);
         server->exit_status = 1;
         let_signals_kill();
         drain(server);
@@ -131,18 +157,22 @@ static void stop_start(void *context) {
 
 static void worker_unusable(void *context, const char *error) {
     struct server *server = context;
-    if (!atomic_exchange(&server->has_complained, true)) {
-        fprintf(stderr, "parley: %s\n", error);
-    }
+    (void)error; /* which worker_trouble says too */
     if (reactor_post(server->reactor, stop_start, server) != PARLEY_OK) {
         fprintf(stderr, "parley: out of memory\n");
     }
 }
 
+static void worker_trouble(void *context, unsigned worker, const char *subject, const char *text) {
+    const struct server *server = context;
+    troubles_note(server->troubles, worker, subject, text);
+}
+
 static void replace_child(void *context) {
     struct server *server = context;
     if (server->embedded != NULL && !server->is_draining) {
-        fprintf(stderr, "parley: nats-server does not acknowledge: it is restarted\n");
+        fprintf(stderr, "parley: the embedded nats-server does not acknowledge, as after a full "
+                        "disk: it is killed and started again\n");
         embedded_replace(server->embedded);
     }
 }
@@ -173,14 +203,17 @@ static void on_signal(struct reactor_watch *watch, uint32_t events) {
 
 /* Blocked in all threads, which inherit the mask, and read from a descriptor on the main one. */
 static int watch_signals(struct server *server) {
-    sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGTERM);
-    sigaddset(&both, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &both, NULL);
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGINT);
+    if (!ignores_hangups()) { /* there is nothing yet that it could reload */
+        sigaddset(&wanted, SIGHUP);
+    }
+    pthread_sigmask(SIG_BLOCK, &wanted, NULL);
     signal(SIGPIPE, SIG_IGN);
     server->signals.ready = on_signal;
-    server->signals.fd = signalfd(-1, &both, SFD_CLOEXEC | SFD_NONBLOCK);
+    server->signals.fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     if (server->signals.fd < 0 ||
         reactor_watch_add(server->reactor, &server->signals, EPOLLIN) != PARLEY_OK) {
         return fail("cannot watch signals", strerror(errno));
@@ -190,38 +223,12 @@ static int watch_signals(struct server *server) {
 
 /* ---- starting ---- */
 
-/* mkdir -p, for its owner alone. */
-static bool make_folder(const char *folder) {
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at == '/') {
-            *at = '\0';
-            if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-                return false;
-            }
-            *at = '/';
-        }
-    }
-    return (mkdir(path, 0700) == 0 || errno == EEXIST) && access(path, W_OK | X_OK) == 0;
-}
-
 static void raise_file_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-/* Blocks of that size are the kernel's again once they are freed. By itself the C library raises
- * the bound with the largest block that it has seen freed, and from then on keeps such blocks. */
-static void give_large_blocks_back(void) {
-    enum { LARGE_BLOCK_BYTES = 1 << 20 };
-    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 }
 
 static int create_schemas(struct server *server) {
@@ -245,16 +252,14 @@ static int create_pages(struct server *server) {
 
 static int start_nats(struct server *server) {
     const char *data = server->configuration.data;
-    if (!make_folder(data)) {
-        fprintf(stderr,
-                "parley: cannot write to the data folder %s: %s; give another one with --data\n",
-                data, strerror(errno));
+    char error[512] = "";
+    if (!data_folder_prepare(data, error, sizeof error)) {
+        fprintf(stderr, "parley: %s\n", error);
         return 1;
     }
     if (server->configuration.nats != NULL) {
         return 0;
     }
-    char error[512] = "";
     const struct embedded_options options = {.data = data};
     const struct embedded_events events = {.trouble = child_trouble, .context = server};
     if (embedded_create(server->reactor, &options, &events, error, sizeof error,
@@ -274,7 +279,8 @@ static int start_workers(struct server *server) {
     if (server->workers == NULL) {
         return fail("cannot start", "out of memory");
     }
-    server->budget.max_bytes = (size_t)configuration->gather_max_bytes;
+    budget_init(&server->budget, (size_t)configuration->gather_max_bytes);
+    server->spools.max_bytes = configuration->spool_max_bytes;
     if (crew_create(count < CREW_THREADS ? count : CREW_THREADS, &server->crew) != PARLEY_OK) {
         return fail("cannot start", "there is no memory for its threads");
     }
@@ -284,19 +290,25 @@ static int start_workers(struct server *server) {
                                      .pages = server->pages,
                                      .nats_urls = is_own ? embedded_url(server->embedded)
                                                          : configuration->nats,
+                                     .nats_shown = shown_nats(server),
+                                     .nats_store = is_own ? configuration->data : NULL,
                                      .nats_token = is_own ? embedded_token(server->embedded) : NULL,
                                      .listen_fd = server->listen_fd,
                                      .budget = &server->budget,
+                                     .spools = &server->spools,
                                      .crew = server->crew,
+                                     .busy_count = &server->busy_count,
                                      .worker_count = count};
     const struct worker_events events = {.ready = worker_ready,
                                          .unusable = worker_unusable,
+                                         .trouble = worker_trouble,
                                          .unresponsive = worker_unresponsive,
                                          .context = server};
     for (; server->worker_count < count; server->worker_count++) {
         /* One of them is enough to notice that the own server is wedged. */
         options.is_probing = is_own && server->worker_count == 0;
         options.is_gathering = server->worker_count == 0;
+        options.number = server->worker_count;
         const enum parley_status status =
             worker_create(&options, &events, &server->workers[server->worker_count]);
         if (status != PARLEY_OK) {
@@ -309,10 +321,11 @@ static int start_workers(struct server *server) {
 static int start(struct server *server) {
     const char *why = "";
     raise_file_limit();
-    give_large_blocks_back();
-    if (reactor_create(&server->reactor) != PARLEY_OK) {
+    if (reactor_create(&server->reactor) != PARLEY_OK ||
+        troubles_create(server->reactor, &server->troubles) != PARLEY_OK) {
         return fail("cannot start", strerror(errno));
     }
+    memory_trim_start(&server->trim, server->reactor);
     /* The port first: whoever starts a second one by mistake should hear it at once. */
     server->listen_fd =
         http_listen(server->configuration.address, server->configuration.port, &server->port, &why);
@@ -339,6 +352,7 @@ static void finish(struct server *server) {
     free(server->workers);
     crew_destroy(server->crew);
     embedded_destroy(server->embedded);
+    troubles_destroy(server->troubles);
     for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {
         parley_schema_destroy(server->schemas[i]);
     }
@@ -350,6 +364,7 @@ static void finish(struct server *server) {
     if (server->signals.fd > 0) {
         close(server->signals.fd);
     }
+    memory_trim_stop(&server->trim);
     reactor_destroy(server->reactor);
     configuration_finish(&server->configuration);
 }

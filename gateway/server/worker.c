@@ -19,7 +19,7 @@ enum {
     DRAIN_POLL_MS = 20,
     REQUEST_MEMORY_BYTES = 8192, /* a larger pool costs a third of the rate: it is cleared for
                                     each request */
-    STREAM_MEMORY_BYTES = 4096,
+    STREAM_MEMORY_BYTES = 2048,
     IN_FLIGHT_BYTES_MAX = 64 << 20,
 };
 
@@ -37,6 +37,7 @@ struct worker {
     pthread_t thread;
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
+    bool is_drained;
 };
 
 /* ---- what JetStream tells ---- */
@@ -53,6 +54,16 @@ static void on_away(void *context) {
 static void on_unusable(void *context, const char *error) {
     struct worker *worker = context;
     worker->events.unusable(worker->events.context, error);
+}
+
+static void on_trouble(void *context, const char *subject, const char *text) {
+    struct worker *worker = context;
+    worker->events.trouble(worker->events.context, worker->options.number, subject, text);
+}
+
+static void on_renewed(void *context, const struct jetstream_stream *stream) {
+    const struct worker *worker = context;
+    streams_renewed(worker->gateway.streams, stream->name);
 }
 
 static void on_unresponsive(void *context) {
@@ -96,13 +107,22 @@ static size_t in_flight_count_max(const struct worker *worker) {
     return (size_t)worker->options.configuration->in_flight_max / worker->options.worker_count + 1;
 }
 
+/* Each worker looks at the streams by itself; of many, each looks less often. */
+static int64_t watch_ms(const struct worker *worker) {
+    enum { WATCH_MS = 2000, WORKERS_AT_FULL_RATE = 8 };
+    return WATCH_MS * (1 + (int64_t)worker->options.worker_count / WORKERS_AT_FULL_RATE);
+}
+
 static enum parley_status create_jetstream(struct worker *worker) {
     const struct configuration *configuration = worker->options.configuration;
     size_t stream_count;
     PARLEY_TRY(list_streams(worker, &stream_count));
     const struct jetstream_options options = {.bus = {.urls = worker->options.nats_urls,
                                                       .token = worker->options.nats_token,
-                                                      .name = "parley"},
+                                                      .name = "parley",
+                                                      .where = worker->options.nats_shown},
+                                              .watch_ms = watch_ms(worker),
+                                              .store = worker->options.nats_store,
                                               .streams = worker->streams,
                                               .stream_count = stream_count,
                                               .replicas = (unsigned)configuration->replicas,
@@ -114,6 +134,8 @@ static enum parley_status create_jetstream(struct worker *worker) {
     const struct jetstream_events events = {.ready = on_ready,
                                             .away = on_away,
                                             .unusable = on_unusable,
+                                            .trouble = on_trouble,
+                                            .renewed = on_renewed,
                                             .unresponsive = on_unresponsive,
                                             .context = worker};
     return jetstream_create(worker->gateway.reactor, &options, &events, &worker->gateway.jetstream);
@@ -238,6 +260,7 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->gateway.schemas = options->schemas;
     worker->gateway.pages = options->pages;
     worker->gateway.budget = options->budget;
+    worker->gateway.spools = options->spools;
     worker->gateway.crew = options->crew;
     LIST_INIT(&worker->gateway.asides);
     enum parley_status status = build(worker);
@@ -267,10 +290,16 @@ static bool has_idle_memories(const struct gateway *gateway) {
 static void poll_drained(struct reactor_timer *timer) {
     struct worker *worker = OWNER_OF(timer, struct worker, drain_timer);
     struct gateway *gateway = &worker->gateway;
+    atomic_uint *busy_count = worker->options.busy_count;
     const bool is_idle = http_server_active_count(gateway->http) == 0 &&
                          LIST_EMPTY(&gateway->asides) && has_idle_memories(gateway) &&
                          jetstream_in_flight_count(gateway->jetstream) == 0;
-    if (is_idle || reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms) {
+    if (is_idle && !worker->is_drained) {
+        worker->is_drained = true;
+        atomic_fetch_sub(busy_count, 1);
+    }
+    if (atomic_load(busy_count) == 0 ||
+        reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms) {
         reactor_stop(gateway->reactor);
         return;
     }
@@ -294,6 +323,7 @@ static void begin_drain(void *context) {
 void worker_drain(struct worker *worker, int64_t deadline_ms) {
     worker->drain_deadline_ms = deadline_ms;
     if (reactor_post(worker->gateway.reactor, begin_drain, worker) != PARLEY_OK) {
+        atomic_fetch_sub(worker->options.busy_count, 1);
         reactor_stop(worker->gateway.reactor); /* no memory to be polite with */
     }
 }

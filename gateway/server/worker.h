@@ -4,13 +4,17 @@
 /* One reactor's thread with all that serves on it. The main thread makes workers, tells them to
  * drain and to stop, and hears from them; nothing else passes between threads. */
 
+#include <stdatomic.h>
+
 #include "gateway.h"
 
 /* What a worker has to say. Called on its thread. */
 struct worker_events {
     void (*ready)(void *context);                       /* each time NATS can take messages */
-    void (*unusable)(void *context, const char *error); /* a stream, until somebody mends it */
-    void (*unresponsive)(void *context);                /* NATS does not acknowledge */
+    void (*unusable)(void *context, const char *error); /* a stream, until a person changes it */
+    /* The worker with that number finds something wrong, or right again (`text` is NULL). */
+    void (*trouble)(void *context, unsigned worker, const char *subject, const char *text);
+    void (*unresponsive)(void *context); /* NATS does not acknowledge */
     void *context;
 };
 
@@ -19,11 +23,16 @@ struct worker_options {
     struct parley_schema *const *schemas;
     const struct describe_pages *pages;
     const char *nats_urls;
-    const char *nats_token; /* NULL: none */
-    int listen_fd;          /* shared */
-    struct budget *budget;  /* shared */
-    struct crew *crew;      /* shared */
-    unsigned worker_count;
+    const char *nats_shown;     /* the same for people, without secrets */
+    const char *nats_token;     /* NULL: none */
+    const char *nats_store;     /* where an own nats-server stores; NULL: it is not ours */
+    int listen_fd;              /* shared */
+    struct budget *budget;      /* shared */
+    struct spool_quota *spools; /* shared */
+    struct crew *crew;          /* shared */
+    atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
+                                that all answer 503 until then */
+    unsigned number, worker_count; /* this one's, from 0 */
     bool is_probing;
     bool is_gathering; /* it remembers for all what was published straight to NATS */
 };
@@ -35,7 +44,8 @@ enum parley_status worker_create(const struct worker_options *options,
                                  const struct worker_events *events,
                                  struct worker **out) PARLEY_MUST_CHECK;
 
-/* Finish what was begun, begin nothing new, then end. At the latest after `deadline_ms`.
+/* Finish what was begun and answer 503 to what is new, until no worker has anything left to finish
+ * (options.busy_count, set before, is 0); at the latest after `deadline_ms`. Then end.
  * Threads: main's. */
 void worker_drain(struct worker *worker, int64_t deadline_ms);
 

@@ -171,13 +171,22 @@ static void feed_rested(void *context) {
     refill(cursor);
 }
 
+static void feed_refused(void *context, const char *error) {
+    struct stream_cursor *cursor = context;
+    stream_hub_note_refusal(cursor->hub, error);
+    stream_cursor_refused(cursor);
+}
+
 static void admitted(struct stream_waiter *waiter) {
     refill(OWNER_OF(waiter, struct stream_cursor, waiter));
 }
 
 static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start) {
-    const struct jetstream_feed_events events = {
-        .opened = feed_opened, .stored = feed_stored, .rested = feed_rested, .context = cursor};
+    const struct jetstream_feed_events events = {.opened = feed_opened,
+                                                 .stored = feed_stored,
+                                                 .rested = feed_rested,
+                                                 .refused = feed_refused,
+                                                 .context = cursor};
     const char *stream = stream_hub_channel(cursor->hub)->stream;
     if (jetstream_feed_open(cursor->hub->jetstream, stream, start, JETSTREAM_PULL, &events,
                             &cursor->feed) != PARLEY_OK) {
@@ -244,7 +253,7 @@ void stream_cursor_stop(struct stream_cursor *cursor) {
     close_feed(cursor);
     drop_queue(cursor);
     LIST_REMOVE(cursor, link);
-    stream_groups_leave(&cursor->hub->groups, cursor->group);
+    stream_groups_leave(cursor->group);
     if (cursor->is_live) {
         stream_hub_leave(cursor->hub);
     }
@@ -299,10 +308,10 @@ static bool find_sequence(const struct stream_cursor *cursor,
         return info->first_time_ns == 0 || info->first_time_ns >= query->time_ns;
     case STREAM_SINCE_TOKEN:
         if (stream_token_find(query->token, stream_hub_channel(cursor->hub)->stream, &token)) {
-            /* Its message was there once: if it is past the end now, the stream has lost its end,
-             * and what comes next is new. */
-            bool is_lost =
-                token.sequence > info->last_sequence && !is_of_another_life(cursor, info);
+            /* Its message was there once, unless the token says that it was not: if it is past the
+             * end now, the stream has lost its end, and what comes next is new. */
+            bool is_lost = !token.is_ahead && token.sequence > info->last_sequence &&
+                           !is_of_another_life(cursor, info);
             *out = (is_lost ? info->last_sequence : token.sequence) + 1;
             return true;
         }
@@ -312,6 +321,20 @@ static bool find_sequence(const struct stream_cursor *cursor,
     }
     *out = info->last_sequence + 1;
     return true;
+}
+
+/* The sequence that is waited for; 0: none is that is not there yet. */
+static uint64_t find_awaited(const struct stream_cursor *cursor,
+                             const struct jetstream_stream_info *info) {
+    const struct stream_query *query = cursor->query;
+    struct stream_token token;
+    const bool is_asked_for =
+        query->since == STREAM_SINCE_SEQUENCE ||
+        (query->since == STREAM_SINCE_TOKEN &&
+         stream_token_find(query->token, stream_hub_channel(cursor->hub)->stream, &token) &&
+         token.is_ahead && !is_of_another_life(cursor, info));
+    return is_asked_for && !query->is_ending && cursor->next > info->last_sequence ? cursor->next
+                                                                                   : 0;
 }
 
 /* Says what is gone already. It would show as a jump with the next message, but that may be long
@@ -341,11 +364,13 @@ void stream_cursor_informed(struct stream_cursor *cursor,
     }
     cursor->group = cursor->is_live ? stream_groups_join(&hub->groups, query) : NULL;
     cursor->end = query->is_ending ? info->last_sequence : UINT64_MAX;
+    cursor->past_end = info->last_sequence;
     cursor->silent_until = query->since == STREAM_SINCE_ALL ? info->last_sequence : 0;
     cursor->not_before_ns = query->since == STREAM_SINCE_TIME ? query->time_ns : 0;
     uint64_t next;
     if (find_sequence(cursor, info, &next)) {
         set_next(cursor, next);
+        cursor->awaited = find_awaited(cursor, info);
         find_first_gap(cursor, info);
         become_ready(cursor);
         return;
@@ -392,7 +417,9 @@ enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_
         struct stream_event *event = upcoming(cursor);
         if (event == NULL) {
             refill(cursor);
-            return cursor->has_failed ? STREAM_FAILED : STREAM_NOTHING;
+            return cursor->is_refused   ? STREAM_UNREADABLE
+                   : cursor->has_failed ? STREAM_FAILED
+                                        : STREAM_NOTHING;
         }
         if (event->sequence > cursor->next) {
             jump_to(cursor, event->sequence);
@@ -458,10 +485,45 @@ static uint64_t next_of(const struct stream_cursor *cursor) {
     return cursor->is_parked && cursor->next <= newest ? newest + 1 : cursor->next;
 }
 
+uint64_t stream_cursor_waits_for(const struct stream_cursor *cursor, uint64_t *out_last) {
+    *out_last = cursor->hub->newest;
+    return cursor->next == cursor->awaited && cursor->next > *out_last ? cursor->awaited : 0;
+}
+
+/* Others are before the one that is waited for, which the reader is not to get. */
+static bool is_ahead(const struct stream_cursor *cursor) {
+    uint64_t last;
+    return stream_cursor_waits_for(cursor, &last) > last + 1;
+}
+
+/* Of a cursor whose stream was made anew, while its reader has not been told: a token of the former
+ * life, so that a reader that comes back with it is told. */
+static struct stream_token former_token(const struct stream_cursor *cursor) {
+    const char *stream = stream_hub_channel(cursor->hub)->stream;
+    struct stream_token token;
+    if (cursor->query->since == STREAM_SINCE_TOKEN &&
+        stream_token_find(cursor->query->token, stream, &token) &&
+        !parley_bytes_equal(token.created, parley_bytes_of(cursor->hub->created))) {
+        return token;
+    }
+    return (struct stream_token){.created = parley_bytes_of(cursor->hub->former),
+                                 .sequence = cursor->gap_first - 1};
+}
+
 size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM_TOKEN_MAX]) {
-    int length =
-        snprintf(token, STREAM_TOKEN_MAX, "%s:%s:%ju", stream_hub_channel(cursor->hub)->stream,
-                 cursor->hub->created, (uintmax_t)(next_of(cursor) - 1));
+    struct stream_token at = {.created = parley_bytes_of(cursor->hub->created),
+                              .sequence = next_of(cursor) - 1,
+                              .is_ahead = !cursor->has_gap && is_ahead(cursor)};
+    if (cursor->has_gap && cursor->gap_last == 0) {
+        at = former_token(cursor);
+    } else if (cursor->has_gap) {
+        at.sequence = cursor->gap_first - 1;
+    } else if (at.sequence > cursor->end) {
+        at.sequence = cursor->end; /* it jumped past its end, of which nothing was said */
+    }
+    int length = snprintf(token, STREAM_TOKEN_MAX, "%s:%.*s:%s%ju",
+                          stream_hub_channel(cursor->hub)->stream, (int)at.created.length,
+                          at.created.data, at.is_ahead ? "ahead:" : "", (uintmax_t)at.sequence);
     return length > 0 && length < STREAM_TOKEN_MAX ? (size_t)length : 0;
 }
 
@@ -505,7 +567,7 @@ void stream_cursor_restart(struct stream_cursor *cursor, const struct jetstream_
     set_next(cursor, info->first_sequence);
     drop_queue(cursor);
     cursor->not_before_ns = 0;
-    cursor->silent_until = 0;
+    cursor->silent_until = cursor->past_end = cursor->awaited = 0;
     if (cursor->query->is_ending) {
         cursor->end = info->last_sequence;
     }
@@ -516,12 +578,23 @@ void stream_cursor_restart(struct stream_cursor *cursor, const struct jetstream_
     }
 }
 
+void stream_cursor_refused(struct stream_cursor *cursor) {
+    close_feed(cursor);
+    cursor->has_failed = cursor->is_refused = true;
+    if (cursor->is_ready) {
+        tell_if_waiting(cursor);
+    } else {
+        cursor->events->failed(cursor);
+    }
+}
+
 void stream_cursor_rewind(struct stream_cursor *cursor, uint64_t sequence, uint64_t newest) {
     /* One that waits for a sequence to come goes on waiting for it. */
     if (cursor->is_live && cursor->has_next && cursor->next > sequence &&
         cursor->next <= newest + 1) {
         close_feed(cursor);
         cursor->next = sequence;
+        cursor->awaited = 0;
         drop_queue(cursor);
     }
 }

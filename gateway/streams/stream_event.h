@@ -20,14 +20,17 @@ struct stream_event {
     size_t size_bytes;         /* all that it occupies */
     struct stream_event *next; /* for its owner's queue */
 
-    struct parley_bytes text;  /* the whole object; `resume` holds the token of this stream alone */
-    struct parley_bytes line;  /* that with a newline behind it */
+    struct parley_bytes text;  /* the whole object; `resume` holds the token of this stream alone.
+                                  NULL: no event, but bytes that go out as `line` has them */
+    struct parley_bytes line;  /* that with a newline after it */
     struct parley_bytes token; /* where that lies in text */
     struct parley_bytes
         bare; /* where the message lies in text; NULL: whole even without envelope */
 
-    /* What filters ask for; NULL: the message bears no such thing. */
-    struct parley_bytes type, lane, sender, thread;
+    /* What filters ask for, by their number; NULL: the message has no such thing. */
+    struct parley_bytes facts[STREAM_FACT_COUNT];
+    bool is_for_all;         /* it could have receivers, and has none */
+    bool is_thread_caseless; /* filters may name its thread in either case */
     size_t receiver_count;
     struct parley_bytes receivers[];
 };
@@ -63,6 +66,21 @@ struct stream_event *stream_render(struct stream_renderer *renderer, const char 
 struct stream_event *stream_render_gap(const struct channel *channel, uint64_t first, uint64_t last,
                                        struct parley_bytes token);
 
-/* The server drains: nothing comes behind it.  `id`, `source`: of the event.  Returns: as above. */
+/* Events about the response itself.  `id`: of the request; `source`: its path; `token`: what a
+ * reader that comes back with it has got so far.  Returns: as above. */
+
+/* The reader's subscriptions stand.  `waiting_for`: the sequence that it asked for and that is not
+ * stored yet, the newest one being `last`; 0: it does not wait for a certain one. */
+struct stream_event *stream_render_open(const char *id, const char *source,
+                                        struct parley_bytes token, uint64_t waiting_for,
+                                        uint64_t last);
+/* Nothing else was sent for a while. */
+struct stream_event *stream_render_keepalive(const char *id, const char *source,
+                                             struct parley_bytes token);
+/* The last one.  `reason`: "draining", or what went wrong in words. */
 struct stream_event *stream_render_end(const char *id, const char *source,
-                                       struct parley_bytes token);
+                                       struct parley_bytes token, const char *reason);
+
+/* No event: `before`, `token` and `after` go out as they are.  Returns: as above. */
+struct stream_event *stream_render_bytes(const char *before, struct parley_bytes token,
+                                         const char *after);

@@ -2,24 +2,29 @@
 
 /* A group is entered under each value of one of its filters, the one that is likely to be the
  * rarest. Whoever filters for very many values, or for nothing, is asked each time. Values come
- * from readers, so they are hashed with a key of our own. */
+ * from readers, so they are hashed with a key of our own; and without their case, since some events
+ * have a thread that may be written in either. The filters themselves decide afterwards. */
 
 #include "stream_groups.h"
 
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-enum { CHAIN_COUNT = 4096, KEYS_MAX = 16 };
+enum { CHAIN_COUNT = 4096, KEYS_MAX = 16, HASHED_MAX = 256 };
 
-/* The rarest first: many agents have a thread or a name, few messages bear a given one. */
+/* The rarest first: many agents have a thread or a name, few messages have a given one. */
 static const enum stream_filter RAREST_FIRST[STREAM_FILTER_COUNT] = {
-    STREAM_FILTER_THREAD, STREAM_FILTER_RECEIVER, STREAM_FILTER_SENDER, STREAM_FILTER_LANE,
-    STREAM_FILTER_TYPE};
+    STREAM_FILTER_THREAD, STREAM_FILTER_RECEIVER, STREAM_FILTER_SENDER,
+    STREAM_FILTER_AGENT,  STREAM_FILTER_FOR,      STREAM_FILTER_DOMAIN,
+    STREAM_FILTER_LANE,   STREAM_FILTER_TYPE,     STREAM_FILTER_PRIORITY};
 
 void stream_groups_init(struct stream_groups *groups) {
     *groups = (struct stream_groups){.chains = NULL};
-    LIST_INIT(&groups->indexed);
+    for (size_t i = 0; i < STREAM_FILTER_COUNT; i++) {
+        LIST_INIT(&groups->indexed[i]);
+    }
     LIST_INIT(&groups->others);
 }
 
@@ -38,16 +43,22 @@ static bool make_chains(struct stream_groups *groups) {
 
 static struct stream_group_chain *chain_of(const struct stream_groups *groups,
                                            enum stream_filter filter, struct parley_bytes value) {
+    char folded[HASHED_MAX]; /* all but very long ones: these share a chain if they begin alike */
+    const size_t length = value.length < sizeof folded ? value.length : sizeof folded;
+    for (size_t i = 0; i < length; i++) {
+        const bool is_capital = value.data[i] >= 'A' && value.data[i] <= 'Z';
+        folded[i] = (char)(value.data[i] + (is_capital ? 'a' - 'A' : 0));
+    }
     uint64_t hash;
     _Static_assert(sizeof hash == crypto_shorthash_BYTES, "it is as long as that");
-    crypto_shorthash((unsigned char *)&hash, (const unsigned char *)value.data, value.length,
-                     groups->seed);
+    crypto_shorthash((unsigned char *)&hash, (const unsigned char *)folded, length, groups->seed);
     return &groups->chains[(hash + filter) % CHAIN_COUNT];
 }
 
 static bool is_key(const struct stream_group_key *key, enum stream_filter filter,
                    struct parley_bytes value) {
-    return key->filter == filter && parley_bytes_equal(key->value, value);
+    return key->filter == filter && key->value.length == value.length &&
+           strncasecmp(key->value.data, value.data, value.length) == 0;
 }
 
 /* ---- joining and leaving ---- */
@@ -109,7 +120,7 @@ static void copy_filters(struct stream_group *group, const struct stream_query *
                          char *space) {
     for (size_t i = 0; i < STREAM_FILTER_COUNT; i++) {
         if (query->filters[i] != NULL) {
-            group->query.filters[i] = space;
+            stream_query_filter(&group->query, (enum stream_filter)i, space);
             space = stpcpy(space, query->filters[i]) + 1;
         }
     }
@@ -132,7 +143,6 @@ static struct stream_group *make_group(const struct stream_query *query, size_t 
 static void index_group(struct stream_groups *groups, struct stream_group *group,
                         enum stream_filter filter) {
     const char *list = group->query.filters[filter];
-    groups->indexed_counts[filter]++;
     for (size_t i = 0; i < group->key_count; i++) {
         struct stream_group_key *key = &group->keys[i];
         *key = (struct stream_group_key){
@@ -157,18 +167,15 @@ struct stream_group *stream_groups_join(struct stream_groups *groups,
         if (key_count > 0) {
             index_group(groups, group, filter);
         }
-        LIST_INSERT_HEAD(key_count > 0 ? &groups->indexed : &groups->others, group, link);
+        LIST_INSERT_HEAD(key_count > 0 ? &groups->indexed[filter] : &groups->others, group, link);
     }
     group->reference_count++;
     return group;
 }
 
-void stream_groups_leave(struct stream_groups *groups, struct stream_group *group) {
+void stream_groups_leave(struct stream_group *group) {
     if (group == NULL || --group->reference_count > 0) {
         return;
-    }
-    if (group->key_count > 0) {
-        groups->indexed_counts[group->keys[0].filter]--;
     }
     for (size_t i = 0; i < group->key_count; i++) {
         LIST_REMOVE(&group->keys[i], link);
@@ -200,7 +207,7 @@ static void hold_against(struct matching *matching, struct stream_group *group) 
 static void look_up(struct matching *matching, enum stream_filter filter,
                     struct parley_bytes value) {
     struct stream_group_key *key;
-    if (value.data == NULL || matching->groups->indexed_counts[filter] == 0) {
+    if (value.data == NULL || LIST_EMPTY(&matching->groups->indexed[filter])) {
         return;
     }
     LIST_FOREACH(key, chain_of(matching->groups, filter, value), link) {
@@ -210,16 +217,28 @@ static void look_up(struct matching *matching, enum stream_filter filter,
     }
 }
 
-static void look_up_all(struct matching *matching) {
+/* What is for everybody concerns all that ask what is for somebody. */
+static void look_up_receivers(struct matching *matching) {
     const struct stream_event *event = matching->event;
-    look_up(matching, STREAM_FILTER_TYPE, event->type);
-    look_up(matching, STREAM_FILTER_TYPE, stream_type_name(event->type));
-    look_up(matching, STREAM_FILTER_LANE, event->lane);
-    look_up(matching, STREAM_FILTER_SENDER, event->sender);
-    look_up(matching, STREAM_FILTER_THREAD, event->thread);
+    struct stream_group *group;
     for (size_t i = 0; i < event->receiver_count; i++) {
         look_up(matching, STREAM_FILTER_RECEIVER, event->receivers[i]);
+        look_up(matching, STREAM_FILTER_FOR, event->receivers[i]);
     }
+    if (event->is_for_all) {
+        LIST_FOREACH(group, &matching->groups->indexed[STREAM_FILTER_FOR], link) {
+            hold_against(matching, group);
+        }
+    }
+}
+
+static void look_up_all(struct matching *matching) {
+    const struct parley_bytes *facts = matching->event->facts;
+    for (size_t i = 0; i < STREAM_FACT_COUNT; i++) {
+        look_up(matching, (enum stream_filter)i, facts[i]);
+    }
+    look_up(matching, STREAM_FILTER_TYPE, stream_type_name(facts[STREAM_FILTER_TYPE]));
+    look_up_receivers(matching);
 }
 
 size_t stream_groups_match(struct stream_groups *groups, const struct stream_event *event,
@@ -230,20 +249,24 @@ size_t stream_groups_match(struct stream_groups *groups, const struct stream_eve
     LIST_FOREACH(group, &groups->others, link) {
         hold_against(&matching, group);
     }
-    if (!LIST_EMPTY(&groups->indexed)) {
+    if (groups->chains != NULL) {
         look_up_all(&matching);
     }
     return matching.held_count;
 }
 
-void stream_groups_each(struct stream_groups *groups, stream_group_fn *found, void *context) {
-    const struct stream_group_list *lists[] = {&groups->indexed, &groups->others};
-    for (size_t i = 0; i < 2; i++) {
-        struct stream_group *group;
-        LIST_FOREACH(group, lists[i], link) {
-            if (!LIST_EMPTY(&group->parked)) {
-                found(context, group);
-            }
+static void each_of(const struct stream_group_list *list, stream_group_fn *found, void *context) {
+    struct stream_group *group;
+    LIST_FOREACH(group, list, link) {
+        if (!LIST_EMPTY(&group->parked)) {
+            found(context, group);
         }
     }
+}
+
+void stream_groups_each(struct stream_groups *groups, stream_group_fn *found, void *context) {
+    for (size_t i = 0; i < STREAM_FILTER_COUNT; i++) {
+        each_of(&groups->indexed[i], found, context);
+    }
+    each_of(&groups->others, found, context);
 }

@@ -33,9 +33,9 @@ LIST_HEAD(stream_group_list, stream_group);
 LIST_HEAD(stream_group_chain, stream_group_key);
 
 struct stream_groups {
-    struct stream_group_list indexed, others;   /* others: each event is held against them */
-    size_t indexed_counts[STREAM_FILTER_COUNT]; /* by the filter under which they are entered */
-    struct stream_group_chain *chains;          /* NULL: not needed yet */
+    struct stream_group_list indexed[STREAM_FILTER_COUNT]; /* by the filter of their keys */
+    struct stream_group_list others;                       /* each event is held against them */
+    struct stream_group_chain *chains;                     /* NULL: not needed yet */
     unsigned char seed[16];
 };
 
@@ -50,7 +50,7 @@ void stream_groups_finish(struct stream_groups *groups);
 struct stream_group *stream_groups_join(struct stream_groups *groups,
                                         const struct stream_query *query);
 /* NULL is fine. */
-void stream_groups_leave(struct stream_groups *groups, struct stream_group *group);
+void stream_groups_leave(struct stream_group *group);
 
 /* Calls `found` for each group that the event matches and in which somebody is parked. It may take
  * cursors out of that group.  Returns: against how many groups the event was held. */

@@ -137,9 +137,26 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
     tell(&hub->waiting, stream_cursor_hub_stored);
 }
 
+void stream_hub_note_refusal(struct stream_hub *hub, const char *error) {
+    snprintf(hub->refusal, sizeof hub->refusal,
+             "NATS does not let the stream %.64s be read: %.160s", stream_hub_channel(hub)->stream,
+             error);
+}
+
+static void feed_refused(void *context, const char *error) {
+    struct stream_hub *hub = context;
+    stream_hub_note_refusal(hub, error);
+    unpark_all(hub);
+    close_feed(hub);
+    /* The busy ones first: a waiting one that is told becomes busy. */
+    tell(&hub->busy, stream_cursor_refused);
+    tell(&hub->waiting, stream_cursor_refused);
+    tell(&hub->fetching, stream_cursor_refused);
+}
+
 static enum parley_status open_feed(struct stream_hub *hub) {
     const struct jetstream_feed_events events = {
-        .opened = feed_opened, .stored = feed_stored, .context = hub};
+        .opened = feed_opened, .stored = feed_stored, .refused = feed_refused, .context = hub};
     PARLEY_TRY(stream_ring_init(&hub->ring, hub->ring_count_max, hub->ring_bytes_max));
     enum parley_status status = jetstream_feed_open(
         hub->jetstream, stream_hub_channel(hub)->stream,
@@ -188,10 +205,21 @@ void stream_hub_check(struct stream_hub *hub, int64_t now_ms) {
     }
 }
 
+void stream_hub_renewed(struct stream_hub *hub) {
+    if (hub->created[0] == '\0') {
+        return; /* nobody has read it yet */
+    }
+    hub->is_stale = hub->is_asking;
+    if (!hub->is_asking) {
+        hub->is_checking = send_ask(hub);
+    }
+}
+
 /* The stream was made anew: its readers begin at its first message. */
 static void restart(struct stream_hub *hub, const struct jetstream_stream_info *info) {
     unpark_all(hub);
     close_feed(hub);
+    snprintf(hub->former, sizeof hub->former, "%s", hub->created);
     snprintf(hub->created, sizeof hub->created, "%s", info->created);
     if (hub->live_count > 0) {
         open_feed(hub); /* without it every reader reads from the stream by itself */
@@ -228,6 +256,10 @@ static void informed(void *context, const struct jetstream_stream_info *info) {
         tell(&hub->fetching, stream_cursor_checked);
     }
     inform(hub, info);
+    if (hub->is_stale) {
+        hub->is_stale = false;
+        stream_hub_renewed(hub);
+    }
     if (!LIST_EMPTY(&hub->asking) && !hub->is_asking && !send_ask(hub)) {
         inform(hub, &(struct jetstream_stream_info){.is_known = false});
     }

@@ -19,10 +19,13 @@ struct stream_hub {
     struct jetstream_feed *feed; /* NULL: nobody follows */
     bool is_open;                /* the feed stands, and the ring says what it covers */
     struct stream_ring ring;
-    uint64_t newest;  /* the last sequence that the feed passed */
-    char created[40]; /* of the stream, as last heard; "": never */
+    uint64_t newest;   /* the last sequence that the feed passed */
+    char created[40];  /* of the stream, as last heard; "": never */
+    char former[40];   /* of the one before it */
+    char refusal[320]; /* that NATS lets nobody read it, and why; "": not heard yet */
 
     bool is_asking;     /* an answer about the stream is under way */
+    bool is_stale;      /* … and it may be older than what stream_hub_renewed was told */
     bool is_checking;   /* … and it was asked for by stream_hub_check */
     uint64_t ask_count; /* how many were asked for */
     int64_t checked_ms;
@@ -54,6 +57,12 @@ bool stream_hub_ask(struct stream_hub *hub, struct stream_cursor *cursor);
 
 /* Asks whether the stream is still the one that is read, unless that was asked lately. */
 void stream_hub_check(struct stream_hub *hub, int64_t now_ms);
+
+/* The stream was made anew, as was heard elsewhere: asks at once. */
+void stream_hub_renewed(struct stream_hub *hub);
+
+/* Keeps why NATS refuses to have the stream read. */
+void stream_hub_note_refusal(struct stream_hub *hub, const char *error);
 
 /* Counts one more, one less cursor that follows. */
 enum parley_status stream_hub_join(struct stream_hub *hub) PARLEY_MUST_CHECK;

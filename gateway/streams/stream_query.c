@@ -7,6 +7,7 @@
 #include "stream_query.h"
 
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 enum { NS_A_MS = 1000000, NS_A_SECOND = 1000000000 };
@@ -190,6 +191,17 @@ struct parley_bytes stream_list_next(const char **list) {
     return item;
 }
 
+/* Cuts ":ahead" off. */
+static bool take_ahead(struct parley_bytes *text) {
+    static const struct parley_bytes mark = {":ahead", sizeof ":ahead" - 1};
+    if (text->length < mark.length ||
+        memcmp(text->data + text->length - mark.length, mark.data, mark.length) != 0) {
+        return false;
+    }
+    text->length -= mark.length;
+    return true;
+}
+
 static bool parse_token_part(struct parley_bytes part, struct stream_token *out) {
     const char *first = memchr(part.data, ':', part.length);
     const char *last = memrchr(part.data, ':', part.length);
@@ -200,6 +212,7 @@ static bool parse_token_part(struct parley_bytes part, struct stream_token *out)
     struct parley_bytes number = {last + 1, (size_t)(part.data + part.length - last - 1)};
     out->stream = (struct parley_bytes){part.data, (size_t)(first - part.data)};
     out->created = (struct parley_bytes){first + 1, (size_t)(last - first - 1)};
+    out->is_ahead = take_ahead(&out->created);
     /* One less than the most, because the next one is what will be asked for. */
     return stream_time_parse(out->created, &ignored) && take_number(&number, &out->sequence) &&
            number.length == 0 && out->sequence < UINT64_MAX;
@@ -228,6 +241,16 @@ bool stream_token_find(const char *text, const char *stream, struct stream_token
 bool stream_list_has(const char *list, struct parley_bytes value) {
     while (list != NULL) {
         if (parley_bytes_equal(stream_list_next(&list), value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool stream_list_has_caseless(const char *list, struct parley_bytes value) {
+    while (list != NULL) {
+        const struct parley_bytes item = stream_list_next(&list);
+        if (item.length == value.length && strncasecmp(item.data, value.data, item.length) == 0) {
             return true;
         }
     }
@@ -279,7 +302,7 @@ static bool set_envelope(struct stream_query *query, const char *value, int64_t 
 }
 
 static bool set_filter(struct stream_query *query, enum stream_filter filter, const char *value) {
-    query->filters[filter] = value;
+    stream_query_filter(query, filter, value);
     while (value != NULL) {
         if (stream_list_next(&value).length == 0) {
             return false;
@@ -310,10 +333,24 @@ static const struct option {
     {.name = "sender", .filter = STREAM_FILTER_SENDER, .wants = "senders, joined by commas"},
     {.name = "receiver", .filter = STREAM_FILTER_RECEIVER, .wants = "receivers, joined by commas"},
     {.name = "thread", .filter = STREAM_FILTER_THREAD, .wants = "threads, joined by commas"},
+    {.name = "for",
+     .filter = STREAM_FILTER_FOR,
+     .wants = "agents, joined by commas: what is addressed to one of them, or to nobody"},
+    {.name = "domain",
+     .filter = STREAM_FILTER_DOMAIN,
+     .wants = "domains, joined by commas; only a message whose subject names its domain has one"},
+    {.name = "priority",
+     .filter = STREAM_FILTER_PRIORITY,
+     .wants = "priorities, joined by commas, such as high,critical"},
+    {.name = "agent", .filter = STREAM_FILTER_AGENT, .wants = "agents, joined by commas"},
 };
 
+const char *const stream_query_names[] = {"since",    "follow",   "limit",    "type",   "lane",
+                                          "sender",   "receiver", "for",      "thread", "domain",
+                                          "priority", "agent",    "envelope", NULL};
+
 /* Options of other endpoints and other protocols. */
-static const char *const elsewhere[] = {"strict", "stamp", "from", "domain", "results", "emit"};
+static const char *const elsewhere[] = {"strict", "stamp", "from", "results", "emit"};
 
 void stream_query_init(struct stream_query *query) {
     *query = (struct stream_query){.since = STREAM_SINCE_NOW, .limit = UINT64_MAX};
@@ -327,10 +364,6 @@ enum stream_query_result stream_query_set(struct stream_query *query, const char
         if (strcmp(option->name, name) != 0) {
             continue;
         }
-        if ((query->seen & (1u << i)) != 0) {
-            return STREAM_QUERY_TWICE;
-        }
-        query->seen |= 1u << i;
         *out_wants = option->wants;
         bool is_valid = option->set != NULL ? option->set(query, value, now_ns)
                                             : set_filter(query, option->filter, value);

@@ -18,13 +18,19 @@ enum stream_since {
     STREAM_SINCE_TOKEN,
 };
 
+/* First those that ask for the one value which a message has of such a thing, or has not. */
 enum stream_filter {
     STREAM_FILTER_TYPE,
     STREAM_FILTER_LANE,
     STREAM_FILTER_SENDER,
-    STREAM_FILTER_RECEIVER,
     STREAM_FILTER_THREAD,
-    STREAM_FILTER_COUNT
+    STREAM_FILTER_DOMAIN,
+    STREAM_FILTER_PRIORITY,
+    STREAM_FILTER_AGENT,
+    STREAM_FILTER_RECEIVER, /* one of its receivers */
+    STREAM_FILTER_FOR,      /* the same, or it is for everybody */
+    STREAM_FILTER_COUNT,
+    STREAM_FACT_COUNT = STREAM_FILTER_RECEIVER,
 };
 
 struct stream_query {
@@ -36,8 +42,8 @@ struct stream_query {
     bool is_ending;                           /* follow=false */
     bool is_bare;                             /* envelope=none */
     uint64_t limit;                           /* UINT64_MAX: none */
+    unsigned filter_set;                      /* a bit for each filter that there is */
     const char *filters[STREAM_FILTER_COUNT]; /* comma-separated; NULL: anything */
-    unsigned seen;                            /* set of options */
 };
 
 enum stream_query_result {
@@ -45,11 +51,10 @@ enum stream_query_result {
     STREAM_QUERY_IGNORED, /* it means something elsewhere */
     STREAM_QUERY_UNKNOWN,
     STREAM_QUERY_INVALID, /* it cannot have that value */
-    STREAM_QUERY_TWICE,
 };
 
-/* The names of all options, for an error text. */
-#define STREAM_QUERY_NAMES "since, follow, limit, type, lane, sender, receiver, thread and envelope"
+/* The names of all options, for an error text; ends with NULL. */
+extern const char *const stream_query_names[];
 
 /* An empty query: everything from now on. */
 void stream_query_init(struct stream_query *query);
@@ -64,19 +69,31 @@ enum stream_query_result stream_query_set(struct stream_query *query, const char
 enum stream_query_result stream_query_set_last_event(struct stream_query *query, const char *value,
                                                      const char **out_wants);
 
+/* Owns: the query borrows `list`. */
+static inline void stream_query_filter(struct stream_query *query, enum stream_filter filter,
+                                       const char *list) {
+    query->filters[filter] = list;
+    query->filter_set |= 1u << filter;
+}
+
 /* The first item of a comma-separated list, which is moved on; to NULL behind the last. */
 struct parley_bytes stream_list_next(const char **list);
 /* Whether `value` is an item of the comma-separated `list`, byte for byte. */
 bool stream_list_has(const char *list, struct parley_bytes value);
+/* … in either case of A to Z. */
+bool stream_list_has_caseless(const char *list, struct parley_bytes value);
 
-/* Room for one stream's part of a resume token: a NATS name, a time, a number, and a NUL. */
+/* Room for one stream's part of a resume token: a NATS name, a time, "ahead", a number, and a NUL.
+ */
 #define STREAM_TOKEN_MAX 352
 
-/* One stream's part of a resume token. */
+/* One stream's part of a resume token: STREAM:<created>:<sequence>, or, of a reader that waits for
+ * a sequence which is further away than the next one, STREAM:<created>:ahead:<sequence>. */
 struct stream_token {
     struct parley_bytes stream;
     struct parley_bytes created; /* of the stream, RFC 3339 */
     uint64_t sequence;           /* the last one that the reader has; 0: none yet */
+    bool is_ahead;               /* it has not: it did not ask for those up to there */
 };
 
 /* Finds the part that speaks of `stream`.  Owns: out borrows from `text`.

@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SLICES_MAX = 7 };
+enum {
+    SLICES_MAX = 7,
+    PATIENCE_MS = 2000, /* for a stream whose past is to be merged and does not come */
+};
 
 /* ---- cursors ---- */
 
@@ -88,6 +91,54 @@ static void hold(struct stream_reader *reader) {
     stream_pool_touch(reader->pool, &reader->holder);
 }
 
+/* ---- merging ---- */
+
+static void end_merging(struct stream_reader *reader) {
+    if (reader->merging != NULL) {
+        reactor_timer_clear(reader->pool->reactor, &reader->merging->patience);
+        reader->merging = NULL;
+    }
+}
+
+static void on_timeout(struct reactor_timer *timer) {
+    struct stream_reader *reader = OWNER_OF(timer, struct stream_merging, patience)->reader;
+    end_merging(reader);
+    wake(reader);
+}
+
+/* Which cursor is to be taken from next. Whatever is no event is taken first.
+ * Returns: cursor_count: none now. */
+static size_t choose_earliest(struct stream_reader *reader) {
+    size_t chosen = reader->cursor_count;
+    int64_t earliest_ns = INT64_MAX;
+    bool is_lacking = false, is_in_past = false;
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        struct stream_event *event = NULL;
+        const enum stream_item item = stream_cursor_peek(&reader->cursors[i], &event);
+        const bool is_behind = stream_cursor_is_in_past(&reader->cursors[i]);
+        is_in_past |= is_behind;
+        is_lacking |= item == STREAM_NOTHING && is_behind;
+        if (item == STREAM_EVENT && event->time_ns < earliest_ns) {
+            earliest_ns = event->time_ns;
+            chosen = i;
+        } else if (item != STREAM_EVENT && item != STREAM_NOTHING && item != STREAM_DONE) {
+            return i;
+        }
+    }
+    struct reactor_timer *patience = &reader->merging->patience;
+    if (!is_in_past) {
+        end_merging(reader);
+    } else if (!is_lacking) {
+        reactor_timer_clear(reader->pool->reactor, patience);
+    } else if (chosen < reader->cursor_count) {
+        chosen = reader->cursor_count;
+        if (!patience->is_armed) {
+            reactor_timer_set(reader->pool->reactor, patience, PATIENCE_MS);
+        }
+    }
+    return chosen;
+}
+
 /* ---- its life ---- */
 
 struct stream_reader *stream_reader_create(struct http_request *request,
@@ -95,8 +146,9 @@ struct stream_reader *stream_reader_create(struct http_request *request,
                                            const struct stream_reader_events *events, void *keeper,
                                            size_t count) {
     size_t size = sizeof(struct stream_reader) + count * sizeof(struct stream_cursor);
-    size_t tokens_size = count > 1 ? count * STREAM_TOKEN_MAX : 0;
-    struct stream_reader *reader = calloc(1, size + tokens_size);
+    const size_t merging_size = count > 1 ? sizeof(struct stream_merging) : 0;
+    const size_t tokens_size = count > 1 ? count * STREAM_TOKEN_MAX : 0;
+    struct stream_reader *reader = calloc(1, size + merging_size + tokens_size);
     if (reader == NULL) {
         return NULL;
     }
@@ -106,11 +158,16 @@ struct stream_reader *stream_reader_create(struct http_request *request,
     reader->keeper = keeper;
     reader->cursor_count = count;
     reader->holder.give_back = give_back_current;
-    reader->tokens = tokens_size > 0 ? (char *)reader + size : NULL;
+    if (count > 1) {
+        reader->merging = (struct stream_merging *)&reader->cursors[count];
+        *reader->merging = (struct stream_merging){.reader = reader, .patience.fire = on_timeout};
+        reader->tokens = (char *)reader + size + merging_size;
+    }
     return reader;
 }
 
 void stream_reader_stop(struct stream_reader *reader) {
+    end_merging(reader);
     for (size_t i = 0; i < reader->cursor_count; i++) {
         stream_cursor_stop(&reader->cursors[i]);
     }
@@ -126,7 +183,7 @@ void stream_reader_destroy(struct stream_reader *reader) {
 }
 
 bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs) {
-    reader->notice = reader->is_sse ? "retry: 2000\n\n" : NULL;
+    reader->due = reader->is_sse || !reader->query.is_ending ? STREAM_DUE_OPEN : STREAM_DUE_NOTHING;
     reader->pool = hubs[0].pool;
     for (size_t i = 0; i < reader->cursor_count; i++) {
         if (!stream_cursor_start(&reader->cursors[i], &hubs[i], &reader->query, &cursor_events,
@@ -140,8 +197,8 @@ bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs) 
 
 void stream_reader_keep_alive(struct stream_reader *reader) {
     bool is_within_event = reader->returned.sequence != 0;
-    if (reader->is_waiting && !is_within_event) {
-        reader->notice = reader->is_sse ? ":\n\n" : "\n";
+    if (reader->is_waiting && !is_within_event && !reader->query.is_ending) {
+        reader->due = STREAM_DUE_KEEPALIVE;
         wake(reader);
     }
 }
@@ -178,10 +235,46 @@ static struct stream_event *render_gap(struct stream_reader *reader, struct stre
                              write_tokens(reader, token));
 }
 
-static struct stream_event *render_end(struct stream_reader *reader) {
+static struct stream_event *render_end(struct stream_reader *reader, const char *reason) {
     char token[STREAM_TOKEN_MAX];
     return stream_render_end(http_request_id(reader->request), http_request_path(reader->request),
-                             write_tokens(reader, token));
+                             write_tokens(reader, token), reason);
+}
+
+/* What a reader without envelope, or of server-sent events, gets for parley.open and keepalives:
+ * a blank line; an id without data, which an event source remembers and does not report. */
+static struct stream_event *render_due_bytes(struct stream_reader *reader) {
+    char token[STREAM_TOKEN_MAX];
+    const bool is_open = reader->due == STREAM_DUE_OPEN;
+    if (!reader->is_sse) {
+        return stream_render_bytes("\n", PARLEY_BYTES(""), "");
+    }
+    if (reader->query.is_ending) {
+        return stream_render_bytes("retry: 2000\n\n", PARLEY_BYTES(""), "");
+    }
+    return stream_render_bytes(is_open ? "retry: 2000\nid: " : "id: ", write_tokens(reader, token),
+                               "\n\n");
+}
+
+static struct stream_event *render_due_event(struct stream_reader *reader) {
+    char token[STREAM_TOKEN_MAX];
+    const char *id = http_request_id(reader->request), *path = http_request_path(reader->request);
+    const struct parley_bytes resume = write_tokens(reader, token);
+    if (reader->due == STREAM_DUE_KEEPALIVE) {
+        return stream_render_keepalive(id, path, resume);
+    }
+    uint64_t last = 0;
+    const uint64_t waiting_for =
+        reader->cursor_count == 1 ? stream_cursor_waits_for(&reader->cursors[0], &last) : 0;
+    return stream_render_open(id, path, resume, waiting_for, last);
+}
+
+/* Sets `current` to what is due. */
+static enum stream_item take_due(struct stream_reader *reader) {
+    const bool is_event = !reader->is_sse && !reader->query.is_bare;
+    reader->current = is_event ? render_due_event(reader) : render_due_bytes(reader);
+    reader->due = STREAM_DUE_NOTHING;
+    return reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
 }
 
 /* Takes what was given back, to go on within it. Should it not be what it was (the message was
@@ -226,31 +319,72 @@ static enum stream_item take(struct stream_reader *reader, struct stream_cursor 
     return item;
 }
 
+/* Sets `current` to the last event. */
+static enum stream_item take_end(struct stream_reader *reader, const char *reason) {
+    reader->is_ended = true;
+    reader->current = render_end(reader, reason);
+    return reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
+}
+
+/* Takes what one cursor has, and remembers whose turn it was. */
+static inline enum stream_item take_from(struct stream_reader *reader, size_t index) {
+    const enum stream_item item = take(reader, &reader->cursors[index]);
+    if (item == STREAM_NOTHING || item == STREAM_DONE) {
+        return item;
+    }
+    if (item == STREAM_UNREADABLE) {
+        return take_end(reader, reader->cursors[index].hub->refusal);
+    }
+    reader->turn = index + 1;
+    reader->due = STREAM_DUE_NOTHING;
+    return item;
+}
+
 /* Sets `current`, if there is something. The streams are asked in turn, so that a busy one does
  * not keep the others waiting. */
-static enum stream_item find_event(struct stream_reader *reader) {
-    if (reader->returned.sequence != 0) {
-        return take_again(reader);
-    }
-    if (reader->is_draining) {
-        reader->is_ended = true;
-        reader->current = render_end(reader);
-        return reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
-    }
+static enum stream_item take_in_turn(struct stream_reader *reader) {
     size_t done_count = 0;
     for (size_t i = 0; i < reader->cursor_count; i++) {
         size_t index = reader->turn + i;
         index -= index >= reader->cursor_count ? reader->cursor_count : 0;
-        enum stream_item item = take(reader, &reader->cursors[index]);
+        const enum stream_item item = take_from(reader, index);
         if (item == STREAM_DONE) {
             done_count++;
         } else if (item != STREAM_NOTHING) {
-            reader->turn = index + 1;
             return item;
         }
     }
     reader->is_ended = done_count == reader->cursor_count;
     return reader->is_ended ? STREAM_DONE : STREAM_NOTHING;
+}
+
+/* The same, of all that is there what was stored first. */
+static __attribute__((noinline)) enum stream_item take_earliest(struct stream_reader *reader) {
+    const size_t index = choose_earliest(reader);
+    if (index < reader->cursor_count) {
+        reader->turn = index; /* that one has something */
+    } else if (reader->merging != NULL) {
+        return STREAM_NOTHING;
+    }
+    return take_in_turn(reader);
+}
+
+static enum stream_item find_event(struct stream_reader *reader) {
+    if (reader->returned.sequence != 0) {
+        return take_again(reader);
+    }
+    if (reader->due == STREAM_DUE_OPEN) {
+        return take_due(reader);
+    }
+    if (reader->is_draining) {
+        return take_end(reader, "draining");
+    }
+    const enum stream_item item =
+        reader->merging != NULL ? take_earliest(reader) : take_in_turn(reader);
+    if (item == STREAM_NOTHING && reader->due == STREAM_DUE_KEEPALIVE) {
+        return take_due(reader);
+    }
+    return item;
 }
 
 /* ---- bytes ---- */
@@ -271,6 +405,10 @@ static size_t slice_event(const struct stream_reader *reader,
     struct parley_bytes token =
         is_spliced ? (struct parley_bytes){reader->tokens, reader->tokens_length} : event->token;
     size_t count = 0;
+    if (event->text.data == NULL) {
+        add(slices, &count, event->line);
+        return count;
+    }
     if (reader->is_sse) {
         add(slices, &count, PARLEY_BYTES("id: "));
         add(slices, &count, token);
@@ -321,14 +459,7 @@ static size_t copy_slices(struct stream_reader *reader, const struct parley_byte
 
 static size_t copy_pending(struct stream_reader *reader, char *buffer, size_t size) {
     struct parley_bytes slices[SLICES_MAX];
-    size_t used;
-    if (reader->notice != NULL) {
-        slices[0] = parley_bytes_of(reader->notice);
-        used = copy_slices(reader, slices, 1, buffer, size);
-        reader->notice = reader->offset == 0 ? NULL : reader->notice;
-        return used;
-    }
-    used = copy_slices(reader, slices, slice_event(reader, slices), buffer, size);
+    size_t used = copy_slices(reader, slices, slice_event(reader, slices), buffer, size);
     if (reader->offset == 0) {
         release(reader);
         stream_event_unref(reader->current);
@@ -353,7 +484,7 @@ static size_t fill(struct stream_reader *reader, char *buffer, size_t size, bool
     size_t used = 0;
     *out_is_dry = false;
     while (used < size) {
-        if (reader->notice != NULL || reader->current != NULL) {
+        if (reader->current != NULL) {
             used += copy_pending(reader, buffer + used, size - used);
             continue;
         }

@@ -18,6 +18,14 @@ struct stream_reader_events {
     void (*moved)(struct stream_reader *reader);
 };
 
+/* While several streams are read from the past, the event that was stored first is sent first. That
+ * takes one of each; one that does not come in time (NATS is slow, the pool is full, its last
+ * messages were deleted) ends it: better out of order than not at all. */
+struct stream_merging {
+    struct stream_reader *reader;
+    struct reactor_timer patience; /* armed while one is waited for */
+};
+
 struct stream_reader {
     struct http_request *request;
     struct stream_query query;
@@ -32,13 +40,13 @@ struct stream_reader {
     enum { STREAM_ASKED, STREAM_STARTING, STREAM_FLOWING, STREAM_REFUSED } phase;
 
     bool is_sse, is_waiting;
+    enum { STREAM_DUE_NOTHING, STREAM_DUE_OPEN, STREAM_DUE_KEEPALIVE } due; /* before what comes */
     bool is_draining; /* the event that is under way, then parley.end */
     bool is_ended;    /* nothing behind the event that is under way */
     bool has_failed;  /* … because it would not be whole */
 
     struct stream_event *current; /* being sent */
-    size_t offset;                /* how much of it, or of the notice, was sent */
-    const char *notice;           /* bytes outside of events; static */
+    size_t offset;                /* how much of it was sent */
     struct stream_pool *pool;     /* of all its hubs */
     struct stream_holder holder;  /* of current, while its client keeps it waiting */
     bool is_held;
@@ -48,6 +56,7 @@ struct stream_reader {
         size_t length;
     } returned;
 
+    struct stream_merging *merging; /* the past of several streams, by time; NULL: it is over */
     char *tokens; /* of several streams, spliced into current; NULL: one stream, its own will do */
     size_t tokens_length;
     size_t turn; /* whose event is next */
@@ -70,7 +79,8 @@ void stream_reader_stop(struct stream_reader *reader);
 /* The source for http_respond_live; `state` is the reader. */
 ssize_t stream_reader_read(void *state, char *buffer, size_t size);
 
-/* Sends a byte or three, unless events are waiting to be sent anyway. */
+/* Sends the token of where it is, unless events are waiting to be sent anyway, or it reads to an
+ * end. */
 void stream_reader_keep_alive(struct stream_reader *reader);
 /* Sends parley.end, and ends. */
 void stream_reader_drain(struct stream_reader *reader);

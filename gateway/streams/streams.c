@@ -5,6 +5,7 @@
  * something, so that one timer serves every keepalive.
  *
  *   stream_query   what is asked for
+ *   stream_closed  … and that the types and lanes in it exist
  *   stream_event   a message rendered once, for all
  *   stream_ring    the newest events of one protocol
  *   stream_pool    what all readers hold that they have not sent yet
@@ -19,11 +20,14 @@
 #include "streams.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "negotiate.h"
-#include "problem.h"
+#include "query_names.h"
+#include "query_problem.h"
+#include "stream_closed.h"
 #include "stream_reader.h"
 
 enum {
@@ -115,6 +119,13 @@ static void reader_ready(struct stream_reader *reader) {
 }
 
 static void reader_failed(struct stream_reader *reader) {
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        const struct stream_cursor *cursor = &reader->cursors[i];
+        if (cursor->is_refused) {
+            refuse(reader, PROBLEM_BUS_UNAVAILABLE, cursor->hub->refusal);
+            return;
+        }
+    }
     refuse(reader, PROBLEM_BUS_UNAVAILABLE, "NATS does not have the stream at present.");
 }
 
@@ -150,7 +161,17 @@ static void request_closed(void *state, bool is_complete) {
     }
 }
 
-static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
+/* A keepalive shows whether it has left altogether: what it does not take comes back. */
+static void request_half_closed(void *state, struct http_request *request) {
+    (void)request;
+    struct stream_reader *reader = state;
+    if (reader->phase == STREAM_FLOWING) {
+        stream_reader_keep_alive(reader);
+    }
+}
+
+static const struct http_handler handler = {
+    .end = request_ended, .half_closed = request_half_closed, .closed = request_closed};
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): sources have this type */
 static ssize_t read_nothing(void *state, char *buffer, size_t size) {
@@ -166,6 +187,7 @@ struct parsing {
     struct http_request *request;
     struct stream_query *query;
     int64_t now_ns;
+    struct query_names seen;
     bool is_refused;
 };
 
@@ -177,17 +199,10 @@ static bool accept_option(struct http_request *request, enum stream_query_result
     case STREAM_QUERY_IGNORED:
         return true;
     case STREAM_QUERY_UNKNOWN:
-        problem_respond_format(
-            request, PROBLEM_INVALID_PARAMETER,
-            "There is no option \"%.64s\" here: a stream takes " STREAM_QUERY_NAMES ".", name);
-        return false;
-    case STREAM_QUERY_TWICE:
-        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                               "The option \"%.64s\" is there twice: give it once.", name);
+        query_problem_unknown(request, name, stream_query_names);
         return false;
     case STREAM_QUERY_INVALID:
-        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                               "\"%.64s\" cannot be \"%.128s\". It takes %s.", name, value, wants);
+        query_problem_value(request, name, value, wants);
         return false;
     }
     return false;
@@ -196,6 +211,11 @@ static bool accept_option(struct http_request *request, enum stream_query_result
 static bool parse_option(void *context, const char *name, const char *value) {
     struct parsing *parsing = context;
     const char *wants = "";
+    if (query_names_add(&parsing->seen, name)) {
+        query_problem_twice(parsing->request, name);
+        parsing->is_refused = true;
+        return false;
+    }
     enum stream_query_result result =
         stream_query_set(parsing->query, name, value, parsing->now_ns, &wants);
     parsing->is_refused = !accept_option(parsing->request, result, name, value, wants);
@@ -213,8 +233,9 @@ static bool fits_streams(const struct streams *streams, struct http_request *req
                          const struct stream_query *query, const struct parley_protocol *protocol) {
     if (query->since == STREAM_SINCE_SEQUENCE && protocol == NULL) {
         problem_respond(request, PROBLEM_INVALID_PARAMETER,
-                        "\"since\" cannot be a sequence number over several protocols, which "
-                        "each count for themselves: use a resume token, a time or a duration.");
+                        "The query option `since` cannot be a sequence number over several "
+                        "protocols, each of which counts its own: use a resume token, a time or a "
+                        "duration.");
         return false;
     }
     if (query->since != STREAM_SINCE_TOKEN) {
@@ -229,12 +250,29 @@ static bool fits_streams(const struct streams *streams, struct http_request *req
         }
     }
     problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                           "The resume token \"%.128s\" does not speak of the stream that is "
-                           "read here%s%s: use one that came from this address.",
+                           "The resume token `%.128s` is not of the stream that is read here%s%s: "
+                           "use one that came from this address.",
                            query->token, protocol != NULL ? ", " : "",
                            protocol != NULL ? channel_find(streams->channels, protocol)->stream
                                             : "");
     return false;
+}
+
+/* A type or a lane that nothing which is read knows. */
+static bool knows_values(struct http_request *request, const struct stream_query *query,
+                         const struct parley_protocol *protocol) {
+    const struct parley_protocol *const one[] = {protocol, NULL};
+    struct parley_buffer detail;
+    parley_buffer_init(&detail);
+    const bool is_known =
+        stream_closed_check(query, protocol != NULL ? one : parley_protocols, &detail);
+    parley_buffer_char(&detail, '\0');
+    if (!is_known) {
+        problem_respond(request, PROBLEM_INVALID_PARAMETER,
+                        detail.has_failed ? "Unknown type or lane." : detail.data);
+    }
+    parley_buffer_finish(&detail);
+    return is_known;
 }
 
 /* Returns: false when it has answered. */
@@ -250,11 +288,15 @@ static bool parse_query(const struct streams *streams, struct http_request *requ
     if (last != NULL) {
         const char *wants = "";
         const enum stream_query_result result = stream_query_set_last_event(query, last, &wants);
-        if (!accept_option(request, result, "Last-Event-ID", last, wants)) {
+        if (result == STREAM_QUERY_INVALID) {
+            problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
+                                   "The header `Last-Event-ID` cannot be `%.128s`: it takes %s.",
+                                   last, wants);
             return false;
         }
     }
-    return fits_streams(streams, request, query, protocol);
+    return knows_values(request, query, protocol) &&
+           fits_streams(streams, request, query, protocol);
 }
 
 static bool is_serving(struct streams *streams, struct http_request *request) {
@@ -262,8 +304,10 @@ static bool is_serving(struct streams *streams, struct http_request *request) {
         problem_respond(request, PROBLEM_DRAINING, "The server is shutting down.");
         return false;
     }
-    if (!jetstream_is_ready(streams->jetstream)) {
-        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS is away, or starting.");
+    if (!jetstream_can_read(streams->jetstream)) {
+        const char *trouble = jetstream_trouble(streams->jetstream);
+        problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.",
+                               trouble != NULL ? trouble : "NATS cannot be read now");
         return false;
     }
     return true;
@@ -339,6 +383,14 @@ void streams_destroy(struct streams *streams) {
     }
     stream_pool_finish(&streams->pool);
     free(streams);
+}
+
+void streams_renewed(struct streams *streams, const char *stream) {
+    for (size_t i = 0; i < streams->hub_count; i++) {
+        if (strcmp(stream_hub_channel(&streams->hubs[i])->stream, stream) == 0) {
+            stream_hub_renewed(&streams->hubs[i]);
+        }
+    }
 }
 
 void streams_drain(struct streams *streams) {

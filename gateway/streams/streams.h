@@ -28,5 +28,8 @@ void streams_destroy(struct streams *streams);
 void streams_serve(struct streams *streams, struct http_request *request,
                    const struct parley_protocol *protocol);
 
+/* The stream of this name was deleted and made anew: its readers are told so. */
+void streams_renewed(struct streams *streams, const char *stream);
+
 /* Ends every open stream with an event parley.end; a new one is answered with 503 draining. */
 void streams_drain(struct streams *streams);

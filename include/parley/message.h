@@ -13,6 +13,7 @@ struct parley_options {
     bool strict;                /* VLP: earned confidence on every type */
     bool stamp;                 /* fill absent id, protocol, version and timestamp */
     const char *from;           /* supervisor: the sending side, or NULL */
+    const char *agent;          /* supervisor: whose message it is, or NULL */
     const char *domain;         /* Round Table: the domain of a reply, or NULL */
     const char *now;            /* for stamp: RFC 3339 in UTC */
     int64_t now_seconds;        /* Unix time, for stamp and for what may be past; 0: not asked */
@@ -59,6 +60,8 @@ struct parley_message {
     void (*release_tree)(void *tree); /* … and how reset and finish give it back */
     void *derived, *source;           /* the plugin's own, in the arena */
     bool is_decoded;                  /* no GW rule stopped it */
+    bool is_fault_contained;          /* what GW-001 found is wrong with this message alone: where
+                                         it ends can be trusted */
     bool is_certain; /* decode has seen that it keeps every rule: there is no tree */
     struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
@@ -99,6 +102,11 @@ enum parley_status parley_message_refuse_fault(struct parley_message *message, c
                                                const char *hint,
                                                struct parley_position at) PARLEY_MUST_CHECK;
 
+/* Adds the warning of a gateway rule to a verdict, before all others.  Copies `text`. */
+enum parley_status parley_message_warn(struct parley_message *message,
+                                       enum parley_gateway_rule rule,
+                                       struct parley_bytes text) PARLEY_MUST_CHECK;
+
 static inline bool parley_message_is_valid(const struct parley_message *message) {
     return !message->findings.has_error;
 }
@@ -108,6 +116,11 @@ static inline bool parley_message_is_valid(const struct parley_message *message)
  * message. */
 enum parley_status parley_message_route(struct parley_message *message,
                                         struct parley_route *out) PARLEY_MUST_CHECK;
+
+/* The message as its sender wrote it, before anything was filled in; of JSON without the blanks
+ * between its tokens.  Owns: out borrows from the message. */
+enum parley_status parley_message_as_sent(struct parley_message *message,
+                                          struct parley_bytes *out) PARLEY_MUST_CHECK;
 
 /* The text of the message's type for people and answers: "claim"; data NULL: it cannot be read. */
 struct parley_bytes parley_message_type(const struct parley_message *message);

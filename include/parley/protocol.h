@@ -38,11 +38,12 @@ struct parley_codec {
 extern const struct parley_codec parley_codec_json;   /* application/json */
 extern const struct parley_codec parley_codec_ndjson; /* application/x-ndjson and its aliases */
 
-/* What makes a repeated publication the same message (api.md, Nats-Msg-Id). */
+/* How a repeated message is recognised (api.md, Nats-Msg-Id). */
 enum parley_dedupe {
     PARLEY_DEDUPE_NONE,
-    PARLEY_DEDUPE_PAYLOAD, /* a digest of the payload */
-    PARLEY_DEDUPE_ID,      /* the message's own id, in lower case */
+    PARLEY_DEDUPE_PAYLOAD, /* by its payload, and by whose message it is (parley_route.agent) */
+    PARLEY_DEDUPE_ID,      /* by its type and its own id, in either case; protocol->fingerprint says
+                              whether two of them are the same */
 };
 
 /* Where a valid message goes and what an envelope says of it.  Owns: all text is borrowed from
@@ -59,7 +60,11 @@ struct parley_route {
     const struct parley_bytes *receivers;
     size_t receiver_count;
     struct parley_bytes thread;
+    struct parley_bytes domain, priority; /* for the stream's filters */
+    struct parley_bytes agent; /* whose message it is, where only the request could name it */
     enum parley_dedupe dedupe;
+    /* The same message may go elsewhere another time, since the request has a say in that. */
+    bool is_subject_variable;
 
     /* What later messages will want to know of this one, kept in protocol->memory: written before
      * the sender is answered. */
@@ -74,6 +79,13 @@ struct parley_example {
     const char *name;  /* [a-z0-9-]+, unique in its protocol */
     const char *title; /* what it shows, one line */
     const char *text;  /* the message as JSON */
+};
+
+/* A document that rules come from. */
+struct parley_document {
+    const char *name;  /* what the sources of rules begin with: "overview" in "overview, Quick
+                          Start"; "": they name its sections alone */
+    const char *title; /* what it is called, and its file */
 };
 
 /* A member that `stamp` fills when it is absent (api.md, Sending). */
@@ -93,14 +105,19 @@ struct parley_protocol {
     const char *subjects;     /* what that stream holds: vlp.> */
     size_t message_bytes_max; /* default of GW-002 */
 
-    const char *const *types;  /* NULL-terminated; at most 31; their index is the type's number */
-    const char *const *lanes;  /* NULL-terminated; NULL: none */
+    const char *const *types; /* NULL-terminated; at most 31; their index is the type's number */
+    const char *const *lanes; /* NULL-terminated; NULL: none */
+    const char *const *priorities; /* likewise */
+    bool has_receivers; /* a message may name some: then one that names none is for everybody */
+    /* What begins a thread and what continues it may write its name in another case. */
+    bool is_thread_caseless;
     const char *const *fields; /* NULL-terminated JSON Pointers, the facts of its rules */
     unsigned type_field;       /* index into fields of the member that bears the type */
 
     const struct parley_rule *rules;
     size_t rule_count;
     const struct parley_codec *const *codecs; /* NULL-terminated */
+    const struct parley_document *documents;  /* NULL name ends it */
     const struct parley_stamp *stamps;        /* NULL member ends it; NULL: `stamp` fills nothing */
     const struct parley_example *examples;    /* NULL name ends it; all are valid */
 
@@ -137,6 +154,9 @@ struct parley_protocol {
     /* The number of the type that the text of the type member names, or PARLEY_TYPE_OTHER; NULL:
      * the text is one of `types`. */
     unsigned (*type_of)(struct parley_bytes text);
+    /* What two messages of one type and id have in common when one is a repetition of the other, as
+     * bytes; NULL: all of the payload.  Owns: out borrows from the message. */
+    enum parley_status (*fingerprint)(struct parley_message *message, struct parley_bytes *out);
     /* Fills what is absent, of a decoded message (options.stamp); NULL: nothing. */
     enum parley_status (*stamp)(struct parley_message *message, const struct parley_codec *codec);
     /* Asks what rows cannot (those by_inspection), once all facts are known: walk_report(). */

@@ -66,6 +66,30 @@ struct parley_facts {
 #define PARLEY_TYPE_OTHER 31u
 #define PARLEY_TYPE_BIT(type) (UINT32_C(1) << (type))
 
+/* A yes-or-no question about one fact. It is data, so that rows over several members that are made
+ * of such questions are asked by the engine and written into the JSON Schema alike. */
+enum parley_question {
+    PARLEY_TEST_END,       /* ends a list */
+    PARLEY_IS_THERE,       /* it is not missing, and of one of .kinds unless that is 0 */
+    PARLEY_IS_TEXT,        /* the string .text */
+    PARLEY_IS_TRUE,        /* the boolean true */
+    PARLEY_IS_AT_LEAST,    /* a number >= .minimum */
+    PARLEY_HAS_ITEMS,      /* an array that is not empty */
+    PARLEY_HAS_MAX_LENGTH, /* a string of at most .maximum code points */
+    PARLEY_IS_FILLED, /* a string or an array that is not empty. Numbers, booleans and objects pass:
+                         where they are wrong, the row that asks for the kind reports them */
+};
+
+struct parley_test {
+    unsigned field; /* of the protocol's fields */
+    enum parley_question asks;
+    unsigned kinds;
+    const char *text;
+    double minimum, maximum;
+};
+
+#define PARLEY_TESTS(...) ((const struct parley_test[]){__VA_ARGS__, {.asks = PARLEY_TEST_END}})
+
 /* What a value of the right kind must satisfy besides. Each speaks of one kind and lets others be:
  * lengths, choices and forms of strings, ranges of numbers. */
 enum parley_constraint {
@@ -78,6 +102,8 @@ enum parley_constraint {
     PARLEY_TIME_UTC,   /* one whose offset is UTC */
     PARLEY_UUID,       /* any version, either case */
     PARLEY_UUID4,
+    PARLEY_TOKEN, /* one token of a subject: not empty, no space, no control character (C0, DEL,
+                     C1), none of . * >; .maximum code points at most */
     PARLEY_MAX_LENGTH, /* .maximum, in code points */
     PARLEY_PATTERN,    /* .pattern; .maximum code points at most, unless 0 */
     PARLEY_MIN_ITEMS,  /* .minimum: of an array */
@@ -94,12 +120,20 @@ struct parley_place {
     double minimum, maximum;
     const char *pattern; /* PARLEY_PATTERN: a regular expression that means the same to POSIX (ERE)
                             and to ECMA-262, of those that engine/pattern.h reads */
-    const char *words;   /* PARLEY_PATTERN: "an agent id (1 to 64 of A-Z a-z 0-9 _ -)" */
-    uint32_t for_types;  /* set of PARLEY_TYPE_BIT; 0: every type */
+    const char
+        *words; /* PARLEY_PATTERN, PARLEY_TOKEN: "an agent id (1 to 64 of A-Z a-z 0-9 _ -)" */
+    uint32_t for_types; /* set of PARLEY_TYPE_BIT; 0: every type */
 
-    /* A rule over several members: true when it is broken. It is asked once a message, when all
-     * facts are known; `path` is then where to report it, and `kinds`, `constraint` are unused. */
+    /* A rule over several members is asked once a message, when all facts are known; `path` is then
+     * where to report it, and `kinds`, `constraint` are unused. It has one of two forms.
+     * Tests: where all of `when` hold (NULL: always), one of `wants` must hold. A JSON Schema can
+     * say that too. */
+    const struct parley_test *when, *wants;
+    /* Code: true when it is broken. No schema can say it. */
     bool (*is_broken)(const struct parley_facts *facts);
+    /* Only of rules over several members: whether the options of this request ask for it at all;
+     * NULL: every request does. A JSON Schema knows no options. */
+    bool (*is_asked)(const struct parley_options *options);
 
     /* The protocol's own `inspect` asks this one: the place only says where it is reported. */
     bool by_inspection;
@@ -109,12 +143,13 @@ struct parley_place {
 };
 
 /* One rule. At one place, once a rule has failed, the rules below it in the table are not asked
- * (a check whose precondition failed is skipped); is_broken rows are always asked. */
+ * (a check whose precondition failed is skipped); rows over several members are always asked. */
 struct parley_rule {
     const char *id; /* "VLP-012": stable, never reused, the anchor in the documents */
     enum parley_severity severity;
     const char *summary; /* what must hold: one sentence, Markdown, no full stop */
-    const char *source;  /* document and section that demand it */
+    const char *source;  /* document and section that demand it, or several with "; " between; see
+                            parley_protocol.documents */
     const char *hint;    /* for places that bring none of their own */
     const struct parley_place *places;
     size_t place_count;
@@ -133,6 +168,7 @@ enum parley_gateway_rule {
     PARLEY_GW_DEPTH,
     PARLEY_GW_UTF8,
     PARLEY_GW_TOP_LEVEL,
+    PARLEY_GW_TRANSPORT, /* only a server that forwards can tell */
     PARLEY_GW_COUNT
 };
 extern const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT];

@@ -15,7 +15,7 @@ enum parley_split {
     PARLEY_SPLIT_MORE,    /* the input is used up */
     PARLEY_SPLIT_MESSAGE, /* out holds one */
     PARLEY_SPLIT_SIZE,    /* one over the limit went by (GW-002); out holds its position */
-    PARLEY_SPLIT_FAULT,   /* what is no message (GW-001); out->fault says why */
+    PARLEY_SPLIT_FAULT,   /* not a message (GW-001); out->fault says why */
     PARLEY_SPLIT_END,     /* after finish: nothing is left */
     PARLEY_SPLIT_MEMORY,  /* of ours */
 };
@@ -49,8 +49,9 @@ struct parley_splitter {
     char fault_text[160];
 };
 
-/* For PARLEY_FRAMING_LINES, PARLEY_FRAMING_FRAMES, or PARLEY_FRAMING_JSON when the body is known to
- * be an array. `message_bytes_max` is of a message; a frame's length field apart. */
+/* PARLEY_FRAMING_JSON when the body is known to be an array, PARLEY_FRAMING_WHOLE when it is one
+ * message, which comes out at the end. `message_bytes_max` is of a message; a frame's length field
+ * apart. */
 void parley_splitter_init(struct parley_splitter *splitter, enum parley_framing framing,
                           size_t message_bytes_max);
 void parley_splitter_finish(struct parley_splitter *splitter);
@@ -65,8 +66,9 @@ enum parley_split parley_splitter_next(struct parley_splitter *splitter, struct 
 enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct parley_slice *out);
 
 /* Reaches the verdict on what the splitter handed out (`split` is MESSAGE, SIZE or FAULT), which
- * is then in `message`. After an element of an array that proves to be no JSON (GW-001) nothing
- * behind it can be trusted: the splitter is abandoned.
+ * is then in `message`. After an element of an array that proves not to be JSON (GW-001) nothing
+ * can be trusted: the splitter is abandoned. A number that nothing holds and a lone surrogate are
+ * faults of their element alone.
  * Owns: as parley_message_check.  Returns: the same. */
 enum parley_status parley_splitter_check(struct parley_splitter *splitter, enum parley_split split,
                                          const struct parley_slice *slice,

@@ -346,6 +346,7 @@ static enum parley_status read_all(struct brenner_body *body, bool wants_section
     if (root == NULL) {
         return PARLEY_E_MEMORY;
     }
+    body->tree = root;
     walk_tree(&reader, root);
     close_section(&reader, 2);
     close_section(&reader, 1);
@@ -381,6 +382,71 @@ enum parley_status brenner_body_read_deltas(struct brenner_body *body,
 void brenner_body_finish(struct brenner_body *body) {
     parley_arena_finish(&body->arena);
     parley_buffer_finish(&body->plain);
+}
+
+/* ---- quotes ---- */
+
+static bool is_container(cmark_node_type type) {
+    return type == CMARK_NODE_DOCUMENT || type == CMARK_NODE_BLOCK_QUOTE ||
+           type == CMARK_NODE_LIST || type == CMARK_NODE_ITEM;
+}
+
+/* The text, in which the quotes around a block are known where it begins. */
+struct unquoting {
+    char *text;
+    size_t length;
+    size_t at, line; /* how far it is done: up to the start of this line */
+    size_t quotes;   /* around the last block that has begun */
+};
+
+/* Makes blanks of the markers of the lines before `line`. */
+static void unquote_to(struct unquoting *unquoting, size_t line) {
+    while (unquoting->line < line && unquoting->at < unquoting->length) {
+        char *at = unquoting->text + unquoting->at, *end = unquoting->text + unquoting->length;
+        unquoting->at += markup_line_length((struct parley_bytes){at, (size_t)(end - at)});
+        unquoting->line++;
+        for (size_t left = unquoting->quotes; at < end && left > 0; at++) {
+            if (*at == '>') {
+                *at = ' ';
+                left--;
+            } else if (*at != ' ' && *at != '\t') {
+                break;
+            }
+        }
+    }
+}
+
+/* Goes through the blocks that hold no others, in their order. */
+static void unquote_tree(struct unquoting *unquoting, cmark_node *root) {
+    size_t quotes = 0;
+    for (cmark_node *node = root; node != NULL;) {
+        const cmark_node_type type = cmark_node_get_type(node);
+        cmark_node *next = is_container(type) ? cmark_node_first_child(node) : NULL;
+        if (!is_container(type)) {
+            unquote_to(unquoting, (size_t)cmark_node_get_start_line(node));
+            unquoting->quotes = quotes;
+        }
+        quotes += next != NULL && type == CMARK_NODE_BLOCK_QUOTE;
+        while (next == NULL && node != root) {
+            next = cmark_node_next(node);
+            node = next == NULL ? cmark_node_parent(node) : node;
+            quotes -= next == NULL && cmark_node_get_type(node) == CMARK_NODE_BLOCK_QUOTE;
+        }
+        node = next;
+    }
+}
+
+struct parley_bytes brenner_body_unquoted(struct brenner_body *body) {
+    const size_t length = body->source.length;
+    char *text = parley_arena_allocate(&body->arena, length + 1);
+    if (text == NULL) {
+        return (struct parley_bytes){0};
+    }
+    memcpy(text, body->source.data, length);
+    struct unquoting unquoting = {.text = text, .length = length, .line = 1, .quotes = SIZE_MAX};
+    unquote_tree(&unquoting, body->tree);
+    unquote_to(&unquoting, SIZE_MAX);
+    return (struct parley_bytes){text, length};
 }
 
 /* ---- names ---- */

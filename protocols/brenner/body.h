@@ -34,6 +34,7 @@ struct brenner_body {
     struct parley_bytes source;       /* the body; a NUL is U+FFFD, as CommonMark reads it */
     struct brenner_section *sections; /* in the order of the document */
     struct brenner_block *deltas;
+    void *tree;                 /* private: cmark's */
     struct parley_arena arena;  /* private: holds all of this … */
     struct parley_buffer plain; /* … but the text without markup */
 };
@@ -60,6 +61,11 @@ const struct brenner_section *brenner_body_section(const struct brenner_body *bo
 /* The place in the body of a byte of a block's text. */
 struct parley_position brenner_block_place(const struct brenner_body *body,
                                            const struct brenner_block *block, size_t offset);
+
+/* A copy of the source that is as long, in which the markers of block quotes (`>`) are blanks: what
+ * is quoted in it is as its author wrote it. A `>` that is part of a text, of code or of HTML
+ * stays. Owns: body.  Returns: data NULL when there is no memory. */
+struct parley_bytes brenner_body_unquoted(struct brenner_body *body);
 
 /* Moves `*here`, the place of `*at`, to that of the byte `to` of the source.  `*at` <= `to`; begin
  * with 0 and {1, 1}. */

@@ -88,6 +88,11 @@ static enum parley_status encode(struct parley_message *message, struct parley_b
                                                      : json_encode(message, out);
 }
 
+static const struct parley_document documents[] = {
+    {"", "\"Brenner Protocol: Message Body Schema & ACK Semantics\" (brenner-message-bodies.md)"},
+    {NULL, NULL},
+};
+
 extern const struct parley_protocol brenner_protocol;
 const struct parley_protocol brenner_protocol = {
     .name = "brenner",
@@ -97,10 +102,12 @@ const struct parley_protocol brenner_protocol = {
     .subjects = "brenner.>",
     .message_bytes_max = 1 << 20,
     .types = brenner_types,
+    .has_receivers = true,
     .fields = fields,
     .type_field = BRENNER_SUBJECT,
     .rules = brenner_rules,
     .rule_count = BRENNER_RULE_COUNT,
+    .documents = documents,
     .codecs = codecs,
     .stamps = stamps,
     .examples = brenner_examples,

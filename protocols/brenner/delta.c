@@ -4,9 +4,7 @@
 
 #include "delta.h"
 
-#include <stdlib.h>
-
-#include "markup.h"
+#include "object_search.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -47,7 +45,6 @@ struct delta {
     struct parley_value whole;
     struct parley_value values[MEMBER_COUNT];
     struct parley_value payload[PAYLOAD_MEMBER_COUNT];
-    bool is_whole; /* it has been read to its end */
 
     size_t depth; /* of what is told */
     int index;    /* of the member whose value comes next */
@@ -70,7 +67,6 @@ static bool on_value(void *context, const struct parley_value *value) {
     bool is_entered = false;
     if (delta->depth == 0) {
         delta->whole = *value;
-        delta->is_whole = value->kind != PARLEY_OBJECT;
         is_entered = value->kind == PARLEY_OBJECT;
     } else if (delta->depth == 1) {
         delta->values[delta->index] = *value;
@@ -95,7 +91,6 @@ static void on_leave(void *context, size_t count) {
     struct delta *delta = context;
     (void)count;
     delta->depth--;
-    delta->is_whole = delta->depth == 0;
 }
 
 static enum json_text_result read_delta(struct parley_bytes text, struct parley_arena *arena,
@@ -114,7 +109,7 @@ enum json_text_result brenner_delta_read(struct parley_bytes text, struct parley
 /* ---- the rules of one delta ---- */
 
 struct checker {
-    const struct brenner_body *body;
+    struct brenner_body *body;
     struct brenner_remarks *remarks;
     struct parley_arena scratch; /* for decoded strings */
     struct parley_buffer words;  /* a value in words */
@@ -166,7 +161,7 @@ static void remark_on(struct checker *checker, enum brenner_rule rule, enum memb
                       const char *wanted) {
     const struct parley_value *value = value_of(checker, member);
     brenner_remark(checker->remarks, rule, place_of(checker, value, &checker->delta.whole), NULL,
-                   "`%s` of delta block %zu is %s; %s is wanted", members[member],
+                   "`%s` of delta block %zu is %s; expected %s", members[member],
                    checker->block->number, in_words(checker, value), wanted);
 }
 
@@ -195,7 +190,7 @@ static void check_target(struct checker *checker) {
     const struct parley_value *target = value_of(checker, TARGET_ID);
     if (checker->operation == EDIT && checker->section == RESEARCH_THREAD) {
         if (!parley_value_is_nothing(target) && !parley_value_is(target, "RT")) {
-            remark_on(checker, MB_106, TARGET_ID, "\"RT\", or none,");
+            remark_on(checker, MB_106, TARGET_ID, "\"RT\", or no `target_id`");
         }
     } else if ((checker->operation == EDIT || checker->operation == KILL) &&
                target->kind != PARLEY_STRING) {
@@ -208,7 +203,7 @@ static void check_payload(struct checker *checker) {
     const struct parley_value *reason = &checker->delta.payload[REASON];
     if (checker->operation != NO_OPERATION && checker->operation != EDIT &&
         checker->section == RESEARCH_THREAD) {
-        remark_on(checker, MB_107, OPERATION, "EDIT, the only one on research_thread,");
+        remark_on(checker, MB_107, OPERATION, "EDIT, the only operation on research_thread");
     }
     if ((checker->operation == ADD || checker->operation == EDIT) &&
         payload->kind != PARLEY_OBJECT) {
@@ -217,7 +212,7 @@ static void check_payload(struct checker *checker) {
         remark_on(checker, MB_107, PAYLOAD, "an object with a `reason`");
     } else if (checker->operation == KILL && reason->kind != PARLEY_STRING) {
         brenner_remark(checker->remarks, MB_107, place_of(checker, reason, payload), NULL,
-                       "`payload.reason` of delta block %zu is %s; a string is wanted",
+                       "`payload.reason` of delta block %zu is %s; expected a string",
                        checker->block->number, in_words(checker, reason));
     }
 }
@@ -258,7 +253,7 @@ static void check_needs(struct checker *checker) {
     checker->remarks->is_out_of_memory |= checker->words.has_failed;
     if (checker->words.length > 0) {
         brenner_remark(checker->remarks, MB_142, place_of(checker, payload, payload), NULL,
-                       "the payload of delta block %zu has no %.*s", checker->block->number,
+                       "the payload of delta block %zu lacks %.*s", checker->block->number,
                        (int)checker->words.length, checker->words.data);
     }
 }
@@ -268,7 +263,7 @@ static void check_delta(struct checker *checker) {
     if (checker->delta.whole.kind != PARLEY_OBJECT) {
         brenner_remark(checker->remarks, MB_104,
                        place_of(checker, &checker->delta.whole, &checker->delta.whole), NULL,
-                       "delta block %zu is %s; an object is wanted", checker->block->number,
+                       "delta block %zu is %s; expected an object", checker->block->number,
                        in_words(checker, &checker->delta.whole));
         return;
     }
@@ -280,7 +275,7 @@ static void check_delta(struct checker *checker) {
         remark_on(checker, MB_139, RATIONALE, "a string");
     }
     if (checker->operation == ADD && !parley_value_is_nothing(target)) {
-        remark_on(checker, MB_140, TARGET_ID, "null, since ADD makes a new id,");
+        remark_on(checker, MB_140, TARGET_ID, "null: ADD makes a new id");
     }
     check_needs(checker);
     check_letter(checker);
@@ -299,7 +294,7 @@ static enum parley_status check_block(struct checker *checker) {
             place = brenner_block_place(checker->body, checker->block, fault.offset);
         }
         brenner_remark(checker->remarks, MB_005, place, NULL,
-                       "delta block %zu cannot be read as JSON: %s", checker->block->number,
+                       "delta block %zu is not valid JSON: %s", checker->block->number,
                        fault.message);
         return PARLEY_OK;
     case JSON_TEXT_MEMORY:
@@ -310,120 +305,50 @@ static enum parley_status check_block(struct checker *checker) {
 
 /* ---- JSON outside of delta blocks ---- */
 
-/* No text that means to say something comes near it. */
-enum { EFFORT_PER_BYTE = 16, EFFORT_AT_LEAST = 1 << 16 };
-
-/* The source between delta blocks, and how far it has been looked at. */
+/* The source between delta blocks. */
 struct prose {
-    char *text; /* a copy of the source in which quotes have no markers; NULL: not made yet */
-    size_t at, end;
-    size_t place_at; /* whose place is … */
+    struct checker *checker;
+    struct parley_bytes text; /* the source without markers of quotes; data NULL: not made yet */
+    size_t start;             /* of the part that is searched */
+    size_t place_at;          /* whose place is … */
     struct parley_position place;
-    size_t effort_left; /* bytes that may still be read */
 };
 
-/* A quoted object has a marker in front of each of its lines, which is no part of it. */
-static void take_off_quote_markers(char *text, size_t length) {
-    for (size_t at = 0; at < length;) {
-        const struct parley_bytes line = {text + at, length - at};
-        for (size_t i = at; i < length && strchr("> \t", text[i]) != NULL; i++) {
-            text[i] = text[i] == '>' ? ' ' : text[i];
-        }
-        at += markup_line_length(line);
-    }
-}
-
-/* Whether no object begins with the brace that `rest` begins with; `*out_at`: where that is
- * seen. */
-static bool is_mere_brace(struct parley_bytes rest, size_t *out_at) {
-    size_t at = 1;
-    while (at < rest.length && strchr(" \t\n\r", rest.data[at]) != NULL) {
-        at++;
-    }
-    *out_at = at;
-    return at == rest.length || (rest.data[at] != '"' && rest.data[at] != '}');
-}
-
-static bool make_text(struct prose *prose, struct parley_bytes source) {
-    prose->text = malloc(source.length);
-    if (prose->text != NULL) {
-        memcpy(prose->text, source.data, source.length);
-        take_off_quote_markers(prose->text, source.length);
-    }
-    return prose->text != NULL;
-}
-
-static void spend(struct prose *prose, size_t effort) {
-    prose->effort_left -= effort < prose->effort_left ? effort : prose->effort_left;
-}
-
-/* Where reading goes on behind what stands at `brace`, and whether that would be lost. An object in
- * another one is read again with each attempt; text that makes a sport of it is given up. */
-static enum parley_status read_object(struct checker *checker, struct prose *prose, size_t brace,
-                                      size_t *out_next, bool *out_is_lost) {
-    const struct parley_bytes rest = {prose->text + brace, prose->end - brace};
-    struct json_fault fault;
-    size_t effort;
-    *out_next = brace + 1;
-    *out_is_lost = false;
-    if (is_mere_brace(rest, &effort)) {
-        spend(prose, effort);
-        return PARLEY_OK;
-    }
-    parley_arena_reset(&checker->scratch);
-    const enum json_text_result result =
-        read_delta(rest, &checker->scratch, &checker->delta, &fault);
-    *out_is_lost = checker->delta.is_whole && value_of(checker, OPERATION)->kind != PARLEY_ABSENT &&
-                   value_of(checker, SECTION)->kind != PARLEY_ABSENT;
-    effort = result == JSON_TEXT_FAULT ? fault.offset : rest.length;
-    spend(prose, effort);
-    if (*out_is_lost) {
-        *out_next = brace + effort;
-    }
-    return result == JSON_TEXT_MEMORY ? PARLEY_E_MEMORY : PARLEY_OK;
+static void remark_lost(void *context, size_t at) {
+    struct prose *prose = context;
+    brenner_body_move(prose->checker->body, &prose->place_at, &prose->place, prose->start + at);
+    brenner_remark(prose->checker->remarks, MB_141, prose->place, NULL,
+                   "this JSON object has an `operation` and a `section`, but is not in a delta "
+                   "block: it would be lost");
 }
 
 /* Most prose has no brace at all. */
-static enum parley_status check_prose(struct checker *checker, struct prose *prose) {
-    const struct parley_bytes source = checker->body->source;
-    while (prose->at < prose->end && prose->effort_left > 0) {
-        const char *brace = memchr(source.data + prose->at, '{', prose->end - prose->at);
-        if (brace == NULL) {
-            break;
-        }
-        if (prose->text == NULL && !make_text(prose, source)) {
-            return PARLEY_E_MEMORY;
-        }
-        bool is_lost;
-        const size_t start = (size_t)(brace - source.data);
-        PARLEY_TRY(read_object(checker, prose, start, &prose->at, &is_lost));
-        if (is_lost) {
-            brenner_body_move(checker->body, &prose->place_at, &prose->place, start);
-            brenner_remark(checker->remarks, MB_141, prose->place, NULL,
-                           "this JSON object has an `operation` and a `section`, but stands in no "
-                           "delta block: it would be lost");
-        }
+static enum parley_status check_prose(struct prose *prose, size_t start, size_t end) {
+    static const char *const names[] = {"operation", "section", NULL};
+    struct brenner_body *body = prose->checker->body;
+    if (start >= end || memchr(body->source.data + start, '{', end - start) == NULL) {
+        return PARLEY_OK;
     }
-    return PARLEY_OK;
+    if (prose->text.data == NULL) {
+        prose->text = brenner_body_unquoted(body);
+    }
+    if (prose->text.data == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    const struct parley_bytes part = {prose->text.data + start, end - start};
+    prose->start = start;
+    return object_search(part, names, remark_lost, prose) ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
 static enum parley_status check_all_prose(struct checker *checker) {
-    const struct parley_bytes source = checker->body->source;
-    struct prose prose = {.place = {1, 1},
-                          .effort_left = source.length * EFFORT_PER_BYTE + EFFORT_AT_LEAST};
-    enum parley_status status = PARLEY_OK;
+    struct prose prose = {.checker = checker, .place = {1, 1}};
+    size_t start = 0;
     const struct brenner_block *block = checker->body->deltas;
-    for (; block != NULL && status == PARLEY_OK; block = block->next) {
-        prose.end = block->start;
-        status = check_prose(checker, &prose);
-        prose.at = block->end;
+    for (; block != NULL; block = block->next) {
+        PARLEY_TRY(check_prose(&prose, start, block->start));
+        start = block->end;
     }
-    if (status == PARLEY_OK) {
-        prose.end = source.length;
-        status = check_prose(checker, &prose);
-    }
-    free(prose.text);
-    return status;
+    return check_prose(&prose, start, checker->body->source.length);
 }
 
 static enum parley_status check_all(struct checker *checker) {
@@ -438,7 +363,7 @@ static enum parley_status check_all(struct checker *checker) {
     return check_all_prose(checker);
 }
 
-enum parley_status brenner_deltas_check(const struct brenner_body *body,
+enum parley_status brenner_deltas_check(struct brenner_body *body,
                                         struct brenner_remarks *remarks) {
     struct checker checker = {.body = body, .remarks = remarks};
     parley_arena_init(&checker.scratch, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The deltas of a body: what a delta block says, and JSON that would be lost because it stands in
- * none. */
+/* The deltas of a body: what a delta block says, and JSON that would be lost because it is in none.
+ */
 
 #include "../engine/json_text.h"
 #include "body.h"
@@ -14,5 +14,5 @@ enum json_text_result brenner_delta_read(struct parley_bytes text, struct parley
                                          struct json_fault *out_fault) PARLEY_MUST_CHECK;
 
 /* Asks all rules about deltas (MB-004, MB-005, MB-104 to MB-107, MB-139 to MB-143). */
-enum parley_status brenner_deltas_check(const struct brenner_body *body,
+enum parley_status brenner_deltas_check(struct brenner_body *body,
                                         struct brenner_remarks *remarks) PARLEY_MUST_CHECK;

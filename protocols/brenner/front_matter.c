@@ -15,6 +15,7 @@
 #include "../engine/walk.h"
 #include "front_matter_fault.h"
 #include "yaml_scalar.h"
+#include "yaml_special.h"
 
 /* A key of an open mapping. */
 struct key {
@@ -37,6 +38,7 @@ struct reader {
     struct parley_arena *arena;
     struct parley_buffer *out;
     yaml_parser_t parser;
+    struct yaml_specials specials;
     struct level levels[JSON_DEPTH_MAX];
     size_t depth;
     struct parley_buffer keys;  /* of struct key: those of all open mappings */
@@ -157,7 +159,7 @@ static void check_keys(struct reader *reader, size_t depth) {
             fail(reader,
                  (struct front_matter_fault){.rule = PARLEY_GW_DUPLICATE_KEY,
                                              .offset = key->at,
-                                             .message = "this key stood in the mapping before",
+                                             .message = "duplicate key",
                                              .path = path_to(reader, depth, key)},
                  key->at);
         }
@@ -250,7 +252,7 @@ static bool open_level(struct reader *reader, const yaml_event_t *event) {
         return fail(reader,
                     (struct front_matter_fault){.rule = PARLEY_GW_DEPTH,
                                                 .offset = at,
-                                                .message = "this is nested deeper than 64",
+                                                .message = "nested deeper than 64 levels",
                                                 .path = path_to(reader, reader->depth, NULL)},
                     at);
     }
@@ -312,6 +314,35 @@ static bool take_node(struct reader *reader, const yaml_event_t *event) {
                                             : open_level(reader, event);
 }
 
+/* To YAML 1.2 a comment begins only after a blank. */
+static bool check_header(struct reader *reader, const yaml_event_t *event) {
+    const yaml_scalar_style_t style = event->data.scalar.style;
+    if (style != YAML_LITERAL_SCALAR_STYLE && style != YAML_FOLDED_SCALAR_STYLE) {
+        return true;
+    }
+    size_t at = offset_of(reader, event->start_mark) + 1;
+    while (at < reader->text.length && strchr("+-0123456789", reader->text.data[at]) != NULL) {
+        at++;
+    }
+    return at == reader->text.length || reader->text.data[at] != '#' ||
+           fail(reader, front_matter_fault_of(FRONT_MATTER_HEADER_COMMENT, at), at);
+}
+
+/* Gives text between quotes its characters back. */
+static void restore(struct reader *reader, yaml_event_t *event) {
+    const yaml_scalar_style_t style =
+        event->type == YAML_SCALAR_EVENT ? event->data.scalar.style : YAML_ANY_SCALAR_STYLE;
+    if (!yaml_specials_has_any(&reader->specials)) {
+        return;
+    }
+    if (style == YAML_SINGLE_QUOTED_SCALAR_STYLE || style == YAML_DOUBLE_QUOTED_SCALAR_STYLE) {
+        yaml_specials_restore(&reader->specials, offset_of(reader, event->start_mark),
+                              (char *)event->data.scalar.value, &event->data.scalar.length);
+    } else {
+        yaml_specials_pass(&reader->specials, offset_of(reader, event->end_mark));
+    }
+}
+
 static bool take_event(struct reader *reader, const yaml_event_t *event) {
     const size_t at = offset_of(reader, event->start_mark);
     switch (event->type) {
@@ -334,8 +365,12 @@ static bool take_event(struct reader *reader, const yaml_event_t *event) {
 
 static bool explain(struct reader *reader) {
     const yaml_parser_t *parser = &reader->parser;
+    if (parser->error == YAML_READER_ERROR) { /* a special character that has no stand-in */
+        return fail(reader, front_matter_fault_of(FRONT_MATTER_UNFIT, parser->problem_offset),
+                    parser->problem_offset);
+    }
     if (parser->error != YAML_SCANNER_ERROR && parser->error != YAML_PARSER_ERROR) {
-        return out_of_memory(reader); /* what its reader could refuse is not given to it */
+        return out_of_memory(reader);
     }
     const size_t at = offset_of(reader, parser->problem_mark);
     const struct front_matter_problem problem = {
@@ -354,7 +389,9 @@ static bool read_events(struct reader *reader) {
         if (!yaml_parser_parse(&reader->parser, &event)) {
             return explain(reader);
         }
-        const bool is_fine = take_event(reader, &event);
+        restore(reader, &event);
+        const bool is_fine = (event.type != YAML_SCALAR_EVENT || check_header(reader, &event)) &&
+                             take_event(reader, &event);
         is_end = event.type == YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
         if (!is_fine) {
@@ -366,8 +403,12 @@ static bool read_events(struct reader *reader) {
 
 /* Of what was found wrong, and `unfit`, where reading stopped, keeps the first. */
 static void settle_fault(struct reader *reader, const struct front_matter_fault *unfit) {
+    const size_t outside = reader->specials.outside;
     if (unfit != NULL && (!reader->has_fault || reader->fault_end >= unfit->offset)) {
         fail(reader, *unfit, unfit->offset);
+    }
+    if (outside != SIZE_MAX && (!reader->has_fault || outside < reader->fault->offset)) {
+        fail(reader, front_matter_fault_of(FRONT_MATTER_UNFIT, outside), outside);
     }
     for (size_t depth = reader->depth; reader->has_fault && depth > 0; depth--) {
         check_keys(reader, depth);
@@ -403,18 +444,20 @@ static bool hand_out(struct reader *reader, struct front_matter *out) {
 
 static void read_all(struct reader *reader, struct front_matter *out) {
     struct front_matter_fault unfit;
-    const bool has_unfit = front_matter_find_unfit(reader->text, &unfit);
+    const bool has_unfit = front_matter_find_unreadable(reader->text, &unfit);
     if (has_unfit) {
         reader->text.length = unfit.offset;
     }
-    if (!yaml_parser_initialize(&reader->parser)) {
+    const struct parley_bytes fed = yaml_specials_replace(&reader->specials, reader->text);
+    if (fed.data == NULL || !yaml_parser_initialize(&reader->parser)) {
         out_of_memory(reader);
         return;
     }
     yaml_parser_set_encoding(&reader->parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&reader->parser, (const unsigned char *)reader->text.data,
-                                 reader->text.length);
-    read_events(reader);
+    yaml_parser_set_input_string(&reader->parser, (const unsigned char *)fed.data, fed.length);
+    if (read_events(reader)) {
+        yaml_specials_pass(&reader->specials, reader->text.length);
+    }
     yaml_parser_delete(&reader->parser);
     if (!reader->is_out_of_memory) {
         settle_fault(reader, has_unfit ? &unfit : NULL);
@@ -440,6 +483,7 @@ enum front_matter_result front_matter_read(struct parley_bytes yaml, struct parl
     parley_buffer_finish(&reader.keys);
     parley_buffer_finish(&reader.names);
     parley_buffer_finish(&reader.items);
+    yaml_specials_finish(&reader.specials);
     if (reader.is_out_of_memory || out->has_failed) {
         return FRONT_MATTER_MEMORY;
     }

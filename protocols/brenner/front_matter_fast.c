@@ -244,13 +244,12 @@ static bool read_member(struct reader *reader) {
 
 bool front_matter_read_fast(struct parley_bytes yaml, struct parley_buffer *out) {
     struct reader reader; /* its array is written before it is read */
-    struct front_matter_fault fault;
     reader.at = yaml.data;
     reader.end = yaml.data + yaml.length;
     reader.out = out;
     reader.key_count = 0;
     if (yaml.length == 0 || reader.end[-1] != '\n' ||
-        (!is_all_ascii(yaml) && front_matter_find_unfit(yaml, &fault))) {
+        (!is_all_ascii(yaml) && front_matter_has_unfit(yaml))) {
         return false;
     }
     while (reader.at < reader.end) {

@@ -8,34 +8,34 @@
 #include "../engine/text.h"
 
 static const char generic_hint[] =
-    "Mend the YAML at this place; a value that is text can always be put in double quotes.";
+    "Fix the YAML at this place; a value that is text can always be put in double quotes.";
 
 struct front_matter_fault front_matter_fault_of(enum front_matter_flaw flaw, size_t offset) {
     static const struct {
         enum parley_gateway_rule rule;
         const char *message, *hint;
     } flaws[] = {
-        [FRONT_MATTER_ANCHOR] = {PARLEY_GW_PARSE, "an anchor (&) cannot stand in front matter",
+        [FRONT_MATTER_ANCHOR] = {PARLEY_GW_PARSE, "anchors (&) are not allowed in front matter",
                                  "Write the value out wherever it is needed; text that begins "
                                  "with & needs double quotes."},
-        [FRONT_MATTER_ALIAS] = {PARLEY_GW_PARSE, "an alias (*) cannot stand in front matter",
+        [FRONT_MATTER_ALIAS] = {PARLEY_GW_PARSE, "aliases (*) are not allowed in front matter",
                                 "Write the value itself here; text that begins with * needs "
                                 "double quotes."},
-        [FRONT_MATTER_TAG] = {PARLEY_GW_PARSE, "a tag (!) cannot stand in front matter",
+        [FRONT_MATTER_TAG] = {PARLEY_GW_PARSE, "tags (!) are not allowed in front matter",
                               "Leave the tag out: quotes make text, and their absence numbers and "
                               "booleans; text that begins with ! needs double quotes."},
         [FRONT_MATTER_DOCUMENT] = {PARLEY_GW_PARSE,
-                                   "a document marker cannot stand in front matter",
+                                   "document markers are not allowed in front matter",
                                    "Write the members alone: front matter is one YAML document "
                                    "between two lines that are --- and nothing else."},
-        [FRONT_MATTER_INFINITE] = {PARLEY_GW_PARSE,
-                                   "JSON has no such number, and no double holds it",
-                                   "Write a number that a double holds, or put text in double "
-                                   "quotes."},
+        [FRONT_MATTER_INFINITE] =
+            {PARLEY_GW_PARSE, "this number is not finite, or too large for a double",
+             "Send a number between -1.7e308 and 1.7e308, or put text in double "
+             "quotes."},
         [FRONT_MATTER_KEY_KIND] = {PARLEY_GW_PARSE, "a key must be a string",
                                    "Put the key in double quotes."},
-        [FRONT_MATTER_KEY_NUL] = {PARLEY_GW_PARSE, "a key cannot hold a NUL",
-                                  "Take the \\0 out of the key."},
+        [FRONT_MATTER_KEY_NUL] = {PARLEY_GW_PARSE, "a key cannot contain a NUL character",
+                                  "Remove the \\0 from the key."},
         [FRONT_MATTER_QUESTION] = {PARLEY_GW_PARSE,
                                    "text in brackets or braces cannot begin with a question mark",
                                    "Put the text in double quotes."},
@@ -44,6 +44,26 @@ struct front_matter_fault front_matter_fault_of(enum front_matter_flaw flaw, siz
              "Write a member a line, as in  subject: \"INFO: done\".  A body "
              "that begins with a rule needs front matter before it, or *** "
              "for the rule."},
+        [FRONT_MATTER_DIRECTIVE] = {PARLEY_GW_PARSE,
+                                    "directives (%) are not allowed in front matter",
+                                    "Remove this line; text that begins with % needs double "
+                                    "quotes."},
+        [FRONT_MATTER_HEADER_COMMENT] = {PARLEY_GW_PARSE,
+                                         "a comment after | or > needs a blank before it",
+                                         "Put a blank before the #, or put the text in double "
+                                         "quotes."},
+        [FRONT_MATTER_UNFIT] = {PARLEY_GW_PARSE,
+                                "this invisible character is allowed only between quotes",
+                                "Remove it, put the value in double quotes, or write it as an "
+                                "escape in them, as in \"\\u2028\"."},
+        [FRONT_MATTER_CONTROL] = {PARLEY_GW_PARSE,
+                                  "control characters are not allowed in front matter",
+                                  "Remove it, or write it as an escape in double quotes, as in "
+                                  "\"\\x01\"."},
+        [FRONT_MATTER_RETURN] = {PARLEY_GW_PARSE, "a carriage return alone does not end a line",
+                                 "End lines with a line feed, or with a carriage return and a line "
+                                 "feed; write one that belongs to a text as \\r in double quotes."},
+        [FRONT_MATTER_UTF8] = {PARLEY_GW_UTF8, "these bytes are not valid UTF-8", NULL},
     };
     return (struct front_matter_fault){.rule = flaws[flaw].rule,
                                        .offset = offset,
@@ -58,12 +78,12 @@ static const struct explanation {
     const char *problem;
     const char *message;
     const char *hint;
-    bool is_at_context; /* the place to mend is where what it was reading began */
+    bool is_at_context; /* the place to fix is where what it was reading began */
 } explanations[] = {
     {"mapping values are not allowed in this context",
-     "a colon and a blank cannot stand in a value without quotes",
-     "Put the whole value in double quotes.", false},
-    {"could not find expected ':'", "this is no member: no colon and blank follow its name",
+     "a value with a colon and a blank needs quotes", "Put the whole value in double quotes.",
+     false},
+    {"could not find expected ':'", "expected ': ' after the name of a member",
      "Write  name: value,  with a blank behind the colon, on a line of its own.", true},
     {"found unexpected end of stream", "this quote is never closed",
      "Close the quote, and double a quote or put a backslash before one that belongs to the text.",
@@ -73,20 +93,20 @@ static const struct explanation {
     {"did not find expected alphabetic or numeric character",
      "a value without quotes cannot begin with * or &", "Put the whole value in double quotes.",
      true},
-    {"found unknown escape character", "there is no such escape in double quotes",
+    {"found unknown escape character", "unknown escape in double quotes",
      "Double the backslash, or use single quotes, in which it is a character like any other.",
      false},
-    {"found invalid Unicode character escape code", "this escape is no character",
-     "Write the character itself; half of a surrogate pair is none.", false},
+    {"found invalid Unicode character escape code", "this escape is not a character",
+     "Write the character itself; half of a surrogate pair is not one.", false},
     {"block sequence entries are not allowed in this context",
      "a list cannot begin on the line of its name",
      "Begin the list on the next line, or write it in brackets; text that begins with a dash and a "
      "blank needs double quotes.",
      false},
-    {"did not find expected ',' or ']'", "a comma or ] is wanted here",
+    {"did not find expected ',' or ']'", "expected ',' or ']'",
      "Close the bracket; put an item that holds a colon, a comma or a bracket in double quotes.",
      false},
-    {"did not find expected ',' or '}'", "a comma or } is wanted here",
+    {"did not find expected ',' or '}'", "expected ',' or '}'",
      "Close the brace; put a value that holds a colon, a comma or a brace in double quotes.",
      false},
     {"did not find expected key", "this does not belong to the member before it",
@@ -98,7 +118,7 @@ static const struct explanation {
      false},
     {"did not find expected '-' indicator", "this does not belong to the list before it",
      "Begin the items of a list at one column, and members at that of the members.", false},
-    {"did not find expected node content", "a value is wanted here",
+    {"did not find expected node content", "expected a value",
      "Write a value, or put text that begins with this character in double quotes.", false},
 };
 
@@ -167,9 +187,29 @@ static bool show_quoted(struct parley_bytes yaml, size_t at, struct parley_arena
     return out->hint != NULL;
 }
 
+/* Whether the first line that is neither blank nor a comment is a directive. */
+static bool begins_with_directive(struct parley_bytes yaml, size_t *out_at) {
+    for (size_t at = 0; at < yaml.length;) {
+        const struct parley_bytes line = line_around(yaml, at);
+        const struct parley_bytes content = trim(line);
+        if (content.length > 0 && content.data[0] != '#') {
+            *out_at = at;
+            return line.data[0] == '%';
+        }
+        const char *feed = memchr(yaml.data + at, '\n', yaml.length - at);
+        at = feed != NULL ? (size_t)(feed + 1 - yaml.data) : yaml.length;
+    }
+    return false;
+}
+
 bool front_matter_explain(struct parley_bytes yaml, const struct front_matter_problem *problem,
                           struct parley_arena *arena, struct front_matter_fault *out) {
     const struct explanation *known = explanation_of(problem->text);
+    size_t directive;
+    if (begins_with_directive(yaml, &directive) && directive <= problem->at) {
+        *out = front_matter_fault_of(FRONT_MATTER_DIRECTIVE, directive);
+        return true;
+    }
     *out = (struct front_matter_fault){.rule = PARLEY_GW_PARSE,
                                        .offset = problem->at,
                                        .message = problem->text,
@@ -209,28 +249,30 @@ bool front_matter_is_unfit(const char *at, size_t length) {
     return false;
 }
 
-bool front_matter_find_unfit(struct parley_bytes yaml, struct front_matter_fault *out) {
-    for (size_t i = 0; i < yaml.length;) {
-        const char *at = yaml.data + i;
-        const size_t left = yaml.length - i, sequence = text_utf8_sequence(at, left);
-        if (sequence == 0) {
-            *out = (struct front_matter_fault){.rule = PARLEY_GW_UTF8,
-                                               .offset = i,
-                                               .message = "these bytes are not UTF-8",
-                                               .path = ""};
+bool front_matter_has_unfit(struct parley_bytes yaml) {
+    for (size_t i = 0, length; i < yaml.length; i += length) {
+        length = text_utf8_sequence(yaml.data + i, yaml.length - i);
+        if (length == 0 || front_matter_is_unfit(yaml.data + i, length)) {
             return true;
         }
-        if (front_matter_is_unfit(at, sequence)) {
-            *out = (struct front_matter_fault){
-                .rule = PARLEY_GW_PARSE,
-                .offset = i,
-                .message = "this invisible character cannot stand in front matter",
-                .hint =
-                    "Take it out, or write it as an escape in double quotes, as in \"\\u2028\".",
-                .path = ""};
+    }
+    return false;
+}
+
+bool front_matter_find_unreadable(struct parley_bytes yaml, struct front_matter_fault *out) {
+    for (size_t i = 0, length; i < yaml.length; i += length) {
+        const char c = yaml.data[i];
+        length = text_utf8_sequence(yaml.data + i, yaml.length - i);
+        const bool is_return = c == '\r' && (i + 1 == yaml.length || yaml.data[i + 1] != '\n');
+        const bool is_control =
+            length == 1 && (unsigned char)c < ' ' && strchr("\t\n\r", c) == NULL;
+        if (length == 0 || is_return || is_control || c == '\0') {
+            *out = front_matter_fault_of(length == 0 ? FRONT_MATTER_UTF8
+                                         : is_return ? FRONT_MATTER_RETURN
+                                                     : FRONT_MATTER_CONTROL,
+                                         i);
             return true;
         }
-        i += sequence;
     }
     return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What rows of the table cannot ask: which sections a body has, and the members that have an alias.
- */
+/* What rows of the table cannot ask: which sections a body has. Here too, which of two members of
+ * an envelope, the one or its alias, is read. */
 
 #include "../engine/text.h"
 #include "delta.h"
@@ -25,39 +25,14 @@ enum brenner_field brenner_sender_field(const struct parley_message *message) {
     return is_alias ? BRENNER_SENDER_NAME : BRENNER_FROM;
 }
 
-static void inspect_envelope(const struct parley_message *message, struct walk *walk) {
-    const enum brenner_field body = brenner_body_field(message);
-    const enum parley_kind body_kind = message->values[body].kind;
-    if (body_kind == PARLEY_ABSENT) {
-        walk_report(walk, MB_120,
-                    (struct parley_finding){.path = "/body_md",
-                                            .message = "`body_md` is missing; a string is wanted",
-                                            .offset = walk->frames[0].offset});
-    } else if (body == BRENNER_BODY && body_kind != PARLEY_STRING) {
-        walk_report(walk, MB_120,
-                    (struct parley_finding){.path = "/body",
-                                            .message = "`body`, read as `body_md`, is no string",
-                                            .offset = message->values[body].offset});
-    }
-    const enum brenner_field sender = brenner_sender_field(message);
-    const struct parley_value *name = &message->values[sender];
-    if (sender == BRENNER_SENDER_NAME && name->kind != PARLEY_STRING && name->kind != PARLEY_NULL) {
-        walk_report(walk, MB_121,
-                    (struct parley_finding){
-                        .path = "/sender_name",
-                        .message = "`sender_name`, read as `from`, is neither a string nor null",
-                        .offset = name->offset});
-    }
-}
-
 /* ---- sections ---- */
 
 static const struct section_rule {
     enum brenner_rule rule;
     enum brenner_type type;
     const char *section;
-    enum { PRESENT, NON_EMPTY, ONE_OF, AGENT } wants;
-    const char *const *choices; /* ONE_OF */
+    enum { PRESENT, NON_EMPTY, ONE_OF, ONE_OF_AT_FIRST, AGENT } wants;
+    const char *const *choices; /* ONE_OF, ONE_OF_AT_FIRST */
 } section_rules[] = {
     {MB_003, BRENNER_KICKOFF, "Context", PRESENT, NULL},
     {MB_006, BRENNER_CRITIQUE, "Target", PRESENT, NULL},
@@ -65,7 +40,7 @@ static const struct section_rule {
     {MB_008, BRENNER_HANDOFF, "From", AGENT, NULL},
     {MB_008, BRENNER_HANDOFF, "To", AGENT, NULL},
     {MB_111, BRENNER_COMPILED, "Contributors", NON_EMPTY, NULL},
-    {MB_112, BRENNER_ACK, "Status", ONE_OF,
+    {MB_112, BRENNER_ACK, "Status", ONE_OF_AT_FIRST,
      LIST("Received", "Understood", "Will Action", "Completed")},
     {MB_113, BRENNER_CLAIM, "Item", NON_EMPTY, NULL},
     {MB_114, BRENNER_CLAIM, "Agent", NON_EMPTY, NULL},
@@ -98,6 +73,39 @@ static bool is_agent_name(struct parley_bytes text) {
     return length > 0 && length == text.length;
 }
 
+static bool is_word_byte(char c) {
+    return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
+}
+
+/* Whether `choice` is at `at`, as words of their own. */
+static bool has_choice_at(struct parley_bytes text, size_t at, const char *choice) {
+    const size_t length = strlen(choice);
+    return text.length - at >= length && memcmp(text.data + at, choice, length) == 0 &&
+           (at == 0 || !is_word_byte(text.data[at - 1])) &&
+           (at + length == text.length || !is_word_byte(text.data[at + length]));
+}
+
+/* Whether the text begins with one of the choices, and names no other: "Received, will look
+ * tomorrow". */
+static bool begins_with_one_of(struct parley_bytes text, const char *const *choices) {
+    const char *first = NULL;
+    for (size_t at = 0; at < text.length; at++) {
+        for (size_t i = 0; choices[i] != NULL; i++) {
+            if (!has_choice_at(text, at, choices[i])) {
+                continue;
+            }
+            if (at > 0 && first != choices[i]) {
+                return false;
+            }
+            first = choices[i];
+        }
+        if (first == NULL) {
+            return false;
+        }
+    }
+    return first != NULL;
+}
+
 /* A value is that of the first section of its name; for the rest any of them will do. */
 static bool holds(const struct section_rule *rule, const struct brenner_section *first) {
     switch (rule->wants) {
@@ -105,6 +113,8 @@ static bool holds(const struct section_rule *rule, const struct brenner_section 
         return true;
     case ONE_OF:
         return text_is_one_of(first->text, rule->choices);
+    case ONE_OF_AT_FIRST:
+        return begins_with_one_of(first->text, rule->choices);
     case AGENT:
         return is_agent_name(first->text);
     case NON_EMPTY:
@@ -140,7 +150,7 @@ static void remark_value(struct brenner_remarks *remarks, const struct section_r
     }
     parley_buffer_char(&choices, '\0');
     brenner_remark(
-        remarks, rule->rule, section->at, NULL, "`## %s` says %s; %s is wanted", rule->section,
+        remarks, rule->rule, section->at, NULL, "`## %s` says %s; expected %s", rule->section,
         section->text.length > 0 ? brenner_quote(remarks, &value, section->text) : "nothing",
         choices.has_failed ? "" : choices.data);
     remarks->is_out_of_memory |= choices.has_failed;
@@ -181,7 +191,7 @@ static void check_research_question(const struct brenner_body *body,
                    "`## Research Question` section with text");
 }
 
-/* "v3", which is no end of a word. */
+/* "v3", unless it is the end of a word. */
 static bool has_version(struct parley_bytes text) {
     for (size_t i = 0; i + 1 < text.length; i++) {
         const char before = i > 0 ? text.data[i - 1] : ' ';
@@ -231,7 +241,7 @@ static void check_excerpt(const struct brenner_body *body, struct brenner_remark
                    "the section `## Excerpt` cites no \xC2\xA7n of the transcript");
 }
 
-static enum parley_status check_body(enum brenner_type type, const struct brenner_body *body,
+static enum parley_status check_body(enum brenner_type type, struct brenner_body *body,
                                      struct brenner_remarks *remarks) {
     if (type == BRENNER_KICKOFF) {
         check_research_question(body, remarks);
@@ -276,7 +286,6 @@ static bool has_body_rules(const struct parley_message *message) {
 }
 
 enum parley_status brenner_inspect(struct parley_message *message, struct walk *walk) {
-    inspect_envelope(message, walk);
     const enum brenner_field field = brenner_body_field(message);
     const struct parley_value *body = &message->values[field];
     if (body->kind != PARLEY_STRING || !has_body_rules(message)) {

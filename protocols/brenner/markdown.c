@@ -97,7 +97,7 @@ static bool is_utf8(const struct parley_message *message, struct parley_bytes pa
         *out =
             (struct front_matter_fault){.rule = PARLEY_GW_UTF8,
                                         .offset = (size_t)(part.data + valid - message->sent.data),
-                                        .message = "these bytes are not UTF-8",
+                                        .message = "these bytes are not valid UTF-8",
                                         .path = ""};
     }
     return valid == part.length;
@@ -110,8 +110,8 @@ static bool has_parts(const struct parley_message *message, const struct parts *
         *out = (struct front_matter_fault){
             .rule = PARLEY_GW_PARSE,
             .message = "the front matter that begins here never ends",
-            .hint = "End it with a line that is --- and nothing else; if that first line is meant "
-                    "as a rule of the body, write *** instead.",
+            .hint = "End it with a line that is --- and nothing else; if that first line is a rule "
+                    "of the body, write *** instead.",
             .path = ""};
         is_utf8(message, parts->yaml, out); /* or else, that fault comes first */
         return false;
@@ -119,7 +119,7 @@ static bool has_parts(const struct parley_message *message, const struct parts *
     if (parts->yaml.data == NULL && parts->body.length == 0) {
         *out = (struct front_matter_fault){
             .rule = PARLEY_GW_PARSE,
-            .message = "there is nothing to read",
+            .message = "the document is empty",
             .hint = "Send front matter with a subject, and a body below it.",
             .path = ""};
         return false;
@@ -136,8 +136,8 @@ static bool has_one_body(const struct front_matter *front_matter, struct front_m
             *out = (struct front_matter_fault){
                 .rule = PARLEY_GW_DUPLICATE_KEY,
                 .offset = member->at,
-                .message = "the body stands below the front matter, and again in it",
-                .hint = "Take this member out: the body is what follows the front matter.",
+                .message = "duplicate body: it is below the front matter, and in it as well",
+                .hint = "Remove this member: the body is what follows the front matter.",
                 .path = is_body ? "/body" : "/body_md"};
             return false;
         }

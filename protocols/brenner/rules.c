@@ -4,37 +4,14 @@
  * brenner-message-bodies.md, unless it says otherwise. What is about the Markdown of a body is
  * asked in inspect.c and delta.c. */
 
-#include "../engine/text.h"
 #include "brenner.h"
 
 #define SUBJECT_CHARACTERS_MAX 120
 
-/* All types that a prefix names. */
-#define KNOWN (~PARLEY_TYPE_BIT(PARLEY_TYPE_OTHER))
+/* A value that is not null, which in an envelope is as if it were absent. */
+#define NOT_NULL (PARLEY_STRING | PARLEY_NUMBER | PARLEY_BOOLEAN | PARLEY_ARRAY | PARLEY_OBJECT)
 
 /* ---- rules over several members ---- */
-
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* The type is known, so that there is a colon. */
-static bool has_no_description(const struct parley_facts *facts) {
-    struct parley_bytes subject = facts->values[BRENNER_SUBJECT].text;
-    const char *colon = memchr(subject.data, ':', subject.length);
-    size_t at = (size_t)(colon + 1 - subject.data);
-    while (at < subject.length && is_blank(subject.data[at])) {
-        at++;
-    }
-    return at == subject.length;
-}
-
-/* For a subject without a type: where MB-001 failed, later constraints of the same place are not
- * asked, though the length does not depend on the prefix. */
-static bool is_too_long(const struct parley_facts *facts) {
-    return text_code_points(parley_value_text(&facts->values[BRENNER_SUBJECT])) >
-           SUBJECT_CHARACTERS_MAX;
-}
 
 static bool sets_ack(const struct parley_facts *facts) {
     const struct parley_value *ack_required = &facts->values[BRENNER_ACK_REQUIRED];
@@ -57,7 +34,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                        "(case counts; a role is lower-case letters)",
             .source = "Machine-Checkable Rules",
             .hint = "Begin `subject` with the type of the message and a colon, in capitals, as in "
-                    "\"INFO: server restarts at 02:00\"; DELTA bears a role in lower-case letters, "
+                    "\"INFO: server restarts at 02:00\"; DELTA has a role in lower-case letters, "
                     "as in \"DELTA[opus]: …\".",
             PARLEY_PLACES(
                 {.path = "/subject",
@@ -111,7 +88,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-005",
             .severity = PARLEY_ERROR,
-            .summary = "every delta block is JSON",
+            .summary = "every delta block is valid JSON",
             .source = "DELTA Messages",
             .hint = "Make the block one JSON object and nothing else: double quotes, no comments, "
                     "no trailing commas, no `...`.",
@@ -211,13 +188,16 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-101",
             .severity = PARLEY_ERROR,
-            .summary = "something follows the prefix of `subject`",
+            .summary = "`subject` has text after its prefix",
             .source = "Message Types and Body Schemas",
-            .hint = "Say behind the colon, in a few words, what the message is about.",
+            .hint = "Say in a few words after the colon what the message is about.",
+            /* Where MB-001 failed it is not asked, so that the first colon ends the prefix. */
             PARLEY_PLACES({.path = "/subject",
-                           .for_types = KNOWN,
-                           .is_broken = has_no_description,
-                           .message = "nothing stands behind the prefix of `subject`"}),
+                           .kinds = PARLEY_STRING,
+                           .constraint = PARLEY_PATTERN,
+                           .pattern = "^[^:]*:[ \t\r\n]*[^ \t\r\n]",
+                           .words = "a subject with text after its prefix",
+                           .message = "`subject` has no text after its prefix"}),
         },
     [MB_102] =
         {
@@ -225,15 +205,17 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "`subject` has at most 120 characters",
             .source = "rules.md, Brenner",
-            .hint = "Shorten `subject` to 120 characters; the rest belongs into the body.",
-            PARLEY_PLACES({.path = "/subject",
-                           .kinds = PARLEY_STRING,
-                           .constraint = PARLEY_MAX_LENGTH,
-                           .maximum = SUBJECT_CHARACTERS_MAX},
-                          {.path = "/subject",
-                           .for_types = PARLEY_TYPE_BIT(PARLEY_TYPE_OTHER),
-                           .is_broken = is_too_long,
-                           .message = "`subject` has more than 120 characters"}),
+            .hint = "Shorten `subject` to 120 characters; put the rest into the body.",
+            /* A row over members, though it is about one: the length is asked where MB-001 or
+             * MB-101 has failed at this place, too. */
+            PARLEY_PLACES(
+                {.path = "/subject",
+                 .when = PARLEY_TESTS(
+                     {.field = BRENNER_SUBJECT, .asks = PARLEY_IS_THERE, .kinds = PARLEY_STRING}),
+                 .wants = PARLEY_TESTS({.field = BRENNER_SUBJECT,
+                                        .asks = PARLEY_HAS_MAX_LENGTH,
+                                        .maximum = SUBJECT_CHARACTERS_MAX}),
+                 .message = "`subject` has more than 120 characters"}),
         },
     [MB_103] =
         {
@@ -333,11 +315,11 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-112",
             .severity = PARLEY_ERROR,
-            .summary = "ACK has a `## Status` section that says Received, Understood, Will Action "
-                       "or Completed, and nothing else",
+            .summary = "ACK has a `## Status` section that begins with one of Received, "
+                       "Understood, Will Action and Completed, and names no other of them",
             .source = "ACK Messages",
-            .hint = "Write Received, Understood, Will Action or Completed below `## Status`, and "
-                    "nothing else.",
+            .hint = "Begin `## Status` with Received, Understood, Will Action or Completed, and "
+                    "name only one of them.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_ACK)}),
@@ -404,7 +386,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .summary = "QUESTION has a `## Question` section",
             .source = "QUESTION Messages",
             .hint = "Ask the question below a `## Question` heading of level 2; the title of the "
-                    "body (`# Question`) is none.",
+                    "body (`# Question`) does not count.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_QUESTION)}),
@@ -417,9 +399,19 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .source = "rules.md, Brenner",
             .hint = "Put the body of the message, as Markdown, into `body_md`: a string, which may "
                     "be empty.",
-            PARLEY_PLACES({.path = "/body_md", .kinds = PARLEY_STRING},
-                          {.path = "/body_md", .by_inspection = true},
-                          {.path = "/body", .by_inspection = true}),
+            PARLEY_PLACES(
+                {.path = "/body_md", .kinds = PARLEY_STRING},
+                {.path = "/body_md",
+                 .wants = PARLEY_TESTS({.field = BRENNER_BODY_MD, .asks = PARLEY_IS_THERE},
+                                       {.field = BRENNER_BODY, .asks = PARLEY_IS_THERE}),
+                 .message = "`body_md` is missing; expected a string"},
+                {.path = "/body",
+                 .when = PARLEY_TESTS({.field = BRENNER_BODY, .asks = PARLEY_IS_THERE}),
+                 .wants =
+                     PARLEY_TESTS(
+                         {.field = BRENNER_BODY_MD, .asks = PARLEY_IS_THERE},
+                         {.field = BRENNER_BODY, .asks = PARLEY_IS_THERE, .kinds = PARLEY_STRING}),
+                 .message = "`body`, read as `body_md`, is not a string"}),
         },
     [MB_121] =
         {
@@ -431,14 +423,24 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .source = "rules.md, Brenner",
             .hint = "Give this member a value of its type, not in quotes unless it is a string, or "
                     "leave it out.",
-            PARLEY_PLACES({.path = "/id", .kinds = PARLEY_STRING | PARLEY_INTEGER | PARLEY_NULL},
-                          {.path = "/from", .kinds = PARLEY_STRING | PARLEY_NULL},
-                          {.path = "/thread_id", .kinds = PARLEY_STRING | PARLEY_NULL},
-                          {.path = "/importance", .kinds = PARLEY_STRING | PARLEY_NULL},
-                          {.path = "/to", .kinds = PARLEY_STRING | PARLEY_ARRAY | PARLEY_NULL},
-                          {.path = "/to/*", .kinds = PARLEY_STRING},
-                          {.path = "/ack_required", .kinds = PARLEY_BOOLEAN | PARLEY_NULL},
-                          {.path = "/sender_name", .by_inspection = true}),
+            PARLEY_PLACES(
+                {.path = "/id", .kinds = PARLEY_STRING | PARLEY_INTEGER | PARLEY_NULL},
+                {.path = "/from", .kinds = PARLEY_STRING | PARLEY_NULL},
+                {.path = "/thread_id", .kinds = PARLEY_STRING | PARLEY_NULL},
+                {.path = "/importance", .kinds = PARLEY_STRING | PARLEY_NULL},
+                {.path = "/to", .kinds = PARLEY_STRING | PARLEY_ARRAY | PARLEY_NULL},
+                {.path = "/to/*", .kinds = PARLEY_STRING},
+                {.path = "/ack_required", .kinds = PARLEY_BOOLEAN | PARLEY_NULL},
+                {.path = "/sender_name",
+                 .when = PARLEY_TESTS({.field = BRENNER_SENDER_NAME, .asks = PARLEY_IS_THERE}),
+                 .wants = PARLEY_TESTS({.field = BRENNER_FROM,
+                                        .asks = PARLEY_IS_THERE,
+                                        .kinds = NOT_NULL},
+                                       {.field = BRENNER_SENDER_NAME,
+                                        .asks = PARLEY_IS_THERE,
+                                        .kinds = PARLEY_STRING | PARLEY_NULL}),
+                 .message = "`sender_name`, read as `from`, is neither a string nor "
+                            "null"}),
         },
     [MB_130] =
         {
@@ -446,7 +448,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "KICKOFF has an `## Excerpt` section that cites the transcript, as in §42",
             .source = "KICKOFF Messages",
-            .hint = "Quote what matters of the transcript below `## Excerpt`, with its §n.",
+            .hint = "Quote the relevant parts of the transcript below `## Excerpt`, with their §n.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_KICKOFF)}),
@@ -547,7 +549,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                  .for_types = PARLEY_TYPE_BIT(BRENNER_DELTA) | PARLEY_TYPE_BIT(BRENNER_COMPILED) |
                               PARLEY_TYPE_BIT(BRENNER_CLAIM) | PARLEY_TYPE_BIT(BRENNER_INFO),
                  .is_broken = sets_ack,
-                 .message = "a message of this type needs no acknowledgement, and asks for one"}),
+                 .message = "a message of this type needs no acknowledgement, but asks for one"}),
         },
     [MB_139] =
         {
@@ -575,7 +577,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-141",
             .severity = PARLEY_WARNING,
-            .summary = "no JSON object with `operation` and `section` stands outside of a delta "
+            .summary = "no JSON object with `operation` and `section` is outside a delta "
                        "block, in prose or in a block of another language",
             .source = "DELTA Messages",
             .hint = "Put the object into a fenced code block of its own that begins with ```delta.",
@@ -594,7 +596,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                        "name, observation, conflicts_with, status; adversarial_critique name, "
                        "attack, evidence, current_status",
             .source = "rules.md, Brenner",
-            .hint = "Add to `payload` what is named.",
+            .hint = "Add the missing members to `payload`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_DELTA)}),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The checks that rows of a rule table are made of. Each is asked about one value; what spans
- * several members is the protocol's own is_broken. */
+ * several members is made of tests, or is the protocol's own is_broken. */
 
 #include "constraint.h"
 
@@ -41,12 +41,10 @@ static bool is_wanted_integer(const struct parley_place *place, const struct par
            value->number == floor(value->number);
 }
 
-static bool matches(const struct schema_check *check, struct parley_bytes text) {
-    const double maximum = check->place->maximum;
-    if (maximum != 0 && (double)text.length > maximum && (double)text_code_points(text) > maximum) {
-        return false;
-    }
-    return pattern_matches(check->pattern, text);
+/* In code points; 0: any number of them. */
+static bool is_at_most(struct parley_bytes text, double maximum) {
+    return maximum == 0 || (double)text.length <= maximum ||
+           (double)text_code_points(text) <= maximum;
 }
 
 static bool string_holds(const struct schema_check *check, struct parley_bytes text) {
@@ -65,10 +63,12 @@ static bool string_holds(const struct schema_check *check, struct parley_bytes t
         return text_is_uuid(text, false);
     case PARLEY_UUID4:
         return text_is_uuid(text, true);
+    case PARLEY_TOKEN:
+        return text_is_token(text) && is_at_most(text, place->maximum);
     case PARLEY_MAX_LENGTH:
         return (double)text_code_points(text) <= place->maximum;
     case PARLEY_PATTERN:
-        return matches(check, text);
+        return is_at_most(text, place->maximum) && pattern_matches(check->pattern, text);
     case PARLEY_ANY:
     case PARLEY_RANGE:
     case PARLEY_MINIMUM:
@@ -104,6 +104,51 @@ bool constraint_holds(const struct schema_check *check, const struct parley_valu
     default:
         return true;
     }
+}
+
+static bool test_holds(const struct parley_test *test, const struct parley_value *value) {
+    switch (test->asks) {
+    case PARLEY_IS_THERE:
+        return test->kinds == 0 ? value->kind != PARLEY_ABSENT : (test->kinds & value->kind) != 0;
+    case PARLEY_IS_TEXT:
+        return parley_value_is(value, test->text);
+    case PARLEY_IS_TRUE:
+        return value->kind == PARLEY_BOOLEAN && value->number != 0;
+    case PARLEY_IS_AT_LEAST:
+        return value->kind == PARLEY_NUMBER && value->number >= test->minimum;
+    case PARLEY_HAS_ITEMS:
+        return value->kind == PARLEY_ARRAY && value->count > 0;
+    case PARLEY_HAS_MAX_LENGTH:
+        return value->kind == PARLEY_STRING && is_at_most(value->text, test->maximum);
+    case PARLEY_IS_FILLED:
+        return !parley_value_is_nothing(value) &&
+               !(value->kind == PARLEY_STRING && value->text.length == 0) &&
+               !(value->kind == PARLEY_ARRAY && value->count == 0);
+    case PARLEY_TEST_END:
+        break;
+    }
+    return false;
+}
+
+bool place_is_broken(const struct parley_place *place, const struct parley_facts *facts) {
+    if (place->is_asked != NULL && !place->is_asked(facts->options)) {
+        return false;
+    }
+    if (place->is_broken != NULL) {
+        return place->is_broken(facts);
+    }
+    const struct parley_test *test = place->when;
+    for (; test != NULL && test->asks != PARLEY_TEST_END; test++) {
+        if (!test_holds(test, &facts->values[test->field])) {
+            return false;
+        }
+    }
+    for (test = place->wants; test->asks != PARLEY_TEST_END; test++) {
+        if (test_holds(test, &facts->values[test->field])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* A string in quotes, cut at a length that a line of text bears. */
@@ -174,6 +219,7 @@ static void describe_string(const struct parley_place *place, struct parley_buff
     case PARLEY_MAX_LENGTH:
         parley_buffer_format(out, "a string of at most %.0f characters", place->maximum);
         break;
+    case PARLEY_TOKEN:
     case PARLEY_PATTERN:
         parley_buffer_text(out, place->words);
         break;
@@ -262,9 +308,8 @@ const char *constraint_message(struct parley_arena *arena, const struct parley_p
     parley_buffer_init(&text);
     parley_buffer_format(&text, "`%s` is ", path[0] == '/' ? path + 1 : "the message");
     write_value(&text, value != NULL ? value : &missing);
-    parley_buffer_text(&text, "; ");
+    parley_buffer_text(&text, "; expected ");
     constraint_describe(place, &text);
-    parley_buffer_text(&text, " is wanted");
     const char *message =
         text.has_failed ? NULL : parley_arena_copy(arena, parley_buffer_bytes(&text));
     parley_buffer_finish(&text);

@@ -20,7 +20,15 @@ enum parley_kind constraint_kind(enum parley_constraint constraint);
  * such a value is, constraint_holds. */
 unsigned constraint_sure_kinds(const struct parley_place *place);
 
-/* "`seq` is -1; an integer of 0 or more, or null, is wanted".  `path` is the value's JSON Pointer.
+/* Whether a place speaks of several members, so that it is asked once all facts are known. */
+static inline bool place_is_over_members(const struct parley_place *place) {
+    return place->is_broken != NULL || place->wants != NULL;
+}
+
+/* Whether such a place is broken. */
+bool place_is_broken(const struct parley_place *place, const struct parley_facts *facts);
+
+/* "`seq` is -1; expected an integer of 0 or more, or null".  `path` is the value's JSON Pointer.
  * `value` NULL: it is missing.
  * Owns: the arena.  Returns: NULL when there is no memory. */
 const char *constraint_message(struct parley_arena *arena, const struct parley_place *place,

@@ -364,7 +364,7 @@ bool fast_keeps_rules(struct parley_message *message, uint32_t failed) {
         .values = message->values, .type = message->type, .options = &message->options};
     const struct schema_check *check = message->schema->cross_checks;
     while (check != NULL &&
-           ((schema_types(check) & type) == 0 || !check->place->is_broken(&facts))) {
+           ((schema_types(check) & type) == 0 || !place_is_broken(check->place, &facts))) {
         check = check->next;
     }
     return check == NULL && (protocol->inspect == NULL || passes_inspection(message));

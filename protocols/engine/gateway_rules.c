@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The GW rules, which hold for every protocol while decoding. They have no places: the decoders
- * and splitters report them themselves, where reading stopped. */
+/* The GW rules, which hold for every protocol. They have no places: the decoders and splitters
+ * report them themselves, where reading stopped, and the gateway what concerns the way on. */
 
 #include <parley/rule.h>
 
@@ -12,7 +12,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "the body parses",
             .source = "RFC 8259",
-            .hint = "Mend the syntax at this place, and send the message again.",
+            .hint = "Fix the syntax at this place, and send the message again.",
         },
     [PARLEY_GW_SIZE] =
         {
@@ -28,7 +28,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "no object has the same key twice",
             .source = "RFC 8259, section 4",
-            .hint = "Keep one of the two members: readers disagree on which one counts.",
+            .hint = "Keep one of the two members: readers disagree on which of them counts.",
         },
     [PARLEY_GW_DEPTH] =
         {
@@ -53,5 +53,14 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .summary = "the top level is an object",
             .source = "rules.md, GW",
             .hint = "Send the message as one object, { … }.",
+        },
+    [PARLEY_GW_TRANSPORT] =
+        {
+            .id = "GW-101",
+            .severity = PARLEY_WARNING,
+            .summary = "the message is not larger than NATS takes (/validate alone: it is valid, "
+                       "and could not be forwarded)",
+            .source = "rules.md, GW",
+            .hint = "Send less in one message, or have the operator raise max_payload of NATS.",
         },
 };

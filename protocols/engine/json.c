@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "fast.h"
+#include "json_fault.h"
 #include "json_text.h"
 #include "walk.h"
 
@@ -73,9 +74,11 @@ static bool is_blank(char c) {
 
 static enum parley_status add_fault(struct parley_message *message,
                                     const struct json_fault *fault) {
+    message->is_fault_contained = fault->is_contained;
     return findings_refuse(message, fault->rule,
                            (struct parley_finding){.path = fault->path,
                                                    .message = fault->message,
+                                                   .hint = fault->hint,
                                                    .offset = fault->offset});
 }
 
@@ -108,10 +111,11 @@ static enum parley_status refuse_top_level(struct parley_message *message) {
     while (is_blank(message->text.data[start])) { /* there is a value, so that this ends */
         start++;
     }
-    return add_fault(message, &(struct json_fault){.rule = PARLEY_GW_TOP_LEVEL,
-                                                   .offset = start,
-                                                   .message = "the message is not an object",
-                                                   .path = ""});
+    return add_fault(message,
+                     &(struct json_fault){.rule = PARLEY_GW_TOP_LEVEL,
+                                          .offset = start,
+                                          .message = json_flaws[JSON_FLAW_TOP_LEVEL].message,
+                                          .path = ""});
 }
 
 /* ---- by the tree ---- */

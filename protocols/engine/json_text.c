@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A JSON reader that recurses nowhere, allocates only for strings with escapes, and stops at the
- * first fault (RFC 8259 to the letter, and the limits of the GW rules). It builds no values. */
+/* A JSON reader that recurses nowhere, allocates only for strings with escapes, and reports the
+ * first fault (RFC 8259 to the letter, and the limits of the GW rules). It builds no values.
+ *
+ * It stops at that fault, unless the fault leaves the text's structure intact: then it reads on, in
+ * silence, to say whether the rest is intact as well. */
 
 #include "json_text.h"
 
@@ -10,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "json_fault.h"
 #include "json_number.h"
 #include "json_string.h"
 #include "text.h"
@@ -31,24 +35,50 @@ struct reader {
     struct parley_buffer decoded; /* a text that has escapes, until the next one */
     struct level levels[JSON_DEPTH_MAX];
     size_t depth;
-    bool is_told; /* the value that comes next is */
-    struct json_fault *fault;
+    bool is_told;             /* the value that comes next is */
+    struct json_fault *fault; /* the first … */
+    bool has_fault;           /* … if there is one */
     bool is_out_of_memory;
 };
 
-static bool fail(struct reader *reader, enum parley_gateway_rule rule, const char *at,
-                 const char *message) {
-    *reader->fault = (struct json_fault){
-        .rule = rule, .offset = (size_t)(at - reader->start), .message = message, .path = ""};
+static void keep_fault(struct reader *reader, enum json_flaw flaw, const char *at) {
+    *reader->fault = (struct json_fault){.rule = json_flaws[flaw].rule,
+                                         .offset = (size_t)(at - reader->start),
+                                         .message = json_flaws[flaw].message,
+                                         .hint = json_flaws[flaw].hint,
+                                         .path = ""};
+    reader->has_fault = true;
+}
+
+/* What ends the reading.  Returns: false. */
+static bool fail(struct reader *reader, enum json_flaw flaw, const char *at) {
+    if (reader->has_fault) {
+        reader->fault->is_contained &= json_flaws[flaw].rule != PARLEY_GW_PARSE;
+    } else {
+        keep_fault(reader, flaw, at);
+    }
     return false;
 }
 
-/* Where the byte is no UTF-8 either, that is the better thing to say. */
-static bool fail_syntax(struct reader *reader, const char *at, const char *message) {
-    if (at < reader->end && text_utf8_sequence(at, (size_t)(reader->end - at)) == 0) {
-        return fail(reader, PARLEY_GW_UTF8, at, "these bytes are not UTF-8");
+/* Where the byte is not UTF-8 either, that is the better thing to say. */
+static bool fail_syntax(struct reader *reader, enum json_flaw flaw, const char *at) {
+    const bool is_utf8 =
+        at == reader->end || text_utf8_sequence(at, (size_t)(reader->end - at)) > 0;
+    return fail(reader, is_utf8 ? flaw : JSON_FLAW_UTF8, at);
+}
+
+/* A fault that leaves the structure intact: nobody is told of anything any more. */
+static void contain(struct reader *reader, enum json_flaw flaw, const char *at) {
+    if (reader->has_fault) {
+        return;
     }
-    return fail(reader, PARLEY_GW_PARSE, at, message);
+    keep_fault(reader, flaw, at);
+    reader->fault->is_contained = true;
+    reader->is_told = false;
+    reader->keys = NULL;
+    for (size_t i = 0; i < reader->depth; i++) {
+        reader->levels[i].is_told = false;
+    }
 }
 
 static bool out_of_memory(struct reader *reader) {
@@ -84,7 +114,7 @@ static struct parley_bytes key_of(struct reader *reader, const struct level *lev
 }
 
 /* The JSON Pointer of the present member or item. */
-static bool write_path(struct reader *reader) {
+static void write_path(struct reader *reader) {
     struct parley_buffer path;
     parley_buffer_init(&path);
     for (size_t i = 0; i < reader->depth; i++) {
@@ -100,7 +130,16 @@ static bool write_path(struct reader *reader) {
                               ? NULL
                               : parley_arena_copy(reader->arena, parley_buffer_bytes(&path));
     parley_buffer_finish(&path);
-    return reader->fault->path != NULL || out_of_memory(reader);
+    reader->is_out_of_memory |= reader->fault->path == NULL;
+}
+
+static bool fail_at_path(struct reader *reader, enum json_flaw flaw, const char *at) {
+    const bool is_first = !reader->has_fault;
+    fail(reader, flaw, at);
+    if (is_first) {
+        write_path(reader);
+    }
+    return false;
 }
 
 static void skip_blanks(struct reader *reader) {
@@ -110,67 +149,91 @@ static void skip_blanks(struct reader *reader) {
     }
 }
 
+/* The first byte after `\u` at `at` that is not a hexadecimal digit, of four; or NULL. */
+static const char *find_bad_digit(const char *at, const char *end) {
+    for (const char *digit = at + 2; digit < at + 6; digit++) {
+        if (digit == end || strchr("0123456789abcdefABCDEF", *digit) == NULL || *digit == '\0') {
+            return digit;
+        }
+    }
+    return NULL;
+}
+
+static bool fail_in_escape(struct reader *reader, enum json_flaw flaw, const char *at) {
+    return fail_syntax(reader, at == reader->end ? JSON_FLAW_END_OF_STRING : flaw, at);
+}
+
 /* Checks the escape at reader->at and steps over it. */
-static bool skip_escape(struct reader *reader) {
+static bool skip_escape(struct reader *reader, bool is_in_key) {
     const char *at = reader->at;
-    if (reader->end - at < 2) {
-        return fail_syntax(reader, reader->end, "the text ends inside a string");
+    if (at + 1 == reader->end ||
+        (at[1] != 'u' && (at[1] == '\0' || strchr("\"\\/bfnrt", at[1]) == NULL))) {
+        return fail_in_escape(reader, JSON_FLAW_ESCAPE, at + 1);
     }
     if (at[1] != 'u') {
         reader->at += 2;
-        return strchr("\"\\/bfnrt", at[1]) != NULL && at[1] != '\0'
-                   ? true
-                   : fail_syntax(reader, at, "there is no such escape in JSON");
+        return true;
+    }
+    const char *bad_digit = find_bad_digit(at, reader->end);
+    if (bad_digit != NULL) {
+        return fail_in_escape(reader, JSON_FLAW_HEX, bad_digit);
     }
     const long unit = json_string_unit(at, reader->end);
-    if (unit < 0) {
-        return fail_syntax(reader, at, "\\u takes four hexadecimal digits");
+    if (unit == 0 && is_in_key) {
+        return fail(reader, JSON_FLAW_KEY_NUL, at);
     }
     reader->at += 6;
     if (unit >= 0xDC00 && unit <= 0xDFFF) {
-        return fail_syntax(reader, at, "this is the second half of a surrogate pair, alone");
-    }
-    if (unit >= 0xD800 && unit <= 0xDBFF) {
+        contain(reader, JSON_FLAW_SECOND_SURROGATE, at);
+    } else if (unit >= 0xD800 && unit <= 0xDBFF) {
         const long second = json_string_unit(reader->at, reader->end);
-        if (second < 0xDC00 || second > 0xDFFF) {
-            return fail_syntax(reader, at, "this is the first half of a surrogate pair, alone");
+        if (second >= 0xDC00 && second <= 0xDFFF) {
+            reader->at += 6;
+        } else {
+            contain(reader, JSON_FLAW_FIRST_SURROGATE, at);
         }
-        reader->at += 6;
     }
     return true;
 }
 
-/* Finds what is wrong with the string whose text begins at reader->at. */
-static bool fail_string(struct reader *reader) {
+/* Goes to the closing quote of the string whose text begins at reader->at, and looks at everything
+ * on the way. */
+static bool read_carefully(struct reader *reader, bool is_in_key) {
     for (;;) {
         reader->at = json_string_plain(reader->at, reader->end);
         if (reader->at == reader->end) {
-            return fail_syntax(reader, reader->end, "the text ends inside a string");
+            return fail(reader, JSON_FLAW_END_OF_STRING, reader->end);
         }
         const unsigned char c = (unsigned char)*reader->at;
+        if (c == '"') {
+            return true;
+        }
         if (c == '\\') {
-            if (!skip_escape(reader)) {
+            if (!skip_escape(reader, is_in_key)) {
                 return false;
             }
         } else if (c < 0x20) {
-            return fail_syntax(reader, reader->at,
-                               "a control character in a string must be written as an escape");
+            return fail(reader, json_flaw_of_control(*reader->at), reader->at);
         } else {
-            const char *behind = text_utf8_run(reader->at, reader->end);
-            if (behind == reader->at) {
-                return fail(reader, PARLEY_GW_UTF8, reader->at, "these bytes are not UTF-8");
+            const char *after = text_utf8_run(reader->at, reader->end);
+            if (after == reader->at) {
+                return fail(reader, JSON_FLAW_UTF8, reader->at);
             }
-            reader->at = behind;
+            reader->at = after;
         }
     }
 }
 
 /* Reads the string at its opening quote, as it is written between its quotes. */
-static bool read_string(struct reader *reader, struct parley_bytes *out, bool *out_has_escapes) {
+static bool read_string(struct reader *reader, bool is_key, struct parley_bytes *out,
+                        bool *out_has_escapes) {
     const char *content = ++reader->at;
     const char *end = json_string_end(content, reader->end, out_has_escapes);
-    if (end == NULL) {
-        return fail_string(reader);
+    if (end == NULL || (is_key && *out_has_escapes)) {
+        if (!read_carefully(reader, is_key)) {
+            return false;
+        }
+        end = reader->at;
     }
     *out = (struct parley_bytes){content, (size_t)(end - content)};
     reader->at = end + 1;
@@ -180,7 +243,7 @@ static bool read_string(struct reader *reader, struct parley_bytes *out, bool *o
 /* Owns: out is in the text, or in the arena where it was decoded for somebody to hear. */
 static bool read_text(struct reader *reader, struct parley_bytes *out) {
     bool has_escapes;
-    return read_string(reader, out, &has_escapes) &&
+    return read_string(reader, false, out, &has_escapes) &&
            (!has_escapes || !reader->is_told || decode_told(reader, *out, out));
 }
 
@@ -193,7 +256,8 @@ static void skip_digits(struct reader *reader) {
 static bool read_digits(struct reader *reader) {
     const char *first = reader->at;
     skip_digits(reader);
-    return reader->at > first || fail_syntax(reader, reader->at, "a digit is wanted here");
+    return reader->at > first ||
+           fail_syntax(reader, json_flaw_at_digit(reader->at, reader->end), reader->at);
 }
 
 /* The value of a number whose form is right. strtod reads it as jansson does; it needs a NUL. */
@@ -212,10 +276,13 @@ static bool number_value(struct reader *reader, const char *first, double *out) 
     memcpy(copy, first, length);
     copy[length] = '\0';
     *out = strtod(copy, NULL);
-    return isfinite(*out) || fail_syntax(reader, first, "this number is too large for a double");
+    if (!isfinite(*out)) {
+        contain(reader, JSON_FLAW_TOO_LARGE, first);
+    }
+    return true;
 }
 
-/* A number that is not read at a glance: it is long, too large, or none. */
+/* A number that is not read at a glance: it is long, too large, or not one. */
 static bool read_any_number(struct reader *reader, double *out) {
     const char *first = reader->at;
     if (*reader->at == '-') {
@@ -223,6 +290,9 @@ static bool read_any_number(struct reader *reader, double *out) {
     }
     if (reader->at < reader->end && *reader->at == '0') {
         reader->at++;
+        if (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9') {
+            return fail(reader, JSON_FLAW_LEADING_ZERO, reader->at);
+        }
     } else if (!read_digits(reader)) {
         return false;
     }
@@ -254,11 +324,13 @@ static bool read_number(struct reader *reader, double *out) {
 }
 
 static bool read_word(struct reader *reader, struct parley_bytes word) {
-    const size_t left = (size_t)(reader->end - reader->at);
-    if (left < word.length || memcmp(reader->at, word.data, word.length) != 0) {
-        return fail_syntax(reader, reader->at, "a JSON value is wanted here");
+    const char *start = reader->at;
+    for (size_t i = 0; i < word.length; i++, reader->at++) {
+        if (reader->at == reader->end || *reader->at != word.data[i]) {
+            return fail_syntax(reader, json_flaw_in_word(start, reader->at, reader->end),
+                               reader->at);
+        }
     }
-    reader->at += word.length;
     return true;
 }
 
@@ -279,7 +351,8 @@ static bool read_scalar(struct reader *reader, struct parley_value *value) {
     default:
         value->kind = PARLEY_NUMBER;
         if (*reader->at != '-' && (*reader->at < '0' || *reader->at > '9')) {
-            return fail_syntax(reader, reader->at, "a JSON value is wanted here");
+            return fail_syntax(reader, json_flaw_at_value(reader->start, reader->at, reader->end),
+                               reader->at);
         }
         return read_number(reader, &value->number);
     }
@@ -287,9 +360,7 @@ static bool read_scalar(struct reader *reader, struct parley_value *value) {
 
 static bool open_level(struct reader *reader, struct parley_value *value) {
     if (reader->depth == JSON_DEPTH_MAX) {
-        fail(reader, PARLEY_GW_DEPTH, reader->at, "this is nested deeper than 64");
-        write_path(reader);
-        return false;
+        return fail_at_path(reader, JSON_FLAW_DEPTH, reader->at);
     }
     const bool is_array = *reader->at == '[';
     value->kind = is_array ? PARLEY_ARRAY : PARLEY_OBJECT;
@@ -314,14 +385,16 @@ static void close_level(struct reader *reader) {
 }
 
 /* Keeps the present key, which began at `first`, unless its object has one like it. */
-static bool note_key(struct reader *reader, const char *first, struct parley_bytes key) {
+static bool note_key(struct reader *reader, const char *first, const struct level *level) {
+    const struct parley_bytes key = key_of(reader, level);
+    if (key.data == NULL) {
+        return false;
+    }
     switch (key_set_add(reader->keys, key)) {
     case KEY_SET_NEW:
         return true;
     case KEY_SET_REPEATED:
-        fail(reader, PARLEY_GW_DUPLICATE_KEY, first, "this key stood in the object before");
-        write_path(reader);
-        return false;
+        return fail_at_path(reader, JSON_FLAW_DUPLICATE_KEY, first);
     case KEY_SET_MEMORY:
         break;
     }
@@ -329,7 +402,8 @@ static bool note_key(struct reader *reader, const char *first, struct parley_byt
 }
 
 /* Who listens may keep a key. */
-static bool tell_key(struct reader *reader, const struct level *level, struct parley_bytes key) {
+static bool tell_key(struct reader *reader, const struct level *level) {
+    struct parley_bytes key = level->key;
     if (level->has_escapes && !decode_told(reader, level->key, &key)) {
         return false;
     }
@@ -342,37 +416,29 @@ static bool read_key(struct reader *reader) {
     struct level *level = &reader->levels[reader->depth - 1];
     const char *first = reader->at;
     if (first == reader->end || *first != '"') {
-        return fail_syntax(reader, first, "a key in double quotes is wanted here");
+        return fail_syntax(reader, json_flaw_at_key(reader->start, first, reader->end), first);
     }
-    if (!read_string(reader, &level->key, &level->has_escapes)) {
+    if (!read_string(reader, true, &level->key, &level->has_escapes)) {
         return false;
     }
-    const struct parley_bytes key = key_of(reader, level);
-    if (key.data == NULL) {
-        return false;
-    }
-    if (level->has_escapes && memchr(key.data, '\0', key.length) != NULL) {
-        return fail_syntax(reader, first, "a key cannot hold a NUL");
-    }
-    if (reader->keys != NULL && !note_key(reader, first, key)) {
+    if (reader->keys != NULL && !note_key(reader, first, level)) {
         return false;
     }
     skip_blanks(reader);
     if (reader->at == reader->end || *reader->at != ':') {
-        return fail_syntax(reader, reader->at, "a colon is wanted behind the key");
+        return fail_syntax(reader, json_flaw_at_colon(reader->at, reader->end), reader->at);
     }
     reader->at++;
     skip_blanks(reader);
     reader->is_told = false;
-    return !level->is_told || tell_key(reader, level, key);
+    return !level->is_told || tell_key(reader, level);
 }
 
 /* Reads the opening of an array or object, or a whole scalar. */
 static bool read_value(struct reader *reader, bool *out_is_open) {
     if (reader->at == reader->end) {
-        return fail_syntax(reader, reader->end,
-                           reader->depth == 0 ? "there is nothing to read"
-                                              : "the text ends too early");
+        return fail(reader, json_flaw_at_value(reader->start, reader->at, reader->end),
+                    reader->end);
     }
     struct parley_value value = {.offset = (size_t)(reader->at - reader->start)};
     *out_is_open = *reader->at == '{' || *reader->at == '[';
@@ -395,7 +461,8 @@ static bool step(struct reader *reader, bool is_open) {
         const char closing = level->is_array ? ']' : '}';
         skip_blanks(reader);
         if (reader->at == reader->end) {
-            return fail_syntax(reader, reader->end, "the text ends too early");
+            return fail(reader, json_flaw_after_value(reader->at, reader->end, level->is_array),
+                        reader->end);
         }
         if (*reader->at == closing) {
             close_level(reader);
@@ -403,9 +470,9 @@ static bool step(struct reader *reader, bool is_open) {
             continue;
         }
         if (!is_open && *reader->at != ',') {
-            return fail_syntax(reader, reader->at,
-                               level->is_array ? "a comma or ] is wanted here"
-                                               : "a comma or } is wanted here");
+            return fail_syntax(reader,
+                               json_flaw_after_value(reader->at, reader->end, level->is_array),
+                               reader->at);
         }
         reader->at += is_open ? 0 : 1;
         skip_blanks(reader);
@@ -427,7 +494,7 @@ static bool read_all(struct reader *reader) {
     } while (reader->depth > 0);
     skip_blanks(reader);
     return reader->at == reader->end ||
-           fail_syntax(reader, reader->at, "something follows behind the message");
+           fail_syntax(reader, json_flaw_after_message(reader->at), reader->at);
 }
 
 static bool walk_on_value(void *context, const struct parley_value *value) {
@@ -460,7 +527,7 @@ enum json_text_result json_text_read(struct parley_bytes text, const struct json
     *out_fault = (struct json_fault){.path = ""};
     const bool is_read = read_all(&reader);
     parley_buffer_finish(&reader.decoded);
-    if (is_read) {
+    if (is_read && !reader.has_fault) {
         return JSON_TEXT_READ;
     }
     return reader.is_out_of_memory ? JSON_TEXT_MEMORY : JSON_TEXT_FAULT;

@@ -13,7 +13,10 @@ struct json_fault {
     enum parley_gateway_rule rule;
     size_t offset;
     const char *message; /* static */
+    const char *hint;    /* static; NULL: the rule's */
     const char *path;    /* of GW-003 and GW-004; "" otherwise.  Owns: the arena */
+    bool is_contained;   /* the structure of the whole text is intact, or as far as it was read:
+                            what comes after this text can be trusted */
 };
 
 enum json_text_result {
@@ -37,9 +40,9 @@ struct json_events {
                       the arena */
 };
 
-/* Reads `text`. `events` NULL: only look for faults. `keys`: made for this text, and empty; NULL:
- * do not look for keys that are repeated.
- * Owns: decoded strings and the fault's path live in the arena, other strings in `text`. */
+/* Reads `text`. `events` NULL: only look for faults; nothing after a fault is told. `keys`: made
+ * for this text, and empty; NULL: do not look for keys that are repeated. Owns: decoded strings and
+ * the fault's path live in the arena, other strings in `text`. */
 enum json_text_result json_text_read(struct parley_bytes text, const struct json_events *events,
                                      struct parley_arena *arena, struct key_set *keys,
                                      struct json_fault *out_fault);

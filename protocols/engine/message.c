@@ -5,6 +5,7 @@
 
 #include <parley/message.h>
 
+#include "json_canonical.h"
 #include "text.h"
 #include "walk.h"
 
@@ -31,6 +32,7 @@ void parley_message_reset(struct parley_message *message) {
     message->stamp_offset = message->stamp_length = 0;
     message->derived = message->source = NULL;
     message->is_decoded = message->is_certain = message->has_route = false;
+    message->is_fault_contained = false;
     walk_forget_facts(message);
     message->findings = (struct parley_findings){0};
 }
@@ -51,6 +53,25 @@ static enum parley_status refuse(struct parley_message *message, enum parley_gat
                                            .for_types = UINT32_MAX,
                                            .at = at};
     return findings_add(message, finding);
+}
+
+enum parley_status parley_message_warn(struct parley_message *message,
+                                       enum parley_gateway_rule rule, struct parley_bytes text) {
+    struct parley_findings *findings = &message->findings;
+    const char *copy = parley_arena_copy(&message->arena, text);
+    const struct parley_finding finding = {.rule = &parley_gateway_rules[rule],
+                                           .path = "",
+                                           .message = copy,
+                                           .hint = parley_gateway_rules[rule].hint,
+                                           .for_types = UINT32_MAX};
+    const size_t count = findings->count;
+    PARLEY_TRY(copy == NULL ? PARLEY_E_MEMORY : findings_add(message, finding));
+    if (findings->count > count && count > 0) { /* the GW rules come first */
+        const struct parley_finding last = findings->items[count];
+        memmove(findings->items + 1, findings->items, count * sizeof *findings->items);
+        findings->items[0] = last;
+    }
+    return PARLEY_OK;
 }
 
 enum parley_status parley_message_refuse_fault(struct parley_message *message, const char *text,
@@ -194,6 +215,23 @@ enum parley_status parley_message_route(struct parley_message *message, struct p
         message->route_recalled = message->options.recalled;
     }
     *out = *route;
+    return PARLEY_OK;
+}
+
+enum parley_status parley_message_as_sent(struct parley_message *message,
+                                          struct parley_bytes *out) {
+    const struct parley_bytes sent = message->sent;
+    *out = sent;
+    if (message->codec != &parley_codec_json && message->codec != &parley_codec_ndjson) {
+        return PARLEY_OK;
+    }
+    const char *start = memchr(sent.data, '{', sent.length);
+    char *copy = start != NULL ? parley_arena_allocate(&message->arena, sent.length) : NULL;
+    if (copy == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    const char *end = json_canonical_copy(start, sent.data + sent.length, copy);
+    *out = (struct parley_bytes){copy, (size_t)(end - copy)};
     return PARLEY_OK;
 }
 

@@ -39,6 +39,14 @@ static enum parley_option_result set_domain(struct parley_options *options, cons
     return PARLEY_OPTION_SET;
 }
 
+static enum parley_option_result set_agent(struct parley_options *options, const char *value) {
+    if (!text_is_agent(parley_bytes_of(value))) {
+        return PARLEY_OPTION_INVALID;
+    }
+    options->agent = value;
+    return PARLEY_OPTION_SET;
+}
+
 static const struct option {
     const char *name;
     enum parley_option_result (*set)(struct parley_options *options, const char *value);
@@ -47,7 +55,8 @@ static const struct option {
     {"strict", set_strict, "true or false"},
     {"stamp", set_stamp, "true or false"},
     {"from", set_from, "gerbil or elixir"},
-    {"domain", set_domain, "1 to 128 of a-z 0-9 _ -"},
+    {"agent", set_agent, "1 to 64 of A-Z a-z 0-9 _ -, the first a letter or a digit"},
+    {"domain", set_domain, "1 to 128 of A-Z a-z 0-9 _ -"},
 };
 
 enum parley_option_result parley_options_set(struct parley_options *options, const char *name,

@@ -20,12 +20,13 @@ enum {
     FIRST = 1, /* the state of START alone */
 };
 
+/* The rows of the automaton stand one after another: for each class where it leads, as the index of
+ * that row's start, and last whether the state accepts. */
 struct pattern {
     bool is_open_ended; /* no $: what follows does not matter */
     size_t class_count;
     uint8_t classes[BYTES]; /* bytes of one class are the same to the expression */
-    const bool *accepts;    /* by state */
-    const uint16_t *next;   /* by state and class */
+    const uint32_t *rows;
 };
 
 /* Positions, or bytes. */
@@ -115,10 +116,9 @@ static struct part position(struct builder *builder, const struct set *bytes) {
 
 static struct part read_class(struct builder *builder) {
     struct set bytes = {{0}};
+    const bool is_complement = *builder->at == '^';
+    builder->at += is_complement;
     const char *first = builder->at;
-    if (*first == '^') {
-        return give_up(builder);
-    }
     while (*builder->at != ']' || builder->at == first) {
         const unsigned char from = (unsigned char)*builder->at++;
         unsigned char to = from;
@@ -137,6 +137,9 @@ static struct part read_class(struct builder *builder) {
         }
     }
     builder->at++;
+    for (size_t i = 0; is_complement && i < 4; i++) {
+        bytes.words[i] = ~bytes.words[i];
+    }
     return position(builder, &bytes);
 }
 
@@ -356,18 +359,18 @@ static bool find_states(struct builder *builder, const struct pattern *pattern, 
 /* What runs, in the arena.  Returns: false when there is no memory. */
 static bool keep(const struct builder *builder, struct parley_arena *arena, struct pattern *pattern,
                  const uint16_t *next) {
-    const size_t next_bytes = builder->state_count * pattern->class_count * sizeof *next;
-    uint16_t *kept = parley_arena_allocate(arena, next_bytes);
-    bool *accepts = parley_arena_allocate(arena, builder->state_count * sizeof *accepts);
-    if (kept == NULL || accepts == NULL) {
+    const size_t class_count = pattern->class_count, length = class_count + 1;
+    uint32_t *rows = parley_arena_allocate(arena, builder->state_count * length * sizeof *rows);
+    if (rows == NULL) {
         return false;
     }
-    memcpy(kept, next, next_bytes);
-    for (size_t i = 0; i < builder->state_count; i++) {
-        accepts[i] = meet(&builder->states[i], &builder->last);
+    for (size_t state = 0; state < builder->state_count; state++) {
+        for (size_t class = 0; class < class_count; class ++) {
+            rows[state * length + class] = (uint32_t)(next[state * class_count + class] * length);
+        }
+        rows[state * length + class_count] = meet(&builder->states[state], &builder->last);
     }
-    pattern->next = kept;
-    pattern->accepts = accepts;
+    pattern->rows = rows;
     return true;
 }
 
@@ -394,14 +397,24 @@ const struct pattern *pattern_compile(struct parley_arena *arena, const char *ex
     return is_kept ? pattern : NULL;
 }
 
-bool pattern_matches(const struct pattern *pattern, struct parley_bytes text) {
-    size_t state = FIRST;
-    for (size_t i = 0; i < text.length && state != DEAD; i++) {
-        if (pattern->is_open_ended && pattern->accepts[state]) {
-            return true;
-        }
-        const size_t class = pattern->classes[(unsigned char)text.data[i]];
-        state = pattern->next[state * pattern->class_count + class];
+/* A state without a way on leads back to itself, so that nothing need look out for it. */
+static bool matches_to_the_end(const struct pattern *pattern, struct parley_bytes text) {
+    const uint32_t *rows = pattern->rows;
+    size_t row = FIRST * (pattern->class_count + 1);
+    for (size_t i = 0; i < text.length; i++) {
+        row = rows[row + pattern->classes[(unsigned char)text.data[i]]];
     }
-    return pattern->accepts[state];
+    return rows[row + pattern->class_count] != 0;
+}
+
+bool pattern_matches(const struct pattern *pattern, struct parley_bytes text) {
+    if (!pattern->is_open_ended) {
+        return matches_to_the_end(pattern, text);
+    }
+    const uint32_t *rows = pattern->rows;
+    size_t row = FIRST * (pattern->class_count + 1);
+    for (size_t i = 0; i < text.length && rows[row + pattern->class_count] == 0; i++) {
+        row = rows[row + pattern->classes[(unsigned char)text.data[i]]];
+    }
+    return rows[row + pattern->class_count] != 0;
 }

@@ -104,7 +104,8 @@ static enum parley_status add_check(struct parley_schema *schema, const struct p
     struct schema_check check = {
         .rule = rule, .place = place, .order = order, .sure_kinds = constraint_sure_kinds(place)};
     assert(place->hint != NULL || rule->hint != NULL);
-    assert(place->is_broken == NULL || place->message != NULL);
+    assert(!place_is_over_members(place) || place->message != NULL);
+    assert(place->is_asked == NULL || place_is_over_members(place));
     if (place->by_inspection) {
         return PARLEY_OK;
     }
@@ -115,7 +116,7 @@ static enum parley_status add_check(struct parley_schema *schema, const struct p
     if (node == NULL || (place->constraint == PARLEY_PATTERN && check.pattern == NULL)) {
         return PARLEY_E_MEMORY;
     }
-    return add_copy(schema, place->is_broken != NULL ? &schema->cross_checks : &node->checks,
+    return add_copy(schema, place_is_over_members(place) ? &schema->cross_checks : &node->checks,
                     &check);
 }
 

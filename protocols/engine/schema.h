@@ -54,7 +54,7 @@ struct schema_node {
     unsigned number;             /* among all nodes, from 1; 0: there are too many */
     uint64_t bit;                /* its own among its siblings, in a set of members; `every`: 0 */
     int field;                   /* the protocol's field that is captured here, or -1 */
-    struct schema_check *checks; /* in the order of the table; none of them has is_broken */
+    struct schema_check *checks; /* in the order of the table; each over one value */
     struct schema_node *children, *next;
     struct schema_node *every; /* the child that stands for every item or member, or NULL; its
                                   checks stand in the named ones too */
@@ -86,7 +86,7 @@ struct parley_schema {
     const struct schema_node *numbered[PARLEY_PLACES_NUMBERED]; /* nodes by number; 0: unasked */
     unsigned numbered_count;
     struct schema_node root;
-    struct schema_check *cross_checks; /* those with is_broken */
+    struct schema_check *cross_checks; /* those over several members */
     struct schema_node types;          /* as if they were members, each by the bit of its number */
 };
 

@@ -162,11 +162,48 @@ static bool is_inside(const struct parley_splitter *splitter) {
            splitter->state == IN_WORD;
 }
 
-static enum parley_split fault(struct parley_splitter *splitter, const char *text,
+/* What is wrong between elements, and what would make it right. */
+enum flaw {
+    NO_FLAW,
+    NO_ARRAY,
+    BYTE_ORDER_MARK,
+    NO_MESSAGE,
+    EXTRA_COMMA,
+    TRAILING_COMMA,
+    MISSING_COMMA,
+    EXTRA_BRACKET,
+    AFTER_THE_ARRAY,
+    CUT_SHORT,
+};
+
+static const struct {
+    const char *message, *hint;
+} flaws[] = {
+    [NO_ARRAY] = {"expected an array", "Begin the array with [, or send one message as { … }."},
+    [BYTE_ORDER_MARK] = {"a byte-order mark is not allowed before JSON",
+                         "Send UTF-8 without a byte-order mark (U+FEFF)."},
+    [NO_MESSAGE] = {"expected a message or ']'",
+                    "Write each message as an object, with a comma between two of them."},
+    [EXTRA_COMMA] = {"expected a message before ','", "Remove the extra comma."},
+    [TRAILING_COMMA] = {"expected a message after ','",
+                        "Remove the comma before ]: JSON has no trailing commas."},
+    [MISSING_COMMA] = {"expected ',' or ']'",
+                       "Put a comma between two messages, and ] after the last one."},
+    [EXTRA_BRACKET] = {"expected ',' or ']'", "Remove the extra closing bracket."},
+    [AFTER_THE_ARRAY] = {"unexpected data after the array",
+                         "Put all messages into one array, and nothing after it."},
+    [CUT_SHORT] = {"the body ends inside the array",
+                   "Close the array with ], and check that the whole body is sent."},
+};
+
+static enum parley_split fault(struct parley_splitter *splitter, enum flaw flaw,
                                struct parley_slice *out) {
     /* Between elements it stands for the one that should have followed. */
     const size_t number = splitter->number + !is_inside(splitter);
-    *out = (struct parley_slice){.origin = splitter->here, .number = number, .fault = text};
+    *out = (struct parley_slice){.origin = splitter->here,
+                                 .number = number,
+                                 .fault = flaws[flaw].message,
+                                 .hint = flaws[flaw].hint};
     parley_splitter_abandon(splitter);
     return PARLEY_SPLIT_FAULT;
 }
@@ -206,22 +243,22 @@ static bool ends_element(struct parley_splitter *splitter, char c) {
     return splitter->depth == 0;
 }
 
-/* A byte between elements.  Returns: NULL, or what is wrong. */
-static const char *between(struct parley_splitter *splitter, char c) {
+/* A byte between elements. */
+static enum flaw between(struct parley_splitter *splitter, char c) {
     switch ((enum state)splitter->state) {
     case BEFORE_ARRAY:
         splitter->state = BEFORE_FIRST;
-        return c == '[' ? NULL : "an array is wanted here";
+        return c == '[' ? NO_FLAW : c == '\xEF' ? BYTE_ORDER_MARK : NO_ARRAY;
     case BEFORE_FIRST:
         splitter->state = AFTER_ARRAY;
-        return c == ']' ? NULL : "a message or ] is wanted here";
+        return c == ']' ? NO_FLAW : c == ',' ? EXTRA_COMMA : NO_MESSAGE;
     case AFTER_ELEMENT:
         splitter->state = c == ',' ? BEFORE_NEXT : AFTER_ARRAY;
-        return c == ',' || c == ']' ? NULL : "a comma or ] is wanted here";
+        return c == ',' || c == ']' ? NO_FLAW : c == '}' ? EXTRA_BRACKET : MISSING_COMMA;
     case AFTER_ARRAY:
-        return "something follows behind the array";
+        return AFTER_THE_ARRAY;
     default:
-        return "a message is wanted here";
+        return c == ']' ? TRAILING_COMMA : c == ',' ? EXTRA_COMMA : NO_MESSAGE;
     }
 }
 
@@ -271,8 +308,8 @@ static enum parley_split next_element(struct parley_splitter *splitter, struct p
             advance(splitter, c);
             return rest_of_element(splitter, input, 1, out);
         }
-        const char *wrong = is_space(c) ? NULL : between(splitter, c);
-        if (wrong != NULL) {
+        const enum flaw wrong = is_space(c) ? NO_FLAW : between(splitter, c);
+        if (wrong != NO_FLAW) {
             return fault(splitter, wrong, out);
         }
         advance(splitter, c);
@@ -286,7 +323,7 @@ static enum parley_split end_array(struct parley_splitter *splitter, struct parl
     if (splitter->state == AFTER_ARRAY || splitter->state == DEAD) {
         return PARLEY_SPLIT_END;
     }
-    return fault(splitter, "the body ends inside the array", out);
+    return fault(splitter, CUT_SHORT, out);
 }
 
 /* ---- frames ---- */
@@ -329,24 +366,24 @@ static enum parley_split begin_frame(struct parley_splitter *splitter, struct pa
         (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | (size_t)head[3];
     splitter->head_count = 0;
     if (length == 0) {
-        return frame_fault(splitter, out, "Send nothing where there is no message.",
-                           "this frame has a length of zero, and so no message");
+        return frame_fault(splitter, out, "Leave this frame out: a frame holds one message.",
+                           "this frame is empty: its length is 0");
     }
     if (length > PARLEY_FRAME_BYTES_MAX && begins_like_json(splitter)) {
-        return end_of_frames(
-            splitter, frame_fault(splitter, out,
-                                  "Send JSON with Content-Type: application/json, or "
-                                  "application/x-ndjson for a message a line.",
-                                  "this is JSON where the 4 bytes of a frame's length are wanted"));
+        return end_of_frames(splitter,
+                             frame_fault(splitter, out,
+                                         "Send JSON with Content-Type: application/json, or "
+                                         "application/x-ndjson for a message a line.",
+                                         "this is JSON; expected the 4-byte length of a frame"));
     }
     if (length > PARLEY_FRAME_BYTES_MAX) {
         return end_of_frames(
             splitter,
             frame_fault(
                 splitter, out,
-                "Write the length of the message that follows as 4 bytes, the highest first.",
-                "the length of this frame says %zu bytes, over the %u of "
-                "the framing: where the next one starts is not known",
+                "Write the length of the message that follows as 4 bytes, big-endian.",
+                "the length of this frame is %zu bytes, over the limit of %u: the start of the "
+                "next frame is not known",
                 length, PARLEY_FRAME_BYTES_MAX));
     }
     splitter->frame_bytes = splitter->frame_left = length;
@@ -400,8 +437,8 @@ static enum parley_split next_frame(struct parley_splitter *splitter, struct par
     return PARLEY_SPLIT_MORE;
 }
 
-static const char hint_cut_short[] = "Send this frame again, whole; the length is that of the "
-                                     "message alone, without its own 4 bytes.";
+static const char hint_cut_short[] = "Send the whole frame; its length counts the message alone, "
+                                     "without the 4 bytes of the length.";
 
 static enum parley_split end_frames(struct parley_splitter *splitter, struct parley_slice *out) {
     if (splitter->state == IN_FRAME) {
@@ -409,17 +446,37 @@ static enum parley_split end_frames(struct parley_splitter *splitter, struct par
         return end_of_frames(
             splitter,
             frame_fault(splitter, out, hint_cut_short,
-                        "the body ends inside this frame: %zu of its %zu bytes are there",
+                        "the body ends inside this frame: %zu of its %zu bytes arrived",
                         splitter->frame_bytes - splitter->frame_left, splitter->frame_bytes));
     }
     if (splitter->state != DEAD && splitter->head_count > 0) {
         return end_of_frames(splitter,
                              frame_fault(splitter, out, hint_cut_short,
                                          "the body ends inside the length of a frame: %zu of its 4 "
-                                         "bytes are there",
+                                         "bytes arrived",
                                          splitter->head_count));
     }
     return PARLEY_SPLIT_END;
+}
+
+/* ---- one message ---- */
+
+static enum parley_split next_whole(struct parley_splitter *splitter, struct parley_bytes *input) {
+    const struct parley_bytes part = *input;
+    take(input, part.length);
+    return splitter->state == DEAD || keep(splitter, part) ? PARLEY_SPLIT_MORE
+                                                           : PARLEY_SPLIT_MEMORY;
+}
+
+/* Also of no bytes: it is for the decoder to say what is missing. */
+static enum parley_split end_whole(struct parley_splitter *splitter, struct parley_slice *out) {
+    if (splitter->state == DEAD) {
+        return PARLEY_SPLIT_END;
+    }
+    splitter->state = DEAD;
+    splitter->number = 1;
+    splitter->start = (struct parley_position){1, 1};
+    return complete(splitter, (struct parley_bytes){"", 0}, out);
 }
 
 /* ---- all of them ---- */
@@ -431,6 +488,8 @@ enum parley_split parley_splitter_next(struct parley_splitter *splitter, struct 
         return next_line(splitter, input, out);
     case PARLEY_FRAMING_FRAMES:
         return next_frame(splitter, input, out);
+    case PARLEY_FRAMING_WHOLE:
+        return next_whole(splitter, input);
     default:
         return next_element(splitter, input, out);
     }
@@ -442,19 +501,22 @@ enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct p
         return end_lines(splitter, out);
     case PARLEY_FRAMING_FRAMES:
         return end_frames(splitter, out);
+    case PARLEY_FRAMING_WHOLE:
+        return end_whole(splitter, out);
     default:
         return end_array(splitter, out);
     }
 }
 
-static bool is_no_json(const struct parley_message *message) {
-    return !message->is_decoded && message->findings.count > 0 &&
+/* Whether nobody knows where the message ends, and so where the next one begins. */
+static bool has_lost_its_end(const struct parley_message *message) {
+    return !message->is_decoded && !message->is_fault_contained && message->findings.count > 0 &&
            message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE];
 }
 
 void parley_splitter_note_verdict(struct parley_splitter *splitter,
                                   const struct parley_message *message) {
-    if (splitter->framing == PARLEY_FRAMING_JSON && is_no_json(message)) {
+    if (splitter->framing == PARLEY_FRAMING_JSON && has_lost_its_end(message)) {
         parley_splitter_abandon(splitter);
     }
 }

@@ -303,11 +303,47 @@ bool text_is_domain(struct parley_bytes text) {
     enum { DOMAIN_MAX = 128 };
     for (size_t i = 0; i < text.length; i++) {
         const char c = text.data[i];
-        if (!is_digit(c) && !(c >= 'a' && c <= 'z') && c != '_' && c != '-') {
+        const char lower = (char)(c | 32);
+        if (!is_digit(c) && !(lower >= 'a' && lower <= 'z') && c != '_' && c != '-') {
             return false;
         }
     }
     return text.length > 0 && text.length <= DOMAIN_MAX;
+}
+
+bool text_is_agent(struct parley_bytes text) {
+    enum { AGENT_MAX = 64 };
+    for (size_t i = 0; i < text.length; i++) {
+        const char c = text.data[i];
+        const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && !is_digit(c) && (i == 0 || (c != '_' && c != '-'))) {
+            return false;
+        }
+    }
+    return text.length > 0 && text.length <= AGENT_MAX;
+}
+
+/* U+0080 to U+009F have C2 as their first byte; none of the signs has a byte of theirs. */
+static bool has_c1(struct parley_bytes text) {
+    const char *end = text.data + text.length, *at = text.data;
+    while ((at = memchr(at, 0xC2, (size_t)(end - at))) != NULL && end - at > 1) {
+        if ((unsigned char)*++at < 0xA0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool text_is_token(struct parley_bytes text) {
+    /* C0 and the space, and . * > DEL by a bit for each character of ASCII; others have none. */
+    static const uint64_t bits[4] = {0x40004401FFFFFFFF, 0x8000000000000000, 0, 0};
+    uint64_t found = 0, is_ascii = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        found |= bits[c >> 6] >> (c & 63);
+        is_ascii |= c;
+    }
+    return text.length > 0 && (found & 1) == 0 && ((is_ascii & 0x80) == 0 || !has_c1(text));
 }
 
 void text_append_token(struct parley_buffer *pointer, struct parley_bytes token) {

@@ -41,8 +41,16 @@ bool text_unix_time(struct parley_bytes text, double *out_seconds);
 /* RFC 9562, section 4, in either case; with `is_version_4` that version and its variant. */
 bool text_is_uuid(struct parley_bytes text, bool is_version_4);
 
-/* A domain of Round Table tasks, one token of a subject: 1 to 128 of a-z 0-9 _ -. */
+/* A domain of Round Table tasks, one token of a subject: 1 to 128 of A-Z a-z 0-9 _ -. */
 bool text_is_domain(struct parley_bytes text);
+
+/* An agent that a request names, one token of a subject: 1 to 64 of A-Z a-z 0-9 _ -, first a letter
+ * or digit (so that a bare `_` is free for "none"). */
+bool text_is_agent(struct parley_bytes text);
+
+/* One token of a NATS subject: not empty, no space, no control character of Unicode (U+0000 to
+ * U+001F, U+007F to U+009F), none of `.`, `*` and `>`. `text` is UTF-8. */
+bool text_is_token(struct parley_bytes text);
 
 /* The number of the first of `choices`, which end with NULL, that `text` is byte for byte, or of
  * that NULL. */

@@ -295,7 +295,7 @@ static void ask_across(struct walk *walk) {
     const struct schema_check *check = message->schema->cross_checks;
     for (; check != NULL; check = check->next) {
         const bool counts = (schema_types(check) & PARLEY_TYPE_BIT(message->type)) != 0;
-        if (!counts || !check->place->is_broken(&facts)) {
+        if (!counts || !place_is_broken(check->place, &facts)) {
             continue;
         }
         const struct parley_finding finding = {

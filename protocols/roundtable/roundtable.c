@@ -6,6 +6,7 @@
 #include "roundtable.h"
 
 #include "../engine/json.h"
+#include "../engine/json_canonical.h"
 
 const char *const roundtable_types[] = {"task.request",
                                         "task.claimed",
@@ -15,6 +16,8 @@ const char *const roundtable_types[] = {"task.request",
                                         "heartbeat",
                                         NULL};
 
+const char *const roundtable_priorities[] = {"low", "normal", "high", "critical", NULL};
+
 static const char *const fields[] = {
     [ROUNDTABLE_ID] = "/id",
     [ROUNDTABLE_TYPE] = "/type",
@@ -22,6 +25,7 @@ static const char *const fields[] = {
     [ROUNDTABLE_TO] = "/to",
     [ROUNDTABLE_TIMESTAMP] = "/timestamp",
     [ROUNDTABLE_CORRELATION_ID] = "/correlationId",
+    [ROUNDTABLE_PRIORITY] = "/priority",
     [ROUNDTABLE_TTL] = "/ttl",
     [ROUNDTABLE_PAYLOAD] = "/payload",
     [ROUNDTABLE_TASK] = "/payload/task",
@@ -44,6 +48,19 @@ static const struct parley_stamp stamps[] = {
 
 static const struct parley_codec *const codecs[] = {&parley_codec_json, &parley_codec_ndjson, NULL};
 
+/* A knight that tries again may say so at another time, with another priority or time to live. */
+static enum parley_status fingerprint(struct parley_message *message, struct parley_bytes *out) {
+    static const unsigned same[] = {ROUNDTABLE_FROM, ROUNDTABLE_TO, ROUNDTABLE_CORRELATION_ID,
+                                    ROUNDTABLE_PAYLOAD};
+    return json_canonical_members(message, same, sizeof same / sizeof same[0], out);
+}
+
+static const struct parley_document documents[] = {
+    {"contract",
+     "the Round Table's \"Message Contract Specification\" (roundtable-message-contract.md)"},
+    {NULL, NULL},
+};
+
 extern const struct parley_protocol roundtable_protocol;
 const struct parley_protocol roundtable_protocol = {
     .name = "roundtable",
@@ -53,10 +70,14 @@ const struct parley_protocol roundtable_protocol = {
     .subjects = "roundtable.>",
     .message_bytes_max = 1 << 20,
     .types = roundtable_types,
+    .priorities = roundtable_priorities,
+    .has_receivers = true,
+    .is_thread_caseless = true, /* a UUID (RT-001, RT-008) */
     .fields = fields,
     .type_field = ROUNDTABLE_TYPE,
     .rules = roundtable_rules,
     .rule_count = ROUNDTABLE_RULE_COUNT,
+    .documents = documents,
     .codecs = codecs,
     .stamps = stamps,
     .examples = roundtable_examples,
@@ -67,6 +88,7 @@ const struct parley_protocol roundtable_protocol = {
     .validate = json_validate,
     .encode = json_encode,
     .route = roundtable_route,
+    .fingerprint = fingerprint,
     .convert = json_convert,
     .stamp = json_stamp,
 };

@@ -23,6 +23,7 @@ enum roundtable_field {
     ROUNDTABLE_TO,
     ROUNDTABLE_TIMESTAMP,
     ROUNDTABLE_CORRELATION_ID,
+    ROUNDTABLE_PRIORITY,
     ROUNDTABLE_TTL,
     ROUNDTABLE_PAYLOAD,
     ROUNDTABLE_TASK,
@@ -36,7 +37,8 @@ enum roundtable_field {
 };
 
 extern const char *const roundtable_types[];
-#define ROUNDTABLE_RULE_COUNT 25
+extern const char *const roundtable_priorities[];
+#define ROUNDTABLE_RULE_COUNT 27
 extern const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT];
 extern const struct parley_example roundtable_examples[];
 

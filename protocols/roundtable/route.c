@@ -4,8 +4,9 @@
  * of its task, which the message itself does not bear: the domain of a request is remembered by
  * its id, and asked for by the correlationId of the reply.
  *
- * No token of a subject needs to be encoded: agent ids, tasks and UUIDs are what the rules let
- * through, and a domain from elsewhere is checked here. */
+ * Tasks and UUIDs enter a subject as they are, since the rules let through no other characters; a
+ * domain from elsewhere is checked here. Agent ids may have any others (RT-104), and are encoded.
+ */
 
 #include "roundtable.h"
 
@@ -42,11 +43,23 @@ static struct parley_bytes reply_domain(const struct parley_options *options) {
     return text_is_domain(given) ? given : PARLEY_BYTES("unknown");
 }
 
+/* Of a reply that is read again: PREFIX.results.<domain>.<task-id>.  Returns: data NULL when the
+ * subject is another one. */
+static struct parley_bytes stored_domain(const char *subject) {
+    const char *second = strchr(subject, '.');
+    if (second == NULL || strncmp(second, ".results.", sizeof ".results." - 1) != 0) {
+        return (struct parley_bytes){0};
+    }
+    const char *third = second + sizeof ".results." - 1;
+    const struct parley_bytes domain = {third, strcspn(third, ".")};
+    return text_is_domain(domain) ? domain : (struct parley_bytes){0};
+}
+
 static enum parley_status address_request(struct parley_message *message,
                                           struct parley_route *out) {
     const struct parley_bytes task = parley_message_text(message, ROUNDTABLE_TASK);
     out->remember_key = lower_case(&message->arena, out->id);
-    out->remember_value = domain_of(task);
+    out->remember_value = out->domain = domain_of(task);
     out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
     return out->remember_key.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
@@ -58,8 +71,11 @@ static enum parley_status address_outcome(struct parley_message *message,
     if (out->recall_key.data == NULL) {
         return PARLEY_E_MEMORY;
     }
-    out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.results"),
-                             reply_domain(&message->options), out->recall_key);
+    const char *stored_subject = message->options.stored_subject;
+    const struct parley_bytes domain = reply_domain(&message->options);
+    out->domain = stored_subject != NULL ? stored_domain(stored_subject) : domain;
+    out->subject =
+        TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.results"), domain, out->recall_key);
     return PARLEY_OK;
 }
 
@@ -81,7 +97,8 @@ static enum parley_status address(struct parley_message *message, struct parley_
         PARLEY_TRY(address_outcome(message, out));
         break;
     case ROUNDTABLE_HEARTBEAT:
-        out->subject = TEXT_JOIN(arena, PARLEY_BYTES("roundtable.heartbeat"), out->sender);
+        out->subject =
+            text_percent_encode(arena, PARLEY_BYTES("roundtable.heartbeat."), out->sender);
         break;
     }
     return out->type.data != NULL && out->source.data != NULL && out->subject.data != NULL
@@ -92,11 +109,17 @@ static enum parley_status address(struct parley_message *message, struct parley_
 enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out) {
     const struct parley_value *receiver = &message->values[ROUNDTABLE_TO];
     const struct parley_bytes task_id = parley_message_text(message, ROUNDTABLE_CORRELATION_ID);
+    /* A request begins a thread also where it names the task that it tries again. */
+    const bool is_of_task = task_id.data != NULL && message->type != ROUNDTABLE_REQUEST;
     *out = (struct parley_route){.id = parley_message_text(message, ROUNDTABLE_ID),
                                  .time = parley_message_text(message, ROUNDTABLE_TIMESTAMP),
                                  .sender = parley_message_text(message, ROUNDTABLE_FROM),
+                                 .priority = parley_message_text(message, ROUNDTABLE_PRIORITY),
                                  .dedupe = PARLEY_DEDUPE_ID};
-    out->thread = task_id.data != NULL ? task_id : out->id;
+    out->thread = is_of_task ? task_id : out->id;
+    if (out->priority.data == NULL) {
+        out->priority = PARLEY_BYTES("normal"); /* contract, Priority Levels */
+    }
     if (receiver->kind == PARLEY_STRING) {
         out->receivers = &receiver->text;
         out->receiver_count = 1;

@@ -18,10 +18,27 @@
 #define FAILED PARLEY_TYPE_BIT(ROUNDTABLE_FAILED)
 #define HEARTBEAT PARLEY_TYPE_BIT(ROUNDTABLE_HEARTBEAT)
 
-/* An agent id is a token of a subject, too. */
+/* An agent id becomes a token of `roundtable.heartbeat.<agent-id>`. */
 #define AGENT_ID                                                                                   \
+    .kinds = PARLEY_STRING, .constraint = PARLEY_TOKEN, .maximum = 128,                            \
+    .words = "an agent id (1 to 128 characters, without space, control character, `.`, `*`, `>`)"
+#define PLAIN_AGENT_ID                                                                             \
     .kinds = PARLEY_STRING, .constraint = PARLEY_PATTERN, .pattern = "^[A-Za-z0-9_-]+$",           \
-    .maximum = 64, .words = "an agent id (1 to 64 of A-Z a-z 0-9 _ -)"
+    .maximum = 64, .words = "a plain agent id (1 to 64 of A-Z a-z 0-9 _ -)"
+
+/* Semantic Versioning 2.0.0, and MAJOR.MINOR, which the contract's own examples have. */
+#define NUMBER "(0|[1-9][0-9]*)"
+#define PRE_RELEASE "(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+#define BUILD "[0-9A-Za-z-]+"
+#define VERSION                                                                                    \
+    "^" NUMBER "\\." NUMBER "(\\." NUMBER "(-" PRE_RELEASE "(\\." PRE_RELEASE ")*)?"               \
+    "(\\+" BUILD "(\\." BUILD ")*)?)?$"
+
+/* What a result must be where the task is completed: the row's own test comes last. */
+#define COMPLETED                                                                                  \
+    { .field = ROUNDTABLE_STATUS, .asks = PARLEY_IS_TEXT, .text = "completed" }
+#define HAS_RESULT                                                                                 \
+    { .field = ROUNDTABLE_TASK_RESULT, .asks = PARLEY_IS_THERE, .kinds = PARLEY_OBJECT }
 
 /* "default: 3600" (contract, Envelope Fields). */
 #define DEFAULT_TTL_SECONDS 3600
@@ -33,32 +50,6 @@ static bool is_any_of(const struct parley_value *value, const char *const *texts
         texts++;
     }
     return *texts != NULL;
-}
-
-static bool is_completed(const struct parley_facts *facts) {
-    return parley_value_is(&facts->values[ROUNDTABLE_STATUS], "completed");
-}
-
-/* A result that is no object lacks nothing but itself. */
-static bool has_result(const struct parley_facts *facts) {
-    return is_completed(facts) && facts->values[ROUNDTABLE_TASK_RESULT].kind == PARLEY_OBJECT;
-}
-
-static bool lacks_result(const struct parley_facts *facts) {
-    return is_completed(facts) && !has_result(facts);
-}
-
-static bool lacks_format(const struct parley_facts *facts) {
-    return has_result(facts) && facts->values[ROUNDTABLE_RESULT_FORMAT].kind != PARLEY_STRING;
-}
-
-static bool lacks_content(const struct parley_facts *facts) {
-    return has_result(facts) && facts->values[ROUNDTABLE_RESULT_CONTENT].kind == PARLEY_ABSENT;
-}
-
-static bool has_wrong_metadata(const struct parley_facts *facts) {
-    const enum parley_kind kind = facts->values[ROUNDTABLE_RESULT_METADATA].kind;
-    return has_result(facts) && kind != PARLEY_ABSENT && kind != PARLEY_OBJECT;
 }
 
 static bool says_retryable(const struct parley_facts *facts, bool is_retryable) {
@@ -101,8 +92,10 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`id` is a UUID of version 4",
         .source = "contract, Envelope Fields",
-        .hint = "Give the message a new random UUID (version 4) of its own as `id`: eight, four, "
-                "four, four and twelve hexadecimal digits with dashes between them.",
+        .hint =
+            "Give the message a new random UUID (version 4) of its own as `id`: eight, four, "
+            "four, four and twelve hexadecimal digits with dashes between them. Or leave it out "
+            "and send with `stamp=true`, which fills it in.",
         PARLEY_PLACES({.path = "/id",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -111,16 +104,18 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
     {
         .id = "RT-002",
         .severity = PARLEY_ERROR,
-        .summary = "`version` is MAJOR.MINOR or MAJOR.MINOR.PATCH",
-        .source = "contract, Envelope Fields",
-        .hint = "Set `version` to \"1.0\", in quotes.",
+        .summary = "`version` is MAJOR.MINOR, or a version of Semantic Versioning 2.0.0 "
+                   "(MAJOR.MINOR.PATCH, pre-release and build allowed), without leading zeros",
+        .source = "contract, Envelope Fields and Versioning",
+        .hint = "Set `version` to \"1.0\", in quotes. Or leave it out and send with `stamp=true`, "
+                "which fills it in.",
         PARLEY_PLACES({.path = "/version",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
                        .constraint = PARLEY_PATTERN,
-                       .pattern = "^(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)(\\.(0|[1-9][0-9]*))?$",
-                       .words = "a version MAJOR.MINOR or MAJOR.MINOR.PATCH, without leading "
-                                "zeros"}),
+                       .pattern = VERSION,
+                       .words = "a version such as \"1.0\", \"1.2.3\" or \"1.0.0-rc.1\", without "
+                                "leading zeros"}),
     },
     {
         .id = "RT-003",
@@ -150,17 +145,22 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
     {
         .id = "RT-005",
         .severity = PARLEY_ERROR,
-        .summary = "`from` is an agent id: 1 to 64 of A-Z a-z 0-9 _ -",
+        .summary =
+            "`from` is an agent id, one token of a subject: 1 to 128 characters, none of which "
+            "is a space (U+0020), a control character (U+0000 to U+001F, U+007F to "
+            "U+009F), `.`, `*` or `>`",
         .source = "contract, Envelope Fields",
-        .hint = "Name the agent that sends this in `from`, without blanks or dots: \"galahad\".",
+        .hint = "Name the agent that sends this in `from`, without spaces, dots, `*` and `>`: "
+                "\"galahad\".",
         PARLEY_PLACES({.path = "/from", AGENT_ID, .is_required = true}),
     },
     {
         .id = "RT-006",
         .severity = PARLEY_ERROR,
-        .summary = "`to`, if any, is an agent id",
+        .summary = "`to`, if any, is an agent id, as RT-005 has it",
         .source = "contract, Envelope Fields",
-        .hint = "Name one agent in `to`, without blanks or dots, or leave it out to address all.",
+        .hint = "Name one agent in `to`, without spaces, dots, `*` and `>`, or leave it out to "
+                "address all.",
         PARLEY_PLACES({.path = "/to", AGENT_ID}),
     },
     {
@@ -169,7 +169,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary = "`timestamp` is an RFC 3339 date-time",
         .source = "contract, Envelope Fields",
         .hint = "Write `timestamp` as in 2026-02-08T15:00:00Z: date, T, time and offset, all of "
-                "which must exist.",
+                "which must exist. Or leave it out and send with `stamp=true`, which fills it in.",
         PARLEY_PLACES({.path = "/timestamp",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -206,7 +206,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         PARLEY_PLACES({.path = "/priority",
                        .kinds = PARLEY_STRING,
                        .constraint = PARLEY_ONE_OF,
-                       .choices = LIST("low", "normal", "high", "critical")}),
+                       .choices = roundtable_priorities}),
     },
     {
         .id = "RT-011",
@@ -228,19 +228,19 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
     {
         .id = "RT-020",
         .severity = PARLEY_ERROR,
-        .summary = "the `task` of a task.request is `<domain>.<action>`: two or more tokens of a-z "
-                   "0-9 _ - joined by dots, at most 128 characters",
+        .summary =
+            "the `task` of a task.request is `<domain>.<action>`: two or more tokens of A-Z a-z "
+            "0-9 _ - joined by dots, at most 128 characters",
         .source = "contract, task.request",
-        .hint = "Name the task in `payload.task` as domain and action, in lower case: "
-                "\"security.briefing\".",
+        .hint = "Name the task in `payload.task` as domain and action: \"security.briefing\".",
         PARLEY_PLACES({.path = "/payload/task",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
                        .constraint = PARLEY_PATTERN,
-                       .pattern = "^[a-z0-9_-]+(\\.[a-z0-9_-]+)+$",
+                       .pattern = "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)+$",
                        .maximum = 128,
-                       .words = "<domain>.<action> (two or more tokens of a-z 0-9 _ - joined by "
-                                "dots, at most 128 characters)",
+                       .words = "<domain>.<action> (two or more tokens of A-Z a-z 0-9 _ - joined "
+                                "by dots, at most 128 characters)",
                        .for_types = REQUEST}),
     },
     {
@@ -306,8 +306,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-024",
         .severity = PARLEY_ERROR,
         .summary = "in a task.progress `subTasks`, if any, is an array of objects with a string "
-                   "`id`, a `status` of pending, in_progress, completed or failed, and a string "
-                   "`description`, if any",
+                   "`id`, a string `status` that is not empty, and a string `description`, if any",
         .source = "contract, task.progress",
         PARLEY_PLACES({.path = "/payload/subTasks",
                        .kinds = PARLEY_ARRAY,
@@ -326,11 +325,11 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
                       {.path = "/payload/subTasks/*/status",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
-                       .constraint = PARLEY_ONE_OF,
-                       .choices = LIST("pending", "in_progress", "completed", "failed"),
+                       .constraint = PARLEY_MIN_LENGTH,
+                       .minimum = 1,
                        .for_types = PROGRESS,
-                       .hint = "Set the sub-task's `status` to pending, in_progress, completed or "
-                               "failed."},
+                       .hint = "Say in the sub-task's `status` how far it is: a string such as "
+                               "\"in_progress\"."},
                       {.path = "/payload/subTasks/*/description",
                        .kinds = PARLEY_STRING,
                        .for_types = PROGRESS,
@@ -355,28 +354,38 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary = "a task.result that is completed has a `result`: an object with a string "
                    "`format` and a `content`, whose `metadata`, if any, is an object",
         .source = "contract, task.result",
-        PARLEY_PLACES({.path = "/payload/result",
-                       .for_types = RESULT,
-                       .is_broken = lacks_result,
-                       .message = "the task is completed, but `payload/result` is missing or no "
-                                  "object",
-                       .hint = "Put what came of the task into `payload.result`: {\"format\": "
-                               "\"markdown\", \"content\": \"…\"}."},
-                      {.path = "/payload/result/format",
-                       .for_types = RESULT,
-                       .is_broken = lacks_format,
-                       .message = "the result's `format` is missing or no string",
-                       .hint = "Say in `format` how to read the content: \"markdown\", \"json\"."},
-                      {.path = "/payload/result/content",
-                       .for_types = RESULT,
-                       .is_broken = lacks_content,
-                       .message = "the result has no `content`",
-                       .hint = "Put the result itself into `content`: text, or any JSON value."},
-                      {.path = "/payload/result/metadata",
-                       .for_types = RESULT,
-                       .is_broken = has_wrong_metadata,
-                       .message = "the result's `metadata` is no object",
-                       .hint = "Make `metadata` an object, or leave it out."}),
+        PARLEY_PLACES(
+            {.path = "/payload/result",
+             .for_types = RESULT,
+             .when = PARLEY_TESTS(COMPLETED),
+             .wants = PARLEY_TESTS(HAS_RESULT),
+             .message = "the task is completed, but `payload/result` is missing or not "
+                        "an object",
+             .hint = "Put what came of the task into `payload.result`: {\"format\": "
+                     "\"markdown\", \"content\": \"…\"}."},
+            {.path = "/payload/result/format",
+             .for_types = RESULT,
+             .when = PARLEY_TESTS(COMPLETED, HAS_RESULT),
+             .wants = PARLEY_TESTS({.field = ROUNDTABLE_RESULT_FORMAT,
+                                    .asks = PARLEY_IS_THERE,
+                                    .kinds = PARLEY_STRING}),
+             .message = "the result's `format` is missing or not a string",
+             .hint = "Say in `format` how to read the content: \"markdown\", \"json\"."},
+            {.path = "/payload/result/content",
+             .for_types = RESULT,
+             .when = PARLEY_TESTS(COMPLETED, HAS_RESULT),
+             .wants = PARLEY_TESTS({.field = ROUNDTABLE_RESULT_CONTENT, .asks = PARLEY_IS_THERE}),
+             .message = "the result has no `content`",
+             .hint = "Put the result itself into `content`: text, or any JSON value."},
+            {.path = "/payload/result/metadata",
+             .for_types = RESULT,
+             .when = PARLEY_TESTS(COMPLETED, HAS_RESULT,
+                                  {.field = ROUNDTABLE_RESULT_METADATA, .asks = PARLEY_IS_THERE}),
+             .wants = PARLEY_TESTS({.field = ROUNDTABLE_RESULT_METADATA,
+                                    .asks = PARLEY_IS_THERE,
+                                    .kinds = PARLEY_OBJECT}),
+             .message = "the result's `metadata` is not an object",
+             .hint = "Make `metadata` an object, or leave it out."}),
     },
     {
         .id = "RT-027",
@@ -500,5 +509,27 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
                        .is_broken = has_expired,
                        .message = "the request has expired: `timestamp` and `ttl` are already "
                                   "past"}),
+    },
+    {
+        .id = "RT-104",
+        .severity = PARLEY_WARNING,
+        .summary =
+            "`from` and `to` are 1 to 64 of A-Z a-z 0-9 _ -, which every subject takes as they "
+            "are; other agent ids are percent-encoded in subjects",
+        .source = "rules.md, Round Table",
+        .hint = "Use an agent id of 1 to 64 letters, digits, `_` and `-`: \"galahad\".",
+        PARLEY_PLACES({.path = "/from", PLAIN_AGENT_ID}, {.path = "/to", PLAIN_AGENT_ID}),
+    },
+    {
+        .id = "RT-105",
+        .severity = PARLEY_WARNING,
+        .summary = "the `status` of a sub-task is pending, in_progress, completed or failed",
+        .source = "rules.md, Round Table",
+        .hint = "Set the sub-task's `status` to pending, in_progress, completed or failed.",
+        PARLEY_PLACES({.path = "/payload/subTasks/*/status",
+                       .kinds = PARLEY_STRING,
+                       .constraint = PARLEY_ONE_OF,
+                       .choices = LIST("pending", "in_progress", "completed", "failed"),
+                       .for_types = PROGRESS}),
     },
 };

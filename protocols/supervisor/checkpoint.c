@@ -211,7 +211,7 @@ static enum checkpoint_result read_json(struct parley_bytes inside, struct walk 
     case JSON_TEXT_READ:
         return CHECKPOINT_READ;
     case JSON_TEXT_FAULT:
-        return say(arena, out_fault, NULL,
+        return say(arena, out_fault, fault.hint,
                    "the JSON that is compressed in `data` is refused at its byte %zu: %s",
                    fault.offset, fault.message);
     case JSON_TEXT_MEMORY:

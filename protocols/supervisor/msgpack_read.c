@@ -2,9 +2,9 @@
 
 /* Finds the fault in MessagePack that has one, and says what it is: msgpack-c's unpack template
  * with callbacks that build nothing. The template reads the bytes and says what each value is;
- * where it stands, which container it belongs to, and where that one ends is kept here, since the
- * template tells none of it. No memory is taken for what a head claims: a claim of more than there
- * is is a fault at once. */
+ * where it is, which container it belongs to, and where that one ends is kept here, since the
+ * template tells none of it. A fault points at the byte that is wrong: of what is cut off, at the
+ * end. No memory is taken for what a head claims, and what is there of it is read first. */
 
 #include "msgpack_read.h"
 
@@ -113,13 +113,15 @@ static bool may_begin(struct reader *reader, size_t offset) {
     const unsigned char first = first_byte(reader, offset);
     const struct msgpack_fault fault = {.rule = PARLEY_GW_PARSE, .offset = offset};
     if (first == 0xc1) {
-        return fail(reader, fault, "the byte 0xc1 begins no value in MessagePack");
+        struct msgpack_fault unused_fault = fault;
+        unused_fault.hint = "Encode the message with a MessagePack library: none writes this byte.";
+        return fail(reader, unused_fault, "0xc1 is not a type of MessagePack");
     }
     if (is_at_key(reader) && !msgpack_is_string(first)) {
         struct msgpack_fault key_fault = fault;
-        key_fault.hint = "Write each key of a map as a string: JSON, in which the message goes on, "
-                         "knows no other keys.";
-        return fail(reader, key_fault, "a key must be a string, and this is a %s (0x%02x)",
+        key_fault.hint = "Write each key of a map as a string: the message is forwarded as JSON, "
+                         "which has no other keys.";
+        return fail(reader, key_fault, "a key must be a string, not a %s (0x%02x)",
                     msgpack_family_of(first).name, first);
     }
     if (msgpack_is_extension(first)) {
@@ -127,11 +129,11 @@ static bool may_begin(struct reader *reader, size_t offset) {
         extension_fault.hint = "Send a time as an integer of Unix seconds or as text, and other "
                                "types as maps, strings or bin.";
         return fail(reader, extension_fault,
-                    "this is an extension type (%s, 0x%02x), which JSON cannot express",
+                    "extension types (%s, 0x%02x) are not allowed: JSON has no equivalent",
                     msgpack_family_of(first).name, first);
     }
     if (msgpack_is_container(first) && reader->depth == DEPTH_MAX) {
-        return fail_at_path(reader, PARLEY_GW_DEPTH, offset, "this is nested deeper than 64");
+        return fail_at_path(reader, PARLEY_GW_DEPTH, offset, "nested deeper than 64 levels");
     }
     return true;
 }
@@ -188,7 +190,7 @@ static bool add_unsigned(struct reader *reader, uint64_t integer) {
                                        .offset = reader->next,
                                        .hint =
                                            "Send a number that 64 signed bits hold, or a string."},
-                "the integer %" PRIu64 " is more than %" PRId64
+                "the integer %" PRIu64 " is above %" PRId64
                 ", the largest that 64 signed bits hold",
                 integer, INT64_MAX);
 }
@@ -199,14 +201,13 @@ static bool add_float(struct reader *reader, double number) {
         return false;
     }
     if (!isfinite(number)) {
-        return fail(
-            reader,
-            (struct msgpack_fault){.rule = PARLEY_GW_PARSE,
-                                   .offset = offset,
-                                   .hint = "Send a finite number, or nil where there is none."},
-            "this %s is %s, which is no number in JSON",
-            msgpack_family_of(first_byte(reader, offset)).name,
-            isnan(number) ? "NaN" : (number < 0 ? "-Infinity" : "Infinity"));
+        return fail(reader,
+                    (struct msgpack_fault){.rule = PARLEY_GW_PARSE,
+                                           .offset = offset,
+                                           .hint = "Send a finite number, or nil."},
+                    "this %s is %s, which JSON does not have",
+                    msgpack_family_of(first_byte(reader, offset)).name,
+                    isnan(number) ? "NaN" : (number < 0 ? "-Infinity" : "Infinity"));
     }
     end_value(reader);
     return true;
@@ -217,21 +218,60 @@ static bool add_float(struct reader *reader, double number) {
 static bool add_key(struct reader *reader, struct parley_bytes key, size_t offset) {
     struct level *level = &reader->levels[reader->depth - 1];
     level->key = key;
-    if (memchr(key.data, '\0', key.length) != NULL) {
-        return fail(reader, (struct msgpack_fault){.rule = PARLEY_GW_PARSE, .offset = offset},
-                    "a key cannot hold a NUL");
-    }
     switch (key_set_add(reader->keys, key)) {
     case KEY_SET_NEW:
         level->done++;
         return true;
     case KEY_SET_REPEATED:
-        return fail_at_path(reader, PARLEY_GW_DUPLICATE_KEY, offset,
-                            "this key stood in the map before");
+        return fail_at_path(reader, PARLEY_GW_DUPLICATE_KEY, offset, "duplicate key");
     case KEY_SET_MEMORY:
         break;
     }
     return out_of_memory(reader);
+}
+
+/* Whether these bytes, with which a text is cut off, could be the beginning of a character. */
+static bool may_go_on(struct parley_bytes cut) {
+    char character[4] = {0};
+    const size_t most = sizeof character - 1;
+    if (cut.length == 0 || cut.length > most) {
+        return false;
+    }
+    for (unsigned second = 0x80; second < 0xC0; second += 0x10) {
+        memset(character, 0x80, sizeof character);
+        character[1] = (char)second;
+        memcpy(character, cut.data, cut.length);
+        if (text_utf8_sequence(character, sizeof character) > cut.length) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Checks the text that begins at `offset`, of which so much is there. */
+static bool check_text(struct reader *reader, size_t offset, size_t length,
+                       struct msgpack_head head, bool is_key) {
+    const struct parley_bytes text = {reader->bytes.data + offset, length};
+    const size_t valid = text_utf8_prefix(text);
+    const char *nul = is_key ? memchr(text.data, '\0', valid) : NULL;
+    if (nul != NULL) {
+        return fail(reader,
+                    (struct msgpack_fault){.rule = PARLEY_GW_PARSE,
+                                           .offset = offset + (size_t)(nul - text.data),
+                                           .hint = "Remove the NUL from the key."},
+                    "a key cannot contain a NUL character");
+    }
+    const struct parley_bytes rest = {text.data + valid, length - valid};
+    if (valid == length || (length < head.claim && may_go_on(rest))) {
+        return true;
+    }
+    return fail(reader,
+                (struct msgpack_fault){
+                    .rule = PARLEY_GW_UTF8,
+                    .offset = offset + valid,
+                    .hint = "Encode text as UTF-8; send bytes that are not text as bin."},
+                "byte 0x%02x, number %zu of the %zu in this %s, is not valid UTF-8",
+                (unsigned char)text.data[valid], valid + 1, head.claim, head.name);
 }
 
 static bool add_string(struct reader *reader, size_t length, bool is_binary) {
@@ -241,16 +281,9 @@ static bool add_string(struct reader *reader, size_t length, bool is_binary) {
         return false;
     }
     const struct parley_bytes text = {reader->bytes.data + reader->next, length};
-    const size_t valid = is_binary ? length : text_utf8_prefix(text);
-    if (valid < length) {
-        return fail(reader,
-                    (struct msgpack_fault){
-                        .rule = PARLEY_GW_UTF8,
-                        .offset = reader->next + valid,
-                        .hint = "Encode text as UTF-8; send bytes that are no text as bin."},
-                    "the byte 0x%02x, number %zu of the %zu in this %s, is not UTF-8",
-                    (unsigned char)text.data[valid], valid + 1, length,
-                    msgpack_family_of(first_byte(reader, offset)).name);
+    if (!is_binary &&
+        !check_text(reader, reader->next, length, msgpack_head_of(reader->bytes, offset), is_key)) {
+        return false;
     }
     reader->next += length;
     if (is_key) {
@@ -282,14 +315,6 @@ static bool add_container(struct reader *reader, bool is_map_begun, size_t count
         return false;
     }
     const struct msgpack_family family = msgpack_family_of(first_byte(reader, offset));
-    const size_t left = bytes_left(reader, reader->next);
-    if (count > left / (is_map_begun ? 2 : 1)) {
-        return fail(reader, (struct msgpack_fault){.rule = PARLEY_GW_PARSE, .offset = offset},
-                    "this %s claims %zu %s%s of at least %s, and %zu byte%s left", family.name,
-                    count, is_map_begun ? "member" : "item", plural(count),
-                    is_map_begun ? "2 bytes each" : "1 byte each", left,
-                    left == 1 ? " is" : "s are");
-    }
     reader->levels[reader->depth++] = (struct level){
         .name = family.name, .is_map = is_map_begun, .offset = offset, .claimed = count};
     if (is_map_begun) {
@@ -399,29 +424,36 @@ static char on_root(struct reader **reader) {
 
 /* ---- the whole message ---- */
 
-/* The bytes ended within a value, or where one is wanted. */
+static const char hint_cut_short[] = "Send the whole message: its end is missing.";
+
+/* The bytes ended within a value, or where one is expected. What is there of it is looked at. */
 static bool fail_at_end(struct reader *reader) {
     const size_t offset = reader->next, left = bytes_left(reader, offset);
-    const struct msgpack_fault fault = {.rule = PARLEY_GW_PARSE, .offset = offset};
+    const struct msgpack_fault fault = {
+        .rule = PARLEY_GW_PARSE, .offset = reader->bytes.length, .hint = hint_cut_short};
     if (left == 0) {
         const struct level *level = &reader->levels[reader->depth - 1];
         return fail(reader, fault,
-                    "the bytes end inside the %s that begins at byte %zu: it claims %zu %s%s, and "
-                    "%zu %s whole",
-                    level->name, level->offset, level->claimed, level->is_map ? "member" : "item",
-                    plural(level->claimed), level->done / (level->is_map ? 2 : 1),
-                    level->done / (level->is_map ? 2 : 1) == 1 ? "is" : "are");
+                    "the message ends inside the %s at byte %zu: %zu of its %zu %s%s %s complete",
+                    level->name, level->offset, level->done / (level->is_map ? 2 : 1),
+                    level->claimed, level->is_map ? "member" : "item", plural(level->claimed),
+                    level->claimed == 1 ? "is" : "are");
     }
     if (!may_begin(reader, offset)) {
         return false;
     }
     const struct msgpack_head head = msgpack_head_of(reader->bytes, offset);
-    if (left < head.bytes) {
-        return fail(reader, fault, "the bytes end inside this %s: it begins with %zu, and %zu %s",
-                    head.name, head.bytes, left, left == 1 ? "is left" : "are left");
+    const bool has_head = left >= head.bytes;
+    const size_t there = has_head ? left - head.bytes : left;
+    if (has_head && msgpack_is_string(first_byte(reader, offset)) &&
+        !check_text(reader, offset + head.bytes, there, head, is_at_key(reader))) {
+        return false;
     }
-    return fail(reader, fault, "this %s claims %zu byte%s, and %zu %s left", head.name, head.claim,
-                plural(head.claim), left - head.bytes, left - head.bytes == 1 ? "is" : "are");
+    const size_t whole = has_head ? head.claim : head.bytes;
+    return fail(reader, fault,
+                "the message ends inside the %s%s at byte %zu: %zu of its %zu byte%s %s there",
+                has_head ? "" : "head of the ", head.name, offset, there, whole, plural(whole),
+                whole == 1 ? "is" : "are");
 }
 
 static bool fail_behind(struct reader *reader) {
@@ -430,25 +462,24 @@ static bool fail_behind(struct reader *reader) {
                 (struct msgpack_fault){
                     .rule = PARLEY_GW_PARSE,
                     .offset = reader->next,
-                    .hint = "Send one map and nothing behind it; many messages go as frames "
+                    .hint = "Send one map and nothing after it; send several messages as frames "
                             "(application/vnd.parley.frames)."},
-                "%zu byte%s behind the message, which is whole before byte %zu", left,
-                left == 1 ? " stands" : "s stand", reader->next);
+                "unexpected data after the message: %zu byte%s", left, plural(left));
 }
 
-/* What is no MessagePack at all, but something else that people send by mistake. */
+/* What is not MessagePack at all, but something else that people send by mistake. */
 static bool is_something_else(struct reader *reader) {
     const struct parley_bytes bytes = reader->bytes;
     struct msgpack_fault fault = {.rule = PARLEY_GW_PARSE};
     if (bytes.length == 0) {
         fault.hint = "Send the message as one MessagePack map.";
-        fail(reader, fault, "there is nothing to read");
+        fail(reader, fault, "the message is empty");
         return true;
     }
     if (bytes.data[0] == '{') {
         fault.hint = "Send JSON with Content-Type: application/json (application/x-ndjson for a "
                      "message a line), or encode the message as MessagePack.";
-        fail(reader, fault, "this is JSON, and a MessagePack map is wanted");
+        fail(reader, fault, "this is JSON; expected a MessagePack map");
         return true;
     }
     return false;
@@ -481,7 +512,7 @@ static bool read_all(struct reader *reader) {
            fail(reader,
                 (struct msgpack_fault){.rule = PARLEY_GW_TOP_LEVEL,
                                        .hint = "Send the message as one map."},
-                "the message is a %s, and not a map", msgpack_family_of(first).name);
+                "the message is a %s, not a map", msgpack_family_of(first).name);
 }
 
 enum msgpack_result msgpack_find_fault(struct parley_bytes bytes, struct parley_arena *arena,

@@ -1,15 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where a supervisor message goes: supervisor.<side that sent it>.<type>. Messages bear no id, so
- * that none is taken for a repetition of another. */
+/* Where a supervisor message goes: supervisor.<agent>.<side that sent it>.<type>. Messages bear
+ * neither an agent, which the request may name, nor an id: of a named agent, the same payload is
+ * the same message. */
 
 #include "supervisor.h"
 
 #include "../engine/text.h"
 
-/* The side is the type's own; where both send it, what was said besides the message decides, and
- * then its form: only Elixir's errors have `details`.  Returns: 0 where the type is unknown. */
-static unsigned side_of(const struct parley_message *message) {
+/* ---- what the subject says of a message that is read again ---- */
+
+/* Takes one token off the front of `*rest`, with the dot after it. */
+static struct parley_bytes next_token(const char **rest) {
+    const struct parley_bytes token = {*rest, strcspn(*rest, ".")};
+    *rest += token.length + ((*rest)[token.length] == '.');
+    return token;
+}
+
+/* Both have no data unless the subject is one of ours: PREFIX.<agent>.<side>.<type>. */
+struct stored_place {
+    struct parley_bytes agent, side;
+};
+
+static struct stored_place stored_place(const char *subject) {
+    struct stored_place place = {0};
+    if (subject == NULL) {
+        return place;
+    }
+    (void)next_token(&subject); /* the protocol's, or the prefix in its place */
+    const struct parley_bytes agent = next_token(&subject), side = next_token(&subject);
+    const struct parley_bytes type = next_token(&subject);
+    if (type.length > 0 && *subject == '\0' && supervisor_side_of(side) != 0) {
+        place.side = side;
+        place.agent = text_is_agent(agent) ? agent : place.agent;
+    }
+    return place;
+}
+
+/* ---- who sent it, and for whom ---- */
+
+/* Source: schema, Error: the codes that each side lists. */
+static unsigned side_of_code(struct parley_bytes code) {
+    static const char *const elixir[] = {"CHECKPOINT_FAILED", "WAL_FULL", "INVALID_MESSAGE", NULL};
+    static const char *const gerbil[] = {"MEMORY_FULL", "TOOL_FAILED", "EVAL_ERROR", NULL};
+    if (code.data == NULL) {
+        return 0;
+    }
+    return text_is_one_of(code, elixir)   ? SUPERVISOR_ELIXIR
+           : text_is_one_of(code, gerbil) ? SUPERVISOR_GERBIL
+                                          : 0;
+}
+
+/* The side is the type's own. Of an error, which travels both ways, the request says it, or the
+ * subject that it was stored with; then its code, then its form.
+ * Returns: 0 where the type is unknown.  Source: rules.md, Supervisor IPC, Decisions. */
+static unsigned side_of(const struct parley_message *message, struct parley_bytes stored_side) {
     const unsigned sides = supervisor_sides(message->type);
     if (sides != (SUPERVISOR_GERBIL | SUPERVISOR_ELIXIR)) {
         return sides;
@@ -17,18 +62,22 @@ static unsigned side_of(const struct parley_message *message) {
     if (message->options.from != NULL) {
         return supervisor_side_of(parley_bytes_of(message->options.from));
     }
-    const char *stored = message->options.stored_subject;
-    const char *second = stored != NULL ? strchr(stored, '.') : NULL;
-    const unsigned stored_side =
-        second == NULL
-            ? 0
-            : supervisor_side_of((struct parley_bytes){second + 1, strcspn(second + 1, ".")});
-    if (stored_side != 0) {
-        return stored_side;
+    if (stored_side.data != NULL) {
+        return supervisor_side_of(stored_side);
     }
+    const unsigned side = side_of_code(parley_message_text(message, SUPERVISOR_ERROR_CODE));
     const bool has_details = message->values[SUPERVISOR_ERROR_DETAILS].kind != PARLEY_ABSENT;
-    return has_details ? SUPERVISOR_ELIXIR : SUPERVISOR_GERBIL;
+    return side != 0 ? side : has_details ? SUPERVISOR_ELIXIR : SUPERVISOR_GERBIL;
 }
+
+/* Whose it is.  Returns: data NULL: nobody says. */
+static struct parley_bytes agent_of(const struct parley_message *message,
+                                    struct parley_bytes stored_agent) {
+    const struct parley_bytes named = parley_bytes_of(message->options.agent);
+    return text_is_agent(named) ? named : stored_agent;
+}
+
+/* ---- its time ---- */
 
 static void write_digits(char *end, unsigned number, size_t count) {
     while (count-- > 0) {
@@ -77,26 +126,58 @@ static struct parley_bytes time_of(struct parley_message *message, enum parley_s
     return (struct parley_bytes){text, sizeof "0000-00-00T00:00:00Z" - 1};
 }
 
-/* Side and type are from closed lists, so that no token needs a check. */
+/* ---- its address ---- */
+
+static const struct parley_bytes nobody = {"_", 1};
+
+/* Agents are of characters that neither a URI nor a subject has to encode. */
+static enum parley_status name_source(struct parley_message *message, struct parley_route *out,
+                                      bool is_gerbil) {
+    if (out->agent.data == NULL) {
+        out->source =
+            is_gerbil ? PARLEY_BYTES("/supervisor/_/gerbil") : PARLEY_BYTES("/supervisor/_/elixir");
+        return PARLEY_OK;
+    }
+    static const char start[] = "/supervisor/";
+    const size_t start_length = sizeof start - 1;
+    const size_t length = start_length + out->agent.length + 1 + out->sender.length;
+    char *text = parley_arena_allocate(&message->arena, length);
+    if (text == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    memcpy(text, start, start_length);
+    memcpy(text + start_length, out->agent.data, out->agent.length);
+    text[start_length + out->agent.length] = '/';
+    memcpy(text + length - out->sender.length, out->sender.data, out->sender.length);
+    out->source = (struct parley_bytes){text, length};
+    return PARLEY_OK;
+}
+
+/* Side and type are from closed lists, and the agent was checked: no token needs another. */
 static enum parley_status address(struct parley_message *message, struct parley_route *out) {
     static const struct parley_bytes first = {"supervisor", sizeof "supervisor" - 1};
     const struct parley_bytes type = parley_bytes_of(supervisor_types[message->type]);
-    out->subject = TEXT_JOIN(&message->arena, first, out->sender, type);
+    const struct parley_bytes agent = out->agent.data != NULL ? out->agent : nobody;
+    out->subject = TEXT_JOIN(&message->arena, first, agent, out->sender, type);
     out->type = TEXT_JOIN(&message->arena, first, type);
     return out->subject.data != NULL && out->type.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
 enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out) {
-    const unsigned side = side_of(message);
+    const struct stored_place stored = stored_place(message->options.stored_subject);
+    const unsigned side = side_of(message, stored.side);
     enum parley_status status = PARLEY_OK;
     *out = (struct parley_route){.time = time_of(message, &status),
                                  .thread = parley_message_text(message, SUPERVISOR_REQUEST_ID),
-                                 .dedupe = PARLEY_DEDUPE_NONE};
+                                 .agent = agent_of(message, stored.agent),
+                                 /* An error's side may be the request's to say. */
+                                 .is_subject_variable = message->type == SUPERVISOR_ERROR};
+    PARLEY_TRY(status);
+    out->dedupe = out->agent.data != NULL ? PARLEY_DEDUPE_PAYLOAD : PARLEY_DEDUPE_NONE;
     if (side != 0) {
         const bool is_gerbil = side == SUPERVISOR_GERBIL;
         out->sender = parley_bytes_of(is_gerbil ? "gerbil" : "elixir");
-        out->source = parley_bytes_of(is_gerbil ? "/supervisor/gerbil" : "/supervisor/elixir");
+        PARLEY_TRY(name_source(message, out, is_gerbil));
     }
-    PARLEY_TRY(status);
     return parley_message_is_valid(message) ? address(message, out) : PARLEY_OK;
 }

@@ -14,27 +14,25 @@
 
 /* ---- rules over several members ---- */
 
+static bool names_a_side(const struct parley_options *options) {
+    return options->from != NULL;
+}
+
 static bool is_sent_by_other_side(const struct parley_facts *facts) {
     const unsigned sides = supervisor_sides(facts->type);
-    const char *from = facts->options->from;
-    return from != NULL && sides != 0 && (sides & supervisor_side_of(parley_bytes_of(from))) == 0;
+    const unsigned side = supervisor_side_of(parley_bytes_of(facts->options->from));
+    return sides != 0 && (sides & side) == 0;
 }
 
-static bool is_compressed(const struct parley_facts *facts) {
-    const struct parley_value *compressed = &facts->values[SUPERVISOR_COMPRESSED];
-    return compressed->kind == PARLEY_BOOLEAN && compressed->number != 0;
-}
+#define IS_COMPRESSED                                                                              \
+    { .field = SUPERVISOR_COMPRESSED, .asks = PARLEY_IS_TRUE }
 
-static bool is_text_but_not_compressed(const struct parley_facts *facts) {
-    return !is_compressed(facts) && facts->values[SUPERVISOR_DATA].kind == PARLEY_STRING;
-}
-
-static bool is_map_but_compressed(const struct parley_facts *facts) {
-    return is_compressed(facts) && facts->values[SUPERVISOR_DATA].kind == PARLEY_OBJECT;
-}
-
-static bool is_compressed_otherwise(const struct parley_facts *facts) {
-    return is_compressed(facts) && !parley_value_is(&facts->values[SUPERVISOR_COMPRESSION], "zstd");
+/* What version 2 brought ("metadata and compression support": schema, Versioning). */
+static bool is_of_version_2(const struct parley_facts *facts) {
+    const struct parley_value *version = &facts->values[SUPERVISOR_VERSION];
+    const bool has_new_members = facts->values[SUPERVISOR_METADATA].kind != PARLEY_ABSENT ||
+                                 facts->values[SUPERVISOR_COMPRESSED].kind != PARLEY_ABSENT;
+    return version->kind == PARLEY_NUMBER && version->number == 1 && has_new_members;
 }
 
 static bool has_many_entries(const struct parley_facts *facts) {
@@ -199,7 +197,9 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`timestamp` is an integer of 0 or more: Unix time in seconds",
         .source = "schema, Required Fields",
-        .hint = "Set `timestamp` to the Unix time in whole seconds, such as 1705392000.",
+        .hint =
+            "Set `timestamp` to the Unix time in whole seconds, such as 1705392000. Or leave it "
+            "out and send with `stamp=true`, which fills it in.",
         PARLEY_PLACES({.path = "/timestamp", COUNT, .is_required = true}),
     },
     {
@@ -221,6 +221,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .source = "schema, Type Validation",
         .hint = "Send this type from the other side, or set `from` to the side that sends it.",
         PARLEY_PLACES({.path = "/type",
+                       .is_asked = names_a_side,
                        .is_broken = is_sent_by_other_side,
                        .message = "the side that `from` names does not send messages of this "
                                   "type"}),
@@ -249,9 +250,11 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         {
             .id = "IPC-007",
             .severity = PARLEY_ERROR,
-            .summary = "the MessagePack payload is not over the limit of its type: heartbeat 100 "
-                       "bytes, wal_entry and metrics 10 KiB, checkpoint and restore 100 MiB, every "
-                       "other type 1 MiB; JSON is measured on its shortest MessagePack",
+            .summary =
+                "the MessagePack payload is not over the limit of its type: heartbeat 100 "
+                "bytes, wal_entry and metrics 10 KiB, evolution_intent 1 MiB, checkpoint 100 "
+                "MiB; other types have none. JSON is measured on its shortest "
+                "MessagePack",
             .source = "schema, Message Size Limits",
             .hint = "Send less: leave out what the receiver can do without, or spread it over "
                     "several messages.",
@@ -261,23 +264,31 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-010",
         .severity = PARLEY_ERROR,
         .summary = "the `data` of a checkpoint is a map; where `compressed` is true, a string",
-        .source = "schema, Checkpoint Request; Compression",
-        PARLEY_PLACES({.path = "/data",
-                       .kinds = PARLEY_OBJECT | PARLEY_STRING,
-                       .is_required = true,
-                       .for_types = FOR(CHECKPOINT),
-                       .hint = "Put the agent's state into `data`: a map, or its compressed text."},
-                      {.path = "/data",
-                       .for_types = FOR(CHECKPOINT),
-                       .is_broken = is_text_but_not_compressed,
-                       .message = "`data` is a string, and `compressed` is not true",
-                       .hint = "Make `data` a map, or set `compressed` to true if it is "
-                               "compressed."},
-                      {.path = "/data",
-                       .for_types = FOR(CHECKPOINT),
-                       .is_broken = is_map_but_compressed,
-                       .message = "`compressed` is true, and `data` is a map",
-                       .hint = "Leave `compressed` out, or compress `data` into a string."}),
+        .source = "schema, Checkpoint Request and Compression",
+        PARLEY_PLACES(
+            {.path = "/data",
+             .kinds = PARLEY_OBJECT | PARLEY_STRING,
+             .is_required = true,
+             .for_types = FOR(CHECKPOINT),
+             .hint = "Put the agent's state into `data`: a map. Compressed, it is a "
+                     "string, and `compressed` must be true."},
+            {.path = "/data",
+             .for_types = FOR(CHECKPOINT),
+             .when = PARLEY_TESTS(
+                 {.field = SUPERVISOR_DATA, .asks = PARLEY_IS_THERE, .kinds = PARLEY_STRING}),
+             .wants = PARLEY_TESTS(IS_COMPRESSED),
+             .message = "`data` is a string, and `compressed` is not true",
+             .hint = "Make `data` a map. If it is compressed, `compressed` must be "
+                     "true."},
+            {.path = "/data",
+             .for_types = FOR(CHECKPOINT),
+             .when = PARLEY_TESTS(IS_COMPRESSED, {.field = SUPERVISOR_DATA,
+                                                  .asks = PARLEY_IS_THERE,
+                                                  .kinds = PARLEY_OBJECT | PARLEY_STRING}),
+             .wants = PARLEY_TESTS(
+                 {.field = SUPERVISOR_DATA, .asks = PARLEY_IS_THERE, .kinds = PARLEY_STRING}),
+             .message = "`compressed` is true, and `data` is a map",
+             .hint = "Leave `compressed` out, or compress `data` into a string."}),
     },
     {
         .id = "IPC-011",
@@ -342,16 +353,19 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
             .source = "schema, Compression",
             .hint = "Encode the map of the checkpoint's data as MessagePack or JSON, compress that "
                     "with zstd, and write it as base64 into `data`.",
-            PARLEY_PLACES({.path = "/compressed",
-                           .kinds = PARLEY_BOOLEAN,
-                           .for_types = FOR(CHECKPOINT),
-                           .hint = "Set `compressed` to true or false, or leave it out."},
-                          {.path = "/compression",
-                           .for_types = FOR(CHECKPOINT),
-                           .is_broken = is_compressed_otherwise,
-                           .message = "`compressed` is true, and `compression` is not \"zstd\"",
-                           .hint = "Compress with zstd, and set `compression` to \"zstd\"."},
-                          {.path = "/data", .for_types = FOR(CHECKPOINT), .by_inspection = true}),
+            PARLEY_PLACES(
+                {.path = "/compressed",
+                 .kinds = PARLEY_BOOLEAN,
+                 .for_types = FOR(CHECKPOINT),
+                 .hint = "Set `compressed` to true or false, or leave it out."},
+                {.path = "/compression",
+                 .for_types = FOR(CHECKPOINT),
+                 .when = PARLEY_TESTS(IS_COMPRESSED),
+                 .wants = PARLEY_TESTS(
+                     {.field = SUPERVISOR_COMPRESSION, .asks = PARLEY_IS_TEXT, .text = "zstd"}),
+                 .message = "`compressed` is true, and `compression` is not \"zstd\"",
+                 .hint = "Compress with zstd, and set `compression` to \"zstd\"."},
+                {.path = "/data", .for_types = FOR(CHECKPOINT), .by_inspection = true}),
         },
     {
         .id = "IPC-020",
@@ -704,5 +718,18 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                        .for_types = FOR(EVOLUTION_RESULT),
                        .is_broken = contradicts_itself,
                        .message = "`success` and `decision` contradict each other"}),
+    },
+    {
+        .id = "IPC-105",
+        .severity = PARLEY_WARNING,
+        .summary =
+            "a message of `version` 1 has neither `metadata` nor `compressed`, which came with "
+            "version 2",
+        .source = "schema, Versioning",
+        .hint = "Set `version` to 2.",
+        PARLEY_PLACES({.path = "/version",
+                       .is_broken = is_of_version_2,
+                       .message = "`version` is 1, but `metadata` and `compressed` came with "
+                                  "version 2"}),
     },
 };

@@ -44,7 +44,10 @@ static const char *const fields[] = {
     [SUPERVISOR_P99_LATENCY] = "/data/p99_latency",
     [SUPERVISOR_SUCCESS] = "/success",
     [SUPERVISOR_DECISION] = "/decision",
+    [SUPERVISOR_ERROR_CODE] = "/error/code",
     [SUPERVISOR_ERROR_DETAILS] = "/error/details",
+    [SUPERVISOR_VERSION] = "/version",
+    [SUPERVISOR_METADATA] = "/metadata",
     NULL,
 };
 
@@ -153,6 +156,11 @@ static const struct parley_stamp stamps[] = {
     {.member = NULL},
 };
 
+static const struct parley_document documents[] = {
+    {"schema", "the supervisor's \"Message Schema Definition\" (supervisor-ipc-message-schema.md)"},
+    {NULL, NULL},
+};
+
 extern const struct parley_protocol supervisor_protocol;
 const struct parley_protocol supervisor_protocol = {
     .name = "supervisor",
@@ -166,6 +174,7 @@ const struct parley_protocol supervisor_protocol = {
     .type_field = SUPERVISOR_TYPE,
     .rules = supervisor_rules,
     .rule_count = SUPERVISOR_RULE_COUNT,
+    .documents = documents,
     .codecs = codecs,
     .stamps = stamps,
     .examples = supervisor_examples,

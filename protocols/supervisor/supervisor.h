@@ -39,7 +39,10 @@ enum supervisor_field {
     SUPERVISOR_P99_LATENCY,
     SUPERVISOR_SUCCESS,
     SUPERVISOR_DECISION,
+    SUPERVISOR_ERROR_CODE,
     SUPERVISOR_ERROR_DETAILS,
+    SUPERVISOR_VERSION,
+    SUPERVISOR_METADATA,
 };
 
 /* The places in the table of the rules that are asked by inspection. */
@@ -49,7 +52,7 @@ enum supervisor_rule {
     SUPERVISOR_IPC_101 = 31,
 };
 
-#define SUPERVISOR_RULE_COUNT 35
+#define SUPERVISOR_RULE_COUNT 36
 extern const char *const supervisor_types[];
 extern const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT];
 extern const struct parley_example supervisor_examples[];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where a VLP message goes: vlp.<lane>.<type>, so that automation which reads vlp.safe.> halts at
- * a block (overview, Validation Rules: "safety.level = block → HALT downstream automation"). */
+/* Where a VLP message goes: vlp.<lane>.<type>. Lanes sort messages and halt nothing: a reader of
+ * vlp.safe.> does not see a block, and goes on. */
 
 #include "vlp.h"
 

@@ -12,44 +12,26 @@
 
 /* ---- rules over several members ---- */
 
-/* A provenance that is no array holds no item; an item of the wrong form still counts as one. */
-static bool has_provenance(const struct parley_facts *facts) {
-    const struct parley_value *provenance = &facts->values[VLP_PROVENANCE];
-    return provenance->kind == PARLEY_ARRAY && provenance->count > 0;
+static bool is_strict(const struct parley_options *options) {
+    return options->strict;
 }
 
-/* "confidence ≥ 0.9 → REQUIRE provenance OR safety.level = "review"" (overview, Validation Rules);
- * a query may leave its confidence out, which is 1.0 (types, query). */
-static bool is_unearned(const struct parley_facts *facts) {
-    const struct parley_value *confidence = &facts->values[VLP_CONFIDENCE];
-    const struct parley_value *level = &facts->values[VLP_SAFETY_LEVEL];
-    const bool is_implied = confidence->kind == PARLEY_ABSENT && facts->type == VLP_QUERY;
-    const bool is_high =
-        is_implied || (confidence->kind == PARLEY_NUMBER && confidence->number >= HIGH_CONFIDENCE);
-    const bool is_review =
-        level->kind == PARLEY_STRING && parley_bytes_equal(level->text, PARLEY_BYTES("review"));
-    return is_high && !has_provenance(facts) && !is_review;
+static bool is_not_strict(const struct parley_options *options) {
+    return !options->strict;
 }
 
-static bool is_unearned_claim(const struct parley_facts *facts) {
-    return (facts->type == VLP_CLAIM || facts->options->strict) && is_unearned(facts);
-}
-
-static bool is_unearned_assertion(const struct parley_facts *facts) {
-    return !facts->options->strict && is_unearned(facts);
-}
-
-/* Absent, null, "" or []: something of another wrong type is VLP-009's. */
-static bool refers_to_nothing(const struct parley_facts *facts) {
-    const struct parley_value *refers_to = &facts->values[VLP_REFERS_TO];
-    return refers_to->kind == PARLEY_ABSENT || refers_to->kind == PARLEY_NULL ||
-           (refers_to->kind == PARLEY_STRING && refers_to->text.length == 0) ||
-           (refers_to->kind == PARLEY_ARRAY && refers_to->count == 0);
-}
-
-static bool lacks_provenance(const struct parley_facts *facts) {
-    return !has_provenance(facts);
-}
+/* "confidence ≥ 0.9 → REQUIRE provenance OR safety.level = "review"" (overview, Validation Rules).
+ * A provenance that is not an array holds no item; an item of the wrong form still counts as one. A
+ * confidence that is left out asserts nothing. */
+#define EARNED_CONFIDENCE                                                                          \
+    .path = "/confidence",                                                                         \
+    .when = PARLEY_TESTS(                                                                          \
+        {.field = VLP_CONFIDENCE, .asks = PARLEY_IS_AT_LEAST, .minimum = HIGH_CONFIDENCE}),        \
+    .wants = PARLEY_TESTS({.field = VLP_PROVENANCE, .asks = PARLEY_HAS_ITEMS},                     \
+                          {.field = VLP_SAFETY_LEVEL, .asks = PARLEY_IS_TEXT, .text = "review"})
+#define MUST_BE_EARNED                                                                             \
+    "a confidence of 0.9 or more must be earned: `provenance` has no item, and `safety.level` is " \
+    "not \"review\""
 
 static bool is_without_session_id(const struct parley_facts *facts) {
     return parley_value_is_nothing(&facts->values[VLP_SESSION_ID]);
@@ -73,7 +55,9 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`id` is a string that is not empty",
         .source = "overview, TypeScript with Zod",
-        .hint = "Give the message an `id` of its own: a string, such as a UUID.",
+        .hint =
+            "Give the message an `id` of its own: a string, such as a UUID. Or leave it out and "
+            "send with `stamp=true`, which fills it in.",
         PARLEY_PLACES({.path = "/id",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -85,7 +69,9 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`protocol` is exactly `VLP/1.1`",
         .source = "overview, TypeScript with Zod",
-        .hint = "Set `protocol` to \"VLP/1.1\".",
+        .hint = "Set `protocol` to \"VLP/1.1\". Or leave it out and send with `stamp=true`, which "
+                "fills "
+                "it in.",
         PARLEY_PLACES({.path = "/protocol",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -112,7 +98,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .summary = "`timestamp` is an RFC 3339 date-time",
         .source = "overview, TypeScript with Zod",
         .hint = "Write `timestamp` as in 2025-12-14T10:30:00Z: date, T, time and offset, all of "
-                "which must exist.",
+                "which must exist. Or leave it out and send with `stamp=true`, which fills it in.",
         PARLEY_PLACES({.path = "/timestamp",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -200,7 +186,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         PARLEY_PLACES({.path = "/refers_to",
                        .for_types = PARLEY_TYPE_BIT(VLP_EVIDENCE) | PARLEY_TYPE_BIT(VLP_RESPONSE) |
                                     PARLEY_TYPE_BIT(VLP_CORRECTION),
-                       .is_broken = refers_to_nothing,
+                       .wants = PARLEY_TESTS({.field = VLP_REFERS_TO, .asks = PARLEY_IS_FILLED}),
                        .message = "a message of this type must refer to another one, and "
                                   "`refers_to` names none"}),
     },
@@ -212,21 +198,23 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .hint = "List at least one source of the evidence in `provenance`.",
         PARLEY_PLACES({.path = "/provenance",
                        .for_types = PARLEY_TYPE_BIT(VLP_EVIDENCE),
-                       .is_broken = lacks_provenance,
-                       .message = "evidence without a source is none: `provenance` has no item"}),
+                       .wants = PARLEY_TESTS({.field = VLP_PROVENANCE, .asks = PARLEY_HAS_ITEMS}),
+                       .message = "evidence must name a source, and `provenance` has no item"}),
     },
     {
         .id = "VLP-012",
         .severity = PARLEY_ERROR,
-        .summary = "earned confidence: a claim with `confidence` of 0.9 or more has a provenance "
-                   "item or `safety.level` review; in strict mode, so has every type",
+        .summary =
+            "earned confidence: a claim with `confidence` of 0.9 or more has a provenance "
+            "item or `safety.level` review; in strict mode, so has every type (a query without "
+            "`confidence` asserts nothing)",
         .source = "overview, Validation Rules; types, claim",
         .hint = "Name a source in `provenance`, or set `safety.level` to \"review\", or lower "
                 "`confidence` below 0.9.",
-        PARLEY_PLACES({.path = "/confidence",
-                       .is_broken = is_unearned_claim,
-                       .message = "a confidence of 0.9 or more must be earned: `provenance` has "
-                                  "no item, and `safety.level` is not \"review\""}),
+        PARLEY_PLACES(
+            {EARNED_CONFIDENCE, .for_types = PARLEY_TYPE_BIT(VLP_CLAIM), .message = MUST_BE_EARNED},
+            {EARNED_CONFIDENCE, .for_types = ~PARLEY_TYPE_BIT(VLP_CLAIM), .is_asked = is_strict,
+             .message = MUST_BE_EARNED}),
     },
     {
         .id = "VLP-013",
@@ -285,7 +273,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .severity = PARLEY_WARNING,
         .summary = "`id` has at least 3 characters",
         .source = "rules.md, VLP",
-        .hint = "Use an id that will not meet another one, such as a UUID.",
+        .hint = "Use a unique id, such as a UUID.",
         PARLEY_PLACES(
             {.path = "/id", .kinds = PARLEY_STRING, .constraint = PARLEY_MIN_LENGTH, .minimum = 3}),
     },
@@ -301,15 +289,15 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
     {
         .id = "VLP-103",
         .severity = PARLEY_WARNING,
-        .summary = "outside strict mode, response, correction and session_context with "
-                   "`confidence` of 0.9 or more have a provenance item or `safety.level` review",
+        .summary =
+            "outside strict mode, response and correction with `confidence` of 0.9 or more have "
+            "a provenance item or `safety.level` review",
         .source = "overview, Validation Rules",
         .hint = "Name a source in `provenance`, or set `safety.level` to \"review\".",
         PARLEY_PLACES(
-            {.path = "/confidence",
-             .for_types = PARLEY_TYPE_BIT(VLP_RESPONSE) | PARLEY_TYPE_BIT(VLP_CORRECTION) |
-                          PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),
-             .is_broken = is_unearned_assertion,
+            {EARNED_CONFIDENCE,
+             .for_types = PARLEY_TYPE_BIT(VLP_RESPONSE) | PARLEY_TYPE_BIT(VLP_CORRECTION),
+             .is_asked = is_not_strict,
              .message = "a confidence of 0.9 or more should be earned: `provenance` has no item, "
                         "and `safety.level` is not \"review\""}),
     },

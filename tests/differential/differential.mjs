@@ -19,6 +19,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 const BATCH = 1000;
 const ENOUGH = 5; // so often should a place be broken alone before other places are as interesting
 const SHOWN = 5; // of the differences
+// Rules that a schema must say at all of their places: JSON Schema can, and they were left out once.
+const MUST_SAY = { brenner: ['MB-001', 'MB-101', 'MB-102', 'MB-120', 'MB-121'] };
 
 const HELP = `Usage: tests/differential/run [--count N] [--seed N] [--protocol NAME] [--parley FILE]
   --count N        messages of each protocol [5000]
@@ -45,12 +47,27 @@ function compile(schema) {
   return ajv.compile(schema);
 }
 
-// The ids that the schema says it leaves out, whole and in part.
+const fits = (pattern, path) =>
+  pattern.length === path.length && pattern.every((token, i) => token === '*' || token === path[i]);
+
+// The ids that the schema says it leaves out: whole, and in part with the places that it cannot say.
+// What only an option of a request asks for is not asked here, so that of such a rule everything
+// else is compared.
 function leftOut(schema) {
-  const found = [...schema.$comment.matchAll(/\b([A-Z]+-\d{3})( \(in part\))?/g)];
-  const ids = (isInPart) => found.filter((of) => Boolean(of[2]) === isInPart).map((of) => of[1]);
-  return { whole: new Set(ids(false)), inPart: new Set(ids(true)) };
+  const whole = new Set(), inPart = new Map();
+  for (const sentence of schema.$comment.split('. ')) {
+    for (const [, id, , paths] of sentence.matchAll(/\b([A-Z]+-\d{3})( \(in part: ([^)]*)\))?/g)) {
+      if (paths === undefined) whole.add(id);
+      else if (!sentence.startsWith('Only where an option')) {
+        inPart.set(id, paths.split(', ').map(tokens));
+      }
+    }
+  }
+  return { whole, inPart };
 }
+
+const isInPart = (left, id, path) =>
+  (left.inPart.get(id) ?? []).some((of) => fits(of, tokens(path)));
 
 const isOfDecoding = ({ rule }) => rule.startsWith('GW-') && rule !== 'GW-006';
 
@@ -60,11 +77,12 @@ function isOfMessage(message, { path }) {
     .reduce((of, token) => of?.[token], message) === 'object';
 }
 
-// What is wrong between the two verdicts on one message, or nothing. A rule that is expressed in
-// part may or may not be heard from the schema.
+// What is wrong between the two verdicts on one message, or nothing. Of a rule that is expressed in
+// part, what is broken at the places that are not may or may not be heard from the schema.
 function difference(isValid, broken, left) {
-  const expressed = broken.filter((id) => !left.whole.has(id));
-  const certain = expressed.filter((id) => !left.inPart.has(id));
+  const expressed = broken.filter(({ rule }) => !left.whole.has(rule));
+  const certain = expressed.filter(({ rule, path }) => !isInPart(left, rule, path))
+    .map(({ rule, path }) => `${rule} ${path}`);
   if (isValid && certain.length > 0) return `the schema takes what breaks ${certain.join(', ')}`;
   if (!isValid && expressed.length === 0) return 'the schema refuses what parley takes';
   return null;
@@ -104,21 +122,16 @@ async function seedsOf(protocols, name, messages) {
 
 // ---- one protocol ----
 
-const fits = (pattern, path) =>
-  pattern.length === path.length && pattern.every((token, i) => token === '*' || token === path[i]);
-
 // How often each rule was broken at each of its places, and nothing else that the schema expresses,
 // so that nothing else can have made the schema refuse; and how often a message with that place
-// in it was valid. Of a rule that is expressed in part, all places count as one.
+// in it was valid. The places of a rule that are not expressed do not count.
 class Tally {
   constructor(rules, left) {
     this.left = left;
     this.places = rules.flatMap(({ id, paths }) => {
-      const patterns = paths.length > 0 ? paths : [''];
-      return left.inPart.has(id)
-        ? [{ id, name: id, patterns: patterns.map(tokens), alone: 0, kept: 0 }]
-        : patterns.map((path) => (
-          { id, name: `${id} ${path}`, patterns: [tokens(path)], alone: 0, kept: 0 }));
+      return (paths.length > 0 ? paths : [''])
+        .filter((path) => !isInPart(left, id, path))
+        .map((path) => ({ id, name: `${id} ${path}`, pattern: tokens(path), alone: 0, kept: 0 }));
     });
   }
 
@@ -126,16 +139,16 @@ class Tally {
     const expressed = errors.filter(({ rule }) => !this.left.whole.has(rule));
     const [{ rule, path } = {}] = expressed;
     for (const place of this.places) {
-      const isThis = place.id === rule && place.patterns.some((of) => fits(of, tokens(path)));
+      const isThis = place.id === rule && fits(place.pattern, tokens(path));
       if (expressed.length === 1 && !isValid && isThis) place.alone++;
-      if (isValid && place.patterns.some((of) => isThere(message, of))) place.kept++;
+      if (isValid && isThere(message, place.pattern)) place.kept++;
     }
   }
 
   // The places of which little is known yet.
   wanted() {
     return this.places.filter(({ alone, kept }) => alone < ENOUGH || kept < ENOUGH)
-      .flatMap(({ patterns }) => patterns);
+      .map(({ pattern }) => pattern);
   }
 
   unproven() {
@@ -157,10 +170,9 @@ async function compare({ protocols, name, validate, left, tally, differences }, 
     const isValid = validate(message);
     const errors = verdict.violations
       .filter((of) => of.severity === 'error' && isOfMessage(message, of));
-    const broken = [...new Set(errors.map(({ rule }) => rule))];
     const wrong = verdict.violations.some(isOfDecoding)
-      ? `the generator made what is no message: ${broken}`
-      : difference(isValid, broken, left);
+      ? `the generator made what is not a message: ${errors.map(({ rule }) => rule)}`
+      : difference(isValid, errors, left);
     if (wrong) {
       differences.push({ wrong, text: texts[i], parley: verdict.violations, ajv: validate.errors });
     }
@@ -199,10 +211,12 @@ async function judge(protocols, { name }, count, seed) {
   }
   run.differences.slice(0, SHOWN).forEach(show);
   const unproven = run.tally.unproven();
+  const unsaid = (MUST_SAY[name] ?? []).filter((id) => left.whole.has(id) || left.inPart.has(id));
   console.log(`${name}: ${count} messages, ${validCount} valid; ${rules.length} rules at ` +
     `${run.tally.places.length} places expressed, each broken alone ${run.tally.least()} times or more; ${run.differences.length} differences`);
   if (unproven.length > 0) console.error(`  not proven: ${unproven.join(', ')}`);
-  return run.differences.length === 0 && unproven.length === 0;
+  if (unsaid.length > 0) console.error(`  the schema must say, and does not: ${unsaid.join(', ')}`);
+  return run.differences.length === 0 && unproven.length === 0 && unsaid.length === 0;
 }
 
 if (options.help) {

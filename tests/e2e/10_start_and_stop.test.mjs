@@ -2,16 +2,18 @@
 // The life of the server process: where it listens, what it refuses to start with, how it ends.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { get, openStream, rawFor, rawPost, readEvents, send } from './lib/http.mjs';
-import { embeddedUrl, natsClient, startNats } from './lib/nats.mjs';
+import { get, openStream, rawFor, rawPost, readEvents, send, sendLines } from './lib/http.mjs';
+import { embeddedUrl, freePorts, natsClient, startNats } from './lib/nats.mjs';
 import { BINARY, parley, parleyFor, serveArguments } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { Program, isRunning, temporaryFolder } from './lib/program.mjs';
-import { assertAccepted, claim } from './lib/vlp.mjs';
+import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
 
 // `parley serve` that must not start: how it ended.
 const refusedToServe = (options) => parley(serveArguments({ data: temporaryFolder(), ...options }));
@@ -54,6 +56,17 @@ describe('starting', () => {
     assert.deepEqual(await program.hasExited(), { code: 0, signal: null });
   });
 
+  it('tells a person at a terminal where to look next (newcomer 2.10)', async (t) => {
+    const data = temporaryFolder();
+    // exec: a shell that waited for it would end of the Ctrl-C itself, as dash does.
+    const command = `exec ${BINARY} serve --listen 127.0.0.1:0 --data ${data}`;
+    const program = new Program('script', ['-qec', command, '/dev/null'], { isOpen: true });
+    atEnd(t, () => program.exit || program.killFamily());
+    await program.prints(new RegExp(`http://127\\.0\\.0\\.1:\\d+/ shows what to send; data is in ${data}; `));
+    program.child.stdin.write('\x03'); // Ctrl-C
+    assert.deepEqual(await program.hasExited(), { code: 0, signal: null });
+  });
+
   it('prefers the option on the command line to the environment variable', async (t) => {
     const server = await parleyFor(t, { env: { PARLEY_LISTEN: 'nonsense' } });
     assert.equal((await get(server, '/livez')).status, 200);
@@ -72,6 +85,25 @@ describe('starting', () => {
     assert.equal(server.host, '0.0.0.0');
     assert.equal((await get(server, '/livez')).status, 200);
   });
+});
+
+describe('starting with closed standard files', () => {
+  // (attack F11) A descriptor that is free must not become a socket that is then printed to.
+  for (const closed of ['>&-', '<&- >&- 2>&-']) {
+    it(`serves with ${closed}, and says of its output what is true`, async (t) => {
+      const data = temporaryFolder();
+      const [port] = await freePorts(1);
+      const command = `exec "$0" serve --listen 127.0.0.1:${port} --data "$1" ${closed}`;
+      const program = new Program('sh', ['-c', command, BINARY, data]);
+      atEnd(t, () => program.exit || program.killFamily());
+      const server = { url: `http://127.0.0.1:${port}`, port };
+      await until('it is ready', async () => (await get(server, '/readyz')).status === 200);
+      assertAccepted(await send(server, claim()));
+      program.signal('SIGTERM');
+      await program.hasExited();
+      assert.doesNotMatch(program.stderr, /Invalid argument/);
+    });
+  }
 });
 
 describe('refusing to start', () => {
@@ -146,13 +178,115 @@ describe('ending', () => {
     await connection.end();
   });
 
-  it('exits at once on a second SIGTERM, whatever is still under way', async (t) => {
-    const server = await parleyFor(t);
+  // A server that drains, since half a request of `held` is there; `idle` has had an answer. (contract 1)
+  async function drainingServer(t, signal = 'SIGTERM', options) {
+    const server = await parleyFor(t, options);
+    const idle = await rawFor(t, server, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    assert.equal((await idle.answer()).status, 200);
+    const body = JSON.stringify(claim());
+    const whole = rawPost('/v1/vlp/messages', body, { headers: ['Expect: 100-continue'] });
+    const held = await rawFor(t, server, whole.subarray(0, -body.length));
+    assert.equal((await held.answer()).status, 100, 'it has begun');
     const stream = await openStream(server, '/v1/vlp/stream');
-    const half = rawPost('/v1/vlp/messages', JSON.stringify(claim())).subarray(0, -20);
-    await rawFor(t, server, half);
-    server.signal('SIGTERM');
-    assert.equal((await stream.event())?.type, 'parley.end', 'it has begun to end');
+    server.signal(signal);
+    while ((await stream.event()).type !== 'parley.end');
+    return { server, held, idle, rest: body };
+  }
+
+  async function finishHeld({ server, held, rest }) {
+    await held.write(rest);
+    const answer = await held.answer();
+    assertAccepted(answer);
+    assert.equal(answer.headers.connection, 'close');
+    assert.deepEqual(await server.program.hasExited(), { code: 0, signal: null });
+  }
+
+  function assertDraining(answer) {
+    assertProblem(answer, 503, 'draining');
+    assert.match(answer.headers['retry-after'], /^\d+$/);
+    assert.equal(answer.headers.connection, 'close');
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+    it(`finishes on ${signal} what was begun, and exits with 0 (contract 13)`, async (t) => {
+      await finishHeld(await drainingServer(t, signal));
+    });
+  }
+
+  it('takes new connections while it drains, and answers 503 draining (contract 1)', async (t) => {
+    const draining = await drainingServer(t, 'SIGTERM', { args: ['--reactors', '3'] });
+    const { server } = draining;
+    for (let i = 0; i < 30; i++) {
+      assertDraining(await send(server, claim()));
+      assertDraining(await get(server, '/readyz'));
+    }
+    for (const path of ['/v1/vlp/stream', '/v1/stream', '/', '/problems/draining', '/nowhere']) {
+      assertDraining(await get(server, path));
+    }
+    assertDraining(await get(server, '/v1/vlp/stream', { headers: { Accept: 'text/event-stream' } }));
+    assertDraining(await sendLines(server, lines(claims(3))));
+    await finishHeld(draining);
+  });
+
+  it('lets a client that has sent more read that it drains', async (t) => {
+    const draining = await drainingServer(t);
+    const { server } = draining;
+    const before = server.openFiles();
+    const clients = Array.from({ length: 10 }, () => {
+      const socket = connect(server.port, '127.0.0.1'); // nobody reads from it yet
+      const client = { socket, received: '', closed: once(socket, 'close') };
+      socket.on('error', ({ code }) => (client.error = code));
+      socket.write(Buffer.concat(Array(400).fill(rawPost('/v1/vlp/messages', '{}'))));
+      return client;
+    });
+    await until('they are accepted', () => server.openFiles() >= before + clients.length);
+    await until('they are answered and closed', () => server.openFiles() <= before);
+    for (const client of clients) {
+      client.socket.on('data', (bytes) => (client.received += bytes));
+      await client.closed;
+      assert.equal(client.error, undefined); // a reset, which may take the answer away
+      assert.match(client.received, /^HTTP\/1\.1 503 /);
+    }
+    await finishHeld(draining);
+  });
+
+  it('lives while it drains', async (t) => {
+    const draining = await drainingServer(t);
+    const answer = await get(draining.server, '/livez');
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.connection, 'close');
+    await finishHeld(draining);
+  });
+
+  it('answers on connections that were idle when it began to drain, and closes them', async (t) => {
+    const draining = await drainingServer(t);
+    const { idle } = draining;
+    await idle.write('GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    assertDraining(await idle.answer());
+    assert.equal(await idle.end(), '');
+    await finishHeld(draining);
+  });
+
+  it('keeps idle connections to the end of the drain, which does not wait for them', async (t) => {
+    const draining = await drainingServer(t);
+    const { server, idle } = draining;
+    const silent = await rawFor(t, server);
+    const late = await rawFor(t, server, rawPost('/v1/vlp/validate', 'x'.repeat(50)).subarray(0, -9));
+    assert.equal((await get(server, '/livez')).status, 200);
+    assert.equal(idle.closed, false);
+    await finishHeld(draining);
+    for (const each of [idle, silent, late]) await each.end();
+  });
+
+  it('keeps on when a terminal that it was told to ignore ends', async (t) => {
+    const server = await parleyFor(t, { wrapper: ['nohup'] });
+    server.signal('SIGHUP');
+    assertAccepted(await send(server, claim()));
+    assert.equal((await get(server, '/readyz')).status, 200);
+  });
+
+  it('exits at once on a second SIGTERM, whatever is still under way', async (t) => {
+    const { server } = await drainingServer(t);
     server.signal('SIGTERM');
     await server.program.hasExited('the second SIGTERM ends it', 5_000);
   });

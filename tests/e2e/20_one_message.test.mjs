@@ -181,7 +181,7 @@ describe('an invalid message', () => {
 describe('the path, the method and the headers of a request', () => {
   const its = useParley();
 
-  for (const path of ['/', '/livez', '/readyz', '/problems/malformed']) {
+  for (const path of ['/', '/page.js', '/livez', '/readyz', '/problems', '/problems/malformed']) {
     it(`GET ${path} is 200, and HEAD is the same without the body`, async () => {
       const full = await get(its.parley, path);
       assert.equal(full.status, 200);
@@ -247,6 +247,9 @@ describe('the path, the method and the headers of a request', () => {
     'text/plain',
     'application/x-www-form-urlencoded',
     'application/msgpack',
+    'application/json; charset=latin1', // (contract 19)
+    'application/json; charset="utf-16"',
+    'application/json; charset',
     null,
   ]) {
     it(`a body of type ${type ?? '(none)'} is 415, and Accept-Post says what will do`, async () => {
@@ -254,6 +257,13 @@ describe('the path, the method and the headers of a request', () => {
       assertProblem(answer, 415, 'unsupported-media-type');
       assert.match(answer.headers['accept-post'], /application\/json/);
       assert.match(answer.headers['accept-post'], /application\/x-ndjson/);
+    });
+  }
+
+  for (const charset of ['utf-8', 'UTF-8', '"Utf-8"']) {
+    it(`a body with charset=${charset} is read`, async () => {
+      const type = `application/json; charset=${charset}`;
+      assertAccepted(await send(its.parley, claim(), { type }));
     });
   }
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { get, send, sendLines, validate } from './lib/http.mjs';
+import { get, post, send, sendLines, validate } from './lib/http.mjs';
 import { storedMessage } from './lib/nats.mjs';
 import { useParley } from './lib/parley.mjs';
 import { assertAccepted, assertProblem, claim, lines, ruleIds } from './lib/vlp.mjs';
@@ -83,7 +83,7 @@ describe('query options', () => {
   });
 
   it('an option of another protocol is ignored', async () => {
-    assertAccepted(await send(its.parley, claim(), { query: '?from=gerbil&domain=research' }));
+    assertAccepted(await send(its.parley, claim(), { query: '?from=gerbil&agent=coder-1&domain=research' }));
   });
 
   for (const query of ['?frobnicate=1', '?strict=banana', '?stamp=perhaps', '?results=some']) {
@@ -97,6 +97,35 @@ describe('query options', () => {
       });
     }
   }
+
+  // (contract 9)
+  const twice = 'strict=true&strict=false';
+  for (const [method, path] of [
+    ['POST', `/v1/vlp/messages?${twice}`],
+    ['POST', `/v1/vlp/validate?${twice}`],
+    ['POST', '/v1/vlp/convert?to=json&to=ndjson'],
+    ['GET', '/v1/vlp/stream?type=claim&type=query'],
+    ['GET', `/v1/vlp/stream?${twice}`],
+    ['GET', '/v1/stream?limit=1&limit=1'],
+  ]) {
+    it(`${method} ${path}: an option given twice is 400`, async () => {
+      const answer =
+        method === 'GET' ? await get(its.parley, path) : await post(its.parley, path, JSON.stringify(claim()));
+      const problem = assertProblem(answer, 400, 'invalid-parameter');
+      assert.match(problem.detail, /`\w+` is given twice/);
+    });
+  }
+
+  it('an unknown option is named with the one that was meant, in the same words everywhere', async () => {
+    const poster = await post(its.parley, '/v1/vlp/messages?resluts=all', JSON.stringify(claim()));
+    const reader = await get(its.parley, '/v1/vlp/stream?limt=1');
+    for (const [answer, expected] of [
+      [poster, /^Unknown query option `resluts`; did you mean `results`\? Known here: results, /],
+      [reader, /^Unknown query option `limt`; did you mean `limit`\? Known here: since, /],
+    ]) {
+      assert.match(assertProblem(answer, 400, 'invalid-parameter').detail, expected);
+    }
+  });
 
   it('/validate?emit=feathers is 400', async () => {
     const answer = await validate(its.parley, claim(), { query: '?emit=feathers' });

@@ -112,3 +112,32 @@ test('random scalars mean the same, plain and in quotes', () => {
   const counts = compare(texts);
   assert.ok(counts.both > 8000);
 });
+
+// libyaml takes three of them for the end of a line, and refuses the rest (rules.md, Brenner).
+test('characters that YAML 1.1 does not know mean the same in quotes', () => {
+  const random = randomSource(85);
+  const special = ['\u0085', '\u2028', '\u2029', '\ufeff', '\u{f0000}', '\u{f0001}', '\ue000'];
+  const letters = [...special, ...special, 'a', ' ', ': ', ' #', ',', "''", '\\U000F0000', '\\u2028',
+    '\\N', '\n  ', '\r\n  ', '\n\n  ', '\t', 'é', '😀'];
+  const texts = [];
+  for (let i = 0; i < 20000; i += 1) {
+    const quoted = () => {
+      const quote = `"'`[random(2)];
+      let scalar = '';
+      for (let left = 1 + random(6); left > 0; left -= 1) scalar += letters[random(letters.length)];
+      return quote + scalar + quote;
+    };
+    const forms = [`k: ${quoted()}\n`, `k: [${quoted()}, x, ${quoted()}]\n`,
+      `${quoted()}: {a: ${quoted()}}\nl: v\n`, `k:\n- ${quoted()}\n- ${quoted()} # c\n`,
+      `? ${quoted()}\n: ${quoted()}\n`];
+    texts.push(forms[random(forms.length)]);
+  }
+  const counts = compare(texts);
+  assert.ok(counts.both > 15000, JSON.stringify(counts));
+  assert.equal(counts.peerAlone, 0);
+});
+
+test('what libyaml accepts and YAML 1.2 does not is refused', () => {
+  const texts = ['k: >#c\n  x\n', 'k: |+#c\n  x\n', 'k: "\u0001"\n', 'k: a\rl: b\n'];
+  assert.deepEqual(readByParley(texts), texts.map(() => undefined));
+});

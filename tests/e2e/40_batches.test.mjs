@@ -19,6 +19,7 @@ import { lastSequence, storedMessages } from './lib/nats.mjs';
 import { useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import {
+  assertAccepted,
   assertProblem,
   assertViolation,
   brokenClaim,
@@ -372,6 +373,16 @@ describe('an array to /messages', () => {
     });
   }
 
+  it('goes on after a number that nothing holds and after a lone surrogate', async () => {
+    const message = JSON.stringify(claim());
+    const text = `[${message},{"timestamp":1e400},{"id":"\\ud800"},${JSON.stringify(claim())}]`;
+    const answer = await send(its.parley, text);
+    assert.equal(answer.lines.length, 5, answer.text);
+    assert.deepEqual(ruleIds(answer.lines[1].violations), ['GW-001']);
+    assert.deepEqual(ruleIds(answer.lines[2].violations), ['GW-001']);
+    assert.equal(answer.lines[3].status, 'accepted');
+  });
+
   it('with a fault in one element that is no syntax error goes on', async () => {
     const text = `[{"a":1,"a":2},[[]],${JSON.stringify(claim())}]`;
     const answer = await send(its.parley, text);
@@ -512,5 +523,64 @@ describe('many messages to /validate', () => {
   it('that nobody can be told of are refused before they are read', async () => {
     const options = { headers: { Accept: 'image/png' } };
     assertProblem(await validateLines(its.parley, '{}\n', options), 406, 'not-acceptable');
+  });
+});
+
+describe('Accept (contract 8)', () => {
+  const its = useParley();
+  const as = (accept) => ({ headers: { Accept: accept } });
+
+  it('of several lines is one list', async () => {
+    for (const accept of [['text/plain', 'application/json'], ['a/b', 'c/d;q=0.1', 'application/*']]) {
+      assertAccepted(await send(its.parley, claim(), as(accept)));
+    }
+    assertProblem(await send(its.parley, claim(), as(['text/plain', 'a/b'])), 406, 'not-acceptable');
+  });
+
+  it('application/json makes one document of the results of many', async () => {
+    const batch = lines([claim(), brokenClaim(), claim()]);
+    const answer = await sendLines(its.parley, batch, as('application/json'));
+    assert.equal(answer.status, 200);
+    assert.match(answer.headers['content-type'], /^application\/json/);
+    const { results, summary } = answer.json;
+    assert.deepEqual(results.map(({ status }) => status), ['accepted', 'invalid', 'accepted']);
+    assert.deepEqual([summary.received, summary.accepted, summary.invalid], [3, 2, 1]);
+  });
+
+  it('application/json makes an array of the messages of a filter', async () => {
+    const messages = [claim(), claim()];
+    const options = { query: '?emit=messages', ...as('application/json') };
+    const answer = await validateLines(its.parley, lines([...messages, brokenClaim()]), options);
+    assert.deepEqual(answer.json, messages);
+  });
+
+  it('application/json of 20,000 results is whole, though it is sent as they come', async () => {
+    const options = { query: '?results=all', ...as('application/json') };
+    const answer = await validateLines(its.parley, 'x\n'.repeat(20_000), options);
+    assert.equal(answer.json.results.length, 20_000);
+    assert.equal(answer.json.summary.invalid, 20_000);
+  });
+
+  it('application/x-ndjson makes a batch of one message', async () => {
+    const answer = await send(its.parley, claim(), as('application/x-ndjson'));
+    assert.equal(answer.status, 200);
+    assert.match(answer.headers['content-type'], /^application\/x-ndjson/);
+    const [result, last] = answer.lines;
+    assert.deepEqual([result.line, result.status], [1, 'accepted']);
+    assert.equal(last.summary.accepted, 1);
+  });
+
+  it('application/x-ndjson makes an invalid message an invalid line', async () => {
+    const answer = await send(its.parley, brokenClaim(), as('application/x-ndjson'));
+    assert.equal(answer.status, 200);
+    assert.deepEqual(answer.lines.map((each) => each.status), ['invalid', undefined]);
+  });
+
+  it('and what is wrong with the request is a problem document whatever it says', async () => {
+    const answer = await send(its.parley, claim(), {
+      query: '?strict=maybe',
+      ...as('application/x-ndjson'),
+    });
+    assertProblem(answer, 400, 'invalid-parameter');
   });
 });

@@ -40,6 +40,13 @@ describe('MessagePack to /messages', () => {
     }
   });
 
+  it('has no charset but UTF-8', async () => {
+    for (const type of [MSGPACK_TYPE, FRAMES_TYPE]) {
+      const answer = await sendTo(its.parley, 'validate', msgpack(heartbeat), `${type}; charset=latin1`);
+      assertProblem(answer, 415, 'unsupported-media-type');
+    }
+  });
+
   it('that is invalid is told by the byte', async () => {
     const answer = await sendTo(its.parley, 'messages', msgpack(unknown), MSGPACK_TYPE);
     const { violations } = assertProblem(answer, 422, 'invalid-message');
@@ -140,6 +147,22 @@ describe('a valid message that is over what NATS takes', () => {
         assertProblem(await post(its.parley, path('messages'), body, { type }), 413, 'too-large')
           .detail,
       );
+    }
+  });
+
+  it('is valid with a warning that names both limits (contract 7)', async () => {
+    for (const [body, type] of [
+      [JSON.stringify(large), undefined],
+      [msgpack(large), MSGPACK_TYPE],
+      [frames([large]), FRAMES_TYPE],
+    ]) {
+      const answer = await post(its.parley, path('validate'), body, { type });
+      const verdict = type === FRAMES_TYPE ? answer.lines[0] : answer.json;
+      assert.equal(verdict.valid, true);
+      assert.ok(verdict.subject);
+      const [warning] = verdict.violations; // others are the protocol's, after it
+      assert.deepEqual([warning.rule, warning.severity], ['GW-101', 'warning']);
+      assertBothLimits(warning.message);
     }
   });
 

@@ -173,6 +173,19 @@ describe('a live answer', () => {
     }
   });
 
+  for (const path of ['/v1/vlp/messages', '/v1/vlp/validate', FILTER]) {
+    it(`${path}: brings what there is of a short body that is slow (contract 19)`, async (t) => {
+      const messages = claims(3);
+      const whole = rawPost(path, lines(messages), { type: NDJSON_TYPE });
+      const connection = await rawFor(t, its.parley, whole.subarray(0, whole.length - 2));
+      await until('the second result', () => connection.received.includes(messages[1].id));
+      await connection.write(whole.subarray(whole.length - 2));
+      const answer = await connection.answer();
+      assert.equal(answer.headers.connection, 'close');
+      for (const { id } of messages) assert.ok(answer.text.includes(id), answer.text);
+    });
+  }
+
   it('brings the results of arrays and of long bodies, too', async (t) => {
     const connection = await rawFor(t, its.parley, rawChunkedHead(FILTER, 'application/json'));
     const [first, second] = claims(2).map((message) => JSON.stringify(message));

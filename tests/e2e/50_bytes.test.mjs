@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { send, sendLines } from './lib/http.mjs';
+import { send, sendLines, validate } from './lib/http.mjs';
 import { natsClient, startNats, storedMessage, storedMessages, streamInfo } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { assertAccepted, assertProblem, claim, ruleIds, uniqueId } from './lib/vlp.mjs';
@@ -232,6 +232,17 @@ describe('the stream in NATS', () => {
     message.content = 'x'.repeat(1024 * 1024 - JSON.stringify(message).length);
     const problem = assertProblem(await send(server, message), 413, 'too-large');
     assert.match(problem.detail, /\d/, 'the limit is named');
+    const seen = new Set();
+    for (let less = 0; less < 1000; less += 50) {
+      // the headers are somewhere in between (contract 7)
+      const message = claim({ content: '' });
+      message.content = 'x'.repeat(1024 * 1024 - JSON.stringify(message).length - less);
+      const { violations } = (await validate(server, message)).json;
+      const { status } = await send(server, message);
+      assert.deepEqual(ruleIds(violations), status === 413 ? ['GW-101'] : []);
+      seen.add(status);
+    }
+    assert.deepEqual([...seen], [413, 200]);
     assertAccepted(await send(server, claim()));
   });
 });

@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { get, readEvents, request, send, sendLines, streamFor } from './lib/http.mjs';
+import { get, post, readEvents, request, send, sendLines, streamFor } from './lib/http.mjs';
 import { useParley } from './lib/parley.mjs';
+import { sendTask, taskFailed, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines, uniqueId } from './lib/vlp.mjs';
 
 const SSE = { headers: { Accept: 'text/event-stream' } };
@@ -131,6 +132,102 @@ describe('a stream', () => {
   });
 });
 
+describe('a stream that follows (newcomer 2.6)', () => {
+  const its = useParley();
+
+  for (const path of ['/v1/vlp/stream', '/v1/stream']) {
+    it(`at ${path} begins with parley.open, which says where it is`, async (t) => {
+      const stream = await streamFor(t, its.parley, path);
+      const { specversion, id, source, type, time, resume, data, ...more } =
+        await stream.anyEvent();
+      assert.deepEqual(
+        [specversion, source, type, data],
+        ['1.0', path, 'parley.open', {}],
+      );
+      assert.ok(id.startsWith(`${stream.headers['x-request-id']}:`), id);
+      assert.ok(Math.abs(Date.parse(time) - Date.now()) < 3_600_000, time);
+      assert.match(resume, /(^|,)VLP:[^,]+:\d+(,|$)/);
+      assert.deepEqual(more, { datacontenttype: 'application/json' });
+    });
+  }
+
+  it('says where it was to one that has seen nothing else, and misses nothing', async (t) => {
+    const stream = await streamFor(t, its.parley, '/v1/stream');
+    const { resume } = await stream.anyEvent();
+    stream.close();
+    const messages = claims(3);
+    await sendAll(its.parley, messages);
+    const path = `/v1/stream?follow=false&since=${encodeURIComponent(resume)}`;
+    assert.deepEqual(idsOf((await get(its.parley, path)).lines), idsOf(messages));
+  });
+
+  it('is opened by a blank line with envelope=none', async (t) => {
+    const stream = await streamFor(t, its.parley, '/v1/vlp/stream?envelope=none');
+    assert.equal(await stream.line(), '');
+    const message = claim();
+    assertAccepted(await send(its.parley, message));
+    assert.equal(await stream.line(), JSON.stringify(message));
+  });
+
+  it('as server-sent events begins with an id and no event', async (t) => {
+    const stream = await streamFor(t, its.parley, '/v1/vlp/stream', SSE);
+    const first = await stream.sse();
+    assert.deepEqual(Object.keys(first), ['retry', 'id']);
+    const messages = claims(2);
+    await sendAll(its.parley, messages);
+    const headers = { 'Last-Event-ID': first.id };
+    assert.deepEqual(idsOf(await readEvents(its.parley, '', { headers })), idsOf(messages));
+  });
+
+  it('says for which sequence it waits, and begins with that (newcomer 2.8)', async (t) => {
+    const message = claim();
+    const { seq } = assertAccepted(await send(its.parley, message));
+    const stream = await streamFor(t, its.parley, `/v1/vlp/stream?since=${seq + 3}`);
+    const open = await stream.anyEvent();
+    assert.deepEqual(open.data, { waiting_for: seq + 3, last: seq });
+    const messages = claims(4);
+    await sendAll(its.parley, messages);
+    assert.deepEqual(idsOf(await stream.events(2)), idsOf(messages.slice(2)));
+    const past = await streamFor(t, its.parley, `/v1/vlp/stream?since=${seq}`);
+    assert.deepEqual((await past.anyEvent()).data, {});
+    assert.deepEqual(await readEvents(its.parley, 'since=999999999'), []);
+  });
+
+  for (const [how, comeBack] of [
+    ['since', (token) => [`?since=${encodeURIComponent(token)}`]],
+    ['Last-Event-ID', (token) => ['?since=now', { headers: { 'Last-Event-ID': token } }]],
+  ]) {
+    it(`of one that waits for a sequence leads back to waiting, as ${how} (D7)`, async (t) => {
+      const { seq } = assertAccepted(await send(its.parley, claim()));
+      const stream = await streamFor(t, its.parley, `/v1/vlp/stream?since=${seq + 7}`);
+      const { resume } = await stream.anyEvent();
+      assert.match(resume, new RegExp(`^VLP:[^,]+:${seq + 6}$`));
+      const [query, options] = comeBack(resume);
+      const back = await streamFor(t, its.parley, `/v1/vlp/stream${query}`, options);
+      const open = await back.anyEvent();
+      assert.deepEqual(open.data, { waiting_for: seq + 7, last: seq });
+      assert.equal(open.resume, resume);
+      const messages = claims(9);
+      await sendAll(its.parley, messages);
+      assert.deepEqual(idsOf(await back.events(3)), idsOf(messages.slice(6)));
+    });
+  }
+
+  it('stands before a gap that has yet to be said', async (t) => {
+    await sendAll(its.parley, claims(2));
+    const manager = await its.nats.jetstreamManager();
+    await manager.streams.purge('VLP');
+    const stream = await streamFor(t, its.parley, '/v1/vlp/stream?since=1');
+    const { resume } = await stream.anyEvent();
+    assert.equal((await stream.anyEvent()).type, 'parley.gap');
+    const again = await readEvents(its.parley, `since=${encodeURIComponent(resume)}`);
+    assert.deepEqual(
+      again.map((event) => event.type),
+      ['parley.gap'],
+    );
+  });
+});
+
 describe('server-sent events', () => {
   const its = useParley();
 
@@ -233,6 +330,37 @@ describe('the past', () => {
     assert.deepEqual(idsOf(rest.lines), idsOf(all.slice(-2)));
   });
 
+  it('of all protocols comes in the order of storage, and joins the present (contract 19)', async (t) => {
+    const { parley } = its;
+    const { resume } = (await get(parley, '/v1/stream?since=all&follow=false')).lines.at(-1);
+    const sent = [];
+    for (let i = 0; i < 20; i++) {
+      const one = claim();
+      const two = taskRequest(`order.n${i}`);
+      const three = { type: 'heartbeat', timestamp: 1705392000 + i };
+      assertAccepted(await send(parley, one));
+      assert.equal((await sendTask(parley, two)).status, 200);
+      const beat = await post(parley, '/v1/supervisor/messages', JSON.stringify(three));
+      assert.equal(beat.status, 200);
+      sent.push(one.id, two.id, three.timestamp);
+    }
+    const nameOf = ({ data }) => data.id ?? data.timestamp;
+    const since = `since=${encodeURIComponent(resume)}`;
+    const past = await get(parley, `/v1/stream?follow=false&${since}`);
+    assert.deepEqual(past.lines.map(nameOf), sent);
+    const stream = await streamFor(t, parley, `/v1/stream?${since}`);
+    assert.deepEqual((await stream.events(60)).map(nameOf), sent);
+    const last = claim();
+    assertAccepted(await send(parley, last));
+    assert.equal((await stream.event()).id, last.id);
+    // Wherever one comes back, it goes on in that order.
+    const rest = await get(
+      parley,
+      `/v1/stream?follow=false&since=${encodeURIComponent(past.lines[29].resume)}`,
+    );
+    assert.deepEqual(rest.lines.map(nameOf), [...sent.slice(30), last.id]);
+  });
+
   it('begins with a time of storage, or so long ago', async () => {
     const [old, young] = claims(2);
     assertAccepted(await send(its.parley, old));
@@ -282,7 +410,8 @@ describe('the past', () => {
     const messages = claims(5, { sender });
     await sendAll(its.parley, messages.slice(0, 3));
     const past = await get(its.parley, `/v1/vlp/stream?since=all&limit=2&${only(sender)}`);
-    assert.deepEqual(idsOf(past.lines), idsOf(messages.slice(0, 2)));
+    assert.equal(past.lines[0].type, 'parley.open');
+    assert.deepEqual(idsOf(past.lines.slice(1)), idsOf(messages.slice(0, 2)));
     const live = await streamFor(t, its.parley, `/v1/vlp/stream?limit=1&${only(sender)}`);
     await sendAll(its.parley, messages.slice(3));
     assert.deepEqual(idsOf(await live.toEnd()), [messages[3].id]);
@@ -328,7 +457,7 @@ describe('a filter', () => {
     ['type=claim', ['claim', 'review']],
     ['type=vlp.claim', ['claim', 'review']],
     ['type=claim,vlp.query', ['claim', 'review', 'query']],
-    ['type=opinion', []],
+    ['type=evidence', []],
     ['lane=safe', ['claim', 'notice', 'query']],
     ['lane=review,block', ['review', 'block']],
     [`sender=${run}%20a`, ['claim', 'review']],
@@ -350,6 +479,37 @@ describe('a filter', () => {
     });
   }
 
+  // (newcomer 2.8)
+  for (const [path, expected] of [
+    ['vlp/stream?type=evidnce', /`evidnce`; did you mean `evidence`\?/],
+    ['vlp/stream?type=claim,Notice', /`Notice`; did you mean `notice`\?/],
+    ['vlp/stream?type=vlp.clam', /`vlp.clam`; did you mean `vlp.claim`\?/],
+    ['brenner/stream?type=DELTA', /`DELTA`; did you mean `delta`\?/],
+    ['vlp/stream?type=delta', /`delta`\. vlp's types are claim, /],
+    ['vlp/stream?lane=high_risk', /`high_risk`\. vlp's lanes are safe, review, block\.$/],
+    ['roundtable/stream?lane=review', /^roundtable has no lanes; leave `lane` out\.$/],
+    ['stream?type=roundtable.task.reqest', /; did you mean `roundtable.task.request`\?/],
+    ['stream?type=opinion', /`opinion`\. GET \/v1\/protocols/],
+    ['stream?lane=reveiw', /; did you mean `review`\? The lanes are safe, review, block\.$/],
+    ['vlp/stream?sinse=all', /`sinse`; did you mean `since`\? Known here: since, .* and envelope\.$/],
+  ]) {
+    it(`/v1/${path} is 400: ${expected}`, async () => {
+      const { title, detail } = assertProblem(
+        await get(its.parley, `/v1/${path}&follow=false`),
+        400,
+        'invalid-parameter',
+      );
+      assert.match(detail, expected);
+      assert.equal(title, 'Invalid query parameter or header');
+    });
+  }
+
+  it('may name any type of any protocol over all of them, bare or full', async () => {
+    for (const type of ['task.request', 'roundtable.heartbeat', 'delta', 'foreign,parley.foreign']) {
+      assert.equal((await get(its.parley, `/v1/stream?follow=false&type=${type}`)).status, 200);
+    }
+  });
+
   it('holds for what is live, over all protocols, and as server-sent events', async (t) => {
     const sender = uniqueId();
     const query = `type=vlp.notice&lane=block&${only(sender)}`;
@@ -370,6 +530,119 @@ describe('a filter', () => {
     const batch = [claim({ sender }), ...claims(5), claim({ sender }), claim({ sender })];
     await sendAll(its.parley, batch);
     const answer = await get(its.parley, `/v1/vlp/stream?since=all&limit=2&${only(sender)}`);
-    assert.deepEqual(idsOf(answer.lines), [batch[0].id, batch[6].id]);
+    assert.deepEqual(idsOf(answer.lines.slice(1)), [batch[0].id, batch[6].id]);
+  });
+});
+
+describe('a filter of some protocols', () => {
+  const its = useParley();
+  const tasks = {
+    forB: taskRequest('research.one', { to: 'b' }),
+    forC: taskRequest('math.add', { to: 'c', priority: 'high' }),
+    forAll: taskRequest('math.sub', { priority: 'critical' }),
+  };
+  tasks.reply = taskResult(tasks.forB.id.toUpperCase(), { to: 'pilot' });
+  let isSent = false;
+
+  async function readTasks(query) {
+    if (!isSent) {
+      isSent = true;
+      for (const task of Object.values(tasks)) {
+        const answer = await sendTask(its.parley, task);
+        assert.equal(answer.status, 200, answer.text);
+      }
+    }
+    const answer = await get(its.parley, `/v1/roundtable/stream?since=all&follow=false&${query}`);
+    assert.equal(answer.status, 200, answer.text);
+    const nameOf = (event) => Object.keys(tasks).find((key) => tasks[key].id === event.data.id);
+    return answer.lines.map(nameOf);
+  }
+
+  for (const [query, expected] of [
+    ['for=b', ['forB', 'forAll']],
+    ['for=b,c', ['forB', 'forC', 'forAll']],
+    ['for=nobody', ['forAll']],
+    ['domain=research', ['forB', 'reply']],
+    ['domain=math', ['forC', 'forAll']],
+    ['domain=math&for=c&priority=high', ['forC']],
+    ['priority=normal', ['forB', 'reply']],
+    ['priority=high,critical', ['forC', 'forAll']],
+    // A UUID may be written in either case (D9).
+    [`thread=${tasks.forB.id}`, ['forB', 'reply']],
+    [`thread=${tasks.forB.id.toUpperCase()}`, ['forB', 'reply']],
+    ['agent=b', []], // which Round Table lacks
+  ]) {
+    it(`?${query} lets through ${expected.join(', ') || 'nothing'}`, async () => {
+      assert.deepEqual(await readTasks(query), expected);
+    });
+  }
+
+  it('domain= is that of requests and replies; thread= finds all of a task (D8)', async () => {
+    const task = taskRequest('audit.one');
+    const progress = { phase: 'reading', percentage: 50, message: 'half' };
+    const about = [
+      taskResult(task.id, { type: 'task.claimed', payload: {} }),
+      taskResult(task.id, { type: 'task.progress', payload: progress }),
+      taskFailed(task.id),
+      taskResult(task.id),
+    ];
+    for (const each of [task, ...about]) {
+      const answer = await sendTask(its.parley, each);
+      assert.equal(answer.status, 200, answer.text);
+    }
+    const typesOf = async (query) => {
+      const path = `/v1/roundtable/stream?since=all&follow=false&${query}`;
+      return (await get(its.parley, path)).lines.map((event) => event.data.type);
+    };
+    const ofDomain = ['task.request', 'task.failed', 'task.result'];
+    assert.deepEqual(await typesOf('domain=audit'), ofDomain);
+    const all = ['task.request', ...about.map((each) => each.type)];
+    assert.deepEqual(await typesOf(`thread=${task.id}`), all);
+  });
+
+  it('for= holds for what is live, whoever else waits', async (t) => {
+    const forB = await streamFor(t, its.parley, '/v1/roundtable/stream?for=b');
+    const forC = await streamFor(t, its.parley, '/v1/stream?for=c');
+    const sent = [
+      taskRequest('live.one', { to: 'b' }),
+      taskRequest('live.two', { to: 'c' }),
+      taskRequest('live.three'),
+    ];
+    for (const task of sent) assert.equal((await sendTask(its.parley, task)).status, 200);
+    const seen = async (stream) => idsOf(await stream.events(2));
+    assert.deepEqual(await seen(forB), [sent[0].id, sent[2].id]);
+    assert.deepEqual(await seen(forC), [sent[1].id, sent[2].id]);
+  });
+
+  it('for= knows the receivers of VLP too', async () => {
+    const messages = [claim({ receiver: 'b' }), claim({ receiver: 'c' }), claim()];
+    await sendAll(its.parley, messages);
+    const ids = idsOf(await readEvents(its.parley, 'since=all&for=b'));
+    assert.deepEqual(ids, [messages[0].id, messages[2].id]);
+  });
+
+  it('agent= is that of a supervisor message, and for= matches none of those', async () => {
+    const beat = (n) => JSON.stringify({ type: 'heartbeat', timestamp: 1705392000 + n });
+    const send = (query, n) => post(its.parley, `/v1/supervisor/messages${query}`, beat(n));
+    const { seq } = (await send('?agent=coder-1', 1)).json;
+    await send('?agent=coder-2', 2);
+    await send('', 3);
+    const read = async (query) => {
+      const path = `/v1/supervisor/stream?since=${seq}&follow=false&${query}`;
+      return (await get(its.parley, path)).lines.map((event) => Number(event.sequence) - seq);
+    };
+    assert.deepEqual(await read('agent=coder-1'), [0]);
+    assert.deepEqual(await read('agent=coder-1,coder-2'), [0, 1]);
+    assert.deepEqual(await read('for=coder-1'), []);
+  });
+
+  it('that names no priority there is is 400, where there are priorities', async () => {
+    const { detail } = assertProblem(
+      await get(its.parley, '/v1/roundtable/stream?priority=hihg'),
+      400,
+      'invalid-parameter',
+    );
+    assert.match(detail, /did you mean `high`\? roundtable's priorities are low, normal, high, critical\.$/);
+    assert.deepEqual(await readEvents(its.parley, 'since=all&priority=hihg'), []);
   });
 });

@@ -4,7 +4,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { get, readEvents, send, sendLines, streamFor } from './lib/http.mjs';
+import { headers as natsHeaders } from 'nats';
+import { get, post, readEvents, send, sendLines, streamFor } from './lib/http.mjs';
 import { embeddedUrl, natsClient } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -73,7 +74,7 @@ describe('a gap', () => {
     const { parley, streams } = await filled(t, 5);
     await streams.purge('VLP', { seq: 4 });
     const answer = await get(parley, '/v1/vlp/stream?since=1&limit=1');
-    assert.deepEqual(typesOf(answer.lines), ['parley.gap', 'vlp.claim']);
+    assert.deepEqual(typesOf(answer.lines), ['parley.open', 'parley.gap', 'vlp.claim']);
   });
 
   it('is whole even under envelope=none', async (t) => {
@@ -112,26 +113,46 @@ describe('a gap', () => {
   });
 });
 
+describe('a stream that is made anew', () => {
+  // Long before the first keepalive of 15 s, at which readers look at their stream anyway.
+  it('is told to who reads it, before a keepalive', async (t) => {
+    const { parley, streams } = await filled(t, 3);
+    const stream = await streamFor(t, parley, '/v1/vlp/stream');
+    assert.equal(JSON.parse(await stream.line()).type, 'parley.open');
+    await streams.delete('VLP');
+    const message = claim();
+    await until('it is taken', async () => (await send(parley, message)).status === 200);
+    const seen = [await stream.line(10_000), await stream.line(10_000)].map((line) => JSON.parse(line));
+    assert.equal(seen[0].type, 'parley.gap', JSON.stringify(seen));
+    assert.equal(seen[1].id, message.id);
+  });
+});
+
 describe('what others publish straight to NATS', () => {
   const its = useParley();
-  const publish = async (subject, payload) =>
-    (await its.nats.jetstream().publish(subject, Buffer.from(payload))).seq;
+  const publish = async (subject, payload, options) =>
+    (await its.nats.jetstream().publish(subject, Buffer.from(payload), options)).seq;
 
-  for (const [what, payload] of [
-    ['is no JSON', 'hello\n"world"'],
-    ['is no text', Buffer.from([0xff, 0x00, 0x0a, 0x0d, 0xfe])],
-    ['is empty', ''],
-    ['is JSON but no object', '[1,2]'],
-    ['breaks a rule', JSON.stringify(claim({ sender: '' }))],
-    ['breaks a rule over several lines', JSON.stringify(claim({ confidence: 7 }), null, 2)],
+  for (const [what, payload, reason] of [
+    ['is no JSON', 'hello\n"world"', /^GW-001: ./],
+    ['is no text', Buffer.from([0xff, 0x00, 0x0a, 0x0d, 0xfe]), /^GW-00[15]: ./],
+    ['is empty', '', /^GW-001: ./],
+    ['is JSON but no object', '[1,2]', /^GW-006: ./],
+    ['breaks a rule', JSON.stringify(claim({ sender: '' })), /^VLP-005 \/sender: .+$/],
+    [
+      'breaks rules over several lines',
+      JSON.stringify(claim({ confidence: 7, sender: 1 }), null, 2),
+      /^VLP-005 \/sender: .+; VLP-007 \/confidence: /,
+    ],
   ]) {
-    it(`and ${what} comes as parley.foreign, its bytes in base64`, async (t) => {
+    it(`and ${what} comes as parley.foreign, which says why (contract 19)`, async (t) => {
       const live = await streamFor(t, its.parley, '/v1/vlp/stream');
       const seq = await publish('vlp.safe.claim', payload);
       const event = await live.event();
       assert.equal(event.specversion, '1.0');
       assert.equal(event.type, 'parley.foreign');
       assert.deepEqual(Buffer.from(event.data_base64, 'base64'), Buffer.from(payload));
+      assert.match(event.reason, reason);
       assert.ok(!('data' in event));
       assert.equal(event.subject, 'vlp.safe.claim');
       assert.equal(event.sequence, String(seq));
@@ -149,6 +170,36 @@ describe('what others publish straight to NATS', () => {
       line = await live.event(); // which parses it
       if (line.id === message.id) break;
     }
+  });
+
+  it('and has no id of its own has that of its header ce-id, else STREAM:seq', async () => {
+    const beat = JSON.stringify({ type: 'heartbeat', timestamp: 1765708200 });
+    const publishWith = (id) => {
+      const header = natsHeaders();
+      if (id !== undefined) header.set('ce-id', id);
+      return publish('supervisor._.gerbil.heartbeat', beat, { headers: header });
+    };
+    const seq = await publishWith('6f1ab0b2-9c1d-4b3e-8d1e-3c1f0c9a7d11');
+    await publishWith(undefined);
+    await publishWith('not"plain text');
+    await publishWith('a%20b');
+    const path = `/v1/supervisor/stream?follow=false&since=${seq}`;
+    assert.deepEqual(idsOf((await get(its.parley, path)).lines), [
+      '6f1ab0b2-9c1d-4b3e-8d1e-3c1f0c9a7d11',
+      ...[1, 2, 3].map((more) => `SUPERVISOR:${seq + more}`),
+    ]);
+  });
+
+  it('is an event under the ce-id that parley itself gave it', async () => {
+    const beat = { type: 'heartbeat', timestamp: 1765708200 };
+    const sent = await post(its.parley, '/v1/supervisor/messages', JSON.stringify(beat));
+    assert.equal(sent.status, 200, sent.text);
+    const path = `/v1/supervisor/stream?follow=false&since=${sent.json.seq}`;
+    const [event] = (await get(its.parley, path)).lines;
+    const manager = await its.nats.jetstreamManager();
+    const stored = await manager.streams.getMessage('SUPERVISOR', { seq: sent.json.seq });
+    assert.equal(event.id, stored.header.get('ce-id'));
+    assert.match(event.id, /^[0-9a-f]{8}-[0-9a-f-]{27}$/);
   });
 
   it('and is valid is an event like any other', async (t) => {
@@ -172,6 +223,7 @@ describe('what others publish straight to NATS', () => {
 
   it('and spans lines arrives on one, its numbers as they were', async (t) => {
     const live = await streamFor(t, its.parley, '/v1/vlp/stream');
+    await live.anyEvent(); // parley.open
     const message = claim({ content: { text: 'two  blanks' } });
     const spread = JSON.stringify(message, null, 2).replace('0.85', '0.850');
     await publish('vlp.safe.claim', spread);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hundreds of readers at once: those who fetch a large past, those who are stuck in the middle of
-// it, and those who wait for what never comes. None may cost the others more than a little.
+// it, and those who wait for what never comes. What they cost others is printed, not asserted: the
+// bench and tests/budget measure that.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -93,7 +94,7 @@ async function isIdle(pid) {
 describe('readers of a large past', () => {
   const its = useParley({ args: ['--reactors', '1'] });
 
-  it(`${readers} at once get all of it, and no sender notices`, async (t) => {
+  it(`${readers} at once get all of it, while every message that is sent is accepted`, async (t) => {
     const count = 8;
     await store(its.parley, count, 'past');
     const live = await streamFor(t, its.parley, '/v1/vlp/stream?sender=live');
@@ -102,12 +103,12 @@ describe('readers of a large past', () => {
     const begin = Date.now();
     const many = Array.from(
       { length: readers },
-      () => new Counter(t, its.parley, `/v1/vlp/stream?since=all&sender=past&limit=${count}`),
+      () => new Counter(t, its.parley, `/v1/vlp/stream?envelope=none&since=all&sender=past&limit=${count}`),
     );
     const message = claim({ sender: 'live' });
     assertAccepted(await send(its.parley, message));
     assert.equal((await live.event()).id, message.id);
-    const small = new Counter(t, its.parley, '/v1/vlp/stream?since=9&limit=5&sender=load');
+    const small = new Counter(t, its.parley, '/v1/vlp/stream?envelope=none&since=9&limit=5&sender=load');
     await until('the small one is through', () => small.lines === 5);
     const smallMs = Date.now() - begin;
     await until('all have all', () => many.every((each) => each.lines === count), {
@@ -132,7 +133,7 @@ describe('readers that are stuck', () => {
     const opened = Date.now();
     for (let i = 0; i < stuck; i += 1) {
       const since = 1 + (i % (count / 2));
-      many.push(new Counter(t, its.parley, `/v1/vlp/stream?since=${since}&sender=past`));
+      many.push(new Counter(t, its.parley, `/v1/vlp/stream?envelope=none&since=${since}&sender=past`));
       many[i].socket.pause();
       if (i % 50 === 49) await pause(100);
     }
@@ -142,7 +143,7 @@ describe('readers that are stuck', () => {
     const peak = parseInt(processStatus(its.parley.pid, 'VmHWM'), 10);
     t.diagnostic(`the most memory it ever used: ${Math.round(peak / 1024)} MB`);
     const begin = Date.now();
-    const quick = new Counter(t, its.parley, `/v1/vlp/stream?since=all&limit=${count}`);
+    const quick = new Counter(t, its.parley, `/v1/vlp/stream?envelope=none&since=all&limit=${count}`);
     await until('one that reads is through', () => quick.lines === count);
     t.diagnostic(`one that reads: ${Date.now() - begin} ms`);
     for (const each of many.slice(0, 40)) each.socket.resume();
@@ -164,15 +165,15 @@ describe('readers that wait for what never comes', () => {
   };
 
   it(
-    'hardly slow a sender',
+    'are 8,000, and an event goes to the one whom it is for',
     { skip: isSanitized && 'this is about time' },
     async (t) => {
       await rate(its.parley);
       const before = Math.max(await rate(its.parley), await rate(its.parley));
       const idle = [];
       for (let i = 0; i < 8_000; i += 1) {
-        const own = i % 2 === 0 ? `sender=idle-${i}` : `lane=high_risk&type=query`;
-        idle.push(new Counter(t, its.parley, `/v1/vlp/stream?${own}`));
+        const own = i % 2 === 0 ? `sender=idle-${i}` : 'lane=block&type=query';
+        idle.push(new Counter(t, its.parley, `/v1/vlp/stream?envelope=none&${own}`));
         if (i % 100 === 99) await pause(20);
       }
       await until('they have begun', () => idle.every((each) => each.isBegun));

@@ -67,16 +67,19 @@ describe('connections that become ready at the same instant', () => {
 });
 
 // As many as this process and the server may have: each stream costs a file on both sides.
+const STREAMS_WANTED = isSanitized ? 2_000 : 10_000;
 function affordableStreams() {
   const [, hard] = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'));
   const limit = hard === 'unlimited' ? Infinity : Number(hard);
-  return Math.min(isSanitized ? 2_000 : 10_000, limit - 1000);
+  return Math.min(STREAMS_WANTED, limit - 1000);
 }
+const isShort =
+  affordableStreams() < STREAMS_WANTED &&
+  `the limit of open files allows ${affordableStreams()} of ${STREAMS_WANTED} streams`;
 
 describe('open streams', () => {
   it('in their thousands do not keep requests waiting, and each gets every event', async (t) => {
     const count = affordableStreams();
-    t.diagnostic(`${count} open streams`);
     const parley = await startParley();
     atEnd(t, () => parley.stop());
     const streams = await inTurns(count, () => openStream(parley, '/v1/vlp/stream'));
@@ -101,6 +104,9 @@ describe('open streams', () => {
     }
     assert.deepEqual(await parley.program.hasExited(), { code: 0, signal: null });
   });
+
+  // So that a run with fewer is seen. (contract 5)
+  it('were as many as the test wants', { skip: isShort }, () => {});
 
   it('that are dropped all at once leave nothing behind', async (t) => {
     const parley = await startParley();

@@ -15,7 +15,7 @@ import { run, temporaryFolder } from './lib/program.mjs';
 import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
 
 const RECOVERY_MS = isSanitized ? 240_000 : 120_000;
-const MOUNT = 'mount -t tmpfs -o size=64m parley-e2e "$0" && exec "$@"';
+const MOUNT = 'mount -t tmpfs -o size=64m,mode=700 parley-e2e "$0" && exec "$@"';
 
 async function whyNot() {
   if (process.getuid() !== 0) return 'only root may mount a small disk for it';
@@ -54,6 +54,14 @@ describe('a full disk', { skip: await whyNot() }, () => {
       timeout: RECOVERY_MS,
     });
     for (let i = 0; i < 5; i++) await deliver();
+    // (attack F2) It is told apart from a nats-server that is away.
+    const isTold = /disk of the store .* is full/;
+    await until('the answer says why', async () => {
+      const answer = await send(parley, claim(), { timeout: RECOVERY_MS });
+      return answer.status === 503 && isTold.test(answer.json.detail);
+    });
+    assert.match((await get(parley, '/readyz')).json.detail, isTold);
+    await until('the log says why', () => isTold.test(parley.program.stderr));
     assert.equal((await get(parley, '/livez')).status, 200);
     assert.equal((await validate(parley, claim())).json.valid, true);
 

@@ -5,10 +5,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { readEvents, send, streamFor } from './lib/http.mjs';
+import { get, readEvents, send, streamFor } from './lib/http.mjs';
 import { embeddedUrl, startNats } from './lib/nats.mjs';
 import { parleyFor, startParley } from './lib/parley.mjs';
-import { assertAccepted, claim, claims } from './lib/vlp.mjs';
+import { until } from './lib/poll.mjs';
+import { sendTask, taskRequest } from './lib/roundtable.mjs';
+import { assertAccepted, assertProblem, claim, claims } from './lib/vlp.mjs';
 
 describe('two gateways on one NATS', () => {
   let nats;
@@ -90,5 +92,31 @@ describe('two gateways on one NATS', () => {
       [message.id],
     );
     await second.stop();
+  });
+});
+
+describe('an id that was used at one gateway', () => {
+  const keyed = (key) => ({ headers: { 'Idempotency-Key': key } });
+
+  it('is known at the other, though NATS was restarted between', async (t) => {
+    const nats = await startNats();
+    let running = nats;
+    atEnd(t, () => running.stop());
+    const one = await parleyFor(t, { nats: nats.url });
+    const two = await parleyFor(t, { nats: nats.url });
+    const message = claim();
+    const request = taskRequest('restart.it');
+    const first = assertAccepted(await send(one, message, keyed('restart')));
+    const task = assertAccepted(await sendTask(one, request));
+    await nats.kill();
+    running = await nats.restart();
+    await until('the other is ready', async () => (await get(two, '/readyz')).status === 200);
+    const again = assertAccepted(await send(two, message, keyed('restart')));
+    assert.deepEqual(again, { ...first, duplicate: true });
+    const other = assertProblem(await send(two, claim(), keyed('restart')), 409, 'id-reused');
+    assert.equal(other.seq, first.seq);
+    assert.deepEqual(assertAccepted(await sendTask(two, request)), { ...task, duplicate: true });
+    const reused = { ...request, payload: { task: 'restart.other' } };
+    assertProblem(await sendTask(two, reused), 409, 'id-reused');
   });
 });

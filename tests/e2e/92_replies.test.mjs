@@ -17,6 +17,7 @@ import {
   taskRequest,
   taskResult,
 } from './lib/roundtable.mjs';
+import { assertProblem } from './lib/vlp.mjs';
 
 const PATIENCE_MS = 250;
 
@@ -146,7 +147,7 @@ describe('a reply', () => {
     const request = taskRequest('first.do');
     await subjectOf(one, request);
     const again = await sendTask(two, { ...request, payload: { task: 'second.do' } });
-    assert.equal(again.json.duplicate, true);
+    assertProblem(again, 409, 'id-reused');
     const expected = resultSubject('first', request.id);
     assert.equal(await subjectOf(one, taskResult(request.id)), expected);
     assert.equal(await subjectOf(two, taskResult(request.id)), expected);
@@ -265,7 +266,7 @@ describe('a reply', () => {
       const stored = await until(`${subject} is stored`, () =>
         manager.streams.getMessage('ROUNDTABLE', { last_by_subj: subject }),
       );
-      assert.equal(stored.header.get('Nats-Msg-Id'), `left:${i + 1}`);
+      assert.equal(stored.header.get('Nats-Msg-Id'), `key:left:${i + 1}`);
       assert.equal(stored.header.get('traceparent'), traceparent);
     }
   });

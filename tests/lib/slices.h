@@ -10,7 +10,7 @@
  * appends a line for each answer:
  *   message 2 at 1:5 {"a":1}
  *   size 3 at 3:1
- *   fault 4 at 3:2 a comma or ] is wanted here
+ *   fault 4 at 3:2 expected ',' or ']'
  * A place in frames is one number, and behind a fault that ends what is fed stands "that is all".
  * `abandon_at`: the number of the message after which the array is abandoned; 0: none. */
 void slices_write(struct parley_buffer *out, enum parley_framing framing, size_t limit,

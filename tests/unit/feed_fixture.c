@@ -50,10 +50,23 @@ static void on_rested(void *context) {
     }
 }
 
+static void on_refused(void *context, const char *error) {
+    struct reader *reader = context;
+    reader->refusals++;
+    snprintf(reader->text, sizeof reader->text, "%s", error);
+}
+
+bool is_refused(void *context) {
+    return ((struct reader *)context)->refusals > 0;
+}
+
 void open_now(void *context) {
     struct reader *reader = context;
-    const struct jetstream_feed_events events = {
-        .opened = on_opened, .stored = on_stored, .rested = on_rested, .context = reader};
+    const struct jetstream_feed_events events = {.opened = on_opened,
+                                                 .stored = on_stored,
+                                                 .rested = on_rested,
+                                                 .refused = on_refused,
+                                                 .context = reader};
     assert_int_equal(jetstream_feed_open(reader->world->jetstream, "VLP", reader->start,
                                          reader->flow, &events, &reader->feed),
                      PARLEY_OK);

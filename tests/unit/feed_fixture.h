@@ -27,6 +27,7 @@ struct reader {
     size_t first_bytes;           /* of pull_at_first; 0: enough */
     size_t rest_pull, rest_bytes; /* when it rests */
     unsigned rests;
+    unsigned refusals; /* text is why */
 };
 
 /* More than any message here that is not large on purpose. */
@@ -39,6 +40,7 @@ void close_now(void *context);
 void open_and_close(void *context);
 void pull_more(void *context);
 bool is_opened(void *context);
+bool is_refused(void *context);
 bool has_reached(void *context);
 bool is_closed(void *context);
 void open_reader(struct reader *reader);

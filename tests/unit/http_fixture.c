@@ -35,7 +35,8 @@ struct exchange {
     struct parley_buffer body;
     struct reactor_timer timer;
     size_t allowance, shown;
-    bool has_ended; /* the body, of a live echo */
+    bool has_ended;  /* the body, of a live echo */
+    bool is_probing; /* whether the client still reads, by saying something */
     TAILQ_ENTRY(exchange) links;
 };
 
@@ -125,11 +126,21 @@ static size_t refuse_body(void *state, struct http_request *request, struct parl
 static ssize_t read_ticks(void *state, char *buffer, size_t size) {
     struct exchange *exchange = state;
     exchange->app->read_count++;
+    if (exchange->is_probing) {
+        exchange->is_probing = false;
+        return snprintf(buffer, size, "still there?\n");
+    }
     if (exchange->shown < exchange->app->published) {
         exchange->shown++;
         return snprintf(buffer, size, "tick %zu\n", exchange->shown);
     }
     return exchange->app->is_over ? HTTP_SOURCE_END : 0;
+}
+
+static void probe(void *state, struct http_request *request) {
+    struct exchange *exchange = state;
+    exchange->is_probing = true;
+    http_wake(request);
 }
 
 static ssize_t read_abort(void *state, char *buffer, size_t size) {
@@ -310,11 +321,14 @@ static const struct route {
     {.path = "/late", .handler = {.end = set_late, .closed = closed}},
     {.path = "/never", .handler = {.end = do_nothing, .closed = closed}},
     {.path = "/early-body", .handler = {.body = refuse_body, .end = echo, .closed = closed}},
-    {.path = "/ticks", .handler = {.end = open_ticks, .closed = closed}},
-    {.path = "/late-ticks", .handler = {.end = set_late_ticks, .closed = closed}},
+    {.path = "/ticks", .handler = {.end = open_ticks, .half_closed = probe, .closed = closed}},
+    {.path = "/late-ticks",
+     .handler = {.end = set_late_ticks, .half_closed = probe, .closed = closed}},
     {.path = "/abort", .handler = {.end = open_abort, .closed = closed}},
-    {.path = "/live-ticks", .handler = {.end = open_live_ticks, .closed = closed}},
-    {.path = "/live-late-ticks", .handler = {.end = set_late_live_ticks, .closed = closed}},
+    {.path = "/live-ticks",
+     .handler = {.end = open_live_ticks, .half_closed = probe, .closed = closed}},
+    {.path = "/live-late-ticks",
+     .handler = {.end = set_late_live_ticks, .half_closed = probe, .closed = closed}},
     {.path = "/live-abort", .handler = {.end = open_live_abort, .closed = closed}},
     {.path = "/live-abort-body",
      .handler = {.body = abort_live, .end = do_nothing, .closed = closed}},
@@ -339,8 +353,8 @@ static void begin(void *context, struct http_request *request) {
     http_respond(request, 404, "text/plain", PARLEY_BYTES("nothing"));
 }
 
-static void refuse(struct http_request *request, const char *detail) {
-    http_respond(request, 400, "application/problem+json", parley_bytes_of(detail));
+static void refuse(struct http_request *request, unsigned status, const char *detail) {
+    http_respond(request, status, "application/problem+json", parley_bytes_of(detail));
 }
 
 static int is_stream(struct parley_bytes start) {

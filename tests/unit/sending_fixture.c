@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/statvfs.h>
 
 /* ---- JetStream ---- */
 
@@ -19,9 +20,40 @@ bool jetstream_is_ready(const struct jetstream *jetstream) {
     return jetstream->is_ready;
 }
 
-size_t jetstream_max_payload_bytes(const struct jetstream *jetstream) {
+const char *jetstream_trouble(const struct jetstream *jetstream) {
+    return jetstream->is_ready ? NULL : "NATS refused the credentials";
+}
+
+const char *jetstream_bar(const struct jetstream *jetstream) {
     (void)jetstream;
-    return 1048576;
+    return NULL;
+}
+
+size_t jetstream_max_payload_bytes(const struct jetstream *jetstream) {
+    return jetstream->is_ready ? jetstream->max_payload_bytes : 0;
+}
+
+int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream) {
+    assert_string_equal(stream, "VLP");
+    return jetstream->dedupe_window_ms;
+}
+
+struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
+                                             uint64_t sequence, jetstream_held_fn *done,
+                                             void *context) {
+    assert_string_equal(stream, "VLP");
+    if (!jetstream->is_ready || jetstream->refuses_questions) {
+        return NULL;
+    }
+    assert_true(jetstream->asked_count < SENDING_PUBLISHED_MAX);
+    struct jetstream_request *request = &jetstream->asked[jetstream->asked_count++];
+    *request = (struct jetstream_request){.done = done, .context = context, .sequence = sequence};
+    return request;
+}
+
+void jetstream_request_cancel(struct jetstream_request *request) {
+    assert_non_null(request->done);
+    request->done = NULL;
 }
 
 enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char *subject,
@@ -47,6 +79,12 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
         if (strcmp(headers[i].name, "Nats-Msg-Id") == 0) {
             snprintf(published->message_id, sizeof published->message_id, "%s", headers[i].value);
         }
+        if (strcmp(headers[i].name, "Parley-Digest") == 0) {
+            snprintf(published->digest, sizeof published->digest, "%s", headers[i].value);
+        }
+        if (strcmp(headers[i].name, "ce-id") == 0) {
+            snprintf(published->event_id, sizeof published->event_id, "%s", headers[i].value);
+        }
     }
     return JETSTREAM_PUBLISHED;
 }
@@ -62,6 +100,15 @@ void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter 
 }
 
 static void go_on(struct http_request *request);
+
+/* ---- the disk ---- */
+
+/* Large and empty, wherever the test runs. */
+int fstatvfs(int fd, struct statvfs *out) {
+    (void)fd;
+    *out = (struct statvfs){.f_frsize = 1 << 20, .f_blocks = 1 << 20, .f_bavail = 1 << 20};
+    return 0;
+}
 
 /* ---- memory ---- */
 
@@ -255,7 +302,7 @@ void http_respond_live(struct http_request *request, unsigned status, const char
 
 struct parley_message *gateway_message(struct gateway *gateway,
                                        const struct parley_protocol *protocol) {
-    assert_string_equal(protocol->name, "vlp");
+    assert_string_equal(protocol->name, gateway->messages->protocol->name);
     return gateway->messages;
 }
 
@@ -283,19 +330,26 @@ int world_set_up(void **state) {
     }
     assert_int_equal(reactor_create(&world->reactor), PARLEY_OK);
     world_speak(world, parley_protocol_find(PARLEY_BYTES("vlp")));
-    world->configuration = (struct configuration){
-        .data = "/tmp", .spool_max_bytes = UINT64_C(1) << 32, .dedupe_window_ms = 1};
+    world->configuration = (struct configuration){.data = "/tmp",
+                                                  .spool_max_bytes = UINT64_C(1) << 32,
+                                                  .dedupe_window_ms = 1,
+                                                  .ack_timeout_ms = 10000};
     world->configuration.channels = &world->channel;
     world->gateway = (struct gateway){.configuration = &world->configuration,
                                       .messages = &world->message,
                                       .budget = &world->budget,
+                                      .spools = &world->spools,
                                       .reactor = world->reactor,
                                       .jetstream = &world->jetstream};
-    world->budget.max_bytes = SIZE_MAX / 2;
+    world->budget.max_bytes = world->budget.start_max_bytes = SIZE_MAX / 2;
+    world->spools.max_bytes = UINT64_MAX / 2;
     LIST_INIT(&world->gateway.asides);
     world->memory.jetstream = &world->jetstream;
     world->memories[0] = &world->memory;
-    world->jetstream = (struct jetstream){.is_ready = true, .room = SIZE_MAX};
+    world->jetstream = (struct jetstream){.is_ready = true,
+                                          .room = SIZE_MAX,
+                                          .max_payload_bytes = 1048576,
+                                          .dedupe_window_ms = 120000};
     *state = world;
     return 0;
 }
@@ -308,6 +362,8 @@ int world_tear_down(void **state) {
     assert_null(world->jetstream.waiter);
     assert_true(LIST_EMPTY(&world->gateway.asides));
     assert_int_equal(world->budget.used_bytes, 0);
+    assert_int_equal(world->budget.start_used_bytes, 0);
+    assert_int_equal(world->spools.used_bytes, 0);
     for (size_t i = 0; i < world->jetstream.count; i++) {
         free(world->jetstream.published[i].payload);
     }
@@ -503,6 +559,45 @@ void world_ack(struct world *world, size_t number, enum jetstream_outcome outcom
     published->done = NULL;
     done(published->context, &ack);
     go_on(&world->request);
+}
+
+void world_ack_duplicate(struct world *world, size_t number, uint64_t sequence) {
+    assert_true(number < world->jetstream.count);
+    struct published *published = &world->jetstream.published[number];
+    const struct jetstream_ack ack = {
+        .outcome = JETSTREAM_STORED, .stream = "VLP", .sequence = sequence, .is_duplicate = true};
+    jetstream_ack_fn *done = published->done;
+    assert_non_null(done);
+    published->done = NULL;
+    done(published->context, &ack);
+    go_on(&world->request);
+}
+
+static void tell_held(struct world *world, size_t number, const struct jetstream_held *held) {
+    assert_true(number < world->jetstream.asked_count);
+    struct jetstream_request *request = &world->jetstream.asked[number];
+    jetstream_held_fn *done = request->done;
+    assert_non_null(done);
+    request->done = NULL;
+    done(request->context, held);
+    go_on(&world->request);
+}
+
+void world_tell_held(struct world *world, size_t number, const char *subject, const char *headers) {
+    char wire[1024];
+    snprintf(wire, sizeof wire, "NATS/1.0\r\n%s\r\n", headers);
+    const struct jetstream_held held = {
+        .found = JETSTREAM_HELD_FOUND, .subject = subject, .headers = parley_bytes_of(wire)};
+    tell_held(world, number, &held);
+}
+
+void world_tell_gone(struct world *world, size_t number) {
+    tell_held(world, number, &(struct jetstream_held){.found = JETSTREAM_HELD_GONE});
+}
+
+void world_tell_unknown(struct world *world, size_t number, const char *error) {
+    tell_held(world, number,
+              &(struct jetstream_held){.found = JETSTREAM_HELD_UNKNOWN, .error = error});
 }
 
 void world_ack_all(struct world *world) {

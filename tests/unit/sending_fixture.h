@@ -9,6 +9,7 @@
 
 #include "channel.h"
 #include "sending.h"
+#include "spool.h"
 
 enum { SENDING_PUBLISHED_MAX = 5000, SENDING_PAIRS_MAX = 4, SENDING_TASKS_MAX = 8 };
 
@@ -30,6 +31,8 @@ struct published {
     void *context;
     char *payload;
     char message_id[192]; /* Nats-Msg-Id, or "" */
+    char digest[48];      /* Parley-Digest, or "" */
+    char event_id[64];    /* ce-id */
     char subject[64];
 };
 
@@ -43,6 +46,13 @@ struct memory {
     const char *key, *known; /* known without asking */
 };
 
+/* A question for a message by its sequence. */
+struct jetstream_request {
+    jetstream_held_fn *done; /* NULL: answered or cancelled */
+    void *context;
+    uint64_t sequence;
+};
+
 struct jetstream {
     bool is_ready;
     size_t room;                 /* how many more it takes before it is full */
@@ -51,6 +61,11 @@ struct jetstream {
     size_t count;
     size_t sequence_base; /* the number of the publication that gets the sequence number 0 */
     struct jetstream_waiter *waiter;
+    struct jetstream_request asked[SENDING_PUBLISHED_MAX];
+    size_t asked_count;
+    size_t max_payload_bytes; /* 1 MiB */
+    bool refuses_questions;   /* it cannot be asked now */
+    int64_t dedupe_window_ms; /* two minutes */
 };
 
 /* The crew, played: it does a task when the test says. */
@@ -85,7 +100,8 @@ struct world {
     struct reactor_timer timer;
     struct jetstream jetstream;
     struct crew_desk desk;
-    struct budget budget; /* without a limit, unless the test sets one */
+    struct budget budget;      /* without a limit, unless the test sets one */
+    struct spool_quota spools; /* the same */
     struct http_request request;
 };
 
@@ -119,6 +135,14 @@ void world_post(struct world *world, const struct sending_head *head, const char
 /* Acks the publication with this number (from 0), which is also its sequence number. */
 void world_ack(struct world *world, size_t number, enum jetstream_outcome outcome);
 void world_ack_all(struct world *world);
+/* JetStream calls it a duplicate of the message with this sequence. */
+void world_ack_duplicate(struct world *world, size_t number, uint64_t sequence);
+/* What the stream says to the question with this number (from 0): the message lies there and has
+ * these headers ("Name: value\r\n" each) … */
+void world_tell_held(struct world *world, size_t number, const char *subject, const char *headers);
+/* … or it is gone; or the server says that error, or nothing (NULL). */
+void world_tell_gone(struct world *world, size_t number);
+void world_tell_unknown(struct world *world, size_t number, const char *error);
 /* What the bucket says to the look-up with this number (from 0). */
 void world_tell(struct world *world, size_t number, const char *value);
 void world_tell_failure(struct world *world, size_t number, const char *error);

@@ -221,8 +221,23 @@ static void get_gap(struct reader *reader) {
     reader->at = last + 1;
 }
 
+/* Whoever came back with its token would miss nothing, neither a message nor a gap. */
+static void check_token(const struct reader *reader) {
+    char text[STREAM_TOKEN_MAX];
+    struct stream_token token;
+    const size_t length = stream_cursor_token(&reader->cursor, text);
+    assert_in_range(length, 1, STREAM_TOKEN_MAX - 1);
+    assert_true(stream_token_find(text, "VLP", &token));
+    if (parley_bytes_equal(token.created, parley_bytes_of(reader->server->created)) &&
+        token.sequence >= reader->at) {
+        assert_true(token.sequence <= reader->silent_until);
+        assert_gone(reader, reader->at, token.sequence);
+    }
+}
+
 static bool read_item(struct reader *reader) {
     struct stream_event *event;
+    check_token(reader);
     enum stream_item item = stream_cursor_peek(&reader->cursor, &event);
     assert_true(reader->cursor.queue_bytes <= AHEAD_BYTES_MAX + 64 * 1024);
     if (item == STREAM_EVENT) {

@@ -259,7 +259,7 @@ static void test_json_says_what_stands_in_the_body(void **state) {
          "```delta\\n{\\n```\\n\"}",
          "{\"subject\":\"INFO: x\",\"body_md\":\"\\n```delta\\n{\\\"a\\\":\\n1.50}\\n```\\n"
          "```delta\\n{\\n```\\n\",\"sections\":[],\"deltas\":[{\"line\":2,\"delta\":{\"a\":1.50}},"
-         "{\"line\":6,\"delta\":null,\"error\":\"the text ends too early\"}]}"},
+         "{\"line\":6,\"delta\":null,\"error\":\"the text ends inside an object\"}]}"},
         /* of keys that stand twice the last one stays */
         {"{\"subject\":\"INFO: x\",\"body_md\":\"```delta\\n{\\\"a\\\":1,\\\"a\\\":2}\\n```\"}",
          "{\"subject\":\"INFO: x\",\"body_md\":\"```delta\\n{\\\"a\\\":1,\\\"a\\\":2}\\n```\","

@@ -218,8 +218,8 @@ static void test_an_idempotency_key_is_numbered_by_the_line(void **state) {
     struct world *world = *state;
     const struct sending_head head = {.headers = {{"Idempotency-Key", "k"}}};
     world_post(world, &head, "\n" ONE "{}\n" TWO);
-    assert_string_equal(world->jetstream.published[0].message_id, "k:2");
-    assert_string_equal(world->jetstream.published[1].message_id, "k:4");
+    assert_string_equal(world->jetstream.published[0].message_id, "key:k:2");
+    assert_string_equal(world->jetstream.published[1].message_id, "key:k:4");
 }
 
 /* ---- frames ---- */
@@ -352,15 +352,18 @@ static void test_a_filter_that_cannot_keep_all_is_broken_off(void **state) {
     assert_false(world->request.is_whole);
 }
 
-static void test_past_the_limit_only_what_was_not_accepted_is_kept(void **state) {
+/* (attack F2) */
+static void test_without_room_a_client_that_cannot_be_answered_yet_is_refused(void **state) {
     struct world *world = *state;
-    world->configuration.spool_max_bytes = 1500;
-    world_post(world, &verdicts, ONE TWO THREE ONE TWO THREE ONE TWO "{}\n" THREE);
-    const size_t omitted = in_summary(world, "omitted");
-    assert_true(omitted > 0);
-    assert_int_equal(line_count(world) - 1, 10 - omitted);
-    assert_non_null(strstr(world_answer(world), "{\"line\":9,"));
-    assert_null(strstr(world_answer(world), "{\"line\":10,"));
+    const struct sending_head filtered = {.task = SENDING_VALIDATE,
+                                          .query = {{"emit", "messages"}}};
+    const struct sending_head *const heads[] = {&verdicts, &filtered};
+    world->spools.max_bytes = 0;
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        send_many(world, heads[i]);
+        assert_int_equal(world->request.status, 413);
+        assert_non_null(strstr(world_answer(world), "--spool-max"));
+    }
 }
 
 /* ---- live ---- */
@@ -477,6 +480,52 @@ static void stop_reactor(struct reactor_timer *timer) {
     reactor_stop(world->reactor);
 }
 
+static void run_for(struct world *world, int64_t ms) {
+    world->timer.fire = stop_reactor;
+    reactor_timer_set(world->reactor, &world->timer, ms);
+    reactor_run(world->reactor);
+}
+
+/* (attack F2) */
+static void test_without_room_the_body_waits_until_results_have_left(void **state) {
+    struct world *world = *state;
+    enum { LINES = 2000 };
+    static const int64_t lengths[] = {2000000, 1000000}; /* live from the start, and when need be */
+    world->spools.max_bytes = 0;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        struct sending_head head = live_filter;
+        head.content_length = lengths[i];
+        world_begin(world, &head);
+        world_hold_up(world, true);
+        send_lines(world, LINES);
+        assert_true(world_held(world) > 0);
+        assert_string_equal(world_answer(world), "");
+        world_hold_up(world, false);
+        assert_int_equal(world_held(world), 0);
+        world_end(world);
+        assert_int_equal(world->request.answer.length, LINES * strlen(ONE));
+        assert_true(world->request.is_whole);
+    }
+}
+
+/* (attack F2) */
+static void test_room_that_others_leave_is_found(void **state) {
+    struct world *world = *state;
+    enum { LINES = 2000 };
+    struct sending_head head = live_filter;
+    head.content_length = 2000000;
+    world->spools.max_bytes = 0;
+    world_begin(world, &head);
+    world_hold_up(world, true);
+    send_lines(world, LINES);
+    assert_true(world_held(world) > 0);
+    world->spools.max_bytes = UINT64_MAX / 2;
+    run_for(world, 1000);
+    world_hold_up(world, true);
+    assert_int_equal(world_held(world), 0);
+    world_hold_up(world, false);
+}
+
 static void test_a_client_that_reads_nothing_for_long_may_send_all_first(void **state) {
     struct world *world = *state;
     enum { LINES = 1000, OVER_MS = 100 };
@@ -485,15 +534,54 @@ static void test_a_client_that_reads_nothing_for_long_may_send_all_first(void **
     world_hold_up(world, true);
     send_lines(world, LINES);
     assert_true(world_held(world) > 0);
-    world->timer.fire = stop_reactor;
-    reactor_timer_set(world->reactor, &world->timer, OVER_MS);
-    reactor_run(world->reactor);
+    run_for(world, OVER_MS);
     world_hold_up(world, true);
     assert_int_equal(world_held(world), 0);
     world_end(world);
     world_hold_up(world, false);
     assert_int_equal(world->request.answer.length, LINES * strlen(ONE));
     assert_true(world->request.is_whole);
+}
+
+static void be_slow(struct world *world, enum sending_task task, const char *says) {
+    const struct sending_head head = {.is_live = true, .content_length = 1000, .task = task};
+    world_begin(world, &head);
+    world_send(world, ONE);
+    world_ack_all(world);
+    run_for(world, 1000);
+    assert_true(world->request.is_live);
+    world_hold_up(world, false);
+    assert_non_null(strstr(world_answer(world), says));
+    world_send(world, ONE);
+    world_end(world);
+    world_ack_all(world);
+    assert_int_equal(line_count(world), 3);
+    assert_true(world->request.is_whole);
+}
+
+/* (contract 19) */
+static void test_a_short_body_that_is_slow_gets_the_acks_that_there_are(void **state) {
+    be_slow(*state, SENDING_FORWARD, "{\"line\":1,\"status\":\"accepted\"");
+}
+
+/* (contract 19) */
+static void test_a_short_body_that_is_slow_gets_the_verdicts_that_there_are(void **state) {
+    be_slow(*state, SENDING_VALIDATE, "{\"line\":1,\"valid\":true");
+}
+
+static void test_a_short_body_is_not_slow_when_its_acks_are(void **state) {
+    struct world *world = *state;
+    const struct sending_head head = {.is_live = true, .content_length = 1000};
+    world_begin(world, &head);
+    world_send(world, ONE);
+    world_ack_all(world);
+    world_send(world, ONE);
+    world_end(world);
+    run_for(world, 1000);
+    assert_int_equal(world->request.status, 0);
+    world_ack_all(world);
+    assert_false(world->request.is_live);
+    assert_int_equal(line_count(world), 3);
 }
 
 static void test_a_live_request_may_close_at_any_time(void **state) {
@@ -627,7 +715,7 @@ int main(void) {
         TEST(test_frames_wait_for_room_as_lines_do),
         TEST(test_results_that_cannot_be_kept_are_counted),
         TEST(test_a_filter_that_cannot_keep_all_is_broken_off),
-        TEST(test_past_the_limit_only_what_was_not_accepted_is_kept),
+        TEST(test_without_room_a_client_that_cannot_be_answered_yet_is_refused),
         TEST(test_each_result_leaves_as_soon_as_it_and_those_before_it_are_known),
         TEST(test_an_empty_body_is_answered_live),
         TEST(test_a_short_announced_body_keeps_its_connection),
@@ -635,6 +723,11 @@ int main(void) {
         TEST(test_acks_that_come_while_the_client_does_not_read_are_told_later),
         TEST(test_a_body_of_announced_length_is_read_though_its_client_does_not),
         TEST(test_a_client_that_reads_nothing_for_long_may_send_all_first),
+        TEST(test_without_room_the_body_waits_until_results_have_left),
+        TEST(test_room_that_others_leave_is_found),
+        TEST(test_a_short_body_that_is_slow_gets_the_acks_that_there_are),
+        TEST(test_a_short_body_that_is_slow_gets_the_verdicts_that_there_are),
+        TEST(test_a_short_body_is_not_slow_when_its_acks_are),
         TEST(test_a_live_request_may_close_at_any_time),
         TEST(test_a_body_that_cannot_be_cut_any_more_is_read_no_further),
         TEST(test_whichever_allocation_fails_the_answer_is_whole_or_says_that_it_is_not),

@@ -16,6 +16,7 @@
 #include <sodium.h>
 
 #include "cli.h"
+#include "nearest.h"
 #include "identity.h"
 #include "listen_address.h"
 #include "progress.h"
@@ -74,13 +75,15 @@ static void test_arguments_are_read_in_every_form(void **state) {
 static void test_a_slip_finds_the_word_that_was_meant(void **state) {
     (void)state;
     static const char *const names[] = {"listen", "data", "in-flight", "spool-max", NULL};
-    assert_string_equal(cli_nearest("lisen", names), "listen");
-    assert_string_equal(cli_nearest("listne", names), "listen");
-    assert_string_equal(cli_nearest("inflight", names), "in-flight");
-    assert_string_equal(cli_nearest("date", names), "data");
-    assert_null(cli_nearest("verbose", names));
-    assert_null(cli_nearest("", names));
-    assert_null(cli_nearest("a-word-that-is-longer-than-any-flag-could-be", names));
+    assert_string_equal(nearest_word("lisen", names), "listen");
+    assert_string_equal(nearest_word("listne", names), "listen");
+    assert_string_equal(nearest_word("inflight", names), "in-flight");
+    assert_string_equal(nearest_word("date", names), "data");
+    assert_string_equal(nearest_word("LISTEN", names), "listen"); /* D11b */
+    assert_string_equal(nearest_word("In-Fligth", names), "in-flight");
+    assert_null(nearest_word("verbose", names));
+    assert_null(nearest_word("", names));
+    assert_null(nearest_word("a-word-that-is-longer-than-any-flag-could-be", names));
 }
 
 static void check_clean(const char *text, const char *expected) {

@@ -10,6 +10,7 @@
 
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,35 @@ static void ask(struct asked *asked, const char *answer, const char *listen_form
     close(ends[0]);
     assert_int_equal(waitpid(server, NULL, 0), server);
     unsetenv("PARLEY_LISTEN");
+}
+
+/* The address is in a configuration file, which is named by the variable or by --config. */
+static void ask_by_file(struct asked *asked, bool is_variable) {
+    unsigned port;
+    int ends[2];
+    char path[] = "/tmp/parley-health-XXXXXX", text[64];
+    const int listener = listen_somewhere(&port), file = mkstemp(path);
+    const int length = snprintf(text, sizeof text, "{\"listen\":\":%u\",\"replicas\":1}", port);
+    assert_int_equal(write(file, text, (size_t)length), length);
+    close(file);
+    assert_int_equal(pipe(ends), 0);
+    const pid_t server = fork();
+    assert_true(server >= 0);
+    if (server == 0) {
+        serve_one(listener, ends[1], "HTTP/1.1 200 OK\r\n\r\n{}");
+    }
+    close(listener);
+    close(ends[1]);
+    setenv("PARLEY_CONFIG", is_variable ? path : "/nowhere", 1);
+    const char *argv[] = {"--config", path, NULL};
+    asked->status = command_health(is_variable ? 0 : 2, (char **)argv);
+    unsetenv("PARLEY_CONFIG");
+    unlink(path);
+    close(ends[0]);
+    if (asked->status != 0) {
+        kill(server, SIGKILL);
+    }
+    assert_int_equal(waitpid(server, NULL, 0), server);
 }
 
 static void assert_says(const char *text, const char *part) {
@@ -204,6 +234,25 @@ static void test_what_is_no_url_is_usage(void **state) {
     unsetenv("PARLEY_LISTEN");
 }
 
+/* (contract 19) */
+static void test_the_server_is_found_by_its_configuration_file(void **state) {
+    (void)state;
+    for (int is_variable = 0; is_variable < 2; is_variable++) {
+        struct asked asked;
+        ask_by_file(&asked, is_variable);
+        assert_int_equal(asked.status, 0);
+    }
+}
+
+static void test_a_configuration_file_that_cannot_be_read_is_usage(void **state) {
+    (void)state;
+    char error[512];
+    setenv("PARLEY_CONFIG", "/nowhere", 1);
+    assert_int_equal(run_health(NULL, error, sizeof error), 2);
+    assert_says(error, "/nowhere");
+    unsetenv("PARLEY_CONFIG");
+}
+
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
@@ -215,6 +264,8 @@ int main(void) {
         cmocka_unit_test(test_a_silent_server_is_not_waited_for_long),
         cmocka_unit_test(test_nobody_there_is_a_failure),
         cmocka_unit_test(test_what_is_no_url_is_usage),
+        cmocka_unit_test(test_the_server_is_found_by_its_configuration_file),
+        cmocka_unit_test(test_a_configuration_file_that_cannot_be_read_is_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

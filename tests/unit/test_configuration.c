@@ -21,7 +21,7 @@
 struct loaded {
     struct configuration configuration;
     int status;
-    char out[8192], error[2048];
+    char out[16384], error[2048];
 };
 
 static void redirect(FILE *stream, int *out_saved, int *out_file) {
@@ -114,6 +114,81 @@ static void assert_file_refused(const char *text, const char *part) {
 
 /* ---- values ---- */
 
+/* (attack F8) */
+static void test_a_url_that_cannot_be_is_refused_with_what_is_expected(void **state) {
+    (void)state;
+    static const struct {
+        const char *urls, *says;
+    } rows[] = {
+        {"http://x", "http://"},
+        {"ws://x:80", "ws://"},
+        {"nats://a:1,https://b", "URL 2"},
+        {"nats://", "no host"},
+        {"nats://user:pw@", "no host"},
+        {"nats://a:0", "no port"},
+        {"nats://a:65536", "no port"},
+        {"nats://a:4222/path", "no port"},
+        {"nats://a/path", "no host"},
+        {"nats://a?b", "no host"},
+        {",", "1 to 64"},
+        {" ", "1 to 64"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ASSERT_REFUSED(rows[i].says, "--nats", rows[i].urls, NULL);
+        ASSERT_REFUSED("nats://USER:PASSWORD@HOST:4222", "--nats", rows[i].urls, NULL);
+    }
+}
+
+/* (attack F7) */
+static void test_a_password_in_a_url_that_cannot_be_is_not_repeated(void **state) {
+    (void)state;
+    static const char *const urls[] = {
+        "nats://bob:secret,more@host",
+        "nats://bob:1,secret@host",
+        "nats://bob:secret@",
+        "nats://secret@",
+        "nats://bob:secret@host:secret",
+        "bob:secret@host",
+        "secret@host",
+        "bob:secret://host",
+        "nats://bob:se%2Csecret@host:x",
+        "nats://bob:x secret@host",
+        "nats://a:1,nats://bob:secret@b:none",
+        "nats://bob:top/secret?@h:secret",
+    };
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        struct loaded loaded;
+        LOAD(&loaded, "--nats", urls[i], NULL);
+        if (loaded.status != 2 || strstr(loaded.error, "secret") != NULL) {
+            fail_msg("%s: %d %s", urls[i], loaded.status, loaded.error);
+        }
+        finish(&loaded);
+    }
+}
+
+/* (attack F7) */
+static void test_urls_are_shown_without_user_password_and_token(void **state) {
+    (void)state;
+    static const struct {
+        const char *urls, *shown;
+    } rows[] = {
+        {"nats://bob:secret@127.0.0.1:4333", "nats://127.0.0.1:4333"},
+        {"tls://secret@nats.example", "tls://nats.example:4222"},
+        {"nats://bob:s%40e%2Ccret@[::1]:1", "nats://[::1]:1"},
+        {"nats://bob:a@b@host", "nats://host:4222"},
+        {"nats://bob:a/b@host/", "nats://host:4222"},
+        {"nats://:secret@host:5", "nats://host:5"},
+        {"a, nats://t@b:2,c:3", "nats://a:4222, nats://b:2, nats://c:3"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct loaded loaded;
+        LOAD(&loaded, "--nats", rows[i].urls, NULL);
+        assert_int_equal(loaded.status, -1);
+        assert_string_equal(loaded.configuration.nats_shown, rows[i].shown);
+        finish(&loaded);
+    }
+}
+
 static void test_the_defaults_are_those_of_the_contract(void **state) {
     (void)state;
     struct loaded loaded;
@@ -132,7 +207,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->replicas, 1);
     assert_int_equal(configuration->message_max_bytes, 0);
     assert_int_equal(configuration->gather_max_bytes, 256 << 20);
-    assert_true(configuration->spool_max_bytes == UINT64_C(4) << 30);
+    assert_true(configuration->spool_max_bytes == UINT64_C(1) << 30);
     assert_int_equal(configuration->connections_max, 20000);
     assert_int_equal(configuration->in_flight_max, 16384);
     assert_int_equal(configuration->dedupe_window_ms, 120000);
@@ -401,7 +476,7 @@ static void test_help_names_every_option_and_its_variable(void **state) {
         assert_says(loaded.out, flag);
     }
     assert_says(loaded.out, "127.0.0.1:8080");
-    assert_says(loaded.out, "4g");
+    assert_says(loaded.out, "1g");
     finish(&loaded);
 }
 
@@ -415,7 +490,7 @@ static void test_check_config_prints_a_file_that_says_the_same(void **state) {
     assert_int_equal(first.status, 0);
     assert_says(first.out, "\"subject-prefix\": \"vlp=a,roundtable=b\"");
     assert_says(first.out, "\"gather-max\": \"256m\"");
-    assert_says(first.out, "\"spool-max\": \"4g\"");
+    assert_says(first.out, "\"spool-max\": \"1g\"");
     assert_says(first.out, "\"ack-timeout\": \"1500ms\"");
     assert_says(first.out, "\"nats\": null");
     write_file(path, first.out);
@@ -433,8 +508,46 @@ static void test_check_config_still_refuses_what_is_wrong(void **state) {
     ASSERT_REFUSED("tokens", "--check-config", "--listen=0.0.0.0:1", NULL);
 }
 
+/* (contract 19) */
+static void test_a_variable_that_is_not_known_is_warned_of(void **state) {
+    (void)state;
+    static const struct {
+        const char *variable;
+        const char *says; /* NULL: nothing */
+    } rows[] = {
+        {"PARLEY_LISTN",
+         "PARLEY_LISTN is not known and has no effect; did you mean PARLEY_LISTEN?"},
+        {"PARLEY_SPOOLMAX", "did you mean PARLEY_SPOOL_MAX?"},
+        {"PARLEY_QWERTZUIOP", "PARLEY_QWERTZUIOP is not known and has no effect"},
+        {"PARLEY_SERVICE_HOST", NULL}, /* of Kubernetes, as are the next two */
+        {"PARLEY_PORT", NULL},
+        {"PARLEY_PORT_8080_TCP_ADDR", NULL},
+        {"PARLEY", NULL},
+        {"XPARLEY_LISTN", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct loaded loaded;
+        setenv(rows[i].variable, "1", 1);
+        LOAD(&loaded, NULL);
+        unsetenv(rows[i].variable);
+        assert_int_equal(loaded.status, -1);
+        if (rows[i].says != NULL) {
+            assert_says(loaded.error, rows[i].says);
+        } else {
+            assert_string_equal(loaded.error, "");
+        }
+        finish(&loaded);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_a_url_that_cannot_be_is_refused_with_what_is_expected,
+                               clean_environment),
+        cmocka_unit_test_setup(test_a_password_in_a_url_that_cannot_be_is_not_repeated,
+                               clean_environment),
+        cmocka_unit_test_setup(test_urls_are_shown_without_user_password_and_token,
+                               clean_environment),
         cmocka_unit_test_setup(test_the_defaults_are_those_of_the_contract, clean_environment),
         cmocka_unit_test_setup(test_a_flag_takes_its_value_in_both_forms, clean_environment),
         cmocka_unit_test_setup(test_flag_goes_over_variable_over_file_over_default,
@@ -461,6 +574,7 @@ int main(void) {
         cmocka_unit_test_setup(test_a_type_is_wrong_even_where_a_flag_goes_over_it,
                                clean_environment),
         cmocka_unit_test_setup(test_help_names_every_option_and_its_variable, clean_environment),
+        cmocka_unit_test_setup(test_a_variable_that_is_not_known_is_warned_of, clean_environment),
         cmocka_unit_test_setup(test_check_config_prints_a_file_that_says_the_same,
                                clean_environment),
         cmocka_unit_test_setup(test_check_config_still_refuses_what_is_wrong, clean_environment),

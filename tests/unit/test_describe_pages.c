@@ -67,6 +67,10 @@ struct parley_bytes page_index(void) {
     return PARLEY_BYTES("<table>\n<!-- protocols -->\n</table>\n");
 }
 
+struct parley_bytes page_script(void) {
+    return PARLEY_BYTES("'use strict';\n");
+}
+
 struct world {
     struct parley_arena arena;
     const struct channel *channels;

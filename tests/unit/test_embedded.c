@@ -230,6 +230,43 @@ static void its_secrets_are_for_its_owner_only(void **state) {
     natsConnection_Destroy(connection);
 }
 
+static void link_to(const struct den *den, const char *name, const char *target) {
+    char path[192];
+    snprintf(path, sizeof path, "%s/%s", den->folder, name);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+/* (attack F11) */
+static void its_files_are_never_written_through_links(void **state) {
+    struct den *den = *state;
+    char victim[] = "/tmp/parley-victim-XXXXXX", text[16] = "";
+    const int fd = mkstemp(victim);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "precious", 8), 8);
+    static const char *const replaced[] = {"nats.conf", "nats.url", "nats.conf.new"};
+    for (size_t i = 0; i < sizeof replaced / sizeof replaced[0]; i++) {
+        link_to(den, replaced[i], victim);
+    }
+    start(den, false);
+    wait_ready(den);
+    stop(den);
+    link_to(den, "nats.url.new", victim);
+    static const char *const refused[] = {"lock", "nats.log"};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        char path[192];
+        snprintf(path, sizeof path, "%s/%s", den->folder, refused[i]);
+        unlink(path);
+        link_to(den, refused[i], victim);
+        assert_int_equal(create(den, NULL), PARLEY_E_IO);
+        assert_non_null(strstr(den->error, "cannot be written"));
+        unlink(path);
+    }
+    assert_int_equal(pread(fd, text, sizeof text, 0), 8);
+    assert_string_equal(text, "precious");
+    close(fd);
+    unlink(victim);
+}
+
 static void the_store_survives_a_restart_of_both(void **state) {
     struct den *den = *state;
     start(den, false);
@@ -501,6 +538,7 @@ int main(int argc, char *argv[]) {
         TEST(it_starts_and_stores),
         TEST(it_takes_eight_megabytes),
         TEST(its_secrets_are_for_its_owner_only),
+        TEST(its_files_are_never_written_through_links),
         TEST(the_store_survives_a_restart_of_both),
         TEST(a_killed_child_is_restarted_on_its_port_with_its_store),
         TEST(a_second_one_in_the_same_folder_is_refused),

@@ -395,6 +395,35 @@ static void a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* attack F4: it asked again four times a second, for ever. */
+static void a_feed_that_is_refused_for_good_says_so_once(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    const char *subjects[] = {"vlp.>"};
+    jsStreamConfig config;
+    jsStreamConfig_Init(&config);
+    config.Name = "VLP";
+    config.Subjects = subjects;
+    config.SubjectsLen = 1;
+    config.Retention = js_WorkQueuePolicy;
+    assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
+    assert_int_equal(js_AddStream(NULL, world->context, &config, NULL, NULL), NATS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        struct reader reader = reader_of(world, FLOWS[i]);
+        reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
+        open_reader(&reader);
+        assert_true(loop_wait(&world->loop, is_refused, &reader, 20000));
+        assert_non_null(strstr(reader.text, "ack"));
+        struct reader second = reader_of(world, FLOWS[i]);
+        open_reader(&second); /* by the time it is told, the first would have been told again */
+        assert_true(loop_wait(&world->loop, is_refused, &second, 20000));
+        assert_int_equal(reader.refusals, 1);
+        assert_int_equal(reader.opened, 0);
+        close_reader(&reader);
+        close_reader(&second);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_message_comes_as_it_was_stored),
@@ -405,6 +434,7 @@ int main(void) {
         TEST(what_retention_removed_is_a_jump),
         TEST(a_feed_reads_on_over_restarts),
         TEST(a_feed_whose_consumer_is_deleted_goes_on),
+        TEST(a_feed_that_is_refused_for_good_says_so_once),
         TEST(a_hole_in_what_comes_is_healed),
         TEST(a_closed_feed_leaves_no_consumer_behind),
         TEST(a_feed_can_be_closed_at_any_moment),

@@ -90,10 +90,10 @@ static void a_request_that_is_used_up_to_its_last_byte_holds_nothing_up(void **s
     }
     for (size_t i = 0; i < NAMES; i++) {
         wait_for(&readers[i], EXACT + MORE, 4500);
-        assert_int_equal(readers[i].disorders, 0);
     }
     for (size_t i = 0; i < NAMES; i++) {
-        close_reader(&readers[i]);
+        close_reader(&readers[i]); /* more may come until then, on the loop's thread */
+        assert_int_equal(readers[i].disorders, 0);
     }
 }
 

@@ -539,6 +539,107 @@ static void a_question_is_answered_when_the_connection_breaks(void **state) {
     assert_false(asking.is_asked);
 }
 
+struct holding {
+    struct js_world *world;
+    const char *stream;
+    uint64_t sequence;
+    struct jetstream_request *request;
+    unsigned answers;
+    int found;
+    char subject[64], headers[512], error[128];
+};
+
+static void on_held(void *context, const struct jetstream_held *held) {
+    struct holding *holding = context;
+    holding->answers++;
+    holding->found = (int)held->found;
+    snprintf(holding->subject, sizeof holding->subject, "%s",
+             held->subject != NULL ? held->subject : "");
+    snprintf(holding->headers, sizeof holding->headers, "%.*s", (int)held->headers.length,
+             held->headers.data != NULL ? held->headers.data : "");
+    snprintf(holding->error, sizeof holding->error, "%s", held->error != NULL ? held->error : "");
+}
+
+static void ask_held(void *context) {
+    struct holding *holding = context;
+    holding->request = jetstream_held_ask(holding->world->jetstream, holding->stream,
+                                          holding->sequence, on_held, holding);
+}
+
+static bool is_told_held(void *context) {
+    return ((struct holding *)context)->answers == 1;
+}
+
+static struct holding held_of(struct js_world *world, const char *stream, uint64_t sequence) {
+    struct holding holding = {.world = world, .stream = stream, .sequence = sequence};
+    loop_do(&world->loop, ask_held, &holding);
+    assert_non_null(holding.request);
+    assert_true(loop_wait(&world->loop, is_told_held, &holding, 20000));
+    return holding;
+}
+
+static void a_message_is_found_by_its_sequence_with_its_headers(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    js_world_look(world);
+    js_world_store(world, "vlp.safe.claim", "{}");
+    const struct js_shot shot = js_world_fire(world, "vlp.block.notice", "an id");
+    const struct holding first = held_of(world, "VLP", shot.ack.sequence - 1);
+    assert_int_equal(first.found, JETSTREAM_HELD_FOUND);
+    assert_string_equal(first.subject, "vlp.safe.claim");
+    assert_string_equal(first.headers, "");
+    const struct holding second = held_of(world, "VLP", shot.ack.sequence);
+    assert_string_equal(second.subject, "vlp.block.notice");
+    assert_string_equal(second.headers, "NATS/1.0\r\nNats-Msg-Id: an id\r\n\r\n");
+}
+
+/* Its answer is longer than what a client may send. */
+static void the_headers_of_a_message_as_large_as_can_be_are_found(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    size_t length = 1024 * 1024 - 64;
+    char *payload = malloc(length);
+    memset(payload, '"', length);
+    struct js_shot shot = {
+        .world = world, .subject = "vlp.safe.claim", .id = "large", .payload = {payload, length}};
+    loop_do(&world->loop, js_shot_go, &shot);
+    assert_true(loop_wait(&world->loop, js_shot_is_done, &shot, 20000));
+    const struct holding holding = held_of(world, "VLP", shot.ack.sequence);
+    assert_int_equal(holding.found, JETSTREAM_HELD_FOUND);
+    assert_non_null(strstr(holding.headers, "Nats-Msg-Id: large\r\n"));
+    free(payload);
+}
+
+static void a_message_that_was_removed_is_gone(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    js_world_look(world);
+    const uint64_t sequence = js_world_store(world, "vlp.safe.claim", "{}");
+    assert_int_equal(js_DeleteMsg(world->context, "VLP", sequence, NULL, NULL), NATS_OK);
+    assert_int_equal(held_of(world, "VLP", sequence).found, JETSTREAM_HELD_GONE);
+    assert_int_equal(held_of(world, "VLP", sequence + 1).found, JETSTREAM_HELD_GONE);
+}
+
+static void of_a_stream_that_is_gone_nothing_is_known(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    const struct holding holding = held_of(world, "NONE", 1);
+    assert_int_equal(holding.found, JETSTREAM_HELD_UNKNOWN);
+    assert_non_null(strstr(holding.error, "stream"));
+}
+
+static void nothing_is_known_of_a_message_when_the_connection_breaks(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    nats_server_stop(&world->server);
+    struct holding holding = {.world = world, .stream = "VLP", .sequence = 1};
+    loop_do(&world->loop, ask_held, &holding);
+    nats_server_end(&world->server, SIGKILL);
+    assert_true(loop_wait(&world->loop, is_told_held, &holding, 3000));
+    assert_int_equal(holding.found, JETSTREAM_HELD_UNKNOWN);
+    assert_string_equal(holding.error, "");
+}
+
 static void it_can_be_destroyed_with_everything_under_way(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
@@ -570,6 +671,11 @@ int main(void) {
         TEST(a_healthy_server_is_probed_and_left_in_peace),
         TEST(a_stream_tells_its_bounds),
         TEST(a_question_is_answered_when_the_connection_breaks),
+        TEST(a_message_is_found_by_its_sequence_with_its_headers),
+        TEST(the_headers_of_a_message_as_large_as_can_be_are_found),
+        TEST(a_message_that_was_removed_is_gone),
+        TEST(of_a_stream_that_is_gone_nothing_is_known),
+        TEST(nothing_is_known_of_a_message_when_the_connection_breaks),
         TEST(it_can_be_destroyed_with_everything_under_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,33 @@ static void a_missing_stream_is_created_as_promised(void **state) {
     jsStreamInfo_Destroy(info);
 }
 
+static int64_t window_of_vlp(struct js_world *world) {
+    return jetstream_dedupe_window_ms(world->jetstream, "VLP");
+}
+
+/* (contract 2) What is promised of retries must be what the stream keeps. */
+static void the_dedupe_window_is_the_streams_own(void **state) {
+    struct js_world *world = *state;
+    world->options.dedupe_window_ms = 0;
+    js_world_start(world);
+    assert_int_equal(window_of_vlp(world), 100); /* the least that a server takes */
+    js_world_look(world);
+    assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
+    js_world_add_stream(world, "VLP", "vlp.>"); /* with the server's default */
+    js_world_close(world);
+    js_world_open(world);
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+    assert_int_equal(window_of_vlp(world), 120000);
+}
+
+static void a_window_that_is_not_known_yet_is_the_options(void **state) {
+    struct js_world *world = *state;
+    world->options.dedupe_window_ms = 5000;
+    js_world_open(world); /* there is no server */
+    assert_int_equal(window_of_vlp(world), 5000);
+    js_world_close(world);
+}
+
 static const struct jetstream_stream BUCKET = {
     .name = "KV_things", .subjects = "$KV.things.>", .bucket_days = 3};
 
@@ -167,20 +194,148 @@ static void replicas_without_a_cluster_are_unusable(void **state) {
     assert_non_null(strstr(world->error, "--replicas"));
 }
 
-static void a_deleted_stream_refuses_and_is_made_anew(void **state) {
+static bool stands_again(void *context) {
+    struct js_world *world = context;
+    jsStreamInfo *info = NULL;
+    const bool stands = js_GetStreamInfo(&info, world->context, "VLP", NULL, NULL) == NATS_OK;
+    jsStreamInfo_Destroy(info);
+    return stands;
+}
+
+/* (attack F8) */
+static void a_deleted_stream_is_made_anew_before_a_sender_comes(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     js_world_look(world);
-    assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
-    struct js_shot shot = js_world_fire(world, "vlp.safe.claim", NULL);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
+        assert_true(loop_wait(&world->loop, stands_again, world, 20000));
+        assert_int_equal(js_world_fire(world, "vlp.safe.claim", NULL).ack.outcome,
+                         JETSTREAM_STORED);
+    }
+    assert_int_equal(world->away, 0);
+}
+
+static void a_message_that_finds_no_stream_is_refused(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    struct js_shot shot = js_world_fire(world, "nobody.listens", NULL);
     assert_int_equal(shot.ack.outcome, JETSTREAM_REFUSED);
     assert_int_equal(shot.ack.error_code, 503);
-    for (int tries = 0; shot.ack.outcome == JETSTREAM_REFUSED && tries < 500; tries++) {
-        loop_pause();
-        shot = js_world_fire(world, "vlp.safe.claim", NULL);
+}
+
+struct change {
+    jsRetentionPolicy retention;
+    bool is_sealed;
+    const char *says;
+};
+
+static bool try_changed_stream(struct js_world *world, const struct change *change) {
+    jsStreamConfig config;
+    jsStreamConfig_Init(&config);
+    const char *subject = "vlp.>";
+    config.Name = "VLP";
+    config.Subjects = &subject;
+    config.SubjectsLen = 1;
+    config.Retention = change->retention;
+    if (js_AddStream(NULL, world->context, &config, NULL, NULL) != NATS_OK) {
+        return false;
     }
-    assert_int_equal(shot.ack.outcome, JETSTREAM_STORED);
-    assert_int_equal(world->away, 0);
+    config.Sealed = change->is_sealed;
+    config.DenyDelete = config.DenyPurge = change->is_sealed;
+    config.Discard = change->is_sealed ? js_DiscardNew : js_DiscardOld;
+    if (change->is_sealed) {
+        assert_int_equal(js_UpdateStream(NULL, world->context, &config, NULL, NULL), NATS_OK);
+    }
+    return true;
+}
+
+static const struct change CHANGES[] = {
+    {.retention = js_WorkQueuePolicy, .says = "retention workqueue"},
+    {.retention = js_InterestPolicy, .says = "retention interest"},
+    {.retention = js_LimitsPolicy, .is_sealed = true, .says = "sealed"},
+};
+
+/* (attack F4) */
+static void a_stream_that_keeps_messages_otherwise_is_unusable(void **state) {
+    struct js_world *world = *state;
+    nats_server_start(&world->server);
+    js_world_look(world);
+    for (size_t i = 0; i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
+        assert_true(try_changed_stream(world, &CHANGES[i]));
+        world->unusable = 0;
+        js_world_open(world);
+        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+        assert_non_null(strstr(world->error, "stream VLP"));
+        assert_non_null(strstr(world->error, CHANGES[i].says));
+        js_world_close(world);
+        assert_int_equal(world->ready, 0);
+        js_DeleteStream(world->context, "VLP", NULL, NULL);
+    }
+}
+
+/* (attack F4) */
+static void a_stream_that_is_sealed_later_is_told(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    js_world_look(world);
+    jsStreamInfo *info = NULL;
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "VLP", NULL, NULL), NATS_OK);
+    info->Config->Sealed = info->Config->DenyDelete = info->Config->DenyPurge = true;
+    info->Config->Discard = js_DiscardNew;
+    info->Config->MaxAge = 0;
+    assert_int_equal(js_UpdateStream(NULL, world->context, info->Config, NULL, NULL), NATS_OK);
+    jsStreamInfo_Destroy(info);
+    assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+    assert_non_null(strstr(world->error, "sealed"));
+    assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
+    assert_true(loop_wait(&world->loop, stands_again, world, 20000));
+}
+
+static const struct jetstream_stream TWO[] = {
+    {.name = "VLP", .subjects = "vlp.>"},
+    {.name = "OTHER", .subjects = "other.>"},
+};
+
+static void start_with_two(struct js_world *world) {
+    world->options.streams = TWO;
+    world->options.stream_count = 2;
+    js_world_start(world);
+    js_world_look(world);
+}
+
+static bool is_all_well(void *context) {
+    return jetstream_remark(((struct js_world *)context)->jetstream, 0) == NULL;
+}
+
+static void a_stream_that_becomes_unusable_stops_only_itself(void **state) {
+    struct js_world *world = *state;
+    start_with_two(world);
+    for (size_t i = 0; i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
+        js_world_close(world);
+        js_world_open(world);
+        assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+        do { /* it is made again meanwhile, perhaps */
+            js_DeleteStream(world->context, "VLP", NULL, NULL);
+        } while (!try_changed_stream(world, &CHANGES[i]));
+        world->unusable = 0;
+        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+        nats_server_end(&world->server, SIGKILL);
+        assert_true(loop_wait(&world->loop, js_world_is_away, world, 20000));
+        world->ready = world->unusable = 0;
+        nats_server_start(&world->server);
+        assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+        assert_int_equal(js_world_fire(world, "other.x", NULL).ack.outcome, JETSTREAM_STORED);
+        struct js_shot shot = {.world = world, .subject = "vlp.safe.claim"};
+        loop_do(&world->loop, js_shot_go, &shot);
+        assert_int_equal(shot.result, JETSTREAM_BARRED);
+        js_world_look(world);
+        assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
+        assert_true(loop_wait(&world->loop, is_all_well, world, 20000));
+        assert_int_equal(js_world_fire(world, "vlp.safe.claim", NULL).ack.outcome,
+                         JETSTREAM_STORED);
+    }
 }
 
 static void what_the_stream_refuses_is_refused_with_its_code(void **state) {
@@ -237,13 +392,19 @@ static void a_server_without_jetstream_is_asked_until_it_has_it(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_missing_stream_is_created_as_promised),
+        TEST(the_dedupe_window_is_the_streams_own),
+        TEST(a_window_that_is_not_known_yet_is_the_options),
         TEST(a_missing_bucket_is_one_that_every_client_can_use),
         TEST(a_bucket_that_a_client_made_is_used_as_it_is),
         TEST(a_stream_that_exists_is_used_as_it_is),
         TEST(a_stream_with_wrong_subjects_is_unusable),
         TEST(subjects_that_another_stream_has_are_unusable),
         TEST(replicas_without_a_cluster_are_unusable),
-        TEST(a_deleted_stream_refuses_and_is_made_anew),
+        TEST(a_deleted_stream_is_made_anew_before_a_sender_comes),
+        TEST(a_message_that_finds_no_stream_is_refused),
+        TEST(a_stream_that_keeps_messages_otherwise_is_unusable),
+        TEST(a_stream_that_is_sealed_later_is_told),
+        TEST(a_stream_that_becomes_unusable_stops_only_itself),
         TEST(what_the_stream_refuses_is_refused_with_its_code),
         TEST(a_server_away_at_the_start_is_used_when_it_comes),
         TEST(a_server_without_jetstream_is_asked_until_it_has_it),

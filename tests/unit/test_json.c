@@ -82,21 +82,21 @@ static void test_what_is_no_json_is_told_where_it_begins(void **state) {
                  FAULT("{", "GW-001", "", 1, 2), FAULT("{\"a\":1,}", "GW-001", "", 1, 8),
                  FAULT("{\"a\" 1}", "GW-001", "", 1, 6), FAULT("{a:1}", "GW-001", "", 1, 2),
                  FAULT("{\"a\":01}", "GW-001", "", 1, 7), FAULT("{\"a\":+1}", "GW-001", "", 1, 6),
-                 FAULT("{\"a\":tru}", "GW-001", "", 1, 6), FAULT("{} {}", "GW-001", "", 1, 4),
+                 FAULT("{\"a\":tru}", "GW-001", "", 1, 9), FAULT("{} {}", "GW-001", "", 1, 4),
                  FAULT("{\"a\":[1 2]}", "GW-001", "", 1, 9), FAULT("{\"a\":1]", "GW-001", "", 1, 7),
                  FAULT("{\"a\":\"b\n\"}", "GW-001", "", 1, 8),
                  FAULT("{\"a\":\"b", "GW-001", "", 1, 8), FAULT("{'a':1}", "GW-001", "", 1, 2),
-                 FAULT("{\"\xC3\xA9\":,}", "GW-001", "", 1, 6), FAULT("nul", "GW-001", "", 1, 1),
+                 FAULT("{\"\xC3\xA9\":,}", "GW-001", "", 1, 6), FAULT("nul", "GW-001", "", 1, 4),
                  FAULT("\xEF\xBB\xBF{}", "GW-001", "", 1, 1));
 }
 
 static void test_escapes_and_numbers_that_mean_nothing_are_faults(void **state) {
-    CHECK_FAULTS(*state, FAULT("{\"a\":\"\\x\"}", "GW-001", "", 1, 7),
-                 FAULT("{\"a\":\"\\u00g0\"}", "GW-001", "", 1, 7),
+    CHECK_FAULTS(*state, FAULT("{\"a\":\"\\x\"}", "GW-001", "", 1, 8),
+                 FAULT("{\"a\":\"\\u00g0\"}", "GW-001", "", 1, 11),
                  FAULT("{\"a\":\"\\ud800\"}", "GW-001", "", 1, 7),
                  FAULT("{\"a\":\"\\ud800\\ud800\"}", "GW-001", "", 1, 7),
                  FAULT("{\"a\":\"x\\udc00\"}", "GW-001", "", 1, 8),
-                 FAULT("{\"a\\u0000\":1}", "GW-001", "", 1, 2),
+                 FAULT("{\"a\\u0000\":1}", "GW-001", "", 1, 4),
                  FAULT("{\"a\":1e400}", "GW-001", "", 1, 6),
                  FAULT("{\"a\":-1e999}", "GW-001", "", 1, 6));
 }

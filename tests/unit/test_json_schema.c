@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include <parley/describe.h>
+#include <parley/message.h>
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define ONE PARLEY_TYPE_BIT(0)
@@ -22,6 +23,10 @@
 static bool never(const struct parley_facts *facts) {
     (void)facts;
     return false;
+}
+
+static bool is_strict(const struct parley_options *options) {
+    return options->strict;
 }
 
 static unsigned no_type(struct parley_bytes text) {
@@ -38,7 +43,8 @@ struct row {
 };
 
 static const char *const types[] = {"one", "two", NULL};
-static const char *const fields[] = {"/head/type", NULL};
+enum { TYPE, A, B };
+static const char *const fields[] = {[TYPE] = "/head/type", [A] = "/a", [B] = "/b/c", NULL};
 
 static struct parley_buffer write(const struct parley_rule *rules, size_t count,
                                   unsigned (*type_of)(struct parley_bytes)) {
@@ -151,6 +157,9 @@ static const struct row rows_of_one_value[] = {
     {"a UUID of version 4", STRING(.constraint = PARLEY_UUID4), "a",
      "{\"type\":\"string\",\"pattern\":\"" UUID_HEAD
      "4[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}$\"}"},
+    {"a token", STRING(.constraint = PARLEY_TOKEN, .words = "w", .maximum = 128), "a",
+     "{\"type\":\"string\",\"pattern\":\"^[^\\\\x00-\\\\x20\\\\x7f-\\\\x9f.*>]+$\","
+     "\"maxLength\":128}"},
     {"a pattern", STRING(.constraint = PARLEY_PATTERN, .pattern = "^[a-z]+$", .words = "w"), "a",
      "{\"type\":\"string\",\"pattern\":\"^[a-z]+$\"}"},
     {"a pattern of a greatest length",
@@ -243,10 +252,11 @@ static const struct row rows_of_places[] = {
      "\"additionalProperties\":{\"type\":\"number\"}}"},
 };
 
-#define IF(condition)                                                                              \
-    "\"if\":{\"type\":\"object\",\"required\":[\"head\"],\"properties\":{"                         \
+#define TYPE_IS(condition)                                                                         \
+    "{\"type\":\"object\",\"required\":[\"head\"],\"properties\":{"                                \
     "\"head\":{\"type\":\"object\",\"required\":[\"type\"],\"properties\":{"                       \
     "\"type\":{\"type\":\"string\",\"enum\":[" condition "]}}}}}"
+#define IF(condition) "\"if\":" TYPE_IS(condition)
 #define A_IS(type) "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"" type "\"}}}"
 
 static const struct row rows_of_types[] = {
@@ -289,13 +299,92 @@ static const struct row rows_of_types[] = {
                     "\"properties\":{\"b\":{\"type\":\"string\"}}}}}}]}"},
 };
 
+/* Subschemas of the fields A and B. */
+#define AT_A(schema) "{\"type\":\"object\",\"required\":[\"a\"],\"properties\":{\"a\":" schema "}}"
+#define AT_B(schema)                                                                               \
+    "{\"type\":\"object\",\"required\":[\"b\"],\"properties\":{\"b\":{\"type\":\"object\","        \
+    "\"required\":[\"c\"],\"properties\":{\"c\":" schema "}}}}"
+#define ACROSS(schema) "{\"type\":\"object\",\"allOf\":[{" schema "}]}"
+#define WANTS(...) .message = "m", .wants = PARLEY_TESTS(__VA_ARGS__)
+#define A_IS_TRUE                                                                                  \
+    { .field = A, .asks = PARLEY_IS_TRUE }
+#define TRUE_SCHEMA "{\"type\":\"boolean\",\"const\":true}"
+#define THEN_A(...)                                                                                \
+    {                                                                                              \
+        { .path = "/a", WANTS({.field = A, __VA_ARGS__}) }                                         \
+    }
+#define THEN_A_IS(schema) ACROSS("\"if\":true,\"then\":" AT_A(schema))
+
+static const struct row rows_over_members[] = {
+    {"a value that is there", THEN_A(.asks = PARLEY_IS_THERE), "", THEN_A_IS("{}")},
+    {"a value of a kind", THEN_A(.asks = PARLEY_IS_THERE, .kinds = PARLEY_OBJECT), "",
+     THEN_A_IS("{\"type\":\"object\"}")},
+    {"a value of one of two kinds",
+     THEN_A(.asks = PARLEY_IS_THERE, .kinds = PARLEY_OBJECT | PARLEY_STRING), "",
+     THEN_A_IS("{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"object\"}]}")},
+    {"a text", THEN_A(.asks = PARLEY_IS_TEXT, .text = "x"), "",
+     THEN_A_IS("{\"type\":\"string\",\"const\":\"x\"}")},
+    {"true", THEN_A(.asks = PARLEY_IS_TRUE), "", THEN_A_IS(TRUE_SCHEMA)},
+    {"a least number", THEN_A(.asks = PARLEY_IS_AT_LEAST, .minimum = 0.5), "",
+     THEN_A_IS("{\"type\":\"number\",\"minimum\":0.5}")},
+    {"an array with items", THEN_A(.asks = PARLEY_HAS_ITEMS), "",
+     THEN_A_IS("{\"type\":\"array\",\"minItems\":1}")},
+    {"a string of a greatest length", THEN_A(.asks = PARLEY_HAS_MAX_LENGTH, .maximum = 120), "",
+     THEN_A_IS("{\"type\":\"string\",\"maxLength\":120}")},
+    {"a string or an array that is not empty", THEN_A(.asks = PARLEY_IS_FILLED), "",
+     THEN_A_IS("{\"anyOf\":[{\"type\":\"string\",\"minLength\":1},"
+               "{\"type\":\"array\",\"minItems\":1}]}")},
+    {"a member of a member",
+     {{.path = "/a", WANTS({.field = B, .asks = PARLEY_IS_TRUE})}},
+     "",
+     ACROSS("\"if\":true,\"then\":" AT_B(TRUE_SCHEMA))},
+    {"one of two",
+     {{.path = "/a", WANTS(A_IS_TRUE, {.field = B, .asks = PARLEY_IS_THERE})}},
+     "",
+     ACROSS("\"if\":true,\"then\":{\"anyOf\":[" AT_A(TRUE_SCHEMA) "," AT_B("{}") "]}")},
+    {"for one type",
+     {{.path = "/a", .for_types = ONE, WANTS(A_IS_TRUE)}},
+     "",
+     ACROSS(IF("\"one\"") ",\"then\":" AT_A(TRUE_SCHEMA))},
+    {"for all types but one, the unknown ones too",
+     {{.path = "/a", .for_types = ~ONE, WANTS(A_IS_TRUE)}},
+     "",
+     ACROSS("\"if\":{\"not\":" TYPE_IS("\"one\"") "},\"then\":" AT_A(TRUE_SCHEMA))},
+    {"where another test holds",
+     {{.path = "/a",
+       .when = PARLEY_TESTS({.field = B, .asks = PARLEY_IS_THERE}),
+       WANTS(A_IS_TRUE)}},
+     "",
+     ACROSS("\"if\":" AT_B("{}") ",\"then\":" AT_A(TRUE_SCHEMA))},
+    {"where two tests hold, for one type",
+     {{.path = "/a",
+       .for_types = ONE,
+       .when = PARLEY_TESTS({.field = B, .asks = PARLEY_IS_THERE}, A_IS_TRUE),
+       WANTS(A_IS_TRUE)}},
+     "",
+     ACROSS("\"if\":{\"allOf\":[" TYPE_IS("\"one\"") "," AT_B("{}") "," AT_A(
+         TRUE_SCHEMA) "]},\"then\":" AT_A(TRUE_SCHEMA))},
+    {"where a test holds, for all types but one",
+     {{.path = "/a",
+       .for_types = ~ONE,
+       .when = PARLEY_TESTS({.field = B, .asks = PARLEY_IS_THERE}),
+       WANTS(A_IS_TRUE)}},
+     "",
+     ACROSS("\"if\":{\"allOf\":[{\"not\":" TYPE_IS("\"one\"") "}," AT_B("{}") "]},\"then\":" AT_A(
+         TRUE_SCHEMA))},
+};
+
 static const struct row rows_that_cannot[] = {
-    {"a rule over several members",
+    {"a rule of code over several members",
      {{.path = "/a", .is_broken = never, .message = "m"}},
      "",
      "{\"type\":\"object\"}"},
     {"a rule that code inspects",
      {{.path = "/a", .kinds = PARLEY_STRING, .by_inspection = true}},
+     "",
+     "{\"type\":\"object\"}"},
+    {"a rule that an option of the request asks for",
+     {{.path = "/a", .is_asked = is_strict, WANTS(A_IS_TRUE)}},
      "",
      "{\"type\":\"object\"}"},
     {"numbers that rise",
@@ -324,6 +413,11 @@ static void test_rows_for_some_types_stand_behind_a_condition(void **state) {
     CHECK_ROWS(rows_of_types);
 }
 
+static void test_rows_of_tests_over_several_members_become_conditions(void **state) {
+    (void)state;
+    CHECK_ROWS(rows_over_members);
+}
+
 static void test_what_no_schema_can_say_is_left_out(void **state) {
     (void)state;
     CHECK_ROWS(rows_that_cannot);
@@ -348,6 +442,15 @@ static const struct parley_rule mixed[] = {
      .summary = "s",
      .hint = "h",
      PARLEY_PLACES({.path = "/d", .kinds = PARLEY_STRING})},
+    {.id = "T-5",
+     .summary = "what must hold",
+     .hint = "h",
+     PARLEY_PLACES({.path = "/a", WANTS(A_IS_TRUE)},
+                   {.path = "/b", .is_asked = is_strict, WANTS(A_IS_TRUE)})},
+    {.id = "T-6",
+     .summary = "s",
+     .hint = "h",
+     PARLEY_PLACES({.path = "/b", .is_asked = is_strict, .is_broken = never, .message = "m"})},
 };
 
 static const char *text_at(const json_t *schema, const char *name, const char *keyword) {
@@ -357,29 +460,40 @@ static const char *text_at(const json_t *schema, const char *name, const char *k
 
 static void test_the_head_names_the_rules_that_are_left_out(void **state) {
     (void)state;
-    json_t *schema = schema_of(mixed, 4, no_type);
+    json_t *schema = schema_of(mixed, 6, no_type);
     assert_string_equal(json_string_value(json_object_get(schema, "$schema")),
                         "https://json-schema.org/draft/2020-12/schema");
     assert_string_equal(json_string_value(json_object_get(schema, "$id")), "urn:parley:schema:t");
     assert_string_equal(json_string_value(json_object_get(schema, "title")), "Test (T/1)");
     const char *comment = json_string_value(json_object_get(schema, "$comment"));
-    const char *rest = strstr(comment, ": ");
-    assert_non_null(rest);
-    /* T-3 is for a type that code tells, and T-4 is a warning. */
-    static const char ids[] = ": GW-001, GW-002, GW-003, GW-004, GW-005, T-2 (in part), T-3, T-4. ";
-    assert_memory_equal(rest, ids, sizeof ids - 1);
-    assert_null(json_object_get(schema, "allOf"));
+    /* T-3 is for a type that code tells. */
+    assert_string_equal(
+        comment,
+        "Made from the rules that parley checks. Only parley checks: GW-001, GW-002, GW-003, "
+        "GW-004, GW-005, T-2 (in part: /b), T-3, and what is encoded in a string, such as "
+        "compressed data. Only where an option of the request asks for it: T-5 (in part: /b), "
+        "T-6. Warnings, with which a message is valid: T-4.");
+    assert_int_equal(json_array_size(json_object_get(schema, "allOf")), 1);
     assert_null(text_at(schema, "d", "type"));
     json_decref(schema);
 }
 
 static void test_a_subschema_bears_its_rule_and_what_to_do(void **state) {
     (void)state;
-    json_t *schema = schema_of(mixed, 4, NULL);
+    json_t *schema = schema_of(mixed, 6, NULL);
     assert_string_equal(text_at(schema, "a", "title"), "T-1: a string");
     assert_string_equal(text_at(schema, "a", "description"), "Do the one.");
     assert_string_equal(text_at(schema, "b", "title"), "T-2: a string");
     assert_string_equal(text_at(schema, "b", "description"), "Do it at b.");
+    json_decref(schema);
+}
+
+static void test_a_condition_over_members_bears_its_rule_and_what_to_do(void **state) {
+    (void)state;
+    json_t *schema = schema_of(mixed, 6, NULL);
+    const json_t *last = json_array_get(json_object_get(schema, "allOf"), 1);
+    assert_string_equal(json_string_value(json_object_get(last, "title")), "T-5: what must hold");
+    assert_string_equal(json_string_value(json_object_get(last, "description")), "h");
     json_decref(schema);
 }
 
@@ -399,9 +513,11 @@ int main(void) {
         cmocka_unit_test(test_each_kind_and_constraint_has_its_keyword),
         cmocka_unit_test(test_places_become_properties_and_items),
         cmocka_unit_test(test_rows_for_some_types_stand_behind_a_condition),
+        cmocka_unit_test(test_rows_of_tests_over_several_members_become_conditions),
         cmocka_unit_test(test_what_no_schema_can_say_is_left_out),
         cmocka_unit_test(test_the_head_names_the_rules_that_are_left_out),
         cmocka_unit_test(test_a_subschema_bears_its_rule_and_what_to_do),
+        cmocka_unit_test(test_a_condition_over_members_bears_its_rule_and_what_to_do),
         cmocka_unit_test(test_it_is_appended_to_what_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

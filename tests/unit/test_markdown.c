@@ -122,8 +122,8 @@ static void test_a_document_that_cannot_be_read_is_told_where(void **state) {
         {T("---\na: b\n---\nx\n\xC3\xA9\xC3\n"), "GW-005", 5, 2, "", "UTF-8"},
         {T("x\xFF"), "GW-005", 1, 2, "", "UTF-8"},
         {T("---\na: *b\n---\nx\xFF\n"), "GW-001", 2, 4, "", "value itself"},
-        {T("---\na: b\nbody_md: c\n---\nd\n"), "GW-003", 3, 10, "/body_md", "Take this member out"},
-        {T("---\nbody: |\n  c\n---\n"), "GW-003", 2, 7, "/body", "Take this member out"},
+        {T("---\na: b\nbody_md: c\n---\nd\n"), "GW-003", 3, 10, "/body_md", "Remove this member"},
+        {T("---\nbody: |\n  c\n---\n"), "GW-003", 2, 7, "/body", "Remove this member"},
         {T("---\r\na: b\r\nc: d: e\r\n---\r\n"), "GW-001", 3, 5, "", "c: \"d: e\""},
         {T("\xEF\xBB\xBF---\na: b: c\n---\n"), "GW-001", 2, 5, "", "a: \"b: c\""},
     };

@@ -109,6 +109,26 @@ static void test_what_cannot_be_read_counts_as_not_sent(void **state) {
           {"text/html;q=99999999999999999999", NONE}, {"text/html;q=0.99999999999999999999", HTML});
 }
 
+static void test_one_offer_has_the_quality_of_its_most_specific_range(void **state) {
+    (void)state;
+    static const struct {
+        const char *accept;
+        int quality;
+    } rows[] = {
+        {NULL, 1000},
+        {" ,", 1000},
+        {"text/html", 1000},
+        {"*/*", 1000},
+        {"text/*;q=0.3, */*", 300},
+        {"text/html;q=0.25, text/*", 250},
+        {"text/html;q=0, */*", 0},
+        {"image/png", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(negotiate_quality(rows[i].accept, "text/html"), rows[i].quality);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whoever_says_nothing_takes_the_first_offer),
@@ -121,6 +141,7 @@ int main(void) {
         cmocka_unit_test(test_quality_zero_forbids),
         cmocka_unit_test(test_other_parameters_are_passed_over),
         cmocka_unit_test(test_what_cannot_be_read_counts_as_not_sent),
+        cmocka_unit_test(test_one_offer_has_the_quality_of_its_most_specific_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

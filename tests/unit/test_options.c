@@ -73,13 +73,33 @@ static void test_a_domain_is_one_token_of_a_subject(void **state) {
     longest[128] = '\0';
     assert_int_equal(set("domain", "research_2-x"), PARLEY_OPTION_SET);
     assert_string_equal(options.domain, "research_2-x");
+    assert_int_equal(set("domain", "Research"), PARLEY_OPTION_SET);
     assert_int_equal(set("domain", longest), PARLEY_OPTION_SET);
     longest[128] = 'a';
     longest[129] = '\0';
-    static const char *const wrong[] = {"", "a.b", "*", ">", "a b", "Research", "\xC3\xA9", "a\n"};
+    static const char *const wrong[] = {"", "a.b", "*", ">", "a b", "a@b", "\xC3\xA9", "a\n"};
     assert_refuses("domain", longest);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_refuses("domain", wrong[i]);
+    }
+}
+
+static void test_an_agent_is_one_token_that_begins_with_a_letter_or_digit(void **state) {
+    (void)state;
+    char longest[66];
+    memset(longest, 'a', sizeof longest);
+    longest[64] = '\0';
+    const char *const right[] = {"a", "0", "Coder-1", "a_b-C9", longest};
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        assert_int_equal(set("agent", right[i]), PARLEY_OPTION_SET);
+        assert_string_equal(options.agent, right[i]);
+    }
+    longest[64] = 'a';
+    longest[65] = '\0';
+    const char *const wrong[] = {"",  "_",   "-a", "_a",       "a.b", "*",
+                                 ">", "a b", "a/", "\xC3\xA9", "a\n", longest};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_refuses("agent", wrong[i]);
     }
 }
 
@@ -97,6 +117,7 @@ int main(void) {
         cmocka_unit_test(test_a_flag_may_be_taken_back),
         cmocka_unit_test(test_from_names_a_side),
         cmocka_unit_test(test_a_domain_is_one_token_of_a_subject),
+        cmocka_unit_test(test_an_agent_is_one_token_that_begins_with_a_letter_or_digit),
         cmocka_unit_test(test_other_names_are_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #include <parley/message.h>
 
+#include "engine/constraint.h"
 #include "engine/schema.h"
 
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
@@ -112,9 +113,11 @@ static void check_places(const struct parley_rule *rule) {
         } else {
             assert_sentence(place->hint, rule->id);
         }
-        if (place->is_broken != NULL) {
+        if (place_is_over_members(place)) {
             assert_sentence(place->message, rule->id);
         }
+        assert_true(place->is_broken == NULL || place->wants == NULL);
+        assert_true(place->when == NULL || place->wants != NULL);
         if (place->constraint == PARLEY_ONE_OF) {
             assert_true(count_of(place->choices) > 0);
         }
@@ -142,7 +145,69 @@ static void test_every_rule_has_its_texts_and_places(void **state) {
     for (size_t i = 0; i < PARLEY_GW_COUNT; i++) {
         check_rule(&parley_gateway_rules[i]);
         assert_sentence(parley_gateway_rules[i].hint, parley_gateway_rules[i].id);
-        assert_int_equal(parley_gateway_rules[i].severity, PARLEY_ERROR);
+        assert_int_equal(parley_gateway_rules[i].severity,
+                         i == PARLEY_GW_TRANSPORT ? PARLEY_WARNING : PARLEY_ERROR);
+    }
+}
+
+/* The hint of the row that demands this member, or NULL. */
+static const char *hint_of_required(const struct parley_protocol *protocol, const char *member) {
+    for (size_t i = 0; i < protocol->rule_count; i++) {
+        const struct parley_rule *rule = &protocol->rules[i];
+        for (size_t j = 0; j < rule->place_count; j++) {
+            const struct parley_place *place = &rule->places[j];
+            if (place->is_required && strcmp(place->path + 1, member) == 0) {
+                return place->hint != NULL ? place->hint : rule->hint;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* (protocols c 1-7: the documents' own messages leave these members out) */
+static void test_the_hint_at_a_member_that_stamp_fills_names_stamp(void **state) {
+    (void)state;
+    size_t count = 0;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_stamp *stamp = parley_protocols[i]->stamps;
+        for (; stamp != NULL && stamp->member != NULL; stamp++) {
+            const char *hint = hint_of_required(parley_protocols[i], stamp->member);
+            if (hint != NULL && strstr(hint, "`stamp=true`") == NULL) {
+                fail_msg("%s, %s: %s", parley_protocols[i]->name, stamp->member, hint);
+            }
+            count += hint != NULL;
+        }
+    }
+    assert_true(count >= 7);
+}
+
+/* Whether one of the sources, "document, section", is of a document that the pages explain. */
+static bool is_explained(const struct parley_protocol *protocol, const char *source) {
+    const struct parley_document *document = protocol->documents;
+    while (document->name != NULL) {
+        const size_t length = strlen(document->name);
+        if (length == 0 ||
+            (strncmp(source, document->name, length) == 0 && source[length] == ',')) {
+            return true;
+        }
+        document++;
+    }
+    return strncmp(source, "rules.md,", 9) == 0 || strncmp(source, "RFC 8259", 8) == 0;
+}
+
+/* (contract 12) */
+static void test_every_source_names_a_document_that_is_explained(void **state) {
+    (void)state;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        for (size_t j = 0; j < parley_protocols[i]->rule_count; j++) {
+            const char *source = parley_protocols[i]->rules[j].source;
+            for (; source != NULL;
+                 source = strstr(source, "; ") != NULL ? strstr(source, "; ") + 2 : NULL) {
+                if (!is_explained(parley_protocols[i], source)) {
+                    fail_msg("%s: %s", parley_protocols[i]->rules[j].id, source);
+                }
+            }
+        }
     }
 }
 
@@ -299,6 +364,8 @@ int main(void) {
         cmocka_unit_test(test_a_protocol_is_found_by_its_whole_name),
         cmocka_unit_test(test_types_lanes_and_fields_fit_and_are_unique),
         cmocka_unit_test(test_every_rule_has_its_texts_and_places),
+        cmocka_unit_test(test_the_hint_at_a_member_that_stamp_fills_names_stamp),
+        cmocka_unit_test(test_every_source_names_a_document_that_is_explained),
         cmocka_unit_test(test_rule_ids_are_unique_and_in_order),
         cmocka_unit_test(test_no_warning_stands_above_an_error_at_its_place),
         cmocka_unit_test(test_every_codec_of_a_protocol_has_media_types_of_its_own),

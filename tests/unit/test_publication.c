@@ -24,18 +24,28 @@ struct world {
     struct parley_message message;
     struct parley_buffer payload;
     struct publication publication;
+    struct parley_options options;
 };
 
 static const struct publication_context usual = {.has_dedupe = true};
 
+/* From now on messages are of this protocol. */
+static void speak(struct world *world, const char *protocol) {
+    parley_message_finish(&world->message);
+    parley_schema_destroy(world->schema);
+    assert_int_equal(
+        parley_schema_create(parley_protocol_find(parley_bytes_of(protocol)), &world->schema),
+        PARLEY_OK);
+    parley_message_init(&world->message, world->schema);
+}
+
 static int set_up(void **state) {
     struct world *world = calloc(1, sizeof *world);
     *state = world;
-    if (sodium_init() < 0 || parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")),
-                                                  &world->schema) != PARLEY_OK) {
+    if (sodium_init() < 0) {
         return -1;
     }
-    parley_message_init(&world->message, world->schema);
+    speak(world, "vlp");
     return 0;
 }
 
@@ -50,9 +60,8 @@ static int tear_down(void **state) {
 
 static void prepare(struct world *world, const char *text,
                     const struct publication_context *context, size_t number) {
-    const struct parley_options options = {0};
     assert_int_equal(parley_message_check(&world->message, parley_bytes_of(text),
-                                          &parley_codec_json, &options,
+                                          &parley_codec_json, &world->options,
                                           (struct parley_position){1, 1}),
                      PARLEY_OK);
     assert_true(parley_message_is_valid(&world->message));
@@ -158,9 +167,10 @@ static void test_the_client_and_the_configuration_have_a_say_in_the_message_id(v
         const char *id;
     } rows[] = {
         {{.has_dedupe = false}, NULL},
-        {{.has_dedupe = true, .idempotency_key = "k"}, "k"},
-        {{.has_dedupe = false, .idempotency_key = "k"}, "k"},
-        {{.has_dedupe = true, .idempotency_key = "k", .is_batch = true}, "k:18446744073709551615"},
+        {{.has_dedupe = true, .idempotency_key = "k"}, "key:k"},
+        {{.has_dedupe = false, .idempotency_key = "k"}, "key:k"},
+        {{.has_dedupe = true, .idempotency_key = "k", .is_batch = true},
+         "key:k:18446744073709551615"},
         {{.has_dedupe = true, .is_batch = true}, "1288bba876d6d792803c4f4ab70c1124"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -178,10 +188,204 @@ static void test_the_longest_key_of_a_batch_is_not_cut(void **state) {
     char key[129], wanted[160];
     memset(key, 'k', 128);
     key[128] = '\0';
-    snprintf(wanted, sizeof wanted, "%s:%zu", key, SIZE_MAX);
+    snprintf(wanted, sizeof wanted, "key:%s:%zu", key, SIZE_MAX);
     const struct publication_context context = {.idempotency_key = key, .is_batch = true};
     prepare(world, WITH("1", "A"), &context, SIZE_MAX);
     assert_string_equal(header(world, "Nats-Msg-Id"), wanted);
+}
+
+#define ID "550e8400-e29b-41d4-a716-446655440000"
+#define TASK_OF(id, more, payload)                                                                 \
+    "{\"id\":\"" id "\",\"version\":\"1.0\",\"type\":\"task.request\",\"from\":\"sir\"," more      \
+    "\"timestamp\":\"2026-01-01T00:00:00Z\",\"payload\":" payload "}"
+#define BEAT_OF(id)                                                                                \
+    "{\"id\":\"" id "\",\"version\":\"1.0\",\"type\":\"heartbeat\",\"from\":\"sir\","              \
+    "\"timestamp\":\"2026-01-01T00:00:00Z\",\"payload\":{\"status\":\"idle\"}}"
+
+static void test_a_round_table_id_holds_for_its_type_in_either_case(void **state) {
+    struct world *world = *state;
+    speak(world, "roundtable");
+    prepare(world, TASK_OF(ID, "", "{\"task\":\"a.b\"}"), &usual, 1);
+    assert_string_equal(header(world, "Nats-Msg-Id"), "task.request:" ID);
+    prepare(world, TASK_OF("550E8400-E29B-41D4-A716-446655440000", "", "{\"task\":\"a.b\"}"),
+            &usual, 1);
+    assert_string_equal(header(world, "Nats-Msg-Id"), "task.request:" ID);
+    assert_string_equal(header(world, "ce-id"), "550E8400-E29B-41D4-A716-446655440000");
+    prepare(world, BEAT_OF(ID), &usual, 1);
+    assert_string_equal(header(world, "Nats-Msg-Id"), "heartbeat:" ID);
+    prepare(world, BEAT_OF(ID), &(struct publication_context){.has_dedupe = false}, 1);
+    assert_null(header(world, "Nats-Msg-Id"));
+    assert_null(header(world, "Parley-Digest"));
+}
+
+/* BLAKE2b with 16 bytes of output, by Python, of
+ * {"from":"sir","to":"tim","correlationId":"550E8400-…","payload":{"task":"a.b","x":[1,2]}} and of
+ * {"from":"sir","payload":{"task":"a.b","n":1.50,"s":"a b\" {"}}. */
+static void test_the_digest_is_of_what_a_retry_must_not_change(void **state) {
+    struct world *world = *state;
+    static const char to_tim[] = "86184c02db6915f5e0089b70361b705c";
+    static const char spelled[] = "e1dd6646eb572572011f89630bfd73bb";
+#define TIM "\"to\":\"tim\",\"correlationId\":\"550E8400-e29b-41d4-a716-446655440000\","
+    static const struct {
+        const char *text, *digest;
+    } rows[] = {
+        {TASK_OF(ID, TIM, "{\"task\":\"a.b\",\"x\":[1,2]}"), to_tim},
+        {TASK_OF(ID, TIM "\"priority\":\"high\",\"ttl\":60,", "{\"task\":\"a.b\",\"x\":[1, 2]}"),
+         to_tim},
+        {TASK_OF(ID, TIM, "\n{ \"task\" : \"a.b\",\t\"x\":\r\n[ 1,2 ] }"), to_tim},
+        {TASK_OF(ID, TIM, "{\"x\":[1,2],\"task\":\"a.b\"}"), NULL},
+        {TASK_OF(ID, TIM, "{\"task\":\"a.b\",\"x\":[1,2.0]}"), NULL},
+        {TASK_OF(ID, "", "{\"task\":\"a.b\",\"x\":[1,2]}"), NULL},
+        {TASK_OF(ID, "", "{\"task\":\"a.b\",\"n\":1.50,\"s\":\"a b\\\" {\"}"), spelled},
+        /* a key with an escape keeps the fast path from being sure */
+        {TASK_OF(ID, "\"x\\u0041\":{\"payload\":1,\"from\":\"me\"},",
+                 "{\"task\":\"a.b\",\"n\":1.50,\"s\":\"a b\\\" {\"}"),
+         spelled},
+        {"{\"p\\u0061yload\":{\"task\":\"a.b\",\"n\":1.50,\"s\":\"a b\\\" "
+         "{\"},\"fro\\u006d\":\"sir\","
+         "\"id\":\"" ID "\",\"version\":\"1.0\",\"type\":\"task.request\","
+         "\"timestamp\":\"2026-01-01T00:00:00Z\"}",
+         spelled},
+    };
+    speak(world, "roundtable");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        prepare(world, rows[i].text, &usual, 1);
+        const char *digest = header(world, "Parley-Digest");
+        assert_non_null(digest);
+        assert_string_equal(digest, world->publication.mark.digest);
+        if (rows[i].digest != NULL) {
+            assert_string_equal(digest, rows[i].digest);
+        } else {
+            assert_string_not_equal(digest, to_tim);
+        }
+    }
+}
+
+static void test_the_digest_is_the_same_whether_or_not_a_warning_is_found(void **state) {
+    struct world *world = *state;
+    speak(world, "roundtable");
+    prepare(world, TASK_OF(ID, "", "{\"task\":\"a.b\",\"n\":1.50,\"s\":\"a b\\\" {\"}"), &usual, 1);
+    assert_int_equal(world->message.findings.count, 0);
+    world->options.now_seconds = INT64_C(4000000000); /* RT-103: its time is over */
+    prepare(world, TASK_OF(ID, "", "{\"task\":\"a.b\",\"n\":1.50,\"s\":\"a b\\\" {\"}"), &usual, 1);
+    assert_int_equal(world->message.findings.count, 1);
+    assert_string_equal(header(world, "Parley-Digest"), "e1dd6646eb572572011f89630bfd73bb");
+}
+
+static void test_with_a_key_the_digest_is_of_the_message_as_it_was_sent(void **state) {
+    struct world *world = *state;
+    const struct publication_context keyed = {.has_dedupe = true, .idempotency_key = "k"};
+    world->options =
+        (struct parley_options){.stamp = true, .fresh_id = ID, .now = "2026-01-01T00:00:00.000Z"};
+    const char *bare = "{\"type\":\"claim\",\"sender\":\"A\",\"content\":\"x\",\"confidence\":0.5}";
+    prepare(world, bare, &keyed, 1);
+    char *first = strdup(header(world, "Parley-Digest"));
+    world->options.fresh_id = "550e8400-e29b-41d4-a716-446655440001";
+    world->options.now = "2026-01-01T00:00:01.000Z";
+    prepare(world, " { \"type\":\"claim\",\"sender\":\"A\",\"content\":\"x\",\"confidence\":0.5}\n",
+            &keyed, 1);
+    assert_string_equal(header(world, "Parley-Digest"), first);
+    world->options.agent = "another"; /* nothing to VLP */
+    prepare(world, bare, &keyed, 1);
+    assert_string_equal(header(world, "Parley-Digest"), first);
+    prepare(world, "{\"type\":\"claim\",\"sender\":\"B\",\"content\":\"x\",\"confidence\":0.5}",
+            &keyed, 1);
+    assert_string_not_equal(header(world, "Parley-Digest"), first);
+    free(first);
+}
+
+#define BEAT "{\"type\":\"heartbeat\",\"timestamp\":1705392000}"
+
+/* By Python: of the agent's length as a byte, the agent, and the payload. */
+static void test_the_same_payload_of_two_agents_is_two_messages(void **state) {
+    struct world *world = *state;
+    speak(world, "supervisor");
+    static const struct {
+        const char *agent, *id;
+    } rows[] = {{"coder-1", "d7e2189209630ccfd2b73cdac08701de"},
+                {"coder-2", "b07acce7a17cabd7026307f702a06e92"},
+                {NULL, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world->options.agent = rows[i].agent;
+        prepare(world, BEAT, &usual, 1);
+        const char *id = header(world, "Nats-Msg-Id");
+        assert_int_equal(id == NULL, rows[i].id == NULL);
+        if (id != NULL) {
+            assert_string_equal(id, rows[i].id);
+        }
+        assert_null(header(world, "Parley-Digest"));
+    }
+}
+
+static void test_a_key_does_not_make_one_message_of_two_agents(void **state) {
+    struct world *world = *state;
+    const struct publication_context keyed = {.has_dedupe = true, .idempotency_key = "k"};
+    speak(world, "supervisor");
+    world->options.agent = "coder-1";
+    prepare(world, BEAT, &keyed, 1);
+    char *first = strdup(header(world, "Parley-Digest"));
+    world->options.agent = "coder-2";
+    prepare(world, BEAT, &keyed, 1);
+    assert_string_not_equal(header(world, "Parley-Digest"), first);
+    free(first);
+}
+
+/* (contract 10) CloudEvents wants an id of every event. */
+static void test_a_message_without_an_id_gets_a_fresh_uuid_as_its_events_id(void **state) {
+    struct world *world = *state;
+    struct identity_pool pool = {.left = 0};
+    char last[37] = "";
+    speak(world, "supervisor");
+    for (size_t i = 0; i < 300; i++) { /* more than the pool holds */
+        const struct publication_context context = {.identities = i == 7 ? NULL : &pool};
+        prepare(world, BEAT, &context, 1);
+        const char *id = header(world, "ce-id");
+        assert_non_null(id);
+        assert_int_equal(strlen(id), 36);
+        assert_int_equal(id[14], '4');
+        assert_non_null(strchr("89ab", id[19]));
+        assert_string_not_equal(id, last);
+        strcpy(last, id);
+    }
+    assert_null(world->publication.route.id.data);
+}
+
+/* What the text of a 504 follows from. */
+static void test_what_makes_a_repetition_the_same_message(void **state) {
+    struct world *world = *state;
+    static const char bare_claim[] =
+        "{\"type\":\"claim\",\"sender\":\"A\",\"content\":\"x\",\"confidence\":0.5}";
+    static const char bare_beat[] = "{\"type\":\"heartbeat\",\"from\":\"sir\","
+                                    "\"payload\":{\"status\":\"idle\"}}";
+    static const struct publication_context keyed = {.has_dedupe = true, .idempotency_key = "k"};
+    static const struct publication_context off = {.has_dedupe = false};
+    static const struct {
+        const char *protocol, *text, *agent;
+        const struct publication_context *context;
+        enum publication_repeat repeat;
+    } rows[] = {
+        {"vlp", WITH("1", "A"), NULL, &usual, PUBLICATION_REPEAT_SAME},
+        {"vlp", WITH("1", "A"), NULL, &off, PUBLICATION_REPEAT_ANOTHER},
+        {"vlp", WITH("1", "A"), NULL, &keyed, PUBLICATION_REPEAT_KEY},
+        {"vlp", bare_claim, NULL, &usual, PUBLICATION_REPEAT_STAMPED},
+        {"vlp", bare_claim, NULL, &keyed, PUBLICATION_REPEAT_KEY},
+        {"roundtable", BEAT_OF(ID), NULL, &usual, PUBLICATION_REPEAT_ID},
+        {"roundtable", bare_beat, NULL, &usual, PUBLICATION_REPEAT_STAMPED_ID},
+        {"supervisor", BEAT, NULL, &usual, PUBLICATION_REPEAT_ANOTHER},
+        {"supervisor", BEAT, "coder-1", &usual, PUBLICATION_REPEAT_SAME},
+        {"supervisor", "{\"type\":\"heartbeat\"}", "coder-1", &usual, PUBLICATION_REPEAT_STAMPED},
+        {"supervisor", BEAT, NULL, &keyed, PUBLICATION_REPEAT_KEY},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        speak(world, rows[i].protocol);
+        world->options = (struct parley_options){.agent = rows[i].agent,
+                                                 .stamp = true,
+                                                 .fresh_id = "550e8400-e29b-41d4-a716-446655440009",
+                                                 .now = "2026-01-01T00:00:00.000Z",
+                                                 .now_seconds = 1767225600};
+        prepare(world, rows[i].text, rows[i].context, 1);
+        assert_int_equal(world->publication.mark.repeat, rows[i].repeat);
+    }
 }
 
 static void test_a_traceparent_is_passed_on(void **state) {
@@ -201,6 +405,14 @@ int main(void) {
         TEST(test_the_message_id_is_a_digest_of_the_payload),
         TEST(test_the_client_and_the_configuration_have_a_say_in_the_message_id),
         TEST(test_the_longest_key_of_a_batch_is_not_cut),
+        TEST(test_a_round_table_id_holds_for_its_type_in_either_case),
+        TEST(test_the_digest_is_of_what_a_retry_must_not_change),
+        TEST(test_the_digest_is_the_same_whether_or_not_a_warning_is_found),
+        TEST(test_with_a_key_the_digest_is_of_the_message_as_it_was_sent),
+        TEST(test_the_same_payload_of_two_agents_is_two_messages),
+        TEST(test_a_key_does_not_make_one_message_of_two_agents),
+        TEST(test_a_message_without_an_id_gets_a_fresh_uuid_as_its_events_id),
+        TEST(test_what_makes_a_repetition_the_same_message),
         TEST(test_a_traceparent_is_passed_on),
     };
     parley_initialise();

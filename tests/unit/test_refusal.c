@@ -72,28 +72,29 @@ static void test_a_refusal_names_message_errors_and_ways_out(void **state) {
         "m-7\n"
         "\n"
         "## Errors\n"
-        "- MB-112: `## Status` says \"no\"; Received, Understood, Will Action or "
-        "Completed is wanted (line 8)\n"
-        "- MB-121: `to/0` is 1; a string is wanted (line 4)\n"
-        "- MB-121: `to/1` is 2; a string is wanted (line 4)\n"
+        "- MB-112: `## Status` says \"no\"; expected Received, Understood, Will Action or "
+        "Completed (line 8)\n"
+        "- MB-121: `to/0` is 1; expected a string (line 4)\n"
+        "- MB-121: `to/1` is 2; expected a string (line 4)\n"
         "\n"
         "## Suggestion\n"
-        "- Write Received, Understood, Will Action or Completed below `## Status`, and "
-        "nothing else.\n"
+        "- Begin `## Status` with Received, Understood, Will Action or Completed, and name only "
+        "one of them.\n"
         "- Give this member a value of its type, not in quotes unless it is a string, or "
         "leave it out.\n");
 }
 
 static void test_a_place_in_a_body_within_json_says_so(void **state) {
-    assert_refusal(*state,
-                   "{\"subject\":\"ACK: x\",\"id\":null,\"body_md\":\"## Message ID\\n7\\n"
-                   "## Status\\nno\"}",
-                   &parley_codec_json,
-                   "# Validation Error\n\n## Message\nACK: x\n\n## Errors\n"
-                   "- MB-112: `## Status` says \"no\"; Received, Understood, Will Action or "
-                   "Completed is wanted (line 3 of the body)\n\n## Suggestion\n"
-                   "- Write Received, Understood, Will Action or Completed below `## Status`, and "
-                   "nothing else.\n");
+    assert_refusal(
+        *state,
+        "{\"subject\":\"ACK: x\",\"id\":null,\"body_md\":\"## Message ID\\n7\\n"
+        "## Status\\nno\"}",
+        &parley_codec_json,
+        "# Validation Error\n\n## Message\nACK: x\n\n## Errors\n"
+        "- MB-112: `## Status` says \"no\"; expected Received, Understood, Will Action or "
+        "Completed (line 3 of the body)\n\n## Suggestion\n"
+        "- Begin `## Status` with Received, Understood, Will Action or Completed, and name only "
+        "one of them.\n");
 }
 
 static void test_a_message_without_a_name_is_refused_too(void **state) {
@@ -101,14 +102,14 @@ static void test_a_message_without_a_name_is_refused_too(void **state) {
                    &parley_codec_json,
                    "# Validation Error\n\n## Message\n"
                    "It has no id and no subject that could be read.\n\n## Errors\n"
-                   "- MB-001: `subject` is \"\"; a subject that begins with KICKOFF:, "
+                   "- MB-001: `subject` is \"\"; expected a subject that begins with KICKOFF:, "
                    "DELTA\\[role\\]:, COMPILED:, CRITIQUE:, ACK:, CLAIM:, HANDOFF:, BLOCKED:, "
-                   "QUESTION: or INFO: is wanted (line 1)\n"
-                   "- MB-121: `to` is 0; a string or an array or null is wanted (line 1)\n"
-                   "- MB-121: `id` is an array; a string or an integer or null is wanted (line 1)\n"
+                   "QUESTION: or INFO: (line 1)\n"
+                   "- MB-121: `to` is 0; expected a string or an array or null (line 1)\n"
+                   "- MB-121: `id` is an array; expected a string or an integer or null (line 1)\n"
                    "\n## Suggestion\n"
                    "- Begin `subject` with the type of the message and a colon, in capitals, as in "
-                   "\"INFO: server restarts at 02:00\"; DELTA bears a role in lower-case letters, "
+                   "\"INFO: server restarts at 02:00\"; DELTA has a role in lower-case letters, "
                    "as in \"DELTA\\[opus\\]: \xE2\x80\xA6\".\n"
                    "- Give this member a value of its type, not in quotes unless it is a string, "
                    "or leave it out.\n");
@@ -118,7 +119,7 @@ static void test_a_message_that_could_not_be_read_is_refused_too(void **state) {
     assert_refusal(*state, "---\nsubject: INFO: *x*\n---\n", &brenner_codec_markdown,
                    "# Validation Error\n\n## Message\n"
                    "It has no id and no subject that could be read.\n\n## Errors\n"
-                   "- GW-001: a colon and a blank cannot stand in a value without quotes (line 2)\n"
+                   "- GW-001: a value with a colon and a blank needs quotes (line 2)\n"
                    "\n## Suggestion\n"
                    "- Put the value in double quotes: subject: \"INFO: \\*x\\*\"\n");
 }

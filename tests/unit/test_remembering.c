@@ -445,11 +445,15 @@ static void a_message_and_its_memory_are_acknowledged_together(void **state) {
 static void a_message_whose_memory_is_refused_is_not_called_stored(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
-    assert_int_equal(js_DeleteStream(one->world.context, "KV_tasks", NULL, NULL), NATS_OK);
-    struct keeping keeping = publish(one, "a", "x", "vlp.safe.query");
+    struct keeping keeping = {.ack.outcome = JETSTREAM_STORED};
+    /* It is made again within moments: the message may be too late to notice. */
+    for (int tries = 0; keeping.ack.outcome == JETSTREAM_STORED && tries < 100; tries++) {
+        js_DeleteStream(one->world.context, "KV_tasks", NULL, NULL);
+        keeping = publish(one, "a", "x", "vlp.safe.query");
+    }
     assert_int_equal(keeping.ack.outcome, JETSTREAM_TIMEOUT);
     assert_non_null(strstr(keeping.error, "`tasks`"));
-    assert_non_null(strstr(keeping.error, "Send it again"));
+    assert_non_null(strstr(keeping.error, "The message was stored, but"));
 }
 
 static void a_message_that_is_refused_says_so(void **state) {
@@ -500,8 +504,12 @@ static bool is_back(void *context) {
 static void a_bucket_that_is_gone_fails_with_its_name_and_is_made_again(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
-    assert_int_equal(js_DeleteStream(one->world.context, "KV_tasks", NULL, NULL), NATS_OK);
-    struct question question = ask(one, "a", true);
+    struct question question = {.found = MEMORY_NOTHING};
+    /* It is made again within moments: the question may be too late to notice. */
+    for (int tries = 0; question.found == MEMORY_NOTHING && tries < 100; tries++) {
+        js_DeleteStream(one->world.context, "KV_tasks", NULL, NULL);
+        question = ask(one, "a", true);
+    }
     assert_int_equal(question.found, MEMORY_FAILED);
     assert_non_null(strstr(question.text, "`tasks`"));
     assert_non_null(strstr(question.text, "nats kv add tasks"));

@@ -19,7 +19,7 @@
 
 struct jetstream {
     bool is_ready;
-    const char *trouble;
+    const char *trouble, *remark;
 };
 
 struct http_request {
@@ -42,6 +42,11 @@ const char *http_request_path(const struct http_request *request) {
     return request->path;
 }
 
+int64_t http_request_content_length(const struct http_request *request) {
+    (void)request;
+    return 0;
+}
+
 void http_header(struct http_request *request, const char *name, const char *value) {
     if (strcmp(name, "Allow") == 0) {
         snprintf(request->allow, sizeof request->allow, "%s", value);
@@ -61,8 +66,17 @@ bool jetstream_is_ready(const struct jetstream *jetstream) {
     return jetstream->is_ready;
 }
 
+const char *jetstream_remark(const struct jetstream *jetstream, size_t number) {
+    return number == 0 ? jetstream->remark : NULL;
+}
+
 const char *jetstream_trouble(const struct jetstream *jetstream) {
     return jetstream->trouble;
+}
+
+const char *jetstream_bar(const struct jetstream *jetstream) {
+    (void)jetstream;
+    return NULL;
 }
 
 static void note(struct http_request *request, const char *who,
@@ -186,6 +200,7 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
         {{"OPTIONS", "/v1/vlp/messages", 204, NULL}, "POST, OPTIONS"},
         {{"OPTIONS", "/v1/stream", 204, NULL}, "GET, HEAD, OPTIONS"},
         {{"OPTIONS", "/nowhere", 404, NULL}, ""},
+        {{"OPTIONS", "*", 204, NULL}, "GET, HEAD, POST, OPTIONS"}, /* (contract 19) */
     };
     struct jetstream jetstream = {.is_ready = true};
     struct gateway gateway = {.jetstream = &jetstream};
@@ -216,7 +231,7 @@ static void test_a_long_path_is_only_not_found(void **state) {
     check(&gateway, &(struct row){"GET", path, 404, NULL}, &request);
 }
 
-static void test_while_draining_only_what_describes_it_is_served(void **state) {
+static void test_while_draining_nothing_is_served_but_that_it_lives(void **state) {
     (void)state;
     static const struct row rows[] = {
         {"POST", "/v1/vlp/messages", 503, NULL},
@@ -224,12 +239,16 @@ static void test_while_draining_only_what_describes_it_is_served(void **state) {
         {"POST", "/v1/vlp/convert", 503, NULL},
         {"GET", "/v1/stream", 503, NULL},
         {"GET", "/readyz", 503, NULL},
-        {"GET", "/v1/protocols", 0, "protocols all"},
-        {"GET", "/v1/protocols/vlp/rules", 0, "rules vlp"},
+        {"GET", "/v1/vlp/stream", 503, NULL},
+        {"GET", "/v1/protocols", 503, NULL},
+        {"GET", "/v1/protocols/vlp/rules", 503, NULL},
+        {"GET", "/problems/draining", 503, NULL},
+        {"GET", "/", 503, NULL},
+        {"GET", "/nowhere", 503, NULL},
+        {"GET", "/v1/vlp/messages", 503, NULL},
+        {"OPTIONS", "/v1/vlp/messages", 503, NULL},
         {"GET", "/livez", 200, NULL},
-        {"GET", "/problems/draining", 200, NULL},
-        {"GET", "/nowhere", 404, NULL},
-        {"GET", "/v1/vlp/messages", 405, NULL},
+        {"HEAD", "/livez", 200, NULL},
     };
     struct jetstream jetstream = {.is_ready = true};
     struct gateway gateway = {.jetstream = &jetstream, .is_draining = true};
@@ -255,6 +274,16 @@ static void test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which(vo
     struct http_request request;
     check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
     assert_non_null(strstr(request.body, jetstream.trouble));
+}
+
+/* (attack F8) */
+static void test_it_is_ready_while_one_stream_is_full_and_says_which(void **state) {
+    (void)state;
+    struct jetstream jetstream = {.is_ready = true, .remark = "stream VLP is full"};
+    struct gateway gateway = {.jetstream = &jetstream};
+    struct http_request request;
+    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    assert_string_equal(request.body, "ready\nbut: stream VLP is full\n");
 }
 
 /* ---- which request line opens a stream ---- */
@@ -313,9 +342,10 @@ int main(void) {
         cmocka_unit_test(test_another_method_is_told_which_ones_there_are),
         cmocka_unit_test(test_an_unknown_protocol_is_told_which_ones_there_are),
         cmocka_unit_test(test_a_long_path_is_only_not_found),
-        cmocka_unit_test(test_while_draining_only_what_describes_it_is_served),
+        cmocka_unit_test(test_while_draining_nothing_is_served_but_that_it_lives),
         cmocka_unit_test(test_it_is_ready_when_nats_is),
         cmocka_unit_test(test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which),
+        cmocka_unit_test(test_it_is_ready_while_one_stream_is_full_and_says_which),
         cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -18,6 +19,8 @@
 #define JSON .type = "application/json"
 
 static const struct sending_head one = {JSON};
+#define BAD "{\"a\":1}"
+
 static const struct sending_head one_verdict = {JSON, .task = SENDING_VALIDATE};
 
 /* ---- the head ---- */
@@ -36,6 +39,11 @@ static void test_a_head_that_cannot_be_is_refused_before_the_body(void **state) 
         {{.type = ""}, 415, "A missing Content-Type"},
         {{.type = "text/plain"}, 415, "`text/plain`"},
         {{.type = "application/jsonx"}, 415, "application/json"},
+        /* contract 19 */
+        {{.type = "application/json; charset=latin1"}, 415, "`latin1`"},
+        {{.type = "application/x-ndjson;charset=\"ISO-8859-1\""}, 415, "`ISO-8859-1`"},
+        {{.type = "application/json; charset"}, 415, "cannot be read"},
+        {{.type = "application/json; charset=utf-8; charset=utf-8"}, 415, "cannot be read"},
         {{.headers = {{"Content-Encoding", "gzip"}}}, 415, "`gzip`"},
         {{.headers = {{"Accept", "image/png"}}}, 406, "application/x-ndjson"},
         {{.headers = {{"Accept", "application/*;q=0"}}}, 406, "application/json"},
@@ -50,7 +58,12 @@ static void test_a_head_that_cannot_be_is_refused_before_the_body(void **state) 
         {{.query = {{"results", "none"}}}, 400, "all, errors or summary"},
         {{.query = {{"emit", "Both"}}}, 400, "verdicts, messages or both"},
         {{.query = {{"from", "rust"}}}, 400, "gerbil or elixir"},
+        {{.query = {{"agent", "_"}}}, 400, "A-Z a-z 0-9 _ -"},
         {{.query = {{"strict", "true"}, {"x", "1"}}}, 400, "`x`"},
+        /* contract 9 */
+        {{.query = {{"stamp", "false"}, {"stamp", "true"}}}, 400, "`stamp` is given twice"},
+        {{.query = {{"strict", "true"}, {"strict", "true"}}}, 400, "`strict` is given twice"},
+        {{.query = {{"domain", "a"}, {"domain", "b"}}}, 400, "`domain` is given twice"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         world_begin(world, &rows[i].head);
@@ -73,6 +86,8 @@ static void test_a_head_that_is_only_unusual_is_served(void **state) {
     static const struct sending_head heads[] = {
         {JSON},
         {.type = "Application/JSON; charset=utf-8"},
+        {.type = "application/json;charset=\"UTF-8\""},
+        {.type = "application/json; profile=\"a;b\"; Charset=Utf-8;"},
         {.type = "application/jsonl"},
         {JSON, .headers = {{"Content-Encoding", "Identity"}}},
         {JSON, .headers = {{"Accept", "text/html, */*;q=0.1"}}},
@@ -80,6 +95,7 @@ static void test_a_head_that_is_only_unusual_is_served(void **state) {
         {JSON, .headers = {{"Idempotency-Key", KEY_128}}},
         {JSON, .headers = {{"traceparent", "not a good one"}}},
         {JSON, .query = {{"domain", "ops"}, {"from", "elixir"}, {"strict", "false"}}},
+        {JSON, .query = {{"agent", "coder-1"}}},
     };
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         world_post(world, &heads[i], CLAIM_OF("1"));
@@ -184,9 +200,11 @@ static void test_what_jetstream_answers_becomes_a_status(void **state) {
 }
 
 static void test_a_message_over_the_streams_own_limit_is_too_large(void **state) {
-    (void)state;
+    struct world *world = *state;
+    const struct sending sending = {.gateway = &world->gateway};
+    const struct publication_mark mark = {.repeat = PUBLICATION_REPEAT_SAME};
     const struct jetstream_ack ack = {.outcome = JETSTREAM_REFUSED, .error_code = 10054};
-    assert_int_equal(sending_failed(&ack).problem, PROBLEM_TOO_LARGE);
+    assert_int_equal(sending_failed(&sending, &mark, &ack).problem, PROBLEM_TOO_LARGE);
 }
 
 static void test_what_cannot_be_published_becomes_a_status(void **state) {
@@ -215,6 +233,46 @@ static void test_what_nats_will_not_take_is_told_both_limits(void **state) {
     assert_non_null(strstr(world_answer(world), "/problems/too-large"));
     assert_non_null(strstr(world_answer(world), "1048576 bytes that NATS takes"));
     assert_non_null(strstr(world_answer(world), "7654321 bytes (--message-max)"));
+}
+
+/* (contract 7) */
+static void test_a_verdict_warns_of_what_nats_will_not_take(void **state) {
+    struct world *world = *state;
+    static const struct {
+        const char *type, *body, *emit;
+        size_t nats_bytes_max; /* 0: NATS is away */
+        bool is_warned;
+    } rows[] = {
+        {"application/json", CLAIM_OF("1"), "verdicts", 200, true},
+        {"application/json", CLAIM_OF("1"), "verdicts", 1000, false},
+        {"application/json", CLAIM_OF("1"), "verdicts", 100000, false},
+        {"application/json", CLAIM_OF("1"), "verdicts", 0, false},
+        {"application/json", BAD, "verdicts", 300, false},
+        {"application/json", "[" CLAIM_OF("1") "]", "verdicts", 200, true},
+        {"application/x-ndjson", CLAIM_OF("1"), "both", 200, true},
+        {"application/x-ndjson", CLAIM_OF("1"), "messages", 200, false},
+        {"application/x-ndjson", CLAIM_OF("1"), "verdicts", 1000, false},
+        {"text/markdown", CLAIM_OF("1"), "verdicts", 200, true},
+    };
+    world_speak(world, toy_protocol());
+    world->configuration.message_max_bytes = 7654321;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct sending_head head = {
+            .type = rows[i].type, .task = SENDING_VALIDATE, .query = {{"emit", rows[i].emit}}};
+        world->jetstream.is_ready = rows[i].nats_bytes_max > 0;
+        world->jetstream.max_payload_bytes = rows[i].nats_bytes_max;
+        world_post(world, &head, rows[i].body);
+        const char *warning = strstr(world_answer(world), "\"rule\":\"GW-101\"");
+        if ((warning != NULL) != rows[i].is_warned) {
+            fail_msg("row %zu: %s", i, world_answer(world));
+        }
+        if (warning != NULL) {
+            assert_non_null(strstr(warning, "\"severity\":\"warning\""));
+            assert_non_null(strstr(warning, "200 bytes"));
+            assert_non_null(strstr(warning, "7654321 bytes"));
+            assert_non_null(strstr(world_answer(world), "\"valid\":true"));
+        }
+    }
 }
 
 /* ---- the protocol's own form of a refusal ---- */
@@ -304,6 +362,105 @@ static void test_everything_but_a_refusal_stays_json(void **state) {
     assert_int_equal(world->request.status, 406);
 }
 
+/* ---- JSON or NDJSON ---- */
+
+#define LINES "application/x-ndjson"
+
+/* (contract 8) */
+static void test_accept_decides_between_json_and_lines(void **state) {
+    struct world *world = *state;
+    static const struct {
+        const char *accept;
+        const char *one, *many; /* what each is answered as */
+    } rows[] = {
+        {NULL, "application/json", LINES},
+        {"*/*", "application/json", LINES},
+        {"application/*", "application/json", LINES},
+        {"application/json, text/plain, */*", "application/json", LINES}, /* axios */
+        {"application/json", "application/json", "application/json"},
+        {"application/json, */*;q=0.1", "application/json", "application/json"},
+        {LINES, LINES, LINES},
+        {"application/jsonl", "application/jsonl", "application/jsonl"},
+        {"application/ndjson, application/json;q=0.9", "application/ndjson", "application/ndjson"},
+        {LINES ";q=0.9, application/json", "application/json", "application/json"},
+        {"application/json;q=0, */*", LINES, LINES},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct sending_head head = {JSON, .task = SENDING_VALIDATE,
+                                          .headers = {{"Accept", rows[i].accept}}};
+        world_post(world, &head, CLAIM_OF("1"));
+        assert_string_equal(world->request.type, rows[i].one);
+        world_post(world, &head, "[" CLAIM_OF("1") "]");
+        assert_string_equal(world->request.type, rows[i].many);
+    }
+}
+
+/* (contract 8) */
+static void test_one_message_in_lines_is_a_batch_of_one(void **state) {
+    struct world *world = *state;
+    static const struct {
+        const char *body, *statuses;
+    } rows[] = {
+        {CLAIM_OF("1"), "accepted 1/1/0/0/0"},
+        {" \n" CLAIM_OF("1") "\n", "accepted 1/1/0/0/0"},
+        {BAD, "invalid 1/0/0/1/0"},
+        {"", "invalid 1/0/0/1/0"},
+        {"  ", "invalid 1/0/0/1/0"},
+        {"7", "invalid 1/0/0/1/0"},
+    };
+    static const char *const types[] = {"application/json", "text/markdown"};
+    world_speak(world, toy_protocol());
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            const struct sending_head head = {.type = types[k], .headers = {{"Accept", LINES}}};
+            world_post(world, &head, rows[i].body);
+            world_ack_all(world);
+            assert_int_equal(world->request.status, 200);
+            assert_string_equal(world_statuses(world), rows[i].statuses);
+        }
+    }
+}
+
+/* (contract 8) */
+static void test_many_in_a_document_are_one_json_value(void **state) {
+    struct world *world = *state;
+#define RESULT(line, valid) "{\"line\":" line ",\"valid\":" valid
+    static const struct {
+        const char *body, *emit;
+        const char *answer; /* of which each part up to a | is there, in this order */
+    } rows[] = {
+        {"[]", "verdicts",
+         "{\"results\":[\n],\"summary\":{\"received\":0,\"valid\":0,\"invalid\":0}}\n"},
+        {"[" CLAIM_OF("1") "]", "verdicts",
+         "{\"results\":[\n" RESULT("1", "true") "|}\n],\"summary\":{\"received\":1,"},
+        {"[" CLAIM_OF("1") "," BAD "]", "verdicts",
+         "{\"results\":[\n" RESULT("1", "true") "|}\n," RESULT("2", "false") "|}\n],\"summary\""},
+        {"[" BAD "]", "messages", "[\n]\n"},
+        {"[" CLAIM_OF("1") "," BAD "," CLAIM_OF("2") "]", "messages",
+         "[\n" CLAIM_OF("1") "\n," CLAIM_OF("2") "\n]\n"},
+    };
+#undef RESULT
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct sending_head head = {JSON, .task = SENDING_VALIDATE,
+                                          .headers = {{"Accept", "application/json"}},
+                                          .query = {{"emit", rows[i].emit}}};
+        world_post(world, &head, rows[i].body);
+        assert_string_equal(world->request.type, "application/json");
+        const char *at = world_answer(world);
+        char *parts = strdup(rows[i].answer);
+        for (char *part = strtok(parts, "|"); part != NULL; part = strtok(NULL, "|")) {
+            at = strstr(at, part);
+            assert_non_null(at);
+            at += strlen(part);
+        }
+        free(parts);
+        json_error_t error;
+        json_t *root = json_loads(world_answer(world), 0, &error);
+        assert_non_null(root);
+        json_decref(root);
+    }
+}
+
 static void test_every_check_knows_the_time(void **state) {
     struct world *world = *state;
     const time_t before = time(NULL);
@@ -388,6 +545,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_head_that_cannot_be_is_refused_before_the_body),
         TEST(test_a_415_says_what_would_do),
+        TEST(test_accept_decides_between_json_and_lines),
+        TEST(test_one_message_in_lines_is_a_batch_of_one),
+        TEST(test_many_in_a_document_are_one_json_value),
         TEST(test_a_head_that_is_only_unusual_is_served),
         TEST(test_a_batch_is_refused_at_once_while_nats_is_away),
         TEST(test_an_array_is_told_by_its_first_byte_that_is_no_blank),
@@ -395,9 +555,10 @@ int main(void) {
         TEST(test_what_holds_one_message_is_no_array_whatever_it_begins_with),
         TEST(test_one_message_is_answered_when_it_is_stored),
         TEST(test_what_jetstream_answers_becomes_a_status),
-        cmocka_unit_test(test_a_message_over_the_streams_own_limit_is_too_large),
+        TEST(test_a_message_over_the_streams_own_limit_is_too_large),
         TEST(test_what_cannot_be_published_becomes_a_status),
         TEST(test_what_nats_will_not_take_is_told_both_limits),
+        TEST(test_a_verdict_warns_of_what_nats_will_not_take),
         TEST(test_a_refusal_has_the_form_that_the_client_likes_best),
         TEST(test_a_refusal_in_the_protocols_own_form_keeps_its_status),
         TEST(test_everything_but_a_refusal_stays_json),

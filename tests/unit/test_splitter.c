@@ -188,18 +188,48 @@ static void test_an_element_over_the_limit_is_told_and_the_next_one_read(void **
 static void test_what_is_no_array_ends_with_a_fault(void **state) {
     (void)state;
     CHECK_ARRAYS(
-        ROW("{}", "fault 1 at 1:1 an array is wanted here\n"),
-        ROW("\xEF\xBB\xBF[]", "fault 1 at 1:1 an array is wanted here\n"),
-        ROW("[,1]", "fault 1 at 1:2 a message or ] is wanted here\n"),
-        ROW("[}", "fault 1 at 1:2 a message or ] is wanted here\n"),
-        ROW("[:1]", "fault 1 at 1:2 a message or ] is wanted here\n"),
-        ROW("[1,]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\n"),
-        ROW("[1,,2]", "message 1 at 1:2 1\nfault 2 at 1:4 a message is wanted here\n"),
-        ROW("[{} {}]", "message 1 at 1:2 {}\nfault 2 at 1:5 a comma or ] is wanted here\n"),
-        ROW("[\"a\"\n:1]", "message 1 at 1:2 \"a\"\nfault 2 at 2:1 a comma or ] is wanted here\n"),
-        ROW("[1] x[1,2,3]",
-            "message 1 at 1:2 1\nfault 2 at 1:5 something follows behind the array\n"),
-        ROW("[]]", "fault 1 at 1:3 something follows behind the array\n"));
+        ROW("{}", "fault 1 at 1:1 expected an array\n"),
+        ROW("\xEF\xBB\xBF[]", "fault 1 at 1:1 a byte-order mark is not allowed before JSON\n"),
+        ROW("[,1]", "fault 1 at 1:2 expected a message before ','\n"),
+        ROW("[}", "fault 1 at 1:2 expected a message or ']'\n"),
+        ROW("[:1]", "fault 1 at 1:2 expected a message or ']'\n"),
+        ROW("[1,]", "message 1 at 1:2 1\nfault 2 at 1:4 expected a message after ','\n"),
+        ROW("[1,,2]", "message 1 at 1:2 1\nfault 2 at 1:4 expected a message before ','\n"),
+        ROW("[{} {}]", "message 1 at 1:2 {}\nfault 2 at 1:5 expected ',' or ']'\n"),
+        ROW("[\"a\"\n:1]", "message 1 at 1:2 \"a\"\nfault 2 at 2:1 expected ',' or ']'\n"),
+        ROW("[1] x[1,2,3]", "message 1 at 1:2 1\nfault 2 at 1:5 unexpected data after the array\n"),
+        ROW("[]]", "fault 1 at 1:3 unexpected data after the array\n"));
+}
+
+static void test_faults_of_arrays_bring_hints(void **state) {
+    (void)state;
+    static const struct {
+        const char *body, *hint;
+    } rows[] = {
+        {"{}", "Begin the array with ["},    {"\xEF\xBB\xBF[]", "without a byte-order mark"},
+        {"[,1]", "Remove the extra comma"},  {"[:]", "Write each message as an object"},
+        {"[1,]", "trailing commas"},         {"[1,,2]", "Remove the extra comma"},
+        {"[{} {}]", "between two messages"}, {"[{}}]", "extra closing bracket"},
+        {"[{}]{}", "into one array"},        {"[{}", "Close the array with ]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct parley_splitter splitter;
+        struct parley_slice slice;
+        struct parley_bytes input = parley_bytes_of(rows[i].body);
+        enum parley_split split = PARLEY_SPLIT_MESSAGE;
+        parley_splitter_init(&splitter, PARLEY_FRAMING_JSON, LIMIT);
+        while (split == PARLEY_SPLIT_MESSAGE) {
+            split = parley_splitter_next(&splitter, &input, &slice);
+        }
+        if (split == PARLEY_SPLIT_MORE) {
+            split = parley_splitter_end(&splitter, &slice);
+        }
+        assert_int_equal(split, PARLEY_SPLIT_FAULT);
+        if (strstr(slice.hint, rows[i].hint) == NULL) {
+            fail_msg("%s: %s", rows[i].body, slice.hint);
+        }
+        parley_splitter_finish(&splitter);
+    }
 }
 
 static void test_a_body_that_ends_inside_the_array_is_a_fault(void **state) {
@@ -254,11 +284,10 @@ static void test_a_frame_of_no_bytes_is_a_fault_and_the_next_one_is_read(void **
     (void)state;
     CHECK_FRAMES(ROW("\0\0\0\1a\0\0\0\0\0\0\0\1b",
                      "message 1 at 4 a\n"
-                     "fault 2 at 5 this frame has a length of zero, and so no message\n"
+                     "fault 2 at 5 this frame is empty: its length is 0\n"
                      "message 3 at 13 b\n"),
-                 ROW("\0\0\0\0\0\0\0\0",
-                     "fault 1 at 0 this frame has a length of zero, and so no message\n"
-                     "fault 2 at 4 this frame has a length of zero, and so no message\n"));
+                 ROW("\0\0\0\0\0\0\0\0", "fault 1 at 0 this frame is empty: its length is 0\n"
+                                         "fault 2 at 4 this frame is empty: its length is 0\n"));
 }
 
 static void test_a_frame_over_the_limit_is_told_and_the_next_one_read(void **state) {
@@ -273,38 +302,37 @@ static void test_a_frame_over_the_limit_is_told_and_the_next_one_read(void **sta
 
 static void test_a_length_that_is_no_frames_ends_the_stream(void **state) {
     (void)state;
-    CHECK_FRAMES(
-        ROW("\0\0\0\1a\xff\xff\xff\xff\0\0\0\1b",
-            "message 1 at 4 a\nfault 2 at 5 the length of this frame says 4294967295 bytes, "
-            "over the 104857600 of the framing: where the next one starts is not known\n"),
-        ROW("\x06\x40\0\1abcd",
-            "fault 1 at 0 the length of this frame says 104857601 bytes, over the 104857600 "
-            "of the framing: where the next one starts is not known\n"),
-        ROW("{\"a\":1}", "fault 1 at 0 this is JSON where the 4 bytes of a frame's length "
-                         "are wanted\n"),
-        ROW(" \n[1]", "fault 1 at 0 this is JSON where the 4 bytes of a frame's length are "
-                      "wanted\n"));
+    CHECK_FRAMES(ROW("\0\0\0\1a\xff\xff\xff\xff\0\0\0\1b",
+                     "message 1 at 4 a\nfault 2 at 5 the length of this frame is 4294967295 bytes, "
+                     "over the limit of 104857600: the start of the next frame is not known\n"),
+                 ROW("\x06\x40\0\1abcd",
+                     "fault 1 at 0 the length of this frame is 104857601 bytes, over the limit of "
+                     "104857600: the start of the next frame is not known\n"),
+                 ROW("{\"a\":1}", "fault 1 at 0 this is JSON; expected the 4-byte length of a "
+                                  "frame\n"),
+                 ROW(" \n[1]", "fault 1 at 0 this is JSON; expected the 4-byte length of a "
+                               "frame\n"));
 }
 
 static void test_a_body_that_ends_inside_a_frame_is_a_fault(void **state) {
     (void)state;
     CHECK_FRAMES(ROW("\0", "fault 1 at 0 the body ends inside the length of a frame: 1 of its 4 "
-                           "bytes are there\n"),
+                           "bytes arrived\n"),
                  ROW("\0\0\0\1a\0\0\0", "message 1 at 4 a\nfault 2 at 5 the body ends inside the "
-                                        "length of a frame: 3 of its 4 bytes are there\n"),
+                                        "length of a frame: 3 of its 4 bytes arrived\n"),
                  ROW("\0\0\0\1", "fault 1 at 0 the body ends inside this frame: 0 of its 1 bytes "
-                                 "are there\n"),
+                                 "arrived\n"),
                  ROW("\0\0\0\1a\0\0\0\5bcd", "message 1 at 4 a\nfault 2 at 5 the body ends inside "
-                                             "this frame: 3 of its 5 bytes are there\n"),
+                                             "this frame: 3 of its 5 bytes arrived\n"),
                  /* One over the limit that is cut short as well is told once. */
                  ROW("\0\0\0\x20"
                      "abc",
                      "fault 1 at 0 the body ends inside this frame: 3 of its 32 "
-                     "bytes are there\n"),
+                     "bytes arrived\n"),
                  ROW("\x06\x40\0\0"
                      "ab",
                      "fault 1 at 0 the body ends inside this frame: 2 of its "
-                     "104857600 bytes are there\n"));
+                     "104857600 bytes arrived\n"));
 }
 
 static void test_faults_of_frames_bring_hints(void **state) {
@@ -313,11 +341,11 @@ static void test_faults_of_frames_bring_hints(void **state) {
         struct parley_bytes body;
         const char *hint;
     } rows[] = {
-        {{"\0\0\0\0", 4}, "Send nothing where there is no message."},
+        {{"\0\0\0\0", 4}, "Leave this frame out"},
         {{"{\"a\"", 4}, "Send JSON with Content-Type: application/json"},
         {{"\xff\0\0\0", 4}, "Write the length of the message that follows as 4 bytes"},
-        {{"\0\0\0\1", 4}, "Send this frame again, whole"},
-        {{"\0\0", 2}, "Send this frame again, whole"},
+        {{"\0\0\0\1", 4}, "Send the whole frame"},
+        {{"\0\0", 2}, "Send the whole frame"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct parley_splitter splitter;
@@ -363,6 +391,15 @@ static void test_frames_that_came_in_one_piece_are_not_copied(void **state) {
 
 /* ---- all of them ---- */
 
+/* ---- one message ---- */
+
+static void test_a_whole_body_is_one_message_whatever_is_in_it(void **state) {
+    (void)state;
+    CHECK_ROWS(PARLEY_FRAMING_WHOLE, ROW("", "message 1 at 1:1 \n"),
+               ROW("{}", "message 1 at 1:1 {}\n"), ROW("[1,2]", "message 1 at 1:1 [1,2]\n"),
+               ROW(" a\r\nb\r", "message 1 at 1:1  a\r\nb\r\n"));
+}
+
 static void test_end_may_be_called_again(void **state) {
     (void)state;
     struct parley_splitter splitter;
@@ -397,8 +434,8 @@ static void test_a_message_that_lies_whole_in_the_input_is_not_copied(void **sta
 static void test_memory_is_bounded_by_the_limit_however_long_a_message_is(void **state) {
     (void)state;
     static const enum parley_framing framings[] = {PARLEY_FRAMING_LINES, PARLEY_FRAMING_JSON,
-                                                   PARLEY_FRAMING_FRAMES};
-    for (size_t i = 0; i < 3; i++) {
+                                                   PARLEY_FRAMING_FRAMES, PARLEY_FRAMING_WHOLE};
+    for (size_t i = 0; i < 4; i++) {
         struct parley_splitter splitter;
         struct parley_slice slice;
         struct parley_bytes input = i == 2 ? PARLEY_BYTES("\x06\x40\0\0") : PARLEY_BYTES("[\"");
@@ -415,8 +452,8 @@ static void test_memory_is_bounded_by_the_limit_however_long_a_message_is(void *
 static void test_without_memory_it_says_so(void **state) {
     (void)state;
     static const enum parley_framing framings[] = {PARLEY_FRAMING_LINES, PARLEY_FRAMING_JSON,
-                                                   PARLEY_FRAMING_FRAMES};
-    for (size_t i = 0; i < 3; i++) {
+                                                   PARLEY_FRAMING_FRAMES, PARLEY_FRAMING_WHOLE};
+    for (size_t i = 0; i < 4; i++) {
         struct parley_splitter splitter;
         struct parley_slice slice;
         struct parley_bytes input = i == 2 ? PARLEY_BYTES("\0\0\0\2a") : PARLEY_BYTES("[{");
@@ -527,6 +564,7 @@ int main(void) {
         cmocka_unit_test(test_columns_of_elements_are_code_points),
         cmocka_unit_test(test_an_element_over_the_limit_is_told_and_the_next_one_read),
         cmocka_unit_test(test_what_is_no_array_ends_with_a_fault),
+        cmocka_unit_test(test_faults_of_arrays_bring_hints),
         cmocka_unit_test(test_a_body_that_ends_inside_the_array_is_a_fault),
         cmocka_unit_test(test_nothing_comes_after_an_array_is_abandoned),
         cmocka_unit_test(test_an_array_may_be_abandoned_inside_an_element),
@@ -538,6 +576,7 @@ int main(void) {
         cmocka_unit_test(test_faults_of_frames_bring_hints),
         cmocka_unit_test(test_what_a_frame_claims_takes_no_memory),
         cmocka_unit_test(test_frames_that_came_in_one_piece_are_not_copied),
+        cmocka_unit_test(test_a_whole_body_is_one_message_whatever_is_in_it),
         cmocka_unit_test(test_end_may_be_called_again),
         cmocka_unit_test(test_a_message_that_lies_whole_in_the_input_is_not_copied),
         cmocka_unit_test(test_memory_is_bounded_by_the_limit_however_long_a_message_is),

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "../lib/fault_heap.h"
@@ -20,25 +21,38 @@
 
 enum { LINE = 100, MANY = 5000 };
 
+/* The disk of every file here. */
+static struct statvfs disk;
+
+int fstatvfs(int fd, struct statvfs *out) {
+    (void)fd;
+    *out = disk;
+    return 0;
+}
+
 struct world {
     char folder[32];
+    struct spool_quota quota;
     struct spool spool;
 };
 
 static int set_up(void **state) {
     struct world *world = calloc(1, sizeof *world);
     *state = world;
+    disk = (struct statvfs){.f_frsize = 1 << 20, .f_blocks = 1 << 20, .f_bavail = 1 << 20};
     snprintf(world->folder, sizeof world->folder, "/tmp/test-spool-XXXXXX");
     if (mkdtemp(world->folder) == NULL) {
         return -1;
     }
-    spool_init(&world->spool, world->folder);
+    world->quota.max_bytes = UINT64_MAX / 2;
+    spool_init(&world->spool, world->folder, &world->quota);
     return 0;
 }
 
 static int tear_down(void **state) {
     struct world *world = *state;
     spool_finish(&world->spool);
+    assert_int_equal(world->quota.used_bytes, 0);
     rmdir(world->folder);
     free(world);
     return 0;
@@ -183,6 +197,70 @@ static void test_a_file_that_cannot_be_read_is_no_end(void **state) {
     assert_int_equal(spool_read(&world->spool, LINE, buffer, sizeof buffer), -1);
 }
 
+/* ---- room ---- */
+
+/* Its length when it is first refused room. */
+static uint64_t fill(struct spool *spool) {
+    char line[LINE + 1];
+    size_t i = 0;
+    while (spool_has_room(spool) && i < MANY) {
+        assert_true(spool_write(spool, line_of(i++, line)));
+    }
+    return spool_length(spool);
+}
+
+/* (attack F2) */
+static void test_all_files_share_one_quota(void **state) {
+    struct world *world = *state;
+    struct spool other;
+    spool_init(&other, world->folder, &world->quota);
+    world->quota.max_bytes = 3 * 64 * 1024;
+    const uint64_t length = fill(&world->spool);
+    assert_true(length > 2 * 64 * 1024 && length < 5 * 64 * 1024);
+    assert_in_range(fill(&other), 1, 65 * 1024); /* what is in memory */
+    assert_int_equal(other.file_bytes, 0);
+    check_lines(&world->spool, length / LINE, 4096);
+    assert_int_equal(spool_forget(&world->spool, length), 0); /* it was read */
+    assert_true(spool_has_room(&other));
+    spool_finish(&other);
+}
+
+static void test_one_without_room_still_keeps_what_must_be_kept(void **state) {
+    struct world *world = *state;
+    world->quota.max_bytes = 0;
+    assert_int_equal(write_lines(&world->spool, MANY), MANY);
+    assert_false(world->spool.has_failed);
+    check_lines(&world->spool, MANY, 4096);
+}
+
+/* (attack F2) */
+static void test_the_disk_keeps_its_reserve(void **state) {
+    struct world *world = *state;
+    static const struct {
+        uint64_t size_mib, left_mib;
+        bool has_room;
+    } rows[] = {
+        {100 * 1024, 11 * 1024, true},
+        {100 * 1024, 10 * 1024, false},
+        {100 * 1024, 0, false},
+        {5 * 1024, 1025, true},
+        {5 * 1024, 1024, false},
+        {5 * 1024, 600, false},
+        {300, 300, false},
+        {0, 0, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct spool spool;
+        spool_init(&spool, world->folder, &world->quota);
+        disk = (struct statvfs){.f_frsize = 1 << 20,
+                                .f_blocks = (fsblkcnt_t)rows[i].size_mib,
+                                .f_bfree = (fsblkcnt_t)rows[i].size_mib,
+                                .f_bavail = (fsblkcnt_t)rows[i].left_mib};
+        assert_int_equal(fill(&spool) == MANY * LINE, rows[i].has_room);
+        spool_finish(&spool);
+    }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -194,6 +272,9 @@ int main(void) {
         TEST(test_on_a_full_disk_what_was_kept_before_stays),
         TEST(test_without_memory_what_was_kept_before_stays),
         TEST(test_a_file_that_cannot_be_read_is_no_end),
+        TEST(test_all_files_share_one_quota),
+        TEST(test_one_without_room_still_keeps_what_must_be_kept),
+        TEST(test_the_disk_keeps_its_reserve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -370,6 +370,71 @@ static void test_a_sequence_to_come_waits(void **state) {
     free_world(world);
 }
 
+static void assert_token(const struct reader *reader, const char *expected) {
+    char token[STREAM_TOKEN_MAX];
+    assert_true(stream_cursor_token(&reader->cursor, token) > 0);
+    assert_string_equal(token, expected);
+}
+
+#define LIFE "VLP:2025-01-01T00:00:00Z:"
+
+/* The token of one that waits says that it does, so that this is no stream which has lost its end.
+ * (D7) */
+static void test_one_that_comes_back_waiting_gets_nothing_before_what_it_asked_for(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 13);
+    struct reader *first = add_reader(world, "20");
+    settle(world);
+    assert_token(first, LIFE "ahead:19");
+    publish(&world->server, 2);
+    settle(world);
+    assert_token(first, LIFE "ahead:19");
+    close_reader(first);
+    world->readers[0].at = 20;
+    struct reader *back = add_reader(world, LIFE "ahead:19");
+    uint64_t last;
+    settle(world);
+    assert_int_equal(stream_cursor_waits_for(&back->cursor, &last), 20);
+    assert_int_equal(last, 15);
+    assert_token(back, LIFE "ahead:19");
+    publish(&world->server, 4); /* it would be the next one now, as of any other reader */
+    settle(world);
+    assert_token(back, LIFE "19");
+    publish(&world->server, 6);
+    settle(world);
+    assert_int_equal(back->event_count, 6);
+    assert_int_equal(back->gap_count, 0);
+    assert_token(back, LIFE "25");
+    free_world(world);
+}
+
+static void test_one_that_comes_back_after_what_it_waited_for_gets_all_from_there(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 25);
+    world->readers[0].at = 20;
+    struct reader *back = add_reader(world, LIFE "ahead:19");
+    settle(world);
+    assert_int_equal(back->event_count, 6);
+    assert_int_equal(back->gap_count, 0);
+    assert_token(back, LIFE "25");
+    free_world(world);
+}
+
+static void test_one_that_waited_is_told_of_a_stream_made_anew(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 3);
+    world->readers[0].at = 20;
+    struct reader *back = add_reader(world, "VLP:2024-01-01T00:00:00Z:ahead:19");
+    settle(world);
+    assert_int_equal(back->restart_count, 1);
+    assert_int_equal(back->event_count, 3);
+    assert_token(back, LIFE "3");
+    free_world(world);
+}
+
 static void make_anew(struct jetstream *server, size_t count) {
     memset(server->is_there, 0, sizeof server->is_there);
     strcpy(server->created, "2026-02-02T00:00:00Z");
@@ -482,7 +547,8 @@ static void test_filters_hide_messages_and_no_gaps(void **state) {
     struct world *world = make_world(1, 4, 1);
     struct reader *reader = &world->readers[0];
     stream_query_init(&reader->query);
-    reader->query.filters[STREAM_FILTER_TYPE] = "claim"; /* all that comes is foreign */
+    stream_query_filter(&reader->query, STREAM_FILTER_TYPE,
+                        "claim"); /* all that comes is foreign */
     open_reader(reader, &world->server, &world->hub);
     settle(world);
     publish(&world->server, 40);
@@ -583,6 +649,9 @@ int main(void) {
         cmocka_unit_test(test_a_time_starts_where_the_server_says),
         cmocka_unit_test(test_a_time_before_the_first_message_is_a_gap_if_there_were_others),
         cmocka_unit_test(test_a_sequence_to_come_waits),
+        cmocka_unit_test(test_one_that_comes_back_waiting_gets_nothing_before_what_it_asked_for),
+        cmocka_unit_test(test_one_that_comes_back_after_what_it_waited_for_gets_all_from_there),
+        cmocka_unit_test(test_one_that_waited_is_told_of_a_stream_made_anew),
         cmocka_unit_test(test_a_token_of_a_former_stream_is_a_gap_and_then_everything),
         cmocka_unit_test(test_a_stream_made_anew_is_noticed_while_it_is_read),
         cmocka_unit_test(test_a_stream_that_lost_its_end_is_read_on),

@@ -103,29 +103,69 @@ static void test_a_message_on_several_lines_becomes_one_line(void **state) {
     stream_event_unref(event);
 }
 
-static void assert_foreign(struct stream_event *event, const char *base64) {
-    char expected[512];
-    snprintf(expected, sizeof expected,
-             "{\"specversion\":\"1.0\",\"id\":\"VLP:42\",\"source\":\"/vlp\","
-             "\"type\":\"parley.foreign\",\"subject\":\"vlp.safe.claim\","
-             "\"time\":\"2025-12-14T10:30:00.000000042Z\",\"sequence\":\"42\","
-             "\"resume\":\"VLP:" CREATED ":42\",\"data_base64\":\"%s\"}",
-             base64);
-    assert_bytes(event->text, expected);
+static void assert_holds(const struct stream_event *event, const char *part) {
+    char *text = strndup(event->text.data, event->text.length);
+    assert_non_null(text);
+    if (strstr(text, part) == NULL) {
+        fail_msg("%s\nlacks\n%s", text, part);
+    }
+    free(text);
+}
+
+/* `reason`: what it begins with. */
+static void assert_foreign(struct stream_event *event, const char *reason, const char *base64) {
+    char start[512], end[512];
+    const int start_length =
+        snprintf(start, sizeof start,
+                 "{\"specversion\":\"1.0\",\"id\":\"VLP:42\",\"source\":\"/vlp\","
+                 "\"type\":\"parley.foreign\",\"subject\":\"vlp.safe.claim\","
+                 "\"time\":\"2025-12-14T10:30:00.000000042Z\",\"sequence\":\"42\","
+                 "\"resume\":\"VLP:" CREATED ":42\",\"reason\":\"%s",
+                 reason);
+    const int end_length = snprintf(end, sizeof end, "\",\"data_base64\":\"%s\"}", base64);
+    char *text = strndup(event->text.data, event->text.length);
+    assert_non_null(text);
+    if (strncmp(text, start, (size_t)start_length) != 0 ||
+        strcmp(text + event->text.length - end_length, end) != 0) {
+        fail_msg("%s\nis not\n%s … %s", text, start, end);
+    }
+    free(text);
     assert_null(event->bare.data);
     stream_event_unref(event);
 }
 
-static void test_what_is_no_json_comes_as_foreign(void **state) {
-    assert_foreign(render(state, PARLEY_BYTES("hello\n\377")), "aGVsbG8K/w==");
+static void test_what_is_no_text_comes_as_foreign_and_says_why(void **state) {
+    assert_foreign(render(state, PARLEY_BYTES("hello\n\377")), "GW-", "aGVsbG8K/w==");
 }
 
-static void test_what_breaks_a_rule_comes_as_foreign(void **state) {
-    assert_foreign(render(state, PARLEY_BYTES("{}")), "e30=");
+static void test_what_breaks_a_rule_comes_as_foreign_and_says_which(void **state) {
+    assert_foreign(render(state, PARLEY_BYTES("{}")), "VLP-001 /id: ", "e30=");
+    struct stream_event *event = render(state, PARLEY_BYTES("{}"));
+    assert_holds(event, "; VLP-002 /protocol: ");
+    assert_holds(event, "; VLP-007 /confidence: ");
+    stream_event_unref(event);
+}
+
+static void test_a_foreign_event_names_some_violations_and_counts_the_rest(void **state) {
+    struct stream_event *event =
+        render(state, PARLEY_BYTES("{" MEMBERS ",\"provenance\":[1,2,3,4,5,6,7,8,9,10,11,12]}"));
+    assert_holds(event, "\"reason\":\"VLP-008 /provenance/0: ");
+    assert_holds(event, "; VLP-008 /provenance/7: ");
+    assert_holds(event, "; and 4 more\",\"data_base64\":");
+    stream_event_unref(event);
+}
+
+/* CloudEvents allows none in a String: neither ours nor those that a key of the message has. (D10)
+ */
+static void test_the_reason_of_a_foreign_event_has_no_control_characters(void **state) {
+    struct stream_event *event =
+        render(state, PARLEY_BYTES("{\"a\\nb\\u0001\\u0085c\":1,\"a\\nb\\u0001\\u0085c\":2}"));
+    assert_holds(event, "\"reason\":\"GW-003 /a b   c: ");
+    stream_event_unref(event);
 }
 
 static void test_an_empty_payload_comes_as_foreign(void **state) {
-    assert_foreign(render(state, (struct parley_bytes){"", 0}), "");
+    assert_foreign(render(state, (struct parley_bytes){"", 0}), "GW-001: ", "");
 }
 
 static void test_a_renderer_is_used_again_after_a_giant_message(void **state) {
@@ -151,7 +191,7 @@ static void test_a_message_over_the_limit_for_new_ones_is_still_read(void **stat
     length += size;
     memcpy(large + length, "\"}", 2);
     struct stream_event *event = render(state, (struct parley_bytes){large, length + 2});
-    assert_bytes(event->type, "vlp.claim");
+    assert_bytes(event->facts[STREAM_FILTER_TYPE], "vlp.claim");
     assert_int_equal(event->bare.length, length + 2);
     stream_event_unref(event);
     free(large);
@@ -160,7 +200,7 @@ static void test_a_message_over_the_limit_for_new_ones_is_still_read(void **stat
 static bool matches(const struct stream_event *event, enum stream_filter filter, const char *list) {
     struct stream_query query;
     stream_query_init(&query);
-    query.filters[filter] = list;
+    stream_query_filter(&query, filter, list);
     return stream_event_matches(event, &query);
 }
 
@@ -186,10 +226,10 @@ static void test_filters_must_all_pass(void **state) {
     struct stream_query query;
     stream_query_init(&query);
     assert_true(stream_event_matches(event, &query));
-    query.filters[STREAM_FILTER_TYPE] = "claim";
-    query.filters[STREAM_FILTER_LANE] = "block";
+    stream_query_filter(&query, STREAM_FILTER_TYPE, "claim");
+    stream_query_filter(&query, STREAM_FILTER_LANE, "block");
     assert_false(stream_event_matches(event, &query));
-    query.filters[STREAM_FILTER_LANE] = "safe";
+    stream_query_filter(&query, STREAM_FILTER_LANE, "safe");
     assert_true(stream_event_matches(event, &query));
     stream_event_unref(event);
 }
@@ -203,15 +243,6 @@ static void test_a_foreign_message_passes_no_filter_but_its_own_type(void **stat
     assert_false(matches(event, STREAM_FILTER_RECEIVER, "B"));
     assert_false(matches(event, STREAM_FILTER_THREAD, "s-1"));
     stream_event_unref(event);
-}
-
-static void assert_holds(const struct stream_event *event, const char *part) {
-    char *text = strndup(event->text.data, event->text.length);
-    assert_non_null(text);
-    if (strstr(text, part) == NULL) {
-        fail_msg("%s\nlacks\n%s", text, part);
-    }
-    free(text);
 }
 
 static void test_a_gap_says_what_is_gone(void **state) {
@@ -237,7 +268,8 @@ static void test_a_gap_into_another_life_has_no_last(void **state) {
 
 static void test_the_end_bears_a_token_to_come_back_with(void **state) {
     (void)state;
-    struct stream_event *event = stream_render_end("r1", "/v1/stream", PARLEY_BYTES("TOKEN"));
+    struct stream_event *event =
+        stream_render_end("r1", "/v1/stream", PARLEY_BYTES("TOKEN"), "draining");
     assert_non_null(event);
     assert_holds(event, "{\"specversion\":\"1.0\",\"id\":\"r1\",\"source\":\"/v1/stream\","
                         "\"type\":\"parley.end\",\"time\":\"2");
@@ -250,8 +282,10 @@ int main(void) {
         cmocka_unit_test(test_a_valid_message_becomes_an_event),
         cmocka_unit_test(test_the_token_in_an_event_is_one_that_is_understood),
         cmocka_unit_test(test_a_message_on_several_lines_becomes_one_line),
-        cmocka_unit_test(test_what_is_no_json_comes_as_foreign),
-        cmocka_unit_test(test_what_breaks_a_rule_comes_as_foreign),
+        cmocka_unit_test(test_what_is_no_text_comes_as_foreign_and_says_why),
+        cmocka_unit_test(test_what_breaks_a_rule_comes_as_foreign_and_says_which),
+        cmocka_unit_test(test_a_foreign_event_names_some_violations_and_counts_the_rest),
+        cmocka_unit_test(test_the_reason_of_a_foreign_event_has_no_control_characters),
         cmocka_unit_test(test_an_empty_payload_comes_as_foreign),
         cmocka_unit_test(test_a_renderer_is_used_again_after_a_giant_message),
         cmocka_unit_test(test_a_message_over_the_limit_for_new_ones_is_still_read),

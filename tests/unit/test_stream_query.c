@@ -147,6 +147,11 @@ static void test_since_refuses_what_cannot_be(void **state) {
         "VLP:" CREATED ":42,",
         ",VLP:" CREATED ":42",
         "VLP:" CREATED ":18446744073709551615",
+        "VLP:" CREATED ":ahead",
+        "VLP:" CREATED ":ahead:",
+        "VLP:" CREATED ":behind:42",
+        "VLP:" CREATED ":ahead:ahead:42",
+        "VLP:ahead:42",
     };
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         assert_invalid("since", values[i]);
@@ -168,6 +173,20 @@ static void test_a_token_says_where_each_stream_was(void **state) {
     assert_int_equal(token.sequence, 0);
     assert_false(stream_token_find(text, "BRENNER", &token));
     assert_false(stream_token_find(text, "VL", &token));
+}
+
+static void test_a_token_says_that_its_reader_waits(void **state) {
+    (void)state;
+    const char *text = "VLP:" CREATED ":ahead:42,ROUNDTABLE:" CREATED ":42";
+    struct stream_query query;
+    struct stream_token token;
+    assert_int_equal(set(&query, "since", text), STREAM_QUERY_SET);
+    assert_true(stream_token_find(text, "VLP", &token));
+    assert_true(token.is_ahead);
+    assert_int_equal(token.sequence, 42);
+    assert_true(parley_bytes_equal(token.created, PARLEY_BYTES(CREATED)));
+    assert_true(stream_token_find(text, "ROUNDTABLE", &token));
+    assert_false(token.is_ahead);
 }
 
 static void test_the_last_event_id_wins_over_since(void **state) {
@@ -231,6 +250,19 @@ static void test_a_list_has_its_items_and_no_others(void **state) {
     assert_false(stream_list_has("a,bc", PARLEY_BYTES("")));
 }
 
+static void test_the_names_that_a_refusal_lists_are_those_that_are_taken(void **state) {
+    (void)state;
+    struct stream_query query;
+    const char *wants = NULL;
+    size_t count = 0;
+    for (; stream_query_names[count] != NULL; count++) {
+        stream_query_init(&query);
+        assert_int_equal(stream_query_set(&query, stream_query_names[count], "", NOW, &wants),
+                         STREAM_QUERY_INVALID);
+    }
+    assert_int_equal(count, 4 + STREAM_FILTER_COUNT);
+}
+
 static void test_options_of_others_are_ignored_and_unknown_ones_are_not(void **state) {
     (void)state;
     struct stream_query query;
@@ -238,15 +270,6 @@ static void test_options_of_others_are_ignored_and_unknown_ones_are_not(void **s
     assert_int_equal(set(&query, "results", "errors"), STREAM_QUERY_IGNORED);
     assert_int_equal(set(&query, "folow", "false"), STREAM_QUERY_UNKNOWN);
     assert_int_equal(set(&query, "", ""), STREAM_QUERY_UNKNOWN);
-}
-
-static void test_an_option_given_twice_is_told_so(void **state) {
-    (void)state;
-    struct stream_query query;
-    const char *wants;
-    assert_int_equal(set(&query, "type", "claim"), STREAM_QUERY_SET);
-    assert_int_equal(stream_query_set(&query, "type", "query", NOW, &wants), STREAM_QUERY_TWICE);
-    assert_int_equal(stream_query_set(&query, "lane", "safe", NOW, &wants), STREAM_QUERY_SET);
 }
 
 int main(void) {
@@ -258,12 +281,13 @@ int main(void) {
         cmocka_unit_test(test_a_time_to_come_is_known_as_such),
         cmocka_unit_test(test_since_refuses_what_cannot_be),
         cmocka_unit_test(test_a_token_says_where_each_stream_was),
+        cmocka_unit_test(test_a_token_says_that_its_reader_waits),
         cmocka_unit_test(test_the_last_event_id_wins_over_since),
         cmocka_unit_test(test_follow_limit_and_envelope_are_checked),
         cmocka_unit_test(test_filters_are_lists_without_empty_items),
         cmocka_unit_test(test_a_list_has_its_items_and_no_others),
+        cmocka_unit_test(test_the_names_that_a_refusal_lists_are_those_that_are_taken),
         cmocka_unit_test(test_options_of_others_are_ignored_and_unknown_ones_are_not),
-        cmocka_unit_test(test_an_option_given_twice_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

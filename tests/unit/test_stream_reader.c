@@ -25,6 +25,8 @@
     "{\"specversion\":\"1.0\",\"id\":\"MSG001\",\"source\":\"/vlp/A\",\"type\":\"vlp.claim\","     \
     "\"subject\":\"vlp.safe.claim\",\"time\":\"2025-12-14T10:30:00Z\","                            \
     "\"datacontenttype\":\"application/json\","
+#define OPENING "retry: 2000\nid: " TOKEN(40) "\n\n"
+#define OPENING2 "retry: 2000\nid: " TOKEN(40) "," TOKEN(40) "\n\n"
 #define EVENT(sequence, token)                                                                     \
     HEAD "\"sequence\":\"" #sequence "\",\"resume\":\"" token "\",\"data\":" CLAIM "}"
 
@@ -41,6 +43,8 @@ struct jetstream {
         void *context;
     } ask;
     struct jetstream_feed feed;
+    struct jetstream_feed past; /* which opens only if has_past */
+    bool has_past;
 };
 
 struct http_request {
@@ -61,8 +65,13 @@ enum parley_status jetstream_feed_open(struct jetstream *jetstream, const char *
                                        struct jetstream_feed **out) {
     (void)stream;
     (void)start;
+    if (flow == JETSTREAM_PULL && jetstream->has_past) {
+        jetstream->past = (struct jetstream_feed){.events = *events, .is_open = true};
+        *out = &jetstream->past;
+        return PARLEY_OK;
+    }
     if (flow == JETSTREAM_PULL) {
-        return PARLEY_E_MEMORY; /* nothing here reads the past, but to see what a failure does */
+        return PARLEY_E_MEMORY; /* to see what a failure does */
     }
     jetstream->feed.events = *events;
     *out = &jetstream->feed;
@@ -110,7 +119,8 @@ struct world {
     struct http_request request;
     struct stream_query query;
     struct stream_reader *reader;
-    bool is_ready;
+    uint64_t first_sequence;
+    bool is_ready, is_ending;
     size_t moved_count;
     char sent[SENT_MAX];
     size_t length;
@@ -138,14 +148,14 @@ static int set_up(void **state) {
     struct world *world = calloc(1, sizeof *world);
     *state = world;
     stream_query_init(&world->query);
+    world->first_sequence = 1;
     return parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &world->schema) ==
                    PARLEY_OK
                ? 0
                : -1;
 }
 
-static int tear_down(void **state) {
-    struct world *world = *state;
+static void close_reader(struct world *world) {
     stream_reader_destroy(world->reader);
     for (size_t i = 0; i < world->stream_count; i++) {
         assert_null(world->hubs[i].feed);
@@ -154,13 +164,24 @@ static int tear_down(void **state) {
     assert_int_equal(world->pool.bytes, 0);
     stream_pool_finish(&world->pool);
     reactor_destroy(world->reactor);
+    world->reader = NULL;
+    world->reactor = NULL;
+    world->stream_count = 0;
+    world->is_ready = false;
+}
+
+static int tear_down(void **state) {
+    struct world *world = *state;
+    if (world->reader != NULL) {
+        close_reader(world);
+    }
     parley_schema_destroy(world->schema);
     free(world);
     return 0;
 }
 
-/* Opens a reader of streams that hold messages 1 to 40. */
-static void open_reader(struct world *world, size_t stream_count, bool is_sse) {
+/* Opens a reader of streams that hold messages 1 to 40. Its first bytes are still to be read. */
+static void start_reader(struct world *world, size_t stream_count, bool is_sse) {
     world->stream_count = stream_count;
     assert_int_equal(reactor_create(&world->reactor), PARLEY_OK);
     stream_pool_init(&world->pool, world->reactor, POOL_BYTES);
@@ -176,16 +197,27 @@ static void open_reader(struct world *world, size_t stream_count, bool is_sse) {
     for (size_t i = 0; i < stream_count; i++) {
         const struct jetstream_stream_info info = {.is_known = true,
                                                    .created = CREATED,
-                                                   .first_sequence = 1,
+                                                   .first_sequence = world->first_sequence,
                                                    .last_sequence = 40,
                                                    .first_time_ns = 1};
         assert_false(world->is_ready);
         world->servers[i].ask.done(world->servers[i].ask.context, &info);
+        if (world->is_ending) {
+            continue;
+        }
         assert_false(world->is_ready);
         const struct jetstream_feed_events *feed = &world->servers[i].feed.events;
         feed->opened(feed->context, 41);
     }
     assert_true(world->is_ready);
+}
+
+/* The same, of which parley.open has been read. */
+static void open_reader(struct world *world, size_t stream_count, bool is_sse) {
+    start_reader(world, stream_count, is_sse);
+    if (!is_sse) {
+        world->reader->due = STREAM_DUE_NOTHING;
+    }
 }
 
 static void store(struct world *world, size_t stream, uint64_t sequence) {
@@ -213,6 +245,23 @@ static ssize_t read_all(struct world *world, size_t size) {
         if (count <= 0) {
             return count;
         }
+    }
+}
+
+/* Opens one that reads a stream to its end, of which it wants nothing. */
+static void start_ending_reader(struct world *world, bool is_sse) {
+    world->is_ending = true;
+    start_reader(world, 1, is_sse);
+}
+
+/* `line` is one event of parley's own.  `end`: what follows its time. */
+static void assert_own_event(const char *line, const char *id, const char *type, const char *end) {
+    char start[256];
+    snprintf(start, sizeof start, "{\"specversion\":\"1.0\",\"id\":\"%s", id);
+    if (strncmp(line, start, strlen(start)) != 0 || strstr(line, type) == NULL ||
+        strlen(line) < strlen(end) || strcmp(line + strlen(line) - strlen(end), end) != 0 ||
+        strchr(line, '\n') != line + strlen(line) - 1) {
+        fail_msg("%s is not %s … %s … %s", line, start, type, end);
     }
 }
 
@@ -256,12 +305,10 @@ static void test_a_reader_that_runs_dry_waits_at_once(void **state) {
 static void test_any_size_of_buffer_gives_the_same_bytes(void **state) {
     struct world *world = *state;
     open_reader(world, 2, true);
-    const char expected[] =
-        "retry: 2000\n\n"
-        "id: " TOKEN(41) "," TOKEN(40) "\ndata: " EVENT(
-            41, TOKEN(41) "," TOKEN(40)) "\n\n"
-                                         "id: " TOKEN(41) "," TOKEN(41) "\ndata: " EVENT(
-                                             41, TOKEN(41) "," TOKEN(41)) "\n\n";
+    const char expected[] = OPENING2 "id: " TOKEN(41) "," TOKEN(40) "\ndata: " EVENT(
+        41, TOKEN(41) "," TOKEN(40)) "\n\n"
+                                     "id: " TOKEN(41) "," TOKEN(41) "\ndata: " EVENT(
+                                         41, TOKEN(41) "," TOKEN(41)) "\n\n";
     store(world, 0, 41);
     store(world, 1, 41);
     for (size_t size = 1; size < sizeof expected + 2; size += size < 40 ? 1 : 37) {
@@ -270,7 +317,7 @@ static void test_any_size_of_buffer_gives_the_same_bytes(void **state) {
         assert_int_equal(read_all(world, size), 0);
         assert_string_equal(world->sent, expected);
         world->reader->is_waiting = false;
-        world->reader->notice = "retry: 2000\n\n";
+        world->reader->due = STREAM_DUE_OPEN;
         for (size_t i = 0; i < 2; i++) {
             stream_cursor_unwait(&world->reader->cursors[i]);
             world->reader->cursors[i].next = 41;
@@ -279,24 +326,100 @@ static void test_any_size_of_buffer_gives_the_same_bytes(void **state) {
     }
 }
 
-static void test_server_sent_events_begin_with_retry(void **state) {
+static void test_server_sent_events_begin_with_retry_and_an_id(void **state) {
     struct world *world = *state;
     open_reader(world, 1, true);
     assert_int_equal(read_all(world, 100), 0);
-    assert_string_equal(world->sent, "retry: 2000\n\n");
+    assert_string_equal(world->sent, OPENING);
     store(world, 0, 41);
     assert_int_equal(read_all(world, 10000), 0);
     assert_string_equal(world->sent,
-                        "retry: 2000\n\nid: " TOKEN(41) "\ndata: " EVENT(41, TOKEN(41)) "\n\n");
+                        OPENING "id: " TOKEN(41) "\ndata: " EVENT(41, TOKEN(41)) "\n\n");
+}
+
+static void test_server_sent_events_to_an_end_begin_with_retry_alone(void **state) {
+    struct world *world = *state;
+    world->query.is_ending = true;
+    start_ending_reader(world, true);
+    assert_int_equal(read_all(world, 100), HTTP_SOURCE_END);
+    assert_string_equal(world->sent, "retry: 2000\n\n");
+}
+
+/* newcomer 2.6: a reader that has seen no event yet knows where it is. */
+static void test_a_stream_begins_with_an_event_that_says_where_it_is(void **state) {
+    struct world *world = *state;
+    world->query.limit = 1; /* it does not count */
+    start_reader(world, 2, false);
+    assert_int_equal(read_all(world, 50), 0);
+    const size_t length = world->length;
+    assert_own_event(world->sent, "r1:open", "parley.open",
+                     "\"datacontenttype\":\"application/json\",\"resume\":\"" TOKEN(40) "," TOKEN(
+                         40) "\",\"data\":{}}\n");
+    store(world, 0, 41);
+    assert_int_equal(read_all(world, 50), HTTP_SOURCE_END);
+    assert_string_equal(world->sent + length, EVENT(41, TOKEN(41) "," TOKEN(40)) "\n");
+}
+
+static void test_the_opening_of_one_that_waits_for_a_sequence_names_it(void **state) {
+    struct world *world = *state;
+    world->query.since = STREAM_SINCE_SEQUENCE;
+    world->query.sequence = 1000;
+    start_reader(world, 1, false);
+    assert_int_equal(read_all(world, 50), 0);
+    assert_non_null(strstr(world->sent, "\"resume\":\"VLP:" CREATED ":ahead:999\","
+                                        "\"data\":{\"waiting_for\":1000,\"last\":40}}\n"));
+}
+
+static void test_the_opening_of_one_whose_sequence_is_there_names_none(void **state) {
+    struct world *world = *state;
+    world->query.since = STREAM_SINCE_SEQUENCE;
+    world->query.sequence = 40;
+    start_reader(world, 1, false);
+    char buffer[1000];
+    const ssize_t count = stream_reader_read(world->reader, buffer, sizeof buffer - 1);
+    /* It is not in the ring, and no feed opens for it; what was read before that came. */
+    assert_true(count > 0);
+    buffer[count] = '\0';
+    assert_non_null(strstr(buffer, "\"resume\":\"" TOKEN(39) "\",\"data\":{}}\n"));
+}
+
+static void test_the_opening_stands_before_a_gap_that_has_yet_to_be_told(void **state) {
+    struct world *world = *state;
+    static const struct {
+        uint64_t sequence;
+        const char *token, *resume;
+    } rows[] = {
+        {3, NULL, TOKEN(2)},
+        {0, TOKEN(5), TOKEN(5)},
+        /* of a former stream: whoever comes back with it is told again */
+        {0, "VLP:2024-01-01T00:00:00Z:77", "VLP:2024-01-01T00:00:00Z:77"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world->query.since = rows[i].token != NULL ? STREAM_SINCE_TOKEN : STREAM_SINCE_SEQUENCE;
+        world->query.sequence = rows[i].sequence;
+        world->query.token = rows[i].token;
+        world->first_sequence = 30;
+        start_reader(world, 1, false);
+        char buffer[2000], expected[200];
+        const ssize_t count = stream_reader_read(world->reader, buffer, sizeof buffer - 1);
+        assert_true(count > 0);
+        buffer[count] = '\0';
+        snprintf(expected, sizeof expected, "\"resume\":\"%s\",\"data\":{}}\n", rows[i].resume);
+        const char *opening = strstr(buffer, expected), *gap = strstr(buffer, "parley.gap");
+        if (opening == NULL || gap == NULL || gap < opening) {
+            fail_msg("%s: %s", expected, buffer);
+        }
+        close_reader(world);
+    }
 }
 
 static void test_without_envelope_it_is_the_bare_message(void **state) {
     struct world *world = *state;
     world->query.is_bare = true;
-    open_reader(world, 2, false);
+    start_reader(world, 2, false);
     store(world, 1, 41);
     assert_int_equal(read_all(world, 50), 0);
-    assert_string_equal(world->sent, CLAIM "\n");
+    assert_string_equal(world->sent, "\n" CLAIM "\n"); /* the blank line opens it */
 }
 
 static void test_a_gap_is_whole_even_without_envelope(void **state) {
@@ -358,8 +481,7 @@ static void test_an_event_that_was_given_back_half_sent_is_sent_to_its_end(void 
     char expected[4096];
     int length =
         snprintf(expected, sizeof expected, "%s",
-                 "retry: 2000\n\n"
-                 "id: " TOKEN(41) "," TOKEN(40) "\ndata: " EVENT(
+                 OPENING2 "id: " TOKEN(41) "," TOKEN(40) "\ndata: " EVENT(
                      41, TOKEN(41) "," TOKEN(40)) "\n\n"
                                                   "id: " TOKEN(41) "," TOKEN(41) "\ndata: " EVENT(
                                                       41, TOKEN(41) "," TOKEN(41)) "\n\n");
@@ -369,7 +491,7 @@ static void test_an_event_that_was_given_back_half_sent_is_sent_to_its_end(void 
         ssize_t count = stream_reader_read(world->reader, world->sent + world->length, 7);
         assert_in_range(count, 1, 7);
         world->length += (size_t)count;
-        if (world->reader->current != NULL) {
+        if (world->reader->current != NULL && world->reader->current->sequence != 0) {
             fill_pool(world);
         }
     }
@@ -427,16 +549,130 @@ static void test_an_idle_reader_is_kept_alive(void **state) {
     stream_reader_keep_alive(world->reader);
     assert_int_equal(world->request.wake_count, 1);
     assert_int_equal(read_all(world, 100), 0);
+    assert_own_event(world->sent, "r1:", "parley.keepalive", "\"resume\":\"" TOKEN(40) "\"}\n");
+    assert_int_equal(read_all(world, 100), 0);
+}
+
+static void test_an_idle_reader_without_envelope_gets_a_blank_line(void **state) {
+    struct world *world = *state;
+    world->query.is_bare = true;
+    open_reader(world, 1, false);
+    assert_int_equal(read_all(world, 100), 0);
+    stream_reader_keep_alive(world->reader);
+    assert_int_equal(read_all(world, 100), 0);
     assert_string_equal(world->sent, "\n");
 }
 
-static void test_an_idle_event_source_gets_a_comment(void **state) {
+static void test_an_idle_event_source_gets_an_id_without_data(void **state) {
     struct world *world = *state;
     open_reader(world, 1, true);
     assert_int_equal(read_all(world, 100), 0);
     stream_reader_keep_alive(world->reader);
     assert_int_equal(read_all(world, 100), 0);
-    assert_string_equal(world->sent, "retry: 2000\n\n:\n\n");
+    assert_string_equal(world->sent, OPENING "id: " TOKEN(40) "\n\n");
+}
+
+/* A filter that matches nothing moves on all the same. */
+static void test_a_keepalive_says_how_far_a_filtered_reader_has_been_brought(void **state) {
+    struct world *world = *state;
+    stream_query_filter(&world->query, STREAM_FILTER_SENDER, "B");
+    open_reader(world, 2, false);
+    assert_int_equal(read_all(world, 100), 0);
+    for (uint64_t sequence = 41; sequence < 60; sequence++) {
+        store(world, 1, sequence);
+    }
+    assert_int_equal(world->request.wake_count, 0);
+    stream_reader_keep_alive(world->reader);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_own_event(world->sent, "r1:", "parley.keepalive",
+                     "\"resume\":\"" TOKEN(40) "," TOKEN(59) "\"}\n");
+    assert_true(world->reader->cursors[1].is_parked);
+}
+
+static void test_an_event_that_comes_before_the_keepalive_is_sent_in_its_place(void **state) {
+    struct world *world = *state;
+    open_reader(world, 1, false);
+    assert_int_equal(read_all(world, 100), 0);
+    stream_reader_keep_alive(world->reader);
+    store(world, 0, 41);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_string_equal(world->sent, EVENT(41, TOKEN(41)) "\n");
+}
+
+static void test_a_limit_does_not_count_keepalives(void **state) {
+    struct world *world = *state;
+    world->query.limit = 1;
+    open_reader(world, 1, false);
+    assert_int_equal(read_all(world, 100), 0);
+    stream_reader_keep_alive(world->reader);
+    assert_int_equal(read_all(world, 100), 0);
+    stream_reader_keep_alive(world->reader);
+    assert_int_equal(read_all(world, 100), 0);
+    store(world, 0, 41);
+    assert_int_equal(read_all(world, 100), HTTP_SOURCE_END);
+}
+
+/* A message of the past of a stream, which was stored at `time_ns`. */
+static void fetch(struct world *world, size_t stream, uint64_t sequence, int64_t time_ns) {
+    const struct jetstream_stored stored = {.sequence = sequence,
+                                            .time_ns = time_ns,
+                                            .subject = "vlp.safe.claim",
+                                            .payload = PARLEY_BYTES(CLAIM)};
+    const struct jetstream_feed_events *feed = &world->servers[stream].past.events;
+    assert_true(world->servers[stream].past.is_open);
+    feed->stored(feed->context, &stored);
+}
+
+/* The places of all streams in the tokens of what was sent, without the streams' names. */
+static void assert_tokens(const struct world *world, const char *expected) {
+    char found[256] = "";
+    size_t length = 0;
+    for (const char *at = world->sent; (at = strstr(at, "\"resume\":\"")) != NULL; at++) {
+        unsigned first, second;
+        assert_int_equal(
+            sscanf(at, "\"resume\":\"VLP:" CREATED ":%u,VLP:" CREATED ":%u", &first, &second), 2);
+        length += (size_t)snprintf(found + length, sizeof found - length, "%u,%u ", first, second);
+    }
+    assert_string_equal(found, expected);
+}
+
+static void start_past(struct world *world) {
+    world->query.since = STREAM_SINCE_TOKEN;
+    world->query.token = TOKEN(38);
+    world->servers[0].has_past = world->servers[1].has_past = true;
+    start_reader(world, 2, false);
+    assert_int_equal(read_all(world, 100), 0);
+}
+
+/* contract 19 */
+static void test_the_past_of_several_streams_is_sent_in_the_order_of_storage(void **state) {
+    struct world *world = *state;
+    start_past(world);
+    fetch(world, 0, 39, 10);
+    fetch(world, 0, 40, 30);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_tokens(world, "38,38 "); /* parley.open; the other one may have something older */
+    fetch(world, 1, 39, 20);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_tokens(world, "38,38 39,38 39,39 ");
+    fetch(world, 1, 40, 25);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_tokens(world, "38,38 39,38 39,39 39,40 40,40 ");
+    assert_null(world->reader->merging);
+}
+
+static void test_a_stream_whose_past_does_not_come_is_not_waited_for_long(void **state) {
+    struct world *world = *state;
+    start_past(world);
+    fetch(world, 0, 39, 10);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_true(world->reader->merging->patience.is_armed);
+    world->reader->merging->patience.fire(&world->reader->merging->patience);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_tokens(world, "38,38 39,38 ");
+    fetch(world, 1, 39, 5);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_tokens(world, "38,38 39,38 39,39 ");
 }
 
 static void test_a_drained_reader_gets_an_end_and_ends(void **state) {
@@ -482,7 +718,7 @@ static void test_a_limit_ends_the_response_and_gaps_do_not_count(void **state) {
 
 static void test_a_reader_sleeps_through_what_its_filters_refuse(void **state) {
     struct world *world = *state;
-    world->query.filters[STREAM_FILTER_SENDER] = "B";
+    stream_query_filter(&world->query, STREAM_FILTER_SENDER, "B");
     open_reader(world, 1, false);
     assert_int_equal(read_all(world, 100), 0);
     for (uint64_t sequence = 41; sequence < 60; sequence++) {
@@ -505,7 +741,12 @@ int main(void) {
         TEST(test_an_event_is_a_line),
         TEST(test_a_reader_that_runs_dry_waits_at_once),
         TEST(test_any_size_of_buffer_gives_the_same_bytes),
-        TEST(test_server_sent_events_begin_with_retry),
+        TEST(test_server_sent_events_begin_with_retry_and_an_id),
+        TEST(test_server_sent_events_to_an_end_begin_with_retry_alone),
+        TEST(test_a_stream_begins_with_an_event_that_says_where_it_is),
+        TEST(test_the_opening_of_one_that_waits_for_a_sequence_names_it),
+        TEST(test_the_opening_of_one_whose_sequence_is_there_names_none),
+        TEST(test_the_opening_stands_before_a_gap_that_has_yet_to_be_told),
         TEST(test_without_envelope_it_is_the_bare_message),
         TEST(test_a_gap_is_whole_even_without_envelope),
         TEST(test_the_token_of_several_streams_says_where_all_of_them_are),
@@ -515,7 +756,13 @@ int main(void) {
         TEST(test_nothing_is_sent_within_an_event_that_was_given_back),
         TEST(test_what_cannot_be_fetched_breaks_the_response),
         TEST(test_an_idle_reader_is_kept_alive),
-        TEST(test_an_idle_event_source_gets_a_comment),
+        TEST(test_an_idle_reader_without_envelope_gets_a_blank_line),
+        TEST(test_an_idle_event_source_gets_an_id_without_data),
+        TEST(test_a_keepalive_says_how_far_a_filtered_reader_has_been_brought),
+        TEST(test_an_event_that_comes_before_the_keepalive_is_sent_in_its_place),
+        TEST(test_a_limit_does_not_count_keepalives),
+        TEST(test_the_past_of_several_streams_is_sent_in_the_order_of_storage),
+        TEST(test_a_stream_whose_past_does_not_come_is_not_waited_for_long),
         TEST(test_a_drained_reader_gets_an_end_and_ends),
         TEST(test_a_drained_reader_finishes_the_event_under_way),
         TEST(test_a_limit_ends_the_response_and_gaps_do_not_count),

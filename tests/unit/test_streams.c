@@ -215,7 +215,7 @@ static void await_consumer_count(struct world *world, int64_t count) {
     }
 }
 
-static void make_stream_anew(struct world *world) {
+static void make_stream_anew_with(struct world *world, jsRetentionPolicy retention) {
     jsStreamConfig config;
     const char *subjects[] = {"vlp.>"};
     assert_int_equal(js_DeleteStream(world->js, "VLP", NULL, NULL), NATS_OK);
@@ -223,7 +223,12 @@ static void make_stream_anew(struct world *world) {
     config.Name = "VLP";
     config.Subjects = subjects;
     config.SubjectsLen = 1;
+    config.Retention = retention;
     assert_int_equal(js_AddStream(NULL, world->js, &config, NULL, NULL), NATS_OK);
+}
+
+static void make_stream_anew(struct world *world) {
+    make_stream_anew_with(world, js_LimitsPolicy);
 }
 
 /* ---- clients ---- */
@@ -453,6 +458,7 @@ static void test_nothing_sent_after_the_headers_is_missed(void **state) {
         assert_true(has_header(client, "Cache-Control: no-cache, no-store\r\n"));
         assert_true(has_header(client, "X-Accel-Buffering: no\r\n"));
         publish_claims(world, number, number);
+        client_await(client, "\"sequence\":");
         client_await(client, "}}\n");
         assert_sequences(client, number, number);
         client_close(client);
@@ -684,7 +690,8 @@ static void test_server_sent_events(void **state) {
     assert_true(has_header(client, "Content-Type: text/event-stream\r\n"));
     publish_claims(world, 1, 1);
     client_await(client, "}}\n\n");
-    assert_int_equal(strncmp(client->body, "retry: 2000\n\nid: VLP:2", 22), 0);
+    assert_int_equal(strncmp(client->body, "retry: 2000\nid: VLP:2", 21), 0);
+    assert_non_null(strstr(client->body, "Z:0\n\nid: VLP:2"));
     assert_non_null(strstr(client->body, "Z:1\ndata: {\"specversion\":\"1.0\",\"id\":\"m-1\","));
     assert_null(strstr(client->body, "event:"));
     client_close(client);
@@ -714,8 +721,10 @@ static void test_what_is_foreign_comes_as_base64(void **state) {
     assert_non_null(strstr(client->body, "\"id\":\"VLP:1\",\"source\":\"/vlp\","
                                          "\"type\":\"parley.foreign\","
                                          "\"subject\":\"vlp.safe.claim\""));
+    assert_non_null(strstr(client->body, "\"reason\":\"GW-001: "));
     assert_non_null(strstr(client->body, "\"data_base64\":\"bm8gSlNPTgo=\"}\n"));
     assert_non_null(strstr(client->body, "\"subject\":\"vlp.else\""));
+    assert_non_null(strstr(client->body, "\"reason\":\"VLP-001 /id: "));
     assert_non_null(strstr(client->body, "\"data_base64\":\"e30=\"}\n{\"id\":\"m-1\","));
     assert_int_equal(count_of(client->body, "\n"), 3);
     client_close(client);
@@ -749,7 +758,7 @@ static void test_filters_choose(void **state) {
     assert_passes(world, "sender=The%2520Observer", "3");
     assert_passes(world, "receiver=A", "");
     assert_passes(world, "thread=A", "");
-    assert_passes(world, "type=delta", "");
+    assert_passes(world, "type=foreign", "");
     assert_passes(world, "strict=true&results=errors", "1234");
 }
 
@@ -765,7 +774,7 @@ static void test_a_limit_counts_what_passes(void **state) {
     publish(world, "claim", "safe", "A", 5);
     client_await_end(client);
     assert_non_null(strstr(client->body, "m-5"));
-    assert_int_equal(count_of(client->body, "\n"), 2);
+    assert_int_equal(count_of(client->body, "\n"), 3); /* with parley.open */
     client_close(client);
 }
 
@@ -790,6 +799,9 @@ static void test_what_cannot_be_is_refused(void **state) {
         "/v1/vlp/stream?type=",
         "/v1/vlp/stream?type=a&type=b",
         "/v1/vlp/stream?sinse=all",
+        "/v1/vlp/stream?type=delta",
+        "/v1/vlp/stream?lane=high_risk",
+        "/v1/stream?type=evidnce",
         "/v1/vlp/stream?since=BRENNER:2025-12-14T10:30:00Z:3",
         "/v1/stream?since=5",
     };
@@ -868,12 +880,31 @@ static void test_quiet_readers_are_kept_alive(void **state) {
     struct world *world = *state;
     struct client *line = open_stream(world, "/v1/vlp/stream", "");
     struct client *sse = open_stream(world, "/v1/vlp/stream", "Accept: text/event-stream\r\n");
-    client_await(line, "\n"); /* fifteen seconds, as the contract says */
-    client_await(sse, ":\n\n");
-    assert_string_equal(line->body, "\n");
-    assert_string_equal(sse->body, "retry: 2000\n\n:\n\n");
+    struct client *bare = open_stream(world, "/v1/vlp/stream?envelope=none", "");
+    struct client *other = open_stream(world, "/v1/stream?sender=Z", "");
     publish_claims(world, 1, 1);
+    client_await(sse, "m-1");
     client_await(line, "m-1");
+    /* fifteen seconds, as the contract says */
+    client_await(line, "\"type\":\"parley.keepalive\"");
+    client_await(other, "\"type\":\"parley.keepalive\"");
+    client_await(bare, "}\n\n");
+    client_await(sse, "Z:1\n\n");
+    assert_int_equal(bare->body[0], '\n');
+    assert_int_equal(count_of(line->body, "\n"), 3);
+    assert_int_equal(count_of(sse->body, "Z:0\n\nid: VLP:2"), 1);
+    char token[128], target[256];
+    last_token(line, token);
+    publish_claims(world, 2, 2);
+    client_await(line, "m-2");
+    /* One whose filter let nothing through has been brought as far. */
+    assert_non_null(strstr(other->body, token));
+    snprintf(target, sizeof target, "/v1/vlp/stream?follow=false&since=%s", token);
+    struct client *back = read_stream(world, target, "");
+    assert_sequences(back, 2, 2);
+    client_close(back);
+    client_close(bare);
+    client_close(other);
     client_close(line);
     client_close(sse);
 }
@@ -889,6 +920,27 @@ static void test_a_frozen_nats_is_no_reason_to_wait_for_ever(void **state) {
     }
     publish_claims(world, 1, 1);
     client_await(live, "m-1");
+    client_close(live);
+}
+
+/* attack F4 */
+static void test_a_stream_that_nats_lets_nobody_read_is_said_to_be_so(void **state) {
+    struct world *world = *state;
+    static const char reason[] = "NATS does not let the stream VLP be read: ";
+    struct client *live = open_stream(world, "/v1/vlp/stream", "");
+    publish_claims(world, 1, 1);
+    client_await(live, "m-1");
+    make_stream_anew_with(world, js_WorkQueuePolicy);
+    publish_claims(world, 2, 3);
+    assert_refused(world, "/v1/vlp/stream", "", "503", reason);
+    assert_refused(world, "/v1/stream", "", "503", reason);
+    struct client *past = read_stream(world, "/v1/vlp/stream?since=all&follow=false", "");
+    assert_non_null(strstr(past->body, "\"type\":\"parley.end\""));
+    assert_non_null(strstr(past->body, reason));
+    assert_null(strstr(past->body, "m-2"));
+    client_close(past);
+    client_await_end(live);
+    assert_non_null(strstr(live->body, reason));
     client_close(live);
 }
 
@@ -933,6 +985,7 @@ int main(void) {
         TEST(test_a_reader_outlives_nats_itself),
         TEST(test_quiet_readers_are_kept_alive),
         TEST(test_a_frozen_nats_is_no_reason_to_wait_for_ever),
+        TEST(test_a_stream_that_nats_lets_nobody_read_is_said_to_be_so),
         TEST(test_a_reader_that_leaves_leaves_nothing_behind),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

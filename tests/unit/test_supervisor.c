@@ -88,43 +88,44 @@ static void test_every_type_goes_to_the_side_that_sends_it(void **state) {
     static const struct {
         const char *text, *subject, *type, *sender;
     } cases[] = {
-        {HEARTBEAT, "supervisor.gerbil.heartbeat", "supervisor.heartbeat", "gerbil"},
-        {MESSAGE("checkpoint", ",\"data\":{}"), "supervisor.gerbil.checkpoint",
+        {HEARTBEAT, "supervisor._.gerbil.heartbeat", "supervisor.heartbeat", "gerbil"},
+        {MESSAGE("checkpoint", ",\"data\":{}"), "supervisor._.gerbil.checkpoint",
          "supervisor.checkpoint", "gerbil"},
         {MESSAGE("wal_entry", ",\"data\":{\"operation\":\"memory_add\",\"params\":{},"
                               "\"sequence\":1}"),
-         "supervisor.gerbil.wal_entry", "supervisor.wal_entry", "gerbil"},
+         "supervisor._.gerbil.wal_entry", "supervisor.wal_entry", "gerbil"},
         {MESSAGE("wal_batch", ",\"data\":[{\"operation\":\"memory_add\",\"params\":{},"
                               "\"sequence\":1}]"),
-         "supervisor.gerbil.wal_batch", "supervisor.wal_batch", "gerbil"},
+         "supervisor._.gerbil.wal_batch", "supervisor.wal_batch", "gerbil"},
         {MESSAGE("evolution_intent",
                  ",\"hypothesis\":{\"reason\":\"\",\"target\":\"\",\"new_code\":\"\"}"),
-         "supervisor.gerbil.evolution_intent", "supervisor.evolution_intent", "gerbil"},
-        {MESSAGE("metrics", ",\"data\":{}"), "supervisor.gerbil.metrics", "supervisor.metrics",
+         "supervisor._.gerbil.evolution_intent", "supervisor.evolution_intent", "gerbil"},
+        {MESSAGE("metrics", ",\"data\":{}"), "supervisor._.gerbil.metrics", "supervisor.metrics",
          "gerbil"},
         {MESSAGE("checkpoint_ack", ",\"checkpoint_id\":\"550e8400-e29b-41d4-a716-446655440000\""),
-         "supervisor.elixir.checkpoint_ack", "supervisor.checkpoint_ack", "elixir"},
+         "supervisor._.elixir.checkpoint_ack", "supervisor.checkpoint_ack", "elixir"},
         {MESSAGE("restore", ",\"checkpoint_id\":\"550e8400-e29b-41d4-a716-446655440000\","
                             "\"snapshot\":{}"),
-         "supervisor.elixir.restore", "supervisor.restore", "elixir"},
-        {MESSAGE("hot_reload", ",\"code\":\"\""), "supervisor.elixir.hot_reload",
+         "supervisor._.elixir.restore", "supervisor.restore", "elixir"},
+        {MESSAGE("hot_reload", ",\"code\":\"\""), "supervisor._.elixir.hot_reload",
          "supervisor.hot_reload", "elixir"},
         {MESSAGE("evolution_result", ",\"success\":true,\"decision\":\"promoted\""),
-         "supervisor.elixir.evolution_result", "supervisor.evolution_result", "elixir"},
+         "supervisor._.elixir.evolution_result", "supervisor.evolution_result", "elixir"},
         {MESSAGE("process_request", ",\"request_id\":\"r\",\"data\":{\"message\":\"\"}"),
-         "supervisor.elixir.process_request", "supervisor.process_request", "elixir"},
-        {MESSAGE("shutdown", ",\"reason\":\"\""), "supervisor.elixir.shutdown",
+         "supervisor._.elixir.process_request", "supervisor.process_request", "elixir"},
+        {MESSAGE("shutdown", ",\"reason\":\"\""), "supervisor._.elixir.shutdown",
          "supervisor.shutdown", "elixir"},
     };
     struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char source[64];
         check_route(fixture, cases[i].text);
-        snprintf(source, sizeof source, "/supervisor/%s", cases[i].sender);
+        snprintf(source, sizeof source, "/supervisor/_/%s", cases[i].sender);
         assert_is(fixture->route.subject, cases[i].subject);
         assert_is(fixture->route.type, cases[i].type);
         assert_is(fixture->route.sender, cases[i].sender);
         assert_is(fixture->route.source, source);
+        assert_is(fixture->route.agent, NULL);
         assert_is(fixture->route.id, NULL);
         assert_is(fixture->route.lane, NULL);
         assert_int_equal(fixture->route.receiver_count, 0);
@@ -132,21 +133,40 @@ static void test_every_type_goes_to_the_side_that_sends_it(void **state) {
     }
 }
 
-static void test_the_side_of_an_error_is_told_by_option_then_subject_then_form(void **state) {
+static void
+test_the_side_of_an_error_is_that_of_from_then_subject_then_code_then_form(void **state) {
+#define CODED(code, more)                                                                          \
+    MESSAGE("error", ",\"error\":{\"code\":\"" code "\",\"message\":\"m\"" more "}")
     static const struct {
         const char *from, *stored, *text, *side;
     } cases[] = {
         {NULL, NULL, ERROR(""), "gerbil"},
         {NULL, NULL, ERROR(",\"details\":{}"), "elixir"},
         {NULL, NULL, ERROR(",\"context\":{},\"stack_trace\":\"\""), "gerbil"},
+        /* (protocols b2) the codes that the document lists for each side */
+        {NULL, NULL, CODED("CHECKPOINT_FAILED", ""), "elixir"},
+        {NULL, NULL, CODED("WAL_FULL", ""), "elixir"},
+        {NULL, NULL, CODED("INVALID_MESSAGE", ""), "elixir"},
+        {NULL, NULL, CODED("INVALID_MESSAGE", ",\"context\":{}"), "elixir"},
+        {NULL, NULL, CODED("MEMORY_FULL", ",\"details\":{}"), "gerbil"},
+        {NULL, NULL, CODED("TOOL_FAILED", ",\"details\":{}"), "gerbil"},
+        {NULL, NULL, CODED("EVAL_ERROR", ",\"details\":{}"), "gerbil"},
+        {NULL, NULL, CODED("wal_full", ""), "gerbil"},
+        {"gerbil", NULL, CODED("WAL_FULL", ""), "gerbil"},
+        {NULL, "supervisor._.gerbil.error", CODED("WAL_FULL", ""), "gerbil"},
         {"elixir", NULL, ERROR(""), "elixir"},
         {"gerbil", NULL, ERROR(",\"details\":{}"), "gerbil"},
-        {NULL, "supervisor.elixir.error", ERROR(""), "elixir"},
-        {NULL, "fleet-a.gerbil.error", ERROR(",\"details\":{}"), "gerbil"},
-        {"elixir", "supervisor.gerbil.error", ERROR(""), "elixir"},
-        {NULL, "supervisor.elixirs.error", ERROR(""), "gerbil"},
+        {NULL, "supervisor._.elixir.error", ERROR(""), "elixir"},
+        {NULL, "fleet-a._.gerbil.error", ERROR(",\"details\":{}"), "gerbil"},
+        {"elixir", "supervisor._.gerbil.error", ERROR(""), "elixir"},
+        {NULL, "supervisor._.elixirs.error", ERROR(""), "gerbil"},
+        {NULL, "supervisor.elixir.error", ERROR(""), "gerbil"},
+        {NULL, "supervisor._.elixir", ERROR(""), "gerbil"},
+        {NULL, "supervisor._.elixir.", ERROR(""), "gerbil"},
+        {NULL, "supervisor._.elixir.error.x", ERROR(""), "gerbil"},
         {NULL, "supervisor.error", ERROR(",\"details\":{}"), "elixir"},
         {NULL, "supervisor", ERROR(",\"details\":{}"), "elixir"},
+        {NULL, "", ERROR(",\"details\":{}"), "elixir"},
     };
     struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -154,9 +174,46 @@ static void test_the_side_of_an_error_is_told_by_option_then_subject_then_form(v
         fixture->options =
             (struct parley_options){.from = cases[i].from, .stored_subject = cases[i].stored};
         check_route(fixture, cases[i].text);
-        snprintf(subject, sizeof subject, "supervisor.%s.error", cases[i].side);
+        snprintf(subject, sizeof subject, "supervisor._.%s.error", cases[i].side);
         assert_is(fixture->route.sender, cases[i].side);
         assert_is(fixture->route.subject, subject);
+    }
+}
+
+static void test_the_agent_is_the_options_then_the_stored_subjects(void **state) {
+    static const struct {
+        const char *agent, *stored, *named, *subject, *source;
+    } cases[] = {
+        {"coder-1", NULL, "coder-1", "supervisor.coder-1.gerbil.heartbeat",
+         "/supervisor/coder-1/gerbil"},
+        {"0_A", NULL, "0_A", "supervisor.0_A.gerbil.heartbeat", "/supervisor/0_A/gerbil"},
+        {"_", NULL, NULL, "supervisor._.gerbil.heartbeat", "/supervisor/_/gerbil"},
+        {"a.b", NULL, NULL, "supervisor._.gerbil.heartbeat", "/supervisor/_/gerbil"},
+        {NULL, "supervisor.coder-1.gerbil.heartbeat", "coder-1",
+         "supervisor.coder-1.gerbil.heartbeat", "/supervisor/coder-1/gerbil"},
+        {NULL, "fleet-a.coder-1.gerbil.heartbeat", "coder-1", "supervisor.coder-1.gerbil.heartbeat",
+         "/supervisor/coder-1/gerbil"},
+        {"other", "supervisor.coder-1.gerbil.heartbeat", "other",
+         "supervisor.other.gerbil.heartbeat", "/supervisor/other/gerbil"},
+        {NULL, "supervisor._.gerbil.heartbeat", NULL, "supervisor._.gerbil.heartbeat",
+         "/supervisor/_/gerbil"},
+        {NULL, "supervisor.-x.gerbil.heartbeat", NULL, "supervisor._.gerbil.heartbeat",
+         "/supervisor/_/gerbil"},
+        {NULL, "supervisor.gerbil.heartbeat", NULL, "supervisor._.gerbil.heartbeat",
+         "/supervisor/_/gerbil"},
+        {NULL, "supervisor.coder-1.heartbeat", NULL, "supervisor._.gerbil.heartbeat",
+         "/supervisor/_/gerbil"},
+    };
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fixture->options =
+            (struct parley_options){.agent = cases[i].agent, .stored_subject = cases[i].stored};
+        check_route(fixture, HEARTBEAT);
+        assert_is(fixture->route.agent, cases[i].named);
+        assert_int_equal(fixture->route.dedupe,
+                         cases[i].named != NULL ? PARLEY_DEDUPE_PAYLOAD : PARLEY_DEDUPE_NONE);
+        assert_is(fixture->route.subject, cases[i].subject);
+        assert_is(fixture->route.source, cases[i].source);
     }
 }
 
@@ -164,7 +221,7 @@ static void test_a_prefix_takes_the_place_of_the_subjects_first_token(void **sta
     struct fixture *fixture = *state;
     fixture->options.subject_prefix = "fleet-a";
     check_route(fixture, HEARTBEAT);
-    assert_is(fixture->route.subject, "fleet-a.gerbil.heartbeat");
+    assert_is(fixture->route.subject, "fleet-a._.gerbil.heartbeat");
     assert_is(fixture->route.type, "supervisor.heartbeat");
 }
 
@@ -232,15 +289,22 @@ static const struct {
     {"heartbeat", "", 100},
     {"wal_entry", ",\"data\":" ENTRY, 10 * KIB},
     {"metrics", ",\"data\":{}", 10 * KIB},
-    {"wal_batch", ",\"data\":[" ENTRY "]", MIB},
     {"evolution_intent", ",\"hypothesis\":{\"reason\":\"\",\"target\":\"\",\"new_code\":\"\"}",
      MIB},
-    {"checkpoint_ack", ",\"checkpoint_id\":\"" UUID "\"", MIB},
-    {"hot_reload", ",\"code\":\"\"", MIB},
-    {"evolution_result", ",\"success\":true,\"decision\":\"promoted\"", MIB},
-    {"process_request", ",\"request_id\":\"\",\"data\":{\"message\":\"\"}", MIB},
-    {"shutdown", ",\"reason\":\"\"", MIB},
-    {"error", ",\"error\":{\"code\":\"\",\"message\":\"\"}", MIB},
+};
+
+/* Those that the document does not list. */
+static const struct {
+    const char *type, *members;
+} unlimited[] = {
+    {"wal_batch", ",\"data\":[" ENTRY "]"},
+    {"checkpoint_ack", ",\"checkpoint_id\":\"" UUID "\""},
+    {"restore", ",\"checkpoint_id\":\"" UUID "\",\"snapshot\":{}"},
+    {"hot_reload", ",\"code\":\"\""},
+    {"evolution_result", ",\"success\":true,\"decision\":\"promoted\""},
+    {"process_request", ",\"request_id\":\"\",\"data\":{\"message\":\"\"}"},
+    {"shutdown", ",\"reason\":\"\""},
+    {"error", ",\"error\":{\"code\":\"\",\"message\":\"\"}"},
 };
 
 static void make(struct parley_buffer *text, const char *type, const char *members, size_t fill) {
@@ -323,14 +387,15 @@ static void test_limits_hold_to_the_byte(void **state) {
     }
 }
 
-static void test_a_restore_may_have_100_mebibytes(void **state) {
-    static const char members[] = ",\"checkpoint_id\":\"" UUID "\",\"snapshot\":{}";
+static void test_a_type_that_the_document_does_not_list_has_no_limit_of_its_own(void **state) {
     struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof unlimited / sizeof unlimited[0]; i++) {
+        make_of_size(fixture, unlimited[i].type, unlimited[i].members, 2 * MIB);
+        assert_both(fixture, "", 0);
+    }
     fixture->options.message_bytes_max = 101 * MIB;
-    make_large(fixture, "restore", members, 100 * MIB);
+    make_large(fixture, "restore", unlimited[2].members, 100 * MIB + 1);
     assert_packed(fixture, "", 0);
-    make_large(fixture, "restore", members, 100 * MIB + 1);
-    assert_packed(fixture, "IPC-007", 1);
 }
 
 static void test_a_checkpoint_should_be_compressed_past_a_mebibyte_and_ends_at_100(void **state) {
@@ -346,26 +411,28 @@ static void test_a_checkpoint_should_be_compressed_past_a_mebibyte_and_ends_at_1
     assert_packed(fixture, "IPC-007", 2);
 }
 
-/* A shutdown as JSON whose shortest MessagePack has `size` bytes: 45 with an empty reason, which a
- * str 32 takes 5 bytes for. */
-static void make_shutdown(struct parley_buffer *text, size_t size, const char *character) {
+/* An evolution_intent as JSON whose shortest MessagePack has `size` bytes: its code is a str 32,
+ * whose head is 5 bytes; the other strings and their keys take one byte of head each. */
+static void make_intent(struct parley_buffer *text, size_t size, const char *character) {
     parley_buffer_clear(text);
-    parley_buffer_text(text, "{\"type\":\"shutdown\",\"timestamp\":1705392000,\"reason\":\"");
-    const size_t around = 1 + 5 + 9 + 10 + 5 + 7 + 5;
-    for (size_t i = around; i < size; i++) {
+    parley_buffer_text(text, "{\"type\":\"evolution_intent\",\"timestamp\":1705392000,"
+                             "\"hypothesis\":{\"reason\":\"r\",\"target\":\"t\",\"new_code\":\"");
+    const size_t head = 1 + 5 + 17 + 10 + 5;
+    const size_t hypothesis = 11 + 1 + 7 + 2 + 7 + 2 + 9 + 5;
+    for (size_t i = head + hypothesis; i < size; i++) {
         parley_buffer_text(text, character);
     }
-    parley_buffer_text(text, "\"}");
+    parley_buffer_text(text, "\"}}");
 }
 
 static void test_json_is_measured_on_its_shortest_messagepack(void **state) {
     static const char *const characters[] = {"x", "\\n", "\\u0041"};
     struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof characters / sizeof characters[0]; i++) {
-        make_shutdown(&fixture->text, 1 << 20, characters[i]);
+        make_intent(&fixture->text, 1 << 20, characters[i]);
         check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
         assert_string_equal(first_rule(fixture), "");
-        make_shutdown(&fixture->text, (1 << 20) + 1, characters[i]);
+        make_intent(&fixture->text, (1 << 20) + 1, characters[i]);
         check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
         assert_string_equal(first_rule(fixture), "IPC-007");
     }
@@ -484,13 +551,14 @@ int main(void) {
 #define TEST(test) cmocka_unit_test_setup(test, forget_options)
     const struct CMUnitTest tests[] = {
         TEST(test_every_type_goes_to_the_side_that_sends_it),
-        TEST(test_the_side_of_an_error_is_told_by_option_then_subject_then_form),
+        TEST(test_the_side_of_an_error_is_that_of_from_then_subject_then_code_then_form),
+        TEST(test_the_agent_is_the_options_then_the_stored_subjects),
         TEST(test_a_prefix_takes_the_place_of_the_subjects_first_token),
         TEST(test_unix_seconds_become_a_time_that_four_digits_hold),
         TEST(test_a_requests_id_is_its_thread),
         TEST(test_an_invalid_message_has_no_subject_but_what_can_be_read),
         TEST(test_limits_hold_to_the_byte),
-        TEST(test_a_restore_may_have_100_mebibytes),
+        TEST(test_a_type_that_the_document_does_not_list_has_no_limit_of_its_own),
         TEST(test_a_checkpoint_should_be_compressed_past_a_mebibyte_and_ends_at_100),
         TEST(test_json_is_measured_on_its_shortest_messagepack),
         TEST(test_json_becomes_messagepack_and_frames),

@@ -188,14 +188,15 @@ static void test_what_is_no_time_has_no_unix_time(void **state) {
 
 /* ---- domains ---- */
 
-static void test_a_domain_is_one_token_of_lower_case(void **state) {
+static void test_a_domain_is_one_token_of_letters_digits_and_two_signs(void **state) {
     (void)state;
-    static const char *const domains[] = {"a", "security", "0", "_", "-", "cve-2026_1"};
+    static const char *const domains[] = {"a",          "security", "0",        "_", "-",
+                                          "cve-2026_1", "A",        "Security", "Z"};
     for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++) {
         assert_true(text_is_domain(parley_bytes_of(domains[i])));
     }
-    static const char *const others[] = {"",   "A",   "a.b", "a b", "*",       ">",
-                                         "a/", "a\n", "a{",  "`",   "\xC3\xA9"};
+    static const char *const others[] = {"",  "@",  "[",   "a.b", "a b", "*",
+                                         ">", "a/", "a\n", "a{",  "`",   "\xC3\xA9"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         assert_false(text_is_domain(parley_bytes_of(others[i])));
     }
@@ -205,6 +206,22 @@ static void test_a_domain_is_one_token_of_lower_case(void **state) {
     assert_false(text_is_domain((struct parley_bytes){many, 129}));
     assert_false(text_is_domain((struct parley_bytes){"a\0b", 3}));
     assert_false(text_is_domain((struct parley_bytes){0}));
+}
+
+static void test_a_token_has_no_space_no_control_character_and_no_sign_of_subjects(void **state) {
+    (void)state;
+    static const char *const tokens[] = {
+        "a", "-", "A~b", "50%", "a/b", "\xC2\xA0", "\xC3\x80", "\xE2\x80\xA8", "\xF0\x9F\x98\x80"};
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
+        assert_true(text_is_token(parley_bytes_of(tokens[i])));
+    }
+    static const char *const others[] = {"",     " ",     "a ",       "a.b",       "*",   "a>",
+                                         "\x1F", "a\x7F", "\xC2\x80", "\xC2\x9Fz", "\r\n"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_false(text_is_token(parley_bytes_of(others[i])));
+    }
+    assert_false(text_is_token((struct parley_bytes){"a\0b", 3}));
+    assert_false(text_is_token((struct parley_bytes){0}));
 }
 
 /* Where the second is 60, the time one second before must end June or December in UTC. */
@@ -418,7 +435,8 @@ int main(void) {
         cmocka_unit_test(test_a_time_has_the_unix_time_that_timegm_gives_it),
         cmocka_unit_test(test_a_unix_time_counts_fractions_and_leap_seconds),
         cmocka_unit_test(test_what_is_no_time_has_no_unix_time),
-        cmocka_unit_test(test_a_domain_is_one_token_of_lower_case),
+        cmocka_unit_test(test_a_domain_is_one_token_of_letters_digits_and_two_signs),
+        cmocka_unit_test(test_a_token_has_no_space_no_control_character_and_no_sign_of_subjects),
         cmocka_unit_test(test_a_leap_second_is_where_timegm_finds_the_last_second),
         cmocka_unit_test(test_a_time_that_is_cut_short_anywhere_is_none),
         cmocka_unit_test(test_every_pair_of_bytes_is_utf8_when_the_reference_says_so),

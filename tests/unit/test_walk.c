@@ -400,16 +400,16 @@ static void assert_says(struct parley_message *message, const char *member, cons
 }
 
 static void test_messages_say_what_is_there_and_what_is_wanted(void **state) {
-    assert_says(*state, "\"box\":{}", "`box/name` is missing; a string is wanted");
-    assert_says(*state, "\"box\":{\"name\":null}", "`box/name` is null; a string is wanted");
-    assert_says(*state, "\"box\":{\"name\":false}", "`box/name` is false; a string is wanted");
-    assert_says(*state, "\"box\":{\"name\":0.85}", "`box/name` is 0.85; a string is wanted");
-    assert_says(*state, "\"list\":{}", "`list` is an object; an array is wanted");
-    assert_says(*state, "\"map\":[]", "`map` is an array; an object is wanted");
+    assert_says(*state, "\"box\":{}", "`box/name` is missing; expected a string");
+    assert_says(*state, "\"box\":{\"name\":null}", "`box/name` is null; expected a string");
+    assert_says(*state, "\"box\":{\"name\":false}", "`box/name` is false; expected a string");
+    assert_says(*state, "\"box\":{\"name\":0.85}", "`box/name` is 0.85; expected a string");
+    assert_says(*state, "\"list\":{}", "`list` is an object; expected an array");
+    assert_says(*state, "\"map\":[]", "`map` is an array; expected an object");
     assert_says(*state, "\"list\":[-1]",
-                "`list/0` is -1; an integer of 0 or more or an object is wanted");
+                "`list/0` is -1; expected an integer of 0 or more or an object");
     assert_says(*state, "\"map\":{\"a\":\"\\u0000\\\"\"}",
-                "`map/a` is \"\\u0000\\\"\"; a number is wanted");
+                "`map/a` is \"\\u0000\\\"\"; expected a number");
 }
 
 static void test_long_strings_are_cut_between_characters_in_messages(void **state) {
@@ -423,7 +423,7 @@ static void test_long_strings_are_cut_between_characters_in_messages(void **stat
         parley_buffer_text(&wanted, i < 29 ? "\xC3\xA9" : "");
     }
     parley_buffer_text(&member, "\"}");
-    parley_buffer_text(&wanted, "\"… (81 bytes); a number is wanted");
+    parley_buffer_text(&wanted, "\"… (81 bytes); expected a number");
     parley_buffer_char(&member, '\0');
     parley_buffer_char(&wanted, '\0');
     assert_says(*state, member.data, wanted.data);

@@ -90,6 +90,10 @@ function textOf(message) {
 
 const MANY_LINES = 50_000;
 
+// Whether it says that the stream is open, or still is.
+const isAboutTheResponse = (event) =>
+  event?.type === 'parley.open' || event?.type === 'parley.keepalive';
+
 // A response that goes on: its lines as they come, and how it ended.
 export class LineStream {
   #lines = [];
@@ -154,12 +158,20 @@ export class LineStream {
     return this.#rest.toString('utf8');
   }
 
-  // The next line that is not blank, parsed.
-  async event(timeout) {
+  // The next line that is not blank, parsed: what opens a stream and keeps it alive too.
+  async anyEvent(timeout) {
     for (;;) {
       const line = await this.line(timeout);
       if (line === null) return null;
       if (line !== '') return JSON.parse(line);
+    }
+  }
+
+  // The next event that a reader waits for.
+  async event(timeout) {
+    for (;;) {
+      const event = await this.anyEvent(timeout);
+      if (!isAboutTheResponse(event)) return event;
     }
   }
 

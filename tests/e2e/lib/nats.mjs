@@ -11,10 +11,15 @@ import { until, within } from './poll.mjs';
 import { Program, temporaryFolder } from './program.mjs';
 
 // A nats-server with JetStream on 127.0.0.1. `restart` brings it back on the same port and store.
-export async function startNats({ port = -1, store = temporaryFolder(), args = [] } = {}) {
+export async function startNats({
+  port = -1,
+  store = temporaryFolder(),
+  args = [],
+  hasJetStream = true,
+} = {}) {
   const ports = temporaryFolder();
   const address = ['-a', '127.0.0.1', '-p', String(port)];
-  const where = ['-js', '-sd', store, '--ports_file_dir', ports];
+  const where = [...(hasJetStream ? ['-js', '-sd', store] : []), '--ports_file_dir', ports];
   const program = new Program('nats-server', [...address, ...where, ...args]);
   const file = await until('nats-server has written its ports', () => {
     if (program.exit) throw new Error(`${program.describe()}: ${program.stderr}`);
@@ -36,6 +41,13 @@ function serverOf(program, url, restart) {
     pid: program.pid,
     restart,
     signal: (name) => program.signal(name),
+    // SIGSTOP, and no thread of it runs any more: the signal alone may come after a message or two.
+    async freeze() {
+      program.signal('SIGSTOP');
+      const tasks = `/proc/${program.pid}/task`;
+      const isStopped = (task) => readFileSync(`${tasks}/${task}/stat`, 'utf8').includes(') T ');
+      await until('nats-server is stopped', () => readdirSync(tasks).every(isStopped));
+    },
     async kill() {
       if (program.exit) return;
       program.signal('SIGKILL');

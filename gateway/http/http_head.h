@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The head of a request: its line, its options and its headers, and whether it can be trusted.
+ * Source: RFC 9112, sections 2 to 6; RFC 9110, sections 5 and 10.1.1. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+enum {
+    HTTP_HEAD_MAX = 16 * 1024, /* bytes, with the empty line at its end */
+    HTTP_FIELDS_MAX = 128,
+    HTTP_OPTIONS_MAX = 64,
+    /* The longest head that http_head_write makes. */
+    HTTP_REWRITTEN_MAX = 160,
+};
+
+/* A header or a query option: where its name and its value are in the head's text. */
+struct http_place {
+    uint16_t name, name_length, value;
+};
+
+/* One is used for all requests of a connection, one after the other. All text in it is borrowed
+ * until the next http_head_read or http_head_finish. */
+struct http_head {
+    struct parley_buffer text;   /* what came; each name and value ends with a NUL */
+    struct parley_buffer places; /* of the options, then of the headers */
+    struct parley_buffer accept; /* the values of several Accept headers as one list */
+    size_t option_count, field_count;
+    const char *method, *path;
+    const char *request_id; /* NULL: absent, or not a good one */
+    const char *fault;      /* NULL: none. The first one found stays */
+    unsigned status;        /* of the answer to a head that has a fault */
+    int64_t content_length; /* 0 where there is none */
+    bool is_1_0, is_head;   /* HTTP/1.0; the method is HEAD */
+    bool is_chunked;        /* the body is; content_length is 0 then */
+    bool expects_continue;  /* before it sends the body */
+    bool is_close, is_kept; /* Connection has the option close; keep-alive */
+    unsigned length_count, encoding_count, host_count, type_count, key_count, accept_count;
+};
+
+void http_head_init(struct http_head *head);
+void http_head_finish(struct http_head *head);
+
+/* Gives back the memory of a large one; nothing of it is needed any more. */
+void http_head_release(struct http_head *head);
+
+/* Reads `raw`, from the method to the empty line.  Copies it.
+ * Returns: PARLEY_E_MEMORY. A head that cannot be trusted has a fault. */
+enum parley_status http_head_read(struct http_head *head,
+                                  struct parley_bytes raw) PARLEY_MUST_CHECK;
+
+/* Makes it the head of a request that is refused: no options and no headers.
+ * `status`, `fault` (static): of the answer.  `is_head`: an answer to it has no body. */
+void http_head_refuse(struct http_head *head, unsigned status, const char *fault, bool is_head);
+
+/* What is wrong with the part of a head that has come so far, so that its sender is not left
+ * waiting for an answer until the rest comes. `from`: what was looked at before.
+ * Returns: the fault (static), or NULL.  *status: of the answer. */
+const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from, unsigned *status);
+
+/* The same request in as few words as possible: all that the framing of bodies and answers has to
+ * know of it.  `out`: HTTP_REWRITTEN_MAX bytes.  Returns: its length. It is longer than what
+ * http_head_read was given by at most one byte, where that had no fault. */
+size_t http_head_write(const struct http_head *head, char *out);
+
+/* Of several the first, but of Accept all (RFC 9110, section 5.3). NULL: absent.  `name`: in any
+ * case. */
+const char *http_head_field(const struct http_head *head, const char *name);
+/* Decoded, a `+` being a blank, and a %00 the byte 0x01. NULL: absent. "" for `?follow`. */
+const char *http_head_option(const struct http_head *head, const char *name);
+/* Calls `each` for every query option, until it returns false. */
+void http_head_each_option(const struct http_head *head,
+                           bool (*each)(void *context, const char *name, const char *value),
+                           void *context);

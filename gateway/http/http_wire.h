@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What libmicrohttpd reads from a connection's socket: one request at a time, with a head that was
+ * read and written anew (http_head.h), and a body whose framing is sound (ADR 9). */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <parley/buffer.h>
+#include <parley/status.h>
+
+#include "http_chunks.h"
+
+struct http_connection;
+struct http_server;
+
+enum http_wire_phase {
+    HTTP_WIRE_HEAD,   /* before or within a head */
+    HTTP_WIRE_BODY,   /* within a body of known length */
+    HTTP_WIRE_CHUNKS, /* within a chunked body */
+    HTTP_WIRE_TAIL,   /* the last bytes of the body are ours */
+    HTTP_WIRE_WHOLE,  /* libmicrohttpd has all of the request; what follows waits for its answer */
+};
+
+struct http_wire {
+    enum http_wire_phase phase;
+    bool is_drained;              /* the socket had nothing more when it was last read */
+    bool has_ended;               /* and the client has closed its sending half */
+    int error;                    /* of that; 0: none */
+    const char *fault;            /* what is wrong with the framing of the body; NULL: nothing */
+    uint64_t body_left;           /* of a body of known length */
+    struct http_chunks chunks;    /* of a chunked one */
+    const char *tail;             /* what of ours is still to be given */
+    struct parley_buffer pending; /* came, and was not given */
+    size_t scanned;               /* of pending, in which there is no end of a head */
+    size_t empty_lines;           /* that came since the last head */
+};
+
+/* A connection's first and last. */
+enum parley_status http_wire_open(struct http_connection *connection) PARLEY_MUST_CHECK;
+void http_wire_close(struct http_connection *connection);
+/* A request of the connection is over, and there may be another. */
+void http_wire_next(struct http_connection *connection);
+
+/* Around MHD_run. */
+void http_wire_enter(struct http_server *server);
+void http_wire_leave(void);

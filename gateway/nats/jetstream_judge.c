@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the server says of a stream, judged: whether it takes our messages, and in a sentence why it
+ * does not. It asks nothing and changes nothing. The sentences must not change while their cause
+ * lasts, for each change is reported: so they hold limits and no counts. */
+
+#include "jetstream_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    REFUSAL_KEPT_MS = 10000,
+    MESSAGE_BYTES_MIN = 256, /* less room than any message of ours takes */
+};
+
+/* ---- subjects ---- */
+
+static size_t token_length(const char *subject) {
+    return strcspn(subject, ".");
+}
+
+/* Whether each subject that matches `inner` matches `outer` too. */
+bool jetstream_covers(const char *outer, const char *inner) {
+    for (;;) {
+        size_t outer_length = token_length(outer), inner_length = token_length(inner);
+        bool is_inner_tail = inner_length == 1 && inner[0] == '>';
+        if (outer_length == 1 && outer[0] == '>') {
+            return true;
+        }
+        bool is_any = outer_length == 1 && outer[0] == '*';
+        if (is_inner_tail || (!is_any && (outer_length != inner_length ||
+                                          memcmp(outer, inner, inner_length) != 0))) {
+            return false;
+        }
+        outer += outer_length;
+        inner += inner_length;
+        if (*outer == '\0' || *inner == '\0') {
+            return *outer == *inner;
+        }
+        outer++;
+        inner++;
+    }
+}
+
+static bool stream_covers(const json_t *config, const char *subjects) {
+    size_t index;
+    json_t *subject;
+    json_array_foreach(json_object_get(config, "subjects"), index, subject) {
+        if (json_is_string(subject) && jetstream_covers(json_string_value(subject), subjects)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what a person has to change ---- */
+
+enum jetstream_grade jetstream_grade_set(struct jetstream_check *check, enum jetstream_grade grade,
+                                         const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(check->trouble, sizeof check->trouble, format, arguments);
+    va_end(arguments);
+    check->grade = grade;
+    return grade;
+}
+
+static bool has_retention(const json_t *config, const char *retention) {
+    const char *text = json_string_value(json_object_get(config, "retention"));
+    return text != NULL && strcmp(text, retention) == 0;
+}
+
+static bool find_fault(struct jetstream_check *check, const json_t *config) {
+    const struct jetstream_stream *stream = check->stream;
+    if (!stream_covers(config, stream->subjects)) {
+        jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
+                            "stream %s exists already and does not take the subjects %s: add them "
+                            "to it, delete it, or choose another subject prefix",
+                            stream->name, stream->subjects);
+    } else if (json_is_true(json_object_get(config, "no_ack"))) {
+        jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
+                            "stream %s exists already and acknowledges nothing (no_ack): recreate "
+                            "it without that option",
+                            stream->name);
+    } else if (has_retention(config, "workqueue")) {
+        jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
+                            "stream %s exists already and is a work queue (retention workqueue), "
+                            "in which each message has one reader and is then removed: recreate it "
+                            "with retention limits, or choose another subject prefix",
+                            stream->name);
+    } else if (has_retention(config, "interest")) {
+        jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
+                            "stream %s exists already and keeps only what a consumer waits for "
+                            "(retention interest), so that acknowledged messages would be lost: "
+                            "recreate it with retention limits, or choose another subject prefix",
+                            stream->name);
+    } else if (json_is_true(json_object_get(config, "sealed"))) {
+        jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
+                            "stream %s exists already and is sealed, so that nothing can be stored "
+                            "in it: delete it, or choose another subject prefix",
+                            stream->name);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* ---- room ---- */
+
+static struct jetstream_room read_room(const json_t *answer, const json_t *config) {
+    const json_int_t bytes_max = json_integer_value(json_object_get(config, "max_bytes"));
+    const json_int_t count_max = json_integer_value(json_object_get(config, "max_msgs"));
+    const char *discard = json_string_value(json_object_get(config, "discard"));
+    const bool is_bounded = discard != NULL && strcmp(discard, "new") == 0;
+    return (struct jetstream_room){
+        .bytes = jetstream_answer_number(answer, "state", "bytes"),
+        .count = jetstream_answer_number(answer, "state", "messages"),
+        .last_sequence = jetstream_answer_number(answer, "state", "last_seq"),
+        .bytes_max = is_bounded && bytes_max > 0 ? (uint64_t)bytes_max : 0,
+        .count_max = is_bounded && count_max > 0 ? (uint64_t)count_max : 0,
+    };
+}
+
+/* A message was refused since room or a permission was missing. That is over when something was
+ * removed or the limits were changed, or, since small messages may find the room that a large one
+ * did not, when others were stored and none was refused for a while. */
+static bool is_over(const struct jetstream_refusal *refusal, const struct jetstream_room *room,
+                    int64_t now_ms) {
+    const struct jetstream_room *then = &refusal->room;
+    return room->bytes < then->bytes || room->count < then->count ||
+           room->bytes_max != then->bytes_max || room->count_max != then->count_max ||
+           (room->last_sequence > then->last_sequence &&
+            now_ms - refusal->at_ms >= REFUSAL_KEPT_MS);
+}
+
+static void weigh_refusal(struct jetstream_check *check, const struct jetstream_room *room) {
+    struct jetstream_refusal *refusal = &check->refusal;
+    if (refusal->why[0] != '\0' && !refusal->is_weighed) {
+        refusal->room = *room;
+        refusal->is_weighed = true;
+    } else if (refusal->why[0] != '\0' &&
+               is_over(refusal, room, reactor_now_ms(check->jetstream->reactor))) {
+        refusal->why[0] = '\0';
+    }
+}
+
+static enum jetstream_grade judge_room(struct jetstream_check *check,
+                                       const struct jetstream_room *room) {
+    const char *name = check->stream->name;
+    const bool is_bucket = check->stream->bucket_days > 0;
+    weigh_refusal(check, room);
+    if (!is_bucket && room->count_max > 0 && room->count >= room->count_max) {
+        check->refusal.why[0] = '\0';
+        return jetstream_grade_set(check, JETSTREAM_IS_FULL,
+                                   "stream %s is full (max_msgs %llu, discard new): raise its "
+                                   "limit, remove messages, or have it discard old ones",
+                                   name, (unsigned long long)room->count_max);
+    }
+    if (room->bytes_max > 0 && room->bytes + MESSAGE_BYTES_MIN > room->bytes_max) {
+        check->refusal.why[0] = '\0';
+        return jetstream_grade_set(check, JETSTREAM_IS_FULL,
+                                   "stream %s is full (max_bytes %llu, discard new): raise its "
+                                   "limit, remove messages, or have it discard old ones",
+                                   name, (unsigned long long)room->bytes_max);
+    }
+    if (check->refusal.why[0] != '\0') {
+        return jetstream_grade_set(check, JETSTREAM_REFUSES, "stream %s refuses messages: %s", name,
+                                   check->refusal.why);
+    }
+    check->trouble[0] = '\0';
+    check->grade = JETSTREAM_STANDS;
+    return check->grade;
+}
+
+enum jetstream_grade jetstream_judge(struct jetstream_check *check, const json_t *answer) {
+    const json_t *config = json_object_get(answer, "config");
+    if (find_fault(check, config)) {
+        return check->grade;
+    }
+    const struct jetstream_room room = read_room(answer, config);
+    return judge_room(check, &room);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What is known to be wrong, in words: with the connection, with JetStream as a whole, with the
+ * disk of an own server's store, and with single streams. Each change is reported once. Nothing
+ * here decides what is tried next; the one thing that it stops is publishing onto a full disk, on
+ * which nats-server 2.9 wedges: no more answers, even once there is room again, until it is killed.
+ */
+
+#include "jetstream_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+enum {
+    STORE_TICK_MS = 500,
+    STORE_BYTES_MIN = 64 << 20, /* on a small disk a tenth of it; the largest message is 8 MiB */
+    VIOLATION_KEPT_MS = 60000,
+};
+
+/* ---- the disk of the store ---- */
+
+/* The end of the shortage takes a quarter more, so that it does not come and go. */
+static bool lacks_room(const char *folder, bool lacked) {
+    struct statvfs disk;
+    if (statvfs(folder, &disk) != 0) {
+        return lacked;
+    }
+    const uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    const uint64_t tenth = (uint64_t)disk.f_blocks * disk.f_frsize / 10;
+    const uint64_t wanted = tenth < STORE_BYTES_MIN ? tenth : STORE_BYTES_MIN;
+    return free_bytes < (lacked ? wanted + wanted / 4 : wanted);
+}
+
+static void on_store_tick(struct reactor_timer *timer) {
+    struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, trouble.store_tick);
+    const bool lacked = jetstream->trouble.is_disk_full;
+    reactor_timer_set(jetstream->reactor, timer, STORE_TICK_MS);
+    jetstream->trouble.is_disk_full = lacks_room(jetstream->options.store, lacked);
+    if (lacked != jetstream->trouble.is_disk_full) {
+        jetstream_note_good(jetstream); /* the probes begin anew */
+        jetstream_trouble_review(jetstream);
+    }
+}
+
+/* ---- what the server forbids ---- */
+
+/* Which of our streams takes a subject; NULL: none. */
+static struct jetstream_check *find_check(struct jetstream *jetstream, const char *subject) {
+    for (size_t i = 0; i < jetstream->setup.check_count; i++) {
+        struct jetstream_check *check = &jetstream->setup.checks[i];
+        if (jetstream_covers(check->stream->subjects, subject)) {
+            return check;
+        }
+    }
+    return NULL;
+}
+
+bool jetstream_is_barred(struct jetstream *jetstream, const char *subject) {
+    const struct jetstream_check *check = find_check(jetstream, subject);
+    if (check == NULL || check->grade != JETSTREAM_IS_UNUSABLE) {
+        return false;
+    }
+    jetstream->setup.bar = check;
+    return true;
+}
+
+const char *jetstream_bar(const struct jetstream *jetstream) {
+    const struct jetstream_check *check = jetstream->setup.bar;
+    return check != NULL && check->trouble[0] != '\0' ? check->trouble : NULL;
+}
+
+static void refuse(struct jetstream_check *check, const char *why) {
+    struct jetstream_refusal *refusal = &check->refusal;
+    snprintf(refusal->why, sizeof refusal->why, "%s", why);
+    refusal->at_ms = reactor_now_ms(check->jetstream->reactor);
+    refusal->is_weighed = false;
+    jetstream_setup_again(check->jetstream);
+}
+
+void jetstream_refusal_note(struct jetstream *jetstream, const char *stream, int error,
+                            const char *text) {
+    for (size_t i = 0; i < jetstream->setup.check_count; i++) {
+        struct jetstream_check *check = &jetstream->setup.checks[i];
+        if (strcmp(check->stream->name, stream) == 0) {
+            char why[sizeof check->refusal.why];
+            snprintf(why, sizeof why, "%s (%d)", text, error);
+            refuse(check, why);
+        }
+    }
+}
+
+void jetstream_violation_note(struct jetstream *jetstream, bool is_publish, const char *subject) {
+    struct jetstream_trouble_state *trouble = &jetstream->trouble;
+    struct jetstream_check *check = is_publish ? find_check(jetstream, subject) : NULL;
+    if (check != NULL) {
+        char why[sizeof check->refusal.why];
+        snprintf(why, sizeof why, "NATS does not permit this user to publish to %s",
+                 check->stream->subjects);
+        refuse(check, why);
+        return;
+    }
+    const bool is_api = strncmp(subject, "$JS.API.", 8) == 0;
+    const bool is_inbox = strncmp(subject, "_INBOX.", 7) == 0;
+    snprintf(trouble->violation, sizeof trouble->violation,
+             "NATS does not permit this user to %s %s", is_publish ? "publish to" : "subscribe to",
+             is_api     ? "$JS.API.>"
+             : is_inbox ? "_INBOX.>"
+                        : subject);
+    trouble->is_vital = is_inbox || strncmp(subject, "$JS.API.STREAM.", 15) == 0;
+    trouble->violation_ms = reactor_now_ms(jetstream->reactor);
+    jetstream_trouble_review(jetstream);
+}
+
+/* ---- in words ---- */
+
+static const char *describe_off(int error) {
+    return error == JETSTREAM_E_OFF_FOR_ACCOUNT
+               ? "JetStream is not enabled for this account of NATS: enable it in the server's "
+                 "configuration"
+               : "JetStream is not enabled on the NATS server: enable it there (nats-server -js)";
+}
+
+/* What concerns all streams, or NULL. */
+static const char *describe_all(const struct jetstream *jetstream) {
+    const struct jetstream_setup *setup = &jetstream->setup;
+    const struct jetstream_trouble_state *trouble = &jetstream->trouble;
+    if (trouble->is_disk_full) {
+        return trouble->disk;
+    }
+    if (!bus_is_connected(jetstream->bus)) {
+        return bus_why_away(jetstream->bus);
+    }
+    if (trouble->is_vital && trouble->violation[0] != '\0') {
+        return trouble->violation;
+    }
+    if (setup->was_off_error != 0) {
+        return describe_off(setup->was_off_error);
+    }
+    if (setup->was_silent) {
+        return "NATS is there, but its JetStream does not answer: its disk may be full (then "
+               "nats-server has to be restarted), or it has no leader at present";
+    }
+    return NULL;
+}
+
+static bool are_all_full(const struct jetstream *jetstream) {
+    size_t full_count = 0, count = 0;
+    for (size_t i = 0; i < jetstream->options.stream_count; i++) {
+        const struct jetstream_check *check = &jetstream->setup.checks[i];
+        count += check->stream->bucket_days == 0;
+        full_count += check->grade == JETSTREAM_IS_FULL;
+    }
+    return count > 0 && full_count >= count;
+}
+
+const char *jetstream_trouble(const struct jetstream *jetstream) {
+    const char *all = describe_all(jetstream);
+    if (all != NULL) {
+        return all;
+    }
+    const struct jetstream_setup *setup = &jetstream->setup;
+    const bool is_any_wanted = !jetstream->is_ready || are_all_full(jetstream);
+    for (size_t i = 0; i < jetstream->setup.check_count; i++) {
+        const struct jetstream_check *check = &jetstream->setup.checks[i];
+        const bool is_unusable = check->grade == JETSTREAM_IS_UNUSABLE;
+        /* Once it was ready, an unusable stream is not what keeps it from being so again. */
+        const bool is_bystander = is_unusable && !jetstream->is_ready && setup->has_started;
+        const bool stops = is_unusable || is_any_wanted;
+        if (stops && !is_bystander && check->trouble[0] != '\0') {
+            return check->trouble;
+        }
+    }
+    return jetstream->is_ready ? NULL : "parley is connecting to NATS, or looking for its streams";
+}
+
+static const char *remark_violation(const struct jetstream_trouble_state *trouble) {
+    return trouble->violation[0] != '\0' && !trouble->is_vital ? trouble->violation : NULL;
+}
+
+const char *jetstream_remark(const struct jetstream *jetstream, size_t number) {
+    for (size_t i = 0; i < jetstream->setup.check_count; i++) {
+        const struct jetstream_check *check = &jetstream->setup.checks[i];
+        if (check->trouble[0] != '\0' && number-- == 0) {
+            return check->trouble;
+        }
+    }
+    return number == 0 ? remark_violation(&jetstream->trouble) : NULL;
+}
+
+/* ---- reporting ---- */
+
+static void report(struct jetstream *jetstream, const char *subject, const char *text, char *told) {
+    text = text != NULL ? text : "";
+    if (strcmp(text, told) == 0) {
+        return;
+    }
+    snprintf(told, JETSTREAM_TROUBLE_MAX, "%s", text);
+    if (jetstream->events.trouble != NULL) {
+        jetstream->events.trouble(jetstream->events.context, subject,
+                                  text[0] != '\0' ? told : NULL);
+    }
+}
+
+void jetstream_trouble_review(struct jetstream *jetstream) {
+    struct jetstream_trouble_state *trouble = &jetstream->trouble;
+    const struct jetstream_setup *setup = &jetstream->setup;
+    const bool is_known = bus_is_connected(jetstream->bus) && setup->pending_count == 0;
+    const int64_t age_ms = reactor_now_ms(jetstream->reactor) - trouble->violation_ms;
+    if (trouble->is_vital ? is_known && setup->was_answered : age_ms > VIOLATION_KEPT_MS) {
+        trouble->violation[0] = '\0';
+    }
+    const char *all = describe_all(jetstream);
+    if (all != NULL || is_known) {
+        report(jetstream, "NATS", all, trouble->told_all);
+    }
+    report(jetstream, "permissions in NATS", remark_violation(trouble), trouble->told_violation);
+    for (size_t i = 0; is_known && all == NULL && i < setup->check_count; i++) {
+        struct jetstream_check *check = &setup->checks[i];
+        char subject[JETSTREAM_NAME_MAX];
+        snprintf(subject, sizeof subject, "stream %s", check->stream->name);
+        report(jetstream, subject, check->trouble, check->told);
+    }
+}
+
+void jetstream_trouble_begin(struct jetstream *jetstream) {
+    struct jetstream_trouble_state *trouble = &jetstream->trouble;
+    if (jetstream->options.store != NULL) {
+        snprintf(trouble->disk, sizeof trouble->disk,
+                 "the disk of the store %s is full: nothing is stored until there is room again",
+                 jetstream->options.store);
+        trouble->store_tick.fire = on_store_tick;
+        reactor_timer_set(jetstream->reactor, &trouble->store_tick, 0);
+    }
+}
+
+void jetstream_trouble_end(struct jetstream *jetstream) {
+    reactor_timer_clear(jetstream->reactor, &jetstream->trouble.store_tick);
+}

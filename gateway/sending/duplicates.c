@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See duplicates.h. Only duplicates pay for it: a retry, or a defect of the sender's. A look-up
+ * that gets no answer in time fails all that wait in line behind it, since the same leader would be
+ * asked again for each of them. */
+
+#include "duplicates.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "repetition.h"
+
+enum {
+    ASKED_COUNT_MAX = 64,
+    /* Of all answers that may be under way. A server cuts a connection on which it has 64 MB to
+     * write, and pull feeds may have asked for a quarter of that (JETSTREAM_PULL_BYTES_MAX). */
+    ASKED_BYTES_MAX = 32 << 20,
+    ANSWER_EXTRA_BYTES = 4096, /* beside the payload in base64 */
+    HEADER_VALUE_MAX = 256,
+};
+
+struct duplicate {
+    struct gateway *gateway;
+    const struct parley_protocol *protocol;
+    TAILQ_ENTRY(duplicate) link;       /* while it is in line */
+    struct jetstream_request *request; /* NULL: it is in line */
+    duplicate_fn *done;
+    void *context;
+    struct publication_mark mark;
+    uint64_t sequence;
+    char stream[];
+};
+
+bool duplicate_is_open(const struct publication_mark *mark, const struct jetstream_ack *ack) {
+    return ack->outcome == JETSTREAM_STORED && ack->is_duplicate &&
+           (mark->is_compared || ack->sequence == 0);
+}
+
+static size_t asked_count_max(const struct gateway *gateway) {
+    const size_t payload = jetstream_max_payload_bytes(gateway->jetstream);
+    const size_t count = ASKED_BYTES_MAX / (payload / 3 * 4 + ANSWER_EXTRA_BYTES);
+    return count == 0 ? 1 : count < ASKED_COUNT_MAX ? count : ASKED_COUNT_MAX;
+}
+
+/* ---- what is stored ---- */
+
+/* The value of a header of a message as it lies on the wire.  Returns: whether it is there, and
+ * fits. */
+static bool read_header(struct parley_bytes headers, const char *name,
+                        char out[HEADER_VALUE_MAX + 1]) {
+    const size_t name_length = strlen(name);
+    const char *at = headers.data, *end = headers.data + headers.length;
+    while (at != NULL && at < end) {
+        const char *line_end = memchr(at, '\r', (size_t)(end - at));
+        line_end = line_end != NULL ? line_end : end;
+        if ((size_t)(line_end - at) > name_length && at[name_length] == ':' &&
+            strncasecmp(at, name, name_length) == 0) {
+            at += name_length + 1;
+            at += at < line_end && *at == ' ' ? 1 : 0;
+            const size_t length = (size_t)(line_end - at);
+            if (length > HEADER_VALUE_MAX) {
+                return false;
+            }
+            memcpy(out, at, length);
+            out[length] = '\0';
+            return true;
+        }
+        at = memchr(line_end, '\n', (size_t)(end - line_end));
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return false;
+}
+
+static int hex_value(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
+}
+
+/* CloudEvents' HTTP binding, section 3.1.3.2; a NUL ends the text. */
+static void percent_decode(char *text) {
+    char *out = text;
+    for (const char *at = text; *at != '\0'; at++) {
+        const int high = *at == '%' ? hex_value(at[1]) : -1;
+        const int low = high >= 0 ? hex_value(at[2]) : -1;
+        *out++ = (char)(low >= 0 ? high * 16 + low : *at);
+        at += low >= 0 ? 2 : 0;
+    }
+    *out = '\0';
+}
+
+/* ---- what to say ---- */
+
+static struct sending_failure reused(const struct duplicate *duplicate) {
+    struct sending_failure failure = {.problem = PROBLEM_ID_REUSED};
+    const bool is_key = duplicate->mark.repeat == PUBLICATION_REPEAT_KEY;
+    snprintf(failure.detail, sizeof failure.detail,
+             "This %s was used before for another message: sequence %llu of stream %s. This one "
+             "was not stored. Send it with %s of its own.",
+             is_key ? "Idempotency-Key" : "id", (unsigned long long)duplicate->sequence,
+             duplicate->stream, is_key ? "a key" : "an id");
+    return failure;
+}
+
+static struct sending_failure away(void) {
+    struct sending_failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+    snprintf(failure.detail, sizeof failure.detail,
+             "A message with this id or key is stored already, and NATS went away before the two "
+             "could be compared. Nothing was stored now: send it again.");
+    return failure;
+}
+
+static struct sending_failure unanswered(const struct duplicate *duplicate, const char *error) {
+    struct sending_failure failure = {.problem = error != NULL ? PROBLEM_BUS_UNAVAILABLE
+                                                               : PROBLEM_BUS_TIMEOUT};
+    char advice[REPETITION_TEXT_MAX];
+    repetition_advice(duplicate->gateway, duplicate->protocol, duplicate->mark.repeat,
+                      REPETITION_SOON, advice);
+    snprintf(failure.detail, sizeof failure.detail,
+             "A message with this id or key is stored already (sequence %llu of stream %s), but "
+             "JetStream did not say whether it is this one (%.100s). Nothing was stored now. %s",
+             (unsigned long long)duplicate->sequence, duplicate->stream,
+             error != NULL ? error : "no answer came in time", advice);
+    return failure;
+}
+
+static struct sending_failure overloaded(void) {
+    struct sending_failure failure = {.problem = PROBLEM_OVERLOADED};
+    snprintf(failure.detail, sizeof failure.detail,
+             "A message with this id or key is stored already, and the two cannot be compared "
+             "now. Nothing was stored now: send it again.");
+    return failure;
+}
+
+/* A later nats-server answers so while the first one is still on its way to its replicas. */
+static struct sending_failure unsettled(void) {
+    struct sending_failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+    snprintf(failure.detail, sizeof failure.detail,
+             "JetStream is still storing a message with this id or key. This one was not stored: "
+             "send it again in a moment.");
+    return failure;
+}
+
+/* ---- its life ---- */
+
+static struct duplicate_line *line_of(struct gateway *gateway) {
+    struct duplicate_line *line = &gateway->duplicates.line;
+    if (line->tqh_last == NULL) {
+        TAILQ_INIT(line);
+    }
+    return line;
+}
+
+static void end(struct duplicate *duplicate, const struct duplicate_answer *answer) {
+    duplicate->done(duplicate->context, answer);
+    free(duplicate);
+}
+
+static void end_failed(struct duplicate *duplicate, struct sending_failure failure) {
+    const struct duplicate_answer answer = {
+        .verdict = failure.problem == PROBLEM_ID_REUSED ? DUPLICATE_OTHER : DUPLICATE_UNKNOWN,
+        .stream = duplicate->stream,
+        .sequence = duplicate->sequence,
+        .failure = failure};
+    end(duplicate, &answer);
+}
+
+static void end_same(struct duplicate *duplicate, const struct jetstream_held *held) {
+    char id[HEADER_VALUE_MAX + 1];
+    const bool has_id = read_header(held->headers, "ce-id", id);
+    if (has_id) {
+        percent_decode(id);
+    }
+    const struct duplicate_answer answer = {.verdict = DUPLICATE_SAME,
+                                            .stream = duplicate->stream,
+                                            .sequence = duplicate->sequence,
+                                            .subject = held->subject,
+                                            .id = has_id ? id : NULL};
+    end(duplicate, &answer);
+}
+
+/* Retention may have removed it within the window: then what was sent is all that is known of it.
+ */
+static void conclude(struct duplicate *duplicate, const struct jetstream_held *held) {
+    char digest[HEADER_VALUE_MAX + 1];
+    if (held->found == JETSTREAM_HELD_UNKNOWN) {
+        end_failed(duplicate, jetstream_is_ready(duplicate->gateway->jetstream)
+                                  ? unanswered(duplicate, held->error)
+                                  : away());
+    } else if (duplicate->mark.digest[0] != '\0' &&
+               read_header(held->headers, PUBLICATION_DIGEST_HEADER, digest) &&
+               strcmp(digest, duplicate->mark.digest) != 0) {
+        end_failed(duplicate, reused(duplicate));
+    } else {
+        end_same(duplicate, held);
+    }
+}
+
+static void on_held(void *context, const struct jetstream_held *held);
+
+static bool ask(struct duplicate *duplicate) {
+    struct gateway *gateway = duplicate->gateway;
+    duplicate->request = jetstream_held_ask(gateway->jetstream, duplicate->stream,
+                                            duplicate->sequence, on_held, duplicate);
+    gateway->duplicates.asked_count += duplicate->request != NULL ? 1 : 0;
+    return duplicate->request != NULL;
+}
+
+static void fail_line(struct gateway *gateway) {
+    struct duplicate *first;
+    while ((first = TAILQ_FIRST(line_of(gateway))) != NULL) {
+        TAILQ_REMOVE(line_of(gateway), first, link);
+        end_failed(first,
+                   jetstream_is_ready(gateway->jetstream) ? unanswered(first, NULL) : away());
+    }
+}
+
+/* What does not fit now is asked when the next answer comes; if none will, it has failed. */
+static void ask_on(struct gateway *gateway) {
+    struct duplicates *duplicates = &gateway->duplicates;
+    struct duplicate *first;
+    while ((first = TAILQ_FIRST(line_of(gateway))) != NULL &&
+           duplicates->asked_count < asked_count_max(gateway)) {
+        if (!ask(first)) {
+            if (duplicates->asked_count == 0) {
+                fail_line(gateway);
+            }
+            return;
+        }
+        TAILQ_REMOVE(line_of(gateway), first, link);
+    }
+}
+
+static void on_held(void *context, const struct jetstream_held *held) {
+    struct duplicate *duplicate = context;
+    struct gateway *gateway = duplicate->gateway;
+    const bool is_unanswered = held->found == JETSTREAM_HELD_UNKNOWN && held->error == NULL;
+    duplicate->request = NULL;
+    gateway->duplicates.asked_count--;
+    conclude(duplicate, held);
+    if (is_unanswered) {
+        fail_line(gateway);
+    }
+    ask_on(gateway);
+}
+
+static void on_pump(struct reactor_timer *timer) {
+    ask_on(OWNER_OF(timer, struct gateway, duplicates.pump));
+}
+
+struct duplicate *duplicate_begin(const struct sending *sending,
+                                  const struct publication_mark *mark,
+                                  const struct jetstream_ack *ack, duplicate_fn *done,
+                                  void *context, struct sending_failure *out_failure) {
+    struct gateway *gateway = sending->gateway;
+    if (ack->sequence == 0 || !jetstream_is_ready(gateway->jetstream)) {
+        *out_failure = ack->sequence == 0 ? unsettled() : away();
+        return NULL;
+    }
+    const size_t stream_size = strlen(ack->stream) + 1;
+    struct duplicate *duplicate = malloc(sizeof *duplicate + stream_size);
+    if (duplicate == NULL) {
+        *out_failure = overloaded();
+        return NULL;
+    }
+    *duplicate = (struct duplicate){.gateway = gateway,
+                                    .protocol = sending->protocol,
+                                    .done = done,
+                                    .context = context,
+                                    .mark = *mark,
+                                    .sequence = ack->sequence};
+    memcpy(duplicate->stream, ack->stream, stream_size);
+    const bool is_next =
+        TAILQ_EMPTY(line_of(gateway)) && gateway->duplicates.asked_count < asked_count_max(gateway);
+    if (is_next && ask(duplicate)) {
+        return duplicate;
+    }
+    if (gateway->duplicates.asked_count == 0) {
+        free(duplicate);
+        *out_failure = overloaded();
+        return NULL;
+    }
+    TAILQ_INSERT_TAIL(line_of(gateway), duplicate, link);
+    return duplicate;
+}
+
+void duplicate_cancel(struct duplicate *duplicate) {
+    if (duplicate == NULL) {
+        return;
+    }
+    struct gateway *gateway = duplicate->gateway;
+    if (duplicate->request == NULL) {
+        TAILQ_REMOVE(line_of(gateway), duplicate, link);
+    } else {
+        jetstream_request_cancel(duplicate->request);
+        gateway->duplicates.asked_count--;
+    }
+    free(duplicate);
+    /* In a later turn, since the caller may be about to cancel the next one. */
+    if (!TAILQ_EMPTY(line_of(gateway)) && !gateway->duplicates.pump.is_armed) {
+        gateway->duplicates.pump.fire = on_pump;
+        reactor_timer_set(gateway->reactor, &gateway->duplicates.pump, 0);
+    }
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Of a chunked or long body the answer begins with its first piece. A short one is answered once it
+ * has ended, which keeps its connection; but if it does not end for LATE_MS although there are
+ * results, its client is slow, and gets what there is.
+ *
+ * A client that does not read a live answer is not read from. But there are clients that read only
+ * when they have sent all: of a body whose length is announced, and of one whose client has read
+ * nothing for a part of the idle timeout, items wait in the spool. When the spool may take no more,
+ * the body waits in any case; a client that reads nothing then is closed by http_live.c. */
+
+#include "outlet.h"
+
+#include "sending.h"
+
+enum {
+    LIVE_LENGTH_MIN = 1 << 20, /* shorter bodies keep their connection */
+    LIVE_BYTES = 32 * 1024,    /* of items that the client has not been sent */
+    LATE_MS = 150,
+    PATIENCE_SHARE = 6, /* of the idle timeout */
+    AGAIN_MS = 250,     /* until the spool is asked for room again, which others may have left */
+};
+
+static void on_timer(struct reactor_timer *timer);
+
+void outlet_init(struct outlet *outlet, const struct outlet_options *options) {
+    const int64_t length = http_request_content_length(options->request);
+    const bool is_long = length < 0 || length > LIVE_LENGTH_MIN;
+    *outlet = (struct outlet){.options = *options, .timer = {.fire = on_timer}};
+    outlet->phase = !http_can_be_live(options->request) ? OUTLET_AFTER
+                    : is_long                           ? OUTLET_READY
+                                                        : OUTLET_LATE;
+    outlet->is_spooled = length >= 0 || outlet->phase == OUTLET_AFTER;
+    spool_init(&outlet->spool, options->data, options->quota);
+}
+
+void outlet_close(struct outlet *outlet) {
+    outlet->options.request = NULL;
+    reactor_timer_clear(outlet->options.reactor, &outlet->timer);
+}
+
+void outlet_finish(struct outlet *outlet) {
+    outlet_close(outlet);
+    spool_finish(&outlet->spool);
+}
+
+/* ---- items ---- */
+
+static uint64_t unread_bytes(const struct outlet *outlet) {
+    return spool_length(&outlet->spool) - outlet->read_offset;
+}
+
+bool outlet_has_room(struct outlet *outlet) {
+    return outlet->is_spooled ? spool_has_room(&outlet->spool) : unread_bytes(outlet) < LIVE_BYTES;
+}
+
+/* What comes before an item, or before the end when there is none. */
+static void write_start(const struct outlet *outlet, struct parley_buffer *out) {
+    static const char *const starts[] = {
+        [OUTLET_LINES] = "", [OUTLET_DOCUMENT] = "{\"results\":[\n", [OUTLET_ARRAY] = "[\n"};
+    if (outlet->item_count == 0) {
+        parley_buffer_text(out, starts[outlet->options.form]);
+    }
+}
+
+struct parley_buffer *outlet_begin_item(struct outlet *outlet) {
+    struct parley_buffer *out = spool_open(&outlet->spool);
+    if (out != NULL) {
+        outlet->item_start = out->length;
+        if (outlet->options.form != OUTLET_LINES) {
+            write_start(outlet, out);
+            parley_buffer_text(out, outlet->item_count > 0 ? "," : "");
+        }
+    }
+    return out;
+}
+
+void outlet_wake(struct outlet *outlet) {
+    if (outlet->phase == OUTLET_LIVE && outlet->options.request != NULL) {
+        http_wake(outlet->options.request);
+    }
+}
+
+static void set_timer(struct outlet *outlet, int64_t delay_ms) {
+    if (!outlet->timer.is_armed && outlet->options.request != NULL) {
+        reactor_timer_set(outlet->options.reactor, &outlet->timer, delay_ms);
+    }
+}
+
+bool outlet_end_item(struct outlet *outlet) {
+    if (outlet->spool.tail.has_failed) {
+        spool_take_back(&outlet->spool, outlet->item_start);
+        return false;
+    }
+    outlet->item_count++;
+    if (outlet->phase == OUTLET_LATE) {
+        set_timer(outlet, LATE_MS);
+    } else {
+        outlet_wake(outlet);
+    }
+    return true;
+}
+
+/* ---- when the answer begins ---- */
+
+static void begin(struct outlet *outlet) {
+    if (outlet->options.request == NULL) {
+        return;
+    }
+    outlet->phase = OUTLET_LIVE;
+    http_respond_live(outlet->options.request, 200, outlet->options.media_type, sending_read);
+}
+
+void outlet_begin(struct outlet *outlet, bool has_ended) {
+    if (outlet->phase == OUTLET_READY) {
+        begin(outlet);
+    } else if (has_ended && outlet->phase == OUTLET_LATE) {
+        outlet->phase = OUTLET_ENDED;
+        reactor_timer_clear(outlet->options.reactor, &outlet->timer);
+    }
+}
+
+bool outlet_wait(struct outlet *outlet) {
+    if (outlet_has_room(outlet)) {
+        return true;
+    }
+    if (outlet->phase == OUTLET_AFTER) {
+        return false;
+    }
+    if (outlet->phase == OUTLET_LATE || outlet->phase == OUTLET_ENDED) {
+        reactor_timer_clear(outlet->options.reactor, &outlet->timer);
+        begin(outlet);
+    }
+    set_timer(outlet, outlet->is_spooled ? (int64_t)AGAIN_MS
+                                         : outlet->options.idle_timeout_ms / PATIENCE_SHARE);
+    return true;
+}
+
+static void on_room(struct outlet *outlet) {
+    outlet->options.on_room(outlet->options.context);
+    if (outlet->phase == OUTLET_LIVE) {
+        outlet_wait(outlet);
+    }
+}
+
+static void on_timer(struct reactor_timer *timer) {
+    struct outlet *outlet = OWNER_OF(timer, struct outlet, timer);
+    if (outlet->phase == OUTLET_LATE) {
+        begin(outlet);
+    } else {
+        outlet->is_spooled = true;
+        on_room(outlet);
+    }
+}
+
+/* ---- its end ---- */
+
+bool outlet_end(struct outlet *outlet, struct parley_buffer *summary) {
+    struct parley_buffer *out = &outlet->spool.tail;
+    const enum outlet_form form = outlet->options.form;
+    const char *before = form == OUTLET_LINES ? "{" : form == OUTLET_ARRAY ? "]" : "],";
+    if (form == OUTLET_LINES && summary == NULL) {
+        return true;
+    }
+    /* The end is always there: a full disk must not take it. */
+    outlet->spool.has_failed = false;
+    write_start(outlet, out);
+    parley_buffer_text(out, before);
+    if (form != OUTLET_ARRAY) {
+        parley_buffer_append(out, parley_buffer_bytes(summary));
+        parley_buffer_char(out, '}');
+    }
+    parley_buffer_char(out, '\n');
+    return !out->has_failed && (summary == NULL || !summary->has_failed);
+}
+
+void outlet_send(struct outlet *outlet) {
+    reactor_timer_clear(outlet->options.reactor, &outlet->timer);
+    const bool is_live = outlet->phase == OUTLET_LIVE;
+    outlet->phase = OUTLET_WHOLE;
+    if (is_live) {
+        http_wake(outlet->options.request);
+    } else {
+        http_respond_stream(outlet->options.request, 200, outlet->options.media_type, sending_read);
+    }
+}
+
+ssize_t outlet_read(struct outlet *outlet, char *buffer, size_t size) {
+    const ssize_t count = spool_read(&outlet->spool, outlet->read_offset, buffer, size);
+    if (count <= 0) {
+        return count;
+    }
+    outlet->read_offset += (uint64_t)count;
+    if (outlet->phase == OUTLET_LIVE) {
+        outlet->read_offset = spool_forget(&outlet->spool, outlet->read_offset);
+        reactor_timer_clear(outlet->options.reactor, &outlet->timer);
+        on_room(outlet);
+    }
+    return count;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Making and checking the data folder. Of the folders above it nothing is asked: who can write
+ * there can take the folder away, but not put files into it unseen. */
+
+#include "data_folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool make_one(const char *path) {
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static bool make_all(const char *folder) {
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    for (char *at = path + 1; *at != '\0'; at++) {
+        if (*at == '/') {
+            *at = '\0';
+            if (!make_one(path)) {
+                return false;
+            }
+            *at = '/';
+        }
+    }
+    return make_one(path) && access(path, W_OK | X_OK) == 0;
+}
+
+static bool is_our_group(gid_t group) {
+    enum { GROUPS_MAX = 65536 };
+    if (group == getegid()) {
+        return true;
+    }
+    gid_t *groups = calloc(GROUPS_MAX, sizeof *groups);
+    const int count = groups != NULL ? getgroups(GROUPS_MAX, groups) : 0;
+    bool is_ours = false;
+    for (int i = 0; i < count; i++) {
+        is_ours = is_ours || groups[i] == group;
+    }
+    free(groups);
+    return is_ours;
+}
+
+bool data_folder_prepare(const char *folder, char *error, size_t error_size) {
+    struct stat status;
+    if (!make_all(folder) || stat(folder, &status) != 0) {
+        snprintf(error, error_size,
+                 "cannot write to the data folder %s: %s; give another one with --data", folder,
+                 strerror(errno));
+        return false;
+    }
+    if (status.st_uid != geteuid() && status.st_uid != 0) {
+        snprintf(error, error_size,
+                 "the data folder %s belongs to another user (id %u, parley runs as %u): chown it, "
+                 "or give another one with --data",
+                 folder, (unsigned)status.st_uid, (unsigned)geteuid());
+        return false;
+    }
+    const bool is_group_foreign = (status.st_mode & S_IWGRP) != 0 && !is_our_group(status.st_gid);
+    if ((status.st_mode & S_IWOTH) != 0 || is_group_foreign) {
+        snprintf(error, error_size,
+                 "the data folder %s can be written by other users (mode %04o): chmod go-w it, or "
+                 "name a new folder in it with --data %s/parley, which parley makes for itself",
+                 folder, (unsigned)status.st_mode & 07777, folder);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be wrong with NATS and its streams: each is told by name, in the log once when it begins
+// and once when it ends, by /readyz, and in the answer to a sender; and never with a password.
+// (attack F4, F7, F8)
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { get, post, send, sendLines } from './lib/http.mjs';
+import { connectNats, freePorts, natsClient, startNats, streamInfo } from './lib/nats.mjs';
+import { parley, parleyFor, serveArguments } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
+import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
+
+const SECRETS = /topsecret|hush|top%73ecret/;
+const ACCOUNTS = `accounts {
+  A {
+    jetstream { max_file: 64M }
+    users: [
+      { user: all, password: topsecret }
+      { user: deaf, password: topsecret, permissions: { subscribe: ["other"] } }
+      { user: mute, password: topsecret, permissions: { publish: ["$JS.>", "_INBOX.>"] } }
+      { user: blind, password: topsecret, permissions: { subscribe: { deny: ["$JS.EVENT.>"] } } }
+    ]
+  }
+  B { users: [ { user: bare, password: topsecret } ] }
+}`;
+
+async function natsFor(t, { config, ...options } = {}) {
+  const args = [];
+  if (config) {
+    const file = join(temporaryFolder(), 'nats.conf');
+    writeFileSync(file, config);
+    args.push('-c', file);
+  }
+  const nats = await startNats({ args, ...options });
+  atEnd(t, () => nats.stop());
+  return nats;
+}
+
+const as = (user, url) => url.replace('nats://', `nats://${user}:topsecret@`);
+const logged = (server, pattern) =>
+  server.program.stderr.split('\n').filter((line) => pattern.test(line));
+
+// It is in /readyz, in answers and, once, in the log; nothing of it is secret.
+async function assertTold(server, pattern) {
+  await until(`/readyz says ${pattern}`, async () => {
+    const ready = await get(server, '/readyz');
+    return ready.status === 503 && pattern.test(ready.json.detail);
+  });
+  const answers = [await send(server, claim()), await sendLines(server, lines(claims(2)))];
+  for (const answer of answers) {
+    assert.match(assertProblem(answer, 503, 'bus-unavailable').detail, pattern);
+    assert.match(answer.headers['retry-after'], /^\d+$/);
+    assert.doesNotMatch(answer.text, SECRETS);
+  }
+  await until(`the log says ${pattern}`, () => logged(server, pattern).length > 0);
+  assert.equal(logged(server, pattern).length, 1, server.program.stderr);
+  assert.doesNotMatch(server.program.stderr, SECRETS);
+}
+
+describe('what is wrong with NATS from the start', () => {
+  const rows = [
+    ['no server', /NATS is away.*nats:\/\/127\.0\.0\.1:\d+/, 'all', { isAway: true }],
+    ['a wrong password', /NATS refused the credentials/, 'nobody', { config: ACCOUNTS }],
+    ['a token that is wrong', /NATS refused the credentials/, '', { config: ACCOUNTS }],
+    ['JetStream off', /JetStream is not enabled on/, 'all', { hasJetStream: false }],
+    ['JetStream off for the account', /not enabled for this account/, 'bare', { config: ACCOUNTS }],
+    ['no permission to hear answers', /permit this user to subscribe to _INBOX/, 'deaf',
+      { config: ACCOUNTS }],
+  ];
+  for (const [what, pattern, user, { isAway, ...options }] of rows) {
+    it(`is told by name: ${what}`, async (t) => {
+      const { url } = isAway
+        ? { url: `nats://127.0.0.1:${(await freePorts(1))[0]}` }
+        : await natsFor(t, options);
+      const withUser = user ? as(user, url) : url.replace('nats://', 'nats://hush@');
+      const server = await parleyFor(t, { nats: withUser, args: ['--reactors', '3'] });
+      await assertTold(server, pattern);
+    });
+  }
+});
+
+describe('a URL of NATS that cannot be', () => {
+  it('stops the start with exit status 2 and what is expected', async () => {
+    const options = { data: temporaryFolder(), nats: 'http://bob:topsecret@x' };
+    const result = await parley(serveArguments(options));
+    assert.equal(result.code, 2);
+    assert.match(result.stderr, /nats:\/\/USER:PASSWORD@HOST:4222/);
+    assert.doesNotMatch(result.stderr, SECRETS);
+  });
+});
+
+const CHANGED = [
+  ['a work queue', { retention: 'workqueue' }, /retention workqueue/],
+  ['interest retention', { retention: 'interest' }, /retention interest/],
+];
+
+describe('a stream of others', () => {
+  for (const [what, config, pattern] of CHANGED) {
+    it(`that is ${what} stops the start, and says why and what to do`, async (t) => {
+      const nats = await natsFor(t);
+      const manager = await (await natsClient(t, nats.url)).jetstreamManager();
+      await manager.streams.add({ name: 'VLP', subjects: ['vlp.>'], ...config });
+      const result = await parley(serveArguments({ data: temporaryFolder(), nats: nats.url }));
+      assert.equal(result.code, 1);
+      assert.match(result.stderr, pattern);
+      assert.match(result.stderr, /recreate it with retention limits/);
+      assert.equal(result.stderr.trim().split('\n').length, 1, 'told once');
+    });
+  }
+});
+
+async function started(t, user, options = {}) {
+  const nats = await natsFor(t, { config: ACCOUNTS });
+  const url = as(user, nats.url);
+  const server = await parleyFor(t, { nats: url, args: ['--reactors', '3'], ...options });
+  const client = await connectNats(as('all', nats.url));
+  atEnd(t, () => client.close());
+  return { nats, server, client, manager: await client.jetstreamManager() };
+}
+
+describe('what goes wrong later', () => {
+  it('is told once when NATS goes away, and once when it is back', async (t) => {
+    const { nats, server } = await started(t, 'all');
+    assertAccepted(await send(server, claim()));
+    await nats.kill();
+    await assertTold(server, /NATS is away/);
+    const again = await nats.restart();
+    atEnd(t, () => again.stop());
+    await until('it is over', () => logged(server, /NATS: all is well again/).length > 0);
+    await until('it is taken', async () => (await send(server, claim())).status === 200);
+    assert.equal(logged(server, /./).length, 2, server.program.stderr);
+  });
+
+  it('is told of a stream that is sealed', async (t) => {
+    const { server, manager } = await started(t, 'all');
+    const { config } = await manager.streams.info('VLP');
+    const sealed = { sealed: true, deny_delete: true, deny_purge: true, max_age: 0 };
+    await manager.streams.update('VLP', { ...config, ...sealed, discard: 'new' });
+    await until('/readyz says so', async () => {
+      const ready = await get(server, '/readyz');
+      return ready.status === 503 && /stream VLP .* sealed/.test(ready.json.detail);
+    });
+    assert.match(assertProblem(await send(server, claim()), 503, 'bus-unavailable').detail, /sealed/);
+    await until('the log says so', () => logged(server, /stream VLP .* sealed/).length === 1);
+  });
+
+  const unusable = [
+    ['sealed', /stream VLP .* sealed/, async (manager) => {
+      const { config } = await manager.streams.info('VLP');
+      const sealed = { sealed: true, deny_delete: true, deny_purge: true, max_age: 0 };
+      await manager.streams.update('VLP', { ...config, ...sealed, discard: 'new' });
+    }],
+    ['a work queue', /stream VLP .* work queue/, async (manager) => {
+      await manager.streams.delete('VLP');
+      await manager.streams.add({ name: 'VLP', subjects: ['vlp.>'], retention: 'workqueue' });
+    }],
+  ];
+  for (const [what, pattern, change] of unusable) {
+    it(`stops only its own protocol, also after NATS was away, if a stream becomes ${what}`, async (t) => {
+      const { nats, server, manager } = await started(t, 'all', { args: ['--reactors', '2'] });
+      const detailOf = (answer) => assertProblem(answer, 503, 'bus-unavailable').detail;
+      const isTold = async () => pattern.test((await get(server, '/readyz')).json?.detail);
+      const heartbeat = async () => {
+        const body = { type: 'heartbeat', timestamp: Math.floor(Date.now() / 1000) };
+        return (await post(server, '/v1/supervisor/messages', JSON.stringify(body))).status;
+      };
+      // Recreating the stream races against parley, which makes it again by itself.
+      await until('it is changed', () => change(manager).then(() => true, () => false));
+      await until('/readyz names it', isTold);
+      assert.match(detailOf(await send(server, claim())), pattern);
+      assert.equal(await heartbeat(), 200);
+      await nats.kill();
+      await until('NATS is away', () => logged(server, /^parley: NATS is away/).length > 0);
+      const again = await nats.restart();
+      atEnd(t, () => again.stop());
+      await until('the others are taken again', async () => (await heartbeat()) === 200);
+      await until('/readyz names it again', isTold);
+      assert.match(detailOf(await send(server, claim())), pattern);
+      await until('the log says that NATS is back', () => logged(server, /NATS: this is over/).length > 0);
+      assert.match(logged(server, /./).at(-1), pattern);
+      assert.equal(logged(server, /all is well again/).length, 0, server.program.stderr);
+    });
+  }
+
+  it('is told of a stream that is full, which keeps nobody from the others', async (t) => {
+    const { server, manager } = await started(t, 'all');
+    const { config } = await manager.streams.info('VLP');
+    await manager.streams.update('VLP', { ...config, discard: 'new', max_msgs: 1 });
+    assertAccepted(await send(server, claim()));
+    const refused = assertProblem(await send(server, claim()), 503, 'bus-unavailable');
+    assert.match(refused.detail, /maximum messages exceeded/);
+    await until('/readyz says so', async () => {
+      const ready = await get(server, '/readyz');
+      return ready.status === 200 && /^but: stream VLP is full \(max_msgs 1/m.test(ready.text);
+    });
+    await until('the log says so', () => logged(server, /stream VLP is full/).length === 1);
+    await manager.streams.update('VLP', { ...config, discard: 'new', max_msgs: 5 });
+    await until('it is over', () => logged(server, /stream VLP: all is well again/).length > 0);
+    await until('/readyz is plain', async () => (await get(server, '/readyz')).text === 'ready\n');
+    assertAccepted(await send(server, claim()));
+    assert.equal(logged(server, /./).length, 2, server.program.stderr);
+  });
+
+  it('is told of an account whose storage is used up', async (t) => {
+    const { server } = await started(t, 'all');
+    const large = () => send(server, claim({ content: 'x'.repeat(900_000) }));
+    await until('there is no room', async () => (await large()).status === 503);
+    assert.match((await large()).json.detail, /resource limits exceeded for account/);
+    await until('/readyz says so', async () =>
+      /^but: stream VLP refuses .*resource limits/m.test((await get(server, '/readyz')).text),
+    );
+    await until('the log says so', () => logged(server, /resource limits/).length === 1);
+  });
+
+  it('is told of a permission to publish that is missing', async (t) => {
+    const { server } = await started(t, 'mute', { args: ['--reactors', '3', '--ack-timeout', '1h'] });
+    const pattern = /does not permit this user to publish to vlp\.safe\.claim\..*Nothing was stored/;
+    for (let i = 0; i < 3; i++) {
+      const detail = assertProblem(await send(server, claim()), 503, 'bus-unavailable').detail;
+      assert.match(detail, pattern);
+    }
+    const many = lines(claims(200));
+    const batch = await sendLines(server, many);
+    assert.equal(batch.status, 200);
+    const problems = batch.text.trim().split('\n').map((line) => JSON.parse(line).problem?.detail);
+    assert.equal(problems.filter((detail) => pattern.test(detail)).length, 200);
+    await until('/readyz says so', async () =>
+      /permit this user to publish to vlp\.>/.test((await get(server, '/readyz')).text),
+    );
+    await until('the log says so', () => logged(server, /publish to vlp\.>/).length === 1);
+  });
+
+  for (const [user, how] of [['all', 'at once'], ['blind', 'without hearing of it']]) {
+    it(`is nothing to a sender if a stream is deleted: it is made again ${how}`, async (t) => {
+      const { server, client, manager } = await started(t, user);
+      assertAccepted(await send(server, claim()));
+      await manager.streams.delete('VLP');
+      await until('it is made again', async () => (await streamInfo(client)).state.last_seq === 0);
+      assertAccepted(await send(server, claim()));
+      assert.equal((await get(server, '/readyz')).text, 'ready\n');
+      assert.equal(logged(server, /./).length, 0, server.program.stderr);
+    });
+  }
+});
