@@ -15,6 +15,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "serve.h"
 
 struct command {
     const char *name;
@@ -65,7 +66,7 @@ static const struct command *find_command(const char *name) {
         }
         names[i] = commands[i].name;
     }
-    cli_error_unknown("command", name, names, "parley --help");
+    terminal_error_unknown("command", name, names, "parley --help");
     return NULL;
 }
 
@@ -75,15 +76,15 @@ static int flush_output(int status) {
     if (!has_failed || errno == EPIPE) {
         return status;
     }
-    cli_error("standard output cannot be written: %s", strerror(errno));
-    return status == EXIT_SUCCESS ? CLI_USAGE : status;
+    terminal_error("standard output cannot be written: %s", strerror(errno));
+    return status == EXIT_SUCCESS ? EXIT_USAGE : status;
 }
 
 static int run(const struct command *command, int argc, char **argv) {
     parley_initialise();
     if (sodium_init() < 0) {
-        cli_error("there is no source of random numbers");
-        return CLI_USAGE;
+        terminal_error("there is no source of random numbers");
+        return EXIT_USAGE;
     }
     /* `parley check … | head` ends quietly; a server must outlive its clients. */
     signal(SIGPIPE, command->is_server ? SIG_IGN : SIG_DFL);
@@ -105,7 +106,7 @@ int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
     if (argc < 2) {
         print_help(stderr);
-        return CLI_USAGE;
+        return EXIT_USAGE;
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help(stdout);
@@ -116,5 +117,5 @@ int main(int argc, char **argv) {
         return flush_output(EXIT_SUCCESS);
     }
     const struct command *command = find_command(name);
-    return command == NULL ? CLI_USAGE : flush_output(run(command, argc - 2, argv + 2));
+    return command == NULL ? EXIT_USAGE : flush_output(run(command, argc - 2, argv + 2));
 }

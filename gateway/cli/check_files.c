@@ -89,7 +89,7 @@ static bool read_entry(struct check_files *files, FTS *folder, FTSENT *entry, si
     case FTS_DNR:
     case FTS_ERR:
     case FTS_NS:
-        cli_error("%s: %s", entry->fts_path, strerror(entry->fts_errno));
+        terminal_error("%s: %s", entry->fts_path, strerror(entry->fts_errno));
         return false;
     default:
         return true;
@@ -101,7 +101,7 @@ static bool read_folder(struct check_files *files, const char *path) {
     char *const roots[] = {copy, NULL};
     FTS *folder = copy != NULL ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, compare_names) : NULL;
     if (folder == NULL) {
-        cli_error("%s: %s", path, strerror(errno));
+        terminal_error("%s: %s", path, strerror(errno));
         free(copy);
         return false;
     }
@@ -114,8 +114,8 @@ static bool read_folder(struct check_files *files, const char *path) {
     fts_close(folder);
     free(copy);
     if (count == 0 && is_read && !files->is_stopped(files->context)) {
-        cli_error("%s: no file in this folder has an extension of %s; name the files", path,
-                  files->protocol->name);
+        terminal_error("%s: no file in this folder has an extension of %s; name the files", path,
+                       files->protocol->name);
         return false;
     }
     return is_read;
@@ -133,8 +133,8 @@ static bool read_pattern(struct check_files *files, const char *pattern) {
     glob_t found;
     const int status = glob(pattern, 0, NULL, &found);
     if (status != 0) {
-        cli_error("%s: %s", pattern,
-                  status == GLOB_NOMATCH ? "no file matches" : "the folder cannot be read");
+        terminal_error("%s: %s", pattern,
+                       status == GLOB_NOMATCH ? "no file matches" : "the folder cannot be read");
         return false;
     }
     bool is_read = true;

@@ -43,7 +43,7 @@ static void write_human(struct check_report *report, const char *file,
                         const struct parley_finding *finding) {
     struct parley_buffer *text = &report->text;
     paint(report, "\033[1m");
-    cli_append_clean(text, file != NULL ? file : "<stdin>");
+    terminal_append_clean(text, file != NULL ? file : "<stdin>");
     if (finding->at.line == PARLEY_IN_BYTES) {
         parley_buffer_format(text, ":byte %zu", finding->at.column);
     } else if (finding->at.line != 0) {
@@ -54,16 +54,16 @@ static void write_human(struct check_report *report, const char *file,
     parley_buffer_text(text, parley_severity_name(finding->rule->severity));
     paint(report, "\033[0m");
     parley_buffer_format(text, " %s%s", finding->rule->id, finding->path[0] != '\0' ? " " : "");
-    cli_append_clean(text, finding->path);
+    terminal_append_clean(text, finding->path);
     append_body_place(text, finding);
     parley_buffer_text(text, ": ");
-    cli_append_clean(text, finding->message);
+    terminal_append_clean(text, finding->message);
     parley_buffer_text(text, "\n    ");
     paint(report, "\033[36m");
     parley_buffer_text(text, "hint:");
     paint(report, "\033[0m");
     parley_buffer_char(text, ' ');
-    cli_append_clean(text, finding->hint);
+    terminal_append_clean(text, finding->hint);
     parley_buffer_char(text, '\n');
 }
 
@@ -141,7 +141,7 @@ static void write_findings(struct check_report *report, const char *file,
         }
     }
     if (findings->omitted_count > 0 && report->format == CHECK_HUMAN) {
-        cli_append_clean(&report->text, file != NULL ? file : "<stdin>");
+        terminal_append_clean(&report->text, file != NULL ? file : "<stdin>");
         parley_buffer_format(&report->text, ": … and %zu more of this message\n",
                              findings->omitted_count);
     }

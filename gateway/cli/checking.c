@@ -22,8 +22,8 @@
 static int take_quiet(struct checking *checking, const char *value) {
     checking->is_quiet = strcmp(value, "true") == 0;
     if (!checking->is_quiet && strcmp(value, "false") != 0) {
-        cli_error("--quiet wants true or false, not '%s'", value);
-        return CLI_USAGE;
+        terminal_error("--quiet wants true or false, not '%s'", value);
+        return EXIT_USAGE;
     }
     return -1;
 }
@@ -31,7 +31,7 @@ static int take_quiet(struct checking *checking, const char *value) {
 static int take_operand(struct checking *checking, char **argv, const char *value, int at) {
     if (checking->protocol == NULL) {
         checking->protocol = cli_protocol(value);
-        return checking->protocol == NULL ? CLI_USAGE : -1;
+        return checking->protocol == NULL ? EXIT_USAGE : -1;
     }
     argv[checking->file_count++] = argv[at];
     return -1;
@@ -54,18 +54,18 @@ static int take_flag(struct checking *checking, const char *name, const char *va
         return checking->take(checking, value);
     }
     if (parley_options_set(&checking->options, name, value, &wants) != PARLEY_OPTION_SET) {
-        cli_error("--%s wants %s, not '%s'", name, wants, value);
-        return CLI_USAGE;
+        terminal_error("--%s wants %s, not '%s'", name, wants, value);
+        return EXIT_USAGE;
     }
     return -1;
 }
 
-static int take_argument(struct checking *checking, const struct cli_arguments *arguments,
-                         int argument, const char *value) {
-    if (argument == CLI_WRONG) {
-        return CLI_USAGE;
+static int take_argument(struct checking *checking, const struct arguments *arguments, int argument,
+                         const char *value) {
+    if (argument == ARGUMENT_WRONG) {
+        return EXIT_USAGE;
     }
-    return argument == CLI_OPERAND
+    return argument == ARGUMENT_OPERAND
                ? take_operand(checking, arguments->argv, value, arguments->at - 1)
                : take_flag(checking, arguments->flags[argument].name, value);
 }
@@ -80,30 +80,31 @@ static int find_codec(struct checking *checking) {
     }
     char known[ENCODINGS_TEXT_MAX];
     encodings_list_media_types(checking->protocol, known);
-    cli_error("%s does not come as '%s'; --type may be %s", checking->protocol->name,
-              checking->media_type, known);
-    return CLI_USAGE;
+    terminal_error("%s does not come as '%s'; --type may be %s", checking->protocol->name,
+                   checking->media_type, known);
+    return EXIT_USAGE;
 }
 
 int checking_arguments(struct checking *checking, int argc, char **argv) {
-    const struct cli_flag flags[] = {
+    const struct argument_flag flags[] = {
         checking->own_flag,   {"type", 0, true},  {"strict", 0, false}, {"stamp", 0, false},
         {"from", 0, true},    {"agent", 0, true}, {"domain", 0, true},  {"quiet", 'q', false},
         {"help", 'h', false}, {NULL, 0, false},
     };
-    struct cli_arguments arguments = {
+    struct arguments arguments = {
         .command = checking->command, .flags = flags, .argc = argc, .argv = argv};
     const char *value;
-    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
+    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
         const int status = take_argument(checking, &arguments, argument, value);
         if (status >= 0) {
             return status;
         }
     }
     if (checking->protocol == NULL) {
-        cli_error("%s wants a protocol: parley %s PROTOCOL [FILE…] (parley protocols lists them)",
-                  checking->command, checking->command);
-        return CLI_USAGE;
+        terminal_error(
+            "%s wants a protocol: parley %s PROTOCOL [FILE…] (parley protocols lists them)",
+            checking->command, checking->command);
+        return EXIT_USAGE;
     }
     checking->files = argv;
     return find_codec(checking);
@@ -207,8 +208,8 @@ static bool check_open(struct checking *checking, int fd, const char *file) {
     progress_clear(&checking->progress);
     check_input_finish(&input);
     if (result != PARLEY_OK) {
-        cli_error("%s: %s", file != NULL ? file : "standard input",
-                  result == PARLEY_E_IO ? strerror(error) : parley_status_text(result));
+        terminal_error("%s: %s", file != NULL ? file : "standard input",
+                       result == PARLEY_E_IO ? strerror(error) : parley_status_text(result));
     }
     return result == PARLEY_OK;
 }
@@ -217,7 +218,7 @@ static bool check_path(void *context, const char *path) {
     struct checking *checking = context;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        cli_error("%s: %s", path, strerror(errno));
+        terminal_error("%s: %s", path, strerror(errno));
         return false;
     }
     const bool is_read = check_open(checking, fd, path);
@@ -257,7 +258,7 @@ static bool check_all_files(struct checking *checking) {
 bool checking_run(struct checking *checking) {
     struct parley_schema *schema;
     if (parley_schema_create(checking->protocol, &schema) != PARLEY_OK) {
-        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
         return false;
     }
     parley_message_init(&checking->message, schema);

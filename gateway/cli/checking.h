@@ -20,7 +20,7 @@
 
 struct checking {
     const char *command, *help;
-    struct cli_flag own_flag;
+    struct argument_flag own_flag;
     /* Takes that flag.  Returns: as checking_arguments. */
     int (*take)(struct checking *checking, const char *value);
     /* Takes a message whose verdict is known. It may end everything by is_stopped. */

@@ -62,8 +62,8 @@ static int take_format(struct checking *checking, const char *value) {
             return -1;
         }
     }
-    cli_error("--format wants human, ndjson or github, not '%s'", value);
-    return CLI_USAGE;
+    terminal_error("--format wants human, ndjson or github, not '%s'", value);
+    return EXIT_USAGE;
 }
 
 static enum parley_status report(struct checking *checking, const char *file, size_t number) {
@@ -93,10 +93,10 @@ int command_check(int argc, char **argv) {
     }
     checking->takes_files_once = true;
     checking->passes_right = check.format != CHECK_NDJSON; /* which has a line for each */
-    check_report_init(&checking->report, check.format, stdout, cli_has_colour(stdout));
+    check_report_init(&checking->report, check.format, stdout, terminal_has_colour(stdout));
     const bool is_read = checking_run(checking);
     check_report_summary(&checking->report, checking->is_quiet ? NULL : stderr);
     const bool is_valid = checking->report.invalid_count == 0;
     check_report_finish(&checking->report);
-    return !is_read ? CLI_USAGE : is_valid ? EXIT_SUCCESS : EXIT_FAILURE;
+    return !is_read ? EXIT_USAGE : is_valid ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -59,19 +59,20 @@ static int find_target(struct convert *convert) {
     char known[ENCODINGS_TEXT_MAX];
     encodings_list(protocol, false, known);
     if (convert->to_name == NULL) {
-        cli_error("convert wants --to ENCODING: %s", known);
-        return CLI_USAGE;
+        terminal_error("convert wants --to ENCODING: %s", known);
+        return EXIT_USAGE;
     }
     convert->to = encodings_find(protocol, convert->to_name);
     if (convert->to == NULL) {
-        cli_error("%s has no encoding '%s'; --to may be %s", protocol->name, convert->to_name,
-                  known);
-        return CLI_USAGE;
+        terminal_error("%s has no encoding '%s'; --to may be %s", protocol->name, convert->to_name,
+                       known);
+        return EXIT_USAGE;
     }
     if (convert->to->is_binary && isatty(STDOUT_FILENO)) {
-        cli_error("%s is binary, and standard output is a terminal: redirect it to a file (> FILE)",
-                  convert->to->name);
-        return CLI_USAGE;
+        terminal_error(
+            "%s is binary, and standard output is a terminal: redirect it to a file (> FILE)",
+            convert->to->name);
+        return EXIT_USAGE;
     }
     convert->to = encodings_for_many(convert->to);
     return -1;
@@ -81,8 +82,8 @@ static int find_target(struct convert *convert) {
 static void refuse_second(struct convert *convert) {
     char others[ENCODINGS_TEXT_MAX];
     encodings_list(convert->checking.protocol, true, others);
-    cli_error("%s holds one message, and there are more: convert to %s, or one at a time",
-              convert->to->name, others);
+    terminal_error("%s holds one message, and there are more: convert to %s, or one at a time",
+                   convert->to->name, others);
     convert->is_held = false;
     convert->checking.is_stopped = true;
 }
@@ -127,7 +128,7 @@ static enum parley_status take_message(struct checking *checking, const char *fi
 
 static int run(struct convert *convert) {
     struct checking *checking = &convert->checking;
-    check_report_init(&checking->report, CHECK_HUMAN, stderr, cli_has_colour(stderr));
+    check_report_init(&checking->report, CHECK_HUMAN, stderr, terminal_has_colour(stderr));
     const bool is_read = checking_run(checking);
     const bool is_whole = is_read && !checking->is_stopped;
     const bool is_valid = checking->report.invalid_count == 0;
@@ -139,7 +140,7 @@ static int run(struct convert *convert) {
     }
     check_report_finish(&checking->report);
     parley_buffer_finish(&convert->text);
-    return !is_whole ? CLI_USAGE : is_valid ? EXIT_SUCCESS : EXIT_FAILURE;
+    return !is_whole ? EXIT_USAGE : is_valid ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int command_convert(int argc, char **argv) {

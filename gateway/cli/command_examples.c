@@ -26,7 +26,7 @@ static const char help[] =
     "  parley examples vlp claim | curl localhost:8080/v1/vlp/messages --json @-\n";
 
 enum { FORMAT, HELP };
-static const struct cli_flag flags[] = {
+static const struct argument_flag flags[] = {
     [FORMAT] = {"format", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
 #define EXAMPLES_MAX 128
@@ -47,7 +47,7 @@ static void print_list(const struct parley_protocol *protocol) {
     const struct parley_example *example = protocol->examples;
     for (; example != NULL && example->name != NULL; example++) {
         printf("%-*s ", NAME_WIDTH, example->name);
-        cli_wrap(stdout, example->title, INDENT, cli_width(stdout));
+        terminal_wrap(stdout, example->title, INDENT, terminal_width(stdout));
     }
 }
 
@@ -63,19 +63,19 @@ static int print_one(const struct parley_protocol *protocol, const char *name) {
         names[i] = (example++)->name;
     }
     snprintf(see, sizeof see, "parley examples %s", protocol->name);
-    cli_error_unknown("example", name, names, see);
-    return CLI_USAGE;
+    terminal_error_unknown("example", name, names, see);
+    return EXIT_USAGE;
 }
 
 static int print_wanted(const struct wanted *wanted) {
     const bool is_json = strcmp(wanted->format, "json") == 0;
     if (!is_json && strcmp(wanted->format, "human") != 0) {
-        cli_error("--format wants human or json, not '%s'", wanted->format);
-        return CLI_USAGE;
+        terminal_error("--format wants human or json, not '%s'", wanted->format);
+        return EXIT_USAGE;
     }
     if (wanted->protocol == NULL) {
-        cli_error("examples wants a protocol (parley protocols lists them)");
-        return CLI_USAGE;
+        terminal_error("examples wants a protocol (parley protocols lists them)");
+        return EXIT_USAGE;
     }
     if (wanted->name != NULL) {
         return print_one(wanted->protocol, wanted->name);
@@ -94,7 +94,7 @@ static bool take_operand(struct wanted *wanted, const char *value) {
         return wanted->protocol != NULL;
     }
     if (wanted->name != NULL) {
-        cli_error("examples takes one name at a time");
+        terminal_error("examples takes one name at a time");
         return false;
     }
     wanted->name = value;
@@ -102,11 +102,11 @@ static bool take_operand(struct wanted *wanted, const char *value) {
 }
 
 int command_examples(int argc, char **argv) {
-    struct cli_arguments arguments = {
+    struct arguments arguments = {
         .command = "examples", .flags = flags, .argc = argc, .argv = argv};
     struct wanted wanted = {.format = "human"};
     const char *value;
-    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
+    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
         switch (argument) {
         case FORMAT:
             wanted.format = value;
@@ -114,13 +114,13 @@ int command_examples(int argc, char **argv) {
         case HELP:
             fputs(help, stdout);
             return EXIT_SUCCESS;
-        case CLI_OPERAND:
+        case ARGUMENT_OPERAND:
             if (!take_operand(&wanted, value)) {
-                return CLI_USAGE;
+                return EXIT_USAGE;
             }
             break;
         default:
-            return CLI_USAGE;
+            return EXIT_USAGE;
         }
     }
     return print_wanted(&wanted);

@@ -39,7 +39,7 @@ static const char help[] =
     "  HEALTHCHECK CMD [\"parley\", \"health\"]\n";
 
 enum { CONFIG, HELP };
-static const struct cli_flag flags[] = {
+static const struct argument_flag flags[] = {
     [CONFIG] = {"config", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
 #define DEADLINE_MS 2000
@@ -93,8 +93,8 @@ static bool read_listen(const char *listen, struct target *out) {
     char address[64];
     const char *wrong = listen_address_read(listen, address, &port);
     if (wrong != NULL || port == 0) {
-        cli_error("the server is told to listen at '%s': %s; name the URL to ask", listen,
-                  wrong != NULL ? wrong : "that port is chosen at start");
+        terminal_error("the server is told to listen at '%s': %s; name the URL to ask", listen,
+                       wrong != NULL ? wrong : "that port is chosen at start");
         return false;
     }
     const bool is_any = listen_address_is_any(address);
@@ -112,7 +112,7 @@ static int find_local(const char *path, struct target *out) {
     struct configuration configuration;
     int status = configuration_load_listen(&configuration, path);
     if (status < 0 && !read_listen(configuration.listen, out)) {
-        status = CLI_USAGE;
+        status = EXIT_USAGE;
     }
     configuration_finish(&configuration);
     return status;
@@ -221,14 +221,14 @@ static void say_not_ready(const char *answer, const struct target *target) {
     parley_buffer_init(&why);
     char status_line[128];
     snprintf(status_line, sizeof status_line, "%.*s", (int)strcspn(answer, "\r\n"), answer);
-    cli_append_clean(&why, status_line);
+    terminal_append_clean(&why, status_line);
     if (detail != NULL) {
         parley_buffer_text(&why, ": ");
-        cli_append_clean(&why, detail);
+        terminal_append_clean(&why, detail);
     }
     parley_buffer_char(&why, '\0');
-    cli_error("%s port %s is not ready: %s", target->host, target->port,
-              why.has_failed ? "" : why.data);
+    terminal_error("%s port %s is not ready: %s", target->host, target->port,
+                   why.has_failed ? "" : why.data);
     parley_buffer_finish(&why);
     json_decref(problem);
 }
@@ -244,12 +244,12 @@ static int ask(const struct target *target) {
         close(fd);
     }
     if (wrong != NULL) {
-        cli_error("%s port %s gives no answer: %s", target->host, target->port, wrong);
+        terminal_error("%s port %s gives no answer: %s", target->host, target->port, wrong);
         return EXIT_FAILURE;
     }
     unsigned status = 0;
     if (sscanf(answer, "HTTP/1.%*1[01] %3u", &status) != 1) {
-        cli_error("%s port %s does not speak HTTP", target->host, target->port);
+        terminal_error("%s port %s does not speak HTTP", target->host, target->port);
         return EXIT_FAILURE;
     }
     if (status != 200) {
@@ -261,12 +261,11 @@ static int ask(const struct target *target) {
 }
 
 int command_health(int argc, char **argv) {
-    struct cli_arguments arguments = {
-        .command = "health", .flags = flags, .argc = argc, .argv = argv};
+    struct arguments arguments = {.command = "health", .flags = flags, .argc = argc, .argv = argv};
     const char *url = NULL, *path = NULL, *value;
-    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
-        if (argument == CLI_WRONG) {
-            return CLI_USAGE;
+    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
+        if (argument == ARGUMENT_WRONG) {
+            return EXIT_USAGE;
         }
         if (argument == HELP) {
             fputs(help, stdout);
@@ -277,15 +276,15 @@ int command_health(int argc, char **argv) {
             continue;
         }
         if (url != NULL) {
-            cli_error("health asks one URL at a time");
-            return CLI_USAGE;
+            terminal_error("health asks one URL at a time");
+            return EXIT_USAGE;
         }
         url = value;
     }
     struct target target;
     if (url != NULL && !read_url(url, &target)) {
-        cli_error("'%s' is no URL that health can ask: http://127.0.0.1:8080 is one", url);
-        return CLI_USAGE;
+        terminal_error("'%s' is no URL that health can ask: http://127.0.0.1:8080 is one", url);
+        return EXIT_USAGE;
     }
     const int status = url == NULL ? find_local(path, &target) : -1;
     return status < 0 ? ask(&target) : status;

@@ -23,7 +23,7 @@ static const char help[] =
     "  -h, --help      this text\n";
 
 enum { FORMAT, HELP };
-static const struct cli_flag flags[] = {
+static const struct argument_flag flags[] = {
     [FORMAT] = {"format", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
 enum { LABEL_WIDTH = 11, INDENT = 2 + LABEL_WIDTH };
@@ -40,13 +40,13 @@ static void print_line(const char *label, struct parley_buffer *line) {
     parley_buffer_char(line, '\0');
     if (!line->has_failed && line->length > 1) {
         printf("  %-*s", LABEL_WIDTH, label);
-        cli_wrap(stdout, line->data, INDENT, cli_width(stdout));
+        terminal_wrap(stdout, line->data, INDENT, terminal_width(stdout));
     }
     parley_buffer_clear(line);
 }
 
 static void print_protocol(const struct parley_protocol *protocol) {
-    const bool has_colour = cli_has_colour(stdout);
+    const bool has_colour = terminal_has_colour(stdout);
     struct parley_buffer line;
     parley_buffer_init(&line);
     printf("%s%s%s: %s\n", has_colour ? "\033[1m" : "", protocol->name, has_colour ? "\033[0m" : "",
@@ -81,16 +81,16 @@ static void write_json(struct parley_buffer *out, const void *context) {
 }
 
 int command_protocols(int argc, char **argv) {
-    struct cli_arguments arguments = {
+    struct arguments arguments = {
         .command = "protocols", .flags = flags, .argc = argc, .argv = argv};
     const char *format = "human", *value;
-    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
-        if (argument == CLI_WRONG) {
-            return CLI_USAGE;
+    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
+        if (argument == ARGUMENT_WRONG) {
+            return EXIT_USAGE;
         }
-        if (argument == CLI_OPERAND) {
-            cli_error("protocols takes no argument '%s'", value);
-            return CLI_USAGE;
+        if (argument == ARGUMENT_OPERAND) {
+            terminal_error("protocols takes no argument '%s'", value);
+            return EXIT_USAGE;
         }
         if (argument == HELP) {
             fputs(help, stdout);
@@ -102,8 +102,8 @@ int command_protocols(int argc, char **argv) {
         return cli_print(write_json, NULL);
     }
     if (strcmp(format, "human") != 0) {
-        cli_error("--format wants human or json, not '%s'", format);
-        return CLI_USAGE;
+        terminal_error("--format wants human or json, not '%s'", format);
+        return EXIT_USAGE;
     }
     print_human();
     return EXIT_SUCCESS;

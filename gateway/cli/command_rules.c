@@ -28,18 +28,18 @@ static const char help[] =
     "  parley rules --format json vlp | jq -r '.[] | select(.severity == \"warning\") | .id'\n";
 
 enum { FORMAT, HELP };
-static const struct cli_flag flags[] = {
+static const struct argument_flag flags[] = {
     [FORMAT] = {"format", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
 static void print_rules(const char *title, const struct parley_rule *rules, size_t count) {
     enum { ID_WIDTH = 10, SEVERITY_WIDTH = 9, INDENT = 2 + ID_WIDTH + SEVERITY_WIDTH };
-    const bool has_colour = cli_has_colour(stdout);
-    const size_t width = cli_width(stdout);
+    const bool has_colour = terminal_has_colour(stdout);
+    const size_t width = terminal_width(stdout);
     printf("%s%s%s\n", has_colour ? "\033[1m" : "", title, has_colour ? "\033[0m" : "");
     for (size_t i = 0; i < count; i++) {
         printf("  %-*s%-*s", ID_WIDTH, rules[i].id, SEVERITY_WIDTH,
                parley_severity_name(rules[i].severity));
-        cli_wrap(stdout, rules[i].summary, INDENT, width);
+        terminal_wrap(stdout, rules[i].summary, INDENT, width);
     }
 }
 
@@ -72,19 +72,18 @@ static int print_as(const char *format, const struct parley_protocol *protocol) 
         return cli_print(write_markdown, protocol);
     }
     if (strcmp(format, "human") != 0) {
-        cli_error("--format wants human, json or markdown, not '%s'", format);
-        return CLI_USAGE;
+        terminal_error("--format wants human, json or markdown, not '%s'", format);
+        return EXIT_USAGE;
     }
     print_human(protocol);
     return EXIT_SUCCESS;
 }
 
 int command_rules(int argc, char **argv) {
-    struct cli_arguments arguments = {
-        .command = "rules", .flags = flags, .argc = argc, .argv = argv};
+    struct arguments arguments = {.command = "rules", .flags = flags, .argc = argc, .argv = argv};
     const struct parley_protocol *protocol = NULL;
     const char *format = "human", *value;
-    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
+    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
         switch (argument) {
         case FORMAT:
             format = value;
@@ -92,18 +91,18 @@ int command_rules(int argc, char **argv) {
         case HELP:
             fputs(help, stdout);
             return EXIT_SUCCESS;
-        case CLI_OPERAND:
+        case ARGUMENT_OPERAND:
             if (protocol != NULL) {
-                cli_error("rules takes one protocol at most, or none for all");
-                return CLI_USAGE;
+                terminal_error("rules takes one protocol at most, or none for all");
+                return EXIT_USAGE;
             }
             protocol = cli_protocol(value);
             if (protocol == NULL) {
-                return CLI_USAGE;
+                return EXIT_USAGE;
             }
             break;
         default:
-            return CLI_USAGE;
+            return EXIT_USAGE;
         }
     }
     return print_as(format, protocol);

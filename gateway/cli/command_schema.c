@@ -24,37 +24,36 @@ static const char help[] =
     "  parley schema vlp >vlp.schema.json\n";
 
 enum { HELP };
-static const struct cli_flag flags[] = {[HELP] = {"help", 'h', false}, {NULL, 0, false}};
+static const struct argument_flag flags[] = {[HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
 static void write_schema(struct parley_buffer *out, const void *protocol) {
     out->has_failed |= parley_protocol_write_json_schema(protocol, out) != PARLEY_OK;
 }
 
 int command_schema(int argc, char **argv) {
-    struct cli_arguments arguments = {
-        .command = "schema", .flags = flags, .argc = argc, .argv = argv};
+    struct arguments arguments = {.command = "schema", .flags = flags, .argc = argc, .argv = argv};
     const struct parley_protocol *protocol = NULL;
     const char *value;
-    for (int argument; (argument = cli_next(&arguments, &value)) != CLI_END;) {
+    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
         if (argument == HELP) {
             fputs(help, stdout);
             return EXIT_SUCCESS;
         }
-        if (argument != CLI_OPERAND) {
-            return CLI_USAGE;
+        if (argument != ARGUMENT_OPERAND) {
+            return EXIT_USAGE;
         }
         if (protocol != NULL) {
-            cli_error("schema takes one protocol at a time");
-            return CLI_USAGE;
+            terminal_error("schema takes one protocol at a time");
+            return EXIT_USAGE;
         }
         protocol = cli_protocol(value);
         if (protocol == NULL) {
-            return CLI_USAGE;
+            return EXIT_USAGE;
         }
     }
     if (protocol == NULL) {
-        cli_error("schema wants a protocol (parley protocols lists them)");
-        return CLI_USAGE;
+        terminal_error("schema wants a protocol (parley protocols lists them)");
+        return EXIT_USAGE;
     }
     return cli_print(write_schema, protocol);
 }

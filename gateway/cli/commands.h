@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The subcommands of the binary (api.md, Command line). Each takes the arguments behind its name
- * and returns the exit status. */
+/* The subcommands that need no server in this process (api.md, Command line). Each takes the
+ * arguments after its name and returns the exit status. */
 
-int command_serve(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_convert(int argc, char **argv);
 int command_rules(int argc, char **argv);

@@ -3,7 +3,7 @@
 /* `parley serve`: starts NATS if it is to bring its own, a worker a core, and waits for signals.
  * The main thread has a reactor too; it serves nobody: it watches the signals and the child. */
 
-#include "commands.h"
+#include "serve.h"
 
 #include <errno.h>
 #include <signal.h>

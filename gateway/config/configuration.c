@@ -16,14 +16,15 @@
 
 #include <parley/arena.h>
 
+#include "arguments.h"
 #include "channel.h"
-#include "cli.h"
 #include "listen_address.h"
 #include "nats_urls.h"
 #include "nearest.h"
 #include "option.h"
+#include "terminal.h"
 
-_Static_assert(OPTIONS < CLI_FLAGS_MAX, "cli_next takes no more flags");
+_Static_assert(OPTIONS < ARGUMENT_FLAGS_MAX, "arguments_next takes no more flags");
 
 enum { HELP = OPTIONS };
 
@@ -57,7 +58,7 @@ static void print_option(FILE *out, const struct option *option) {
     option_name_variable(option->flag, variable);
     fprintf(out, "  --%s%s%s\n      ", option->flag, option->value_name != NULL ? " " : "",
             option->value_name != NULL ? option->value_name : "");
-    cli_wrap(out, option->help, 6, 80);
+    terminal_wrap(out, option->help, 6, 80);
     const char *fallback = option->fallback_text != NULL ? option->fallback_text : option->fallback;
     fprintf(out, "      [default: %s; %s]\n", fallback, variable);
 }
@@ -113,25 +114,25 @@ static const char *keep_item(struct configuration *configuration, const char *be
 
 static int read_flags(struct configuration *configuration, struct given *given, int argc,
                       char **argv) {
-    struct cli_flag flags[OPTIONS + 2] = {{0}};
+    struct argument_flag flags[OPTIONS + 2] = {{0}};
     for (size_t i = 0; i < OPTIONS; i++) {
-        flags[i] = (struct cli_flag){options[i].flag, 0, options[i].type != OPTION_SWITCH};
+        flags[i] = (struct argument_flag){options[i].flag, 0, options[i].type != OPTION_SWITCH};
     }
-    flags[HELP] = (struct cli_flag){"help", 'h', false};
-    struct cli_arguments arguments = {
-        .command = "serve", .flags = flags, .argc = argc, .argv = argv};
+    flags[HELP] = (struct argument_flag){"help", 'h', false};
+    struct arguments arguments = {.command = "serve", .flags = flags, .argc = argc, .argv = argv};
     for (const char *value;;) {
-        const int flag = cli_next(&arguments, &value);
-        if (flag == CLI_END) {
+        const int flag = arguments_next(&arguments, &value);
+        if (flag == ARGUMENT_END) {
             return -1;
         }
-        if (flag == CLI_OPERAND) {
-            cli_error("serve takes no argument '%s', only options (parley serve --help lists them)",
-                      value);
-            return CLI_USAGE;
+        if (flag == ARGUMENT_OPERAND) {
+            terminal_error(
+                "serve takes no argument '%s', only options (parley serve --help lists them)",
+                value);
+            return EXIT_USAGE;
         }
-        if (flag == CLI_WRONG) {
-            return CLI_USAGE;
+        if (flag == ARGUMENT_WRONG) {
+            return EXIT_USAGE;
         }
         if (flag == HELP) {
             print_help();
@@ -140,7 +141,7 @@ static int read_flags(struct configuration *configuration, struct given *given, 
         const bool is_item = options[flag].type == OPTION_LIST && given->text[flag] != NULL;
         given->text[flag] = is_item ? keep_item(configuration, given->text[flag], value) : value;
         if (given->text[flag] == NULL) {
-            cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+            terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
             return EXIT_FAILURE;
         }
     }
@@ -159,7 +160,7 @@ static int read_variables(struct configuration *configuration, struct given *giv
         given->by[i] = is_flag ? keep_joined(configuration, "--", options[i].flag)
                                : keep_joined(configuration, variable, "");
         if (given->by[i] == NULL) {
-            cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+            terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
             return EXIT_FAILURE;
         }
     }
@@ -190,12 +191,14 @@ static void warn_of_variable(const char *variable) {
     }
     const char *nearest = nearest_word(variable, known);
     if (nearest != NULL) {
-        cli_error("the environment variable %s is not known and has no effect; did you mean %s?",
-                  variable, nearest);
+        terminal_error(
+            "the environment variable %s is not known and has no effect; did you mean %s?",
+            variable, nearest);
     } else {
-        cli_error("the environment variable %s is not known and has no effect (parley serve --help "
-                  "lists them)",
-                  variable);
+        terminal_error(
+            "the environment variable %s is not known and has no effect (parley serve --help "
+            "lists them)",
+            variable);
     }
 }
 
@@ -225,10 +228,11 @@ static int find_key(const char *path, const char *key) {
     }
     const char *nearest = nearest_word(key, names);
     if (nearest != NULL) {
-        cli_error("%s: '%s' is no key of a configuration; did you mean '%s'?", path, key, nearest);
+        terminal_error("%s: '%s' is no key of a configuration; did you mean '%s'?", path, key,
+                       nearest);
     } else {
-        cli_error("%s: '%s' is no key of a configuration (parley serve --help lists them)", path,
-                  key);
+        terminal_error("%s: '%s' is no key of a configuration (parley serve --help lists them)",
+                       path, key);
     }
     return -1;
 }
@@ -237,7 +241,7 @@ static int take_key(struct configuration *configuration, struct given *given, co
                     const char *key, const json_t *value) {
     const int i = find_key(path, key);
     if (i < 0) {
-        return CLI_USAGE;
+        return EXIT_USAGE;
     }
     if (json_is_null(value)) {
         return -1; /* as if it were not there */
@@ -247,9 +251,9 @@ static int take_key(struct configuration *configuration, struct given *given, co
     parley_buffer_init(&by);
     const char *wants;
     if (!option_read_json(&options[i], value, &text, &wants)) {
-        cli_error("%s: '%s' must be %s", path, key, wants);
+        terminal_error("%s: '%s' must be %s", path, key, wants);
         parley_buffer_finish(&text);
-        return CLI_USAGE;
+        return EXIT_USAGE;
     }
     if (given->text[i] != NULL) { /* a flag or a variable goes over it */
         parley_buffer_finish(&text);
@@ -259,7 +263,7 @@ static int take_key(struct configuration *configuration, struct given *given, co
     given->text[i] = keep(configuration, &text);
     given->by[i] = keep(configuration, &by);
     if (given->text[i] == NULL || given->by[i] == NULL) {
-        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
         return EXIT_FAILURE;
     }
     return -1;
@@ -268,21 +272,21 @@ static int take_key(struct configuration *configuration, struct given *given, co
 static int read_file(struct configuration *configuration, struct given *given, const char *path) {
     FILE *file = fopen(path, "re");
     if (file == NULL) {
-        cli_error("the configuration %s cannot be read: %s", path, strerror(errno));
-        return CLI_USAGE;
+        terminal_error("the configuration %s cannot be read: %s", path, strerror(errno));
+        return EXIT_USAGE;
     }
     json_error_t error;
     json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
     fclose(file);
     if (root == NULL) {
-        cli_error("%s:%d:%d: not valid JSON: %s (comments are not allowed)", path, error.line,
-                  error.column, error.text);
-        return CLI_USAGE;
+        terminal_error("%s:%d:%d: not valid JSON: %s (comments are not allowed)", path, error.line,
+                       error.column, error.text);
+        return EXIT_USAGE;
     }
     int status = -1;
     if (!json_is_object(root)) {
-        cli_error("%s: a configuration is one JSON object, { … }", path);
-        status = CLI_USAGE;
+        terminal_error("%s: a configuration is one JSON object, { … }", path);
+        status = EXIT_USAGE;
     }
     const char *key;
     json_t *value;
@@ -305,7 +309,7 @@ static int assign_all(struct configuration *configuration, const struct given *g
         }
         if (given->text[i] != NULL && !option_assign(option, given->text[i], configuration)) {
             option_say_invalid(option, given->by[i], given->text[i]);
-            return CLI_USAGE;
+            return EXIT_USAGE;
         }
     }
     return -1;
@@ -317,17 +321,19 @@ static int find_listen(struct configuration *configuration) {
     const char *wrong =
         listen_address_read(configuration->listen, configuration->address, &configuration->port);
     if (wrong != NULL) {
-        cli_error("--listen '%s': %s; give an address and a port, such as 127.0.0.1:8080, :8080 or "
-                  "[::1]:8080",
-                  configuration->listen, wrong);
-        return CLI_USAGE;
+        terminal_error(
+            "--listen '%s': %s; give an address and a port, such as 127.0.0.1:8080, :8080 or "
+            "[::1]:8080",
+            configuration->listen, wrong);
+        return EXIT_USAGE;
     }
     if (!configuration->insecure && !listen_address_is_loopback(configuration->address)) {
-        cli_error("other machines can reach %s, and access tokens are not built yet: everybody "
-                  "could send and read. Use --insecure only in a trusted network, or listen on "
-                  "127.0.0.1 and put an authenticating proxy in front",
-                  configuration->listen);
-        return CLI_USAGE;
+        terminal_error(
+            "other machines can reach %s, and access tokens are not built yet: everybody "
+            "could send and read. Use --insecure only in a trusted network, or listen on "
+            "127.0.0.1 and put an authenticating proxy in front",
+            configuration->listen);
+        return EXIT_USAGE;
     }
     return -1;
 }
@@ -343,11 +349,11 @@ static int find_data(struct configuration *configuration) {
     } else if (home != NULL && home[0] == '/') {
         configuration->data = keep_joined(configuration, home, "/.local/state/parley");
     } else {
-        cli_error("there is no home folder for the data; name a folder with --data DIR");
-        return CLI_USAGE;
+        terminal_error("there is no home folder for the data; name a folder with --data DIR");
+        return EXIT_USAGE;
     }
     if (configuration->data == NULL) {
-        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
         return EXIT_FAILURE;
     }
     return -1;
@@ -369,15 +375,15 @@ static int find_nats(struct configuration *configuration, const struct given *gi
     }
     char error[NATS_URLS_ERROR_MAX];
     if (!nats_urls_check(configuration->nats, error)) {
-        cli_error("%s: %s", giver_of(given, offsetof(struct configuration, nats)), error);
-        return CLI_USAGE;
+        terminal_error("%s: %s", giver_of(given, offsetof(struct configuration, nats)), error);
+        return EXIT_USAGE;
     }
     struct parley_buffer shown;
     parley_buffer_init(&shown);
     nats_urls_describe(configuration->nats, &shown);
     configuration->nats_shown = keep(configuration, &shown);
     if (configuration->nats_shown == NULL) {
-        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
         return EXIT_FAILURE;
     }
     return -1;
@@ -385,10 +391,11 @@ static int find_nats(struct configuration *configuration, const struct given *gi
 
 static int find_replicas(const struct configuration *configuration) {
     if (configuration->replicas > 1 && configuration->nats == NULL) {
-        cli_error("%" PRIu64 " replicas need a cluster of NATS servers: name it with --nats, or "
-                  "leave --replicas at 1",
-                  configuration->replicas);
-        return CLI_USAGE;
+        terminal_error("%" PRIu64
+                       " replicas need a cluster of NATS servers: name it with --nats, or "
+                       "leave --replicas at 1",
+                       configuration->replicas);
+        return EXIT_USAGE;
     }
     return -1;
 }
@@ -398,12 +405,12 @@ static int find_channels(struct configuration *configuration, const struct given
     const enum parley_status status = channels_create(
         configuration->subject_prefixes, configuration->storage, &configuration->channels, error);
     if (status == PARLEY_E_UNSUPPORTED) {
-        cli_error("%s: %s", giver_of(given, offsetof(struct configuration, subject_prefixes)),
-                  error);
-        return CLI_USAGE;
+        terminal_error("%s: %s", giver_of(given, offsetof(struct configuration, subject_prefixes)),
+                       error);
+        return EXIT_USAGE;
     }
     if (status != PARLEY_OK) {
-        cli_error("%s", parley_status_text(status));
+        terminal_error("%s", parley_status_text(status));
         return EXIT_FAILURE;
     }
     return -1;
@@ -426,7 +433,7 @@ static int print_configuration(const struct configuration *configuration) {
     if (status == PARLEY_OK) {
         fwrite(out.data, 1, out.length, stdout);
     } else {
-        cli_error("%s", parley_status_text(status));
+        terminal_error("%s", parley_status_text(status));
     }
     parley_buffer_finish(&out);
     return status == PARLEY_OK ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -471,7 +478,7 @@ static int load(struct configuration *configuration, int argc, char **argv) {
 static int begin(struct configuration *configuration) {
     *configuration = (struct configuration){.storage = malloc(sizeof(struct parley_arena))};
     if (configuration->storage == NULL) {
-        cli_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
         return EXIT_FAILURE;
     }
     parley_arena_init(configuration->storage, 0);

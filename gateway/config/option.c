@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
 #include "quantity.h"
+#include "terminal.h"
 
 #define FIELD(name) .field = offsetof(struct configuration, name)
 #define DAY_MS 86400000
@@ -222,8 +222,8 @@ void option_say_invalid(const struct option *option, const char *by, const char 
         write_bound(&range, option->type, option->maximum);
     }
     parley_buffer_char(&range, '\0');
-    cli_error("%s wants %s%s, not '%s'", by, wanted[option->type],
-              range.has_failed ? "" : range.data, text);
+    terminal_error("%s wants %s%s, not '%s'", by, wanted[option->type],
+                   range.has_failed ? "" : range.data, text);
     parley_buffer_finish(&range);
 }
 
