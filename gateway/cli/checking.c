@@ -15,7 +15,7 @@
 
 #include "check_files.h"
 #include "encodings.h"
-#include "identity.h"
+#include "clock_and_ids.h"
 
 /* ---- arguments ---- */
 
@@ -138,8 +138,8 @@ static void show_progress(struct checking *checking, const struct check_input *i
 /* ---- messages ---- */
 
 static void prepare_stamp(struct checking *checking) {
-    identity_uuid(checking->fresh_id);
-    identity_now(checking->now);
+    id_new(checking->fresh_id);
+    clock_now_text(checking->now);
     checking->options.fresh_id = checking->fresh_id;
     checking->options.now = checking->now;
 }
@@ -160,7 +160,7 @@ static enum parley_status check_all(struct checking *checking, struct check_inpu
         input->passed_count = 0;
         if (input->read_bytes != seen_bytes) {
             seen_bytes = input->read_bytes;
-            checking->options.now_seconds = identity_now_seconds();
+            checking->options.now_seconds = clock_now_seconds();
             show_progress(checking, input, size_bytes);
         }
         if (split == PARLEY_SPLIT_MORE) {
@@ -198,7 +198,7 @@ static bool check_open(struct checking *checking, int fd, const char *file) {
     const bool has_size = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     const uint64_t size_bytes = has_size ? (uint64_t)status.st_size : 0;
     checking->is_live = !has_size;
-    checking->options.now_seconds = identity_now_seconds();
+    checking->options.now_seconds = clock_now_seconds();
     check_input_init(&input, fd, checking->protocol, codec);
     if (is_worth_looking_ahead(checking, size_bytes)) {
         check_input_look_ahead(&input, checking->message.schema, &checking->options);

@@ -12,7 +12,7 @@
 #include "configuration.h"
 #include "crew.h"
 #include "http.h"
-#include "identity.h"
+#include "clock_and_ids.h"
 #include "jetstream.h"
 #include "memory.h"
 #include "reactor.h"
@@ -37,7 +37,7 @@ struct gateway {
     struct parley_message *messages;           /* one a protocol, for the verdict under way */
     struct memory **memories;                  /* one a protocol; NULL: it remembers nothing */
     struct parley_buffer payload;              /* what is being published */
-    struct identity_pool identities;           /* for messages without an id */
+    struct id_pool identities;                 /* for messages without an id */
     struct budget *budget;                     /* of the bodies of all workers; NULL: no limit */
     struct spool_quota *spools;                /* of all workers */
     struct crew *crew;                         /* NULL: nothing is checked aside */

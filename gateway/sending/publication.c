@@ -188,7 +188,7 @@ static enum parley_status add_event_id(struct publication *out, struct parley_ar
     if (out->route.id.data != NULL) {
         return add_encoded(out, arena, "ce-id", out->route.id);
     }
-    identity_uuid_from(context->identities, uuid);
+    id_new_from(context->identities, uuid);
     return add(out, "ce-id", parley_arena_copy(arena, parley_bytes_of(uuid)));
 }
 

@@ -6,15 +6,15 @@
 #include <parley/message.h>
 
 #include "bus.h"
-#include "identity.h"
+#include "clock_and_ids.h"
 
 /* What the request adds to the headers. */
 struct publication_context {
-    const char *idempotency_key;      /* NULL: none */
-    const char *traceparent;          /* NULL: none */
-    struct identity_pool *identities; /* of this thread; NULL: none */
-    bool is_batch;                    /* the key is KEY:LINE */
-    bool has_dedupe;                  /* false: no Nats-Msg-Id but the client's key */
+    const char *idempotency_key; /* NULL: none */
+    const char *traceparent;     /* NULL: none */
+    struct id_pool *identities;  /* of this thread; NULL: none */
+    bool is_batch;               /* the key is KEY:LINE */
+    bool has_dedupe;             /* false: no Nats-Msg-Id but the client's key */
 };
 
 /* What a sender who does not know whether a message was stored can do about it. */

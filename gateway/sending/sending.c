@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "encodings.h"
-#include "identity.h"
+#include "clock_and_ids.h"
 #include "repetition.h"
 
 /* ---- what outlives the request ---- */
@@ -53,10 +53,10 @@ size_t sending_message_bytes_max(const struct sending *sending) {
 
 /* Sets what only the moment knows. */
 static const struct parley_options *options_now(struct sending *sending) {
-    sending->options.now_seconds = identity_now_seconds();
+    sending->options.now_seconds = clock_now_seconds();
     if (sending->options.stamp) {
-        identity_uuid(sending->fresh_id);
-        identity_now(sending->now);
+        id_new(sending->fresh_id);
+        clock_now_text(sending->now);
         sending->options.fresh_id = sending->fresh_id;
         sending->options.now = sending->now;
     }

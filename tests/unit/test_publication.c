@@ -333,7 +333,7 @@ static void test_a_key_does_not_make_one_message_of_two_agents(void **state) {
 /* (contract 10) CloudEvents wants an id of every event. */
 static void test_a_message_without_an_id_gets_a_fresh_uuid_as_its_events_id(void **state) {
     struct world *world = *state;
-    struct identity_pool pool = {.left = 0};
+    struct id_pool pool = {.left = 0};
     char last[37] = "";
     speak(world, "supervisor");
     for (size_t i = 0; i < 300; i++) { /* more than the pool holds */

@@ -13,14 +13,14 @@
 
 #include <sodium.h>
 
-#include "identity.h"
+#include "clock_and_ids.h"
 
-static void test_an_identity_is_a_new_uuid_of_version_4(void **state) {
+static void test_an_id_is_a_new_uuid_of_version_4(void **state) {
     (void)state;
     char a[37], b[37];
     for (int i = 0; i < 100; i++) {
-        identity_uuid(a);
-        identity_uuid(b);
+        id_new(a);
+        id_new(b);
         assert_int_equal(strlen(a), 36);
         assert_int_equal(strspn(a, "0123456789abcdef-"), 36);
         assert_int_equal(a[8] == '-' && a[13] == '-' && a[18] == '-' && a[23] == '-', 1);
@@ -33,7 +33,7 @@ static void test_an_identity_is_a_new_uuid_of_version_4(void **state) {
 static void test_now_is_a_time_in_utc_with_milliseconds(void **state) {
     (void)state;
     char now[32];
-    identity_now(now);
+    clock_now_text(now);
     int year, month, day, hour, minute, second, ms, end = 0;
     assert_int_equal(sscanf(now, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ%n", &year, &month, &day, &hour,
                             &minute, &second, &ms, &end),
@@ -44,7 +44,7 @@ static void test_now_is_a_time_in_utc_with_milliseconds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_identity_is_a_new_uuid_of_version_4),
+        cmocka_unit_test(test_an_id_is_a_new_uuid_of_version_4),
         cmocka_unit_test(test_now_is_a_time_in_utc_with_milliseconds),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 
 /* Fresh ids and the present time. */
 
-#include "identity.h"
+#include "clock_and_ids.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -23,15 +23,15 @@ static void write_uuid(unsigned char bytes[16], char out[37]) {
     *out = '\0';
 }
 
-void identity_uuid(char out[37]) {
+void id_new(char out[37]) {
     unsigned char bytes[16];
     randombytes_buf(bytes, sizeof bytes);
     write_uuid(bytes, out);
 }
 
-void identity_uuid_from(struct identity_pool *pool, char out[37]) {
+void id_new_from(struct id_pool *pool, char out[37]) {
     if (pool == NULL) {
-        identity_uuid(out);
+        id_new(out);
         return;
     }
     if (pool->left == 0) {
@@ -42,7 +42,7 @@ void identity_uuid_from(struct identity_pool *pool, char out[37]) {
     write_uuid(pool->bytes + pool->left, out);
 }
 
-void identity_now(char out[32]) {
+void clock_now_text(char out[32]) {
     struct timespec now;
     struct tm parts;
     char seconds[24];
@@ -52,7 +52,7 @@ void identity_now(char out[32]) {
     snprintf(out, 32, "%s.%03ldZ", seconds, now.tv_nsec / 1000000 % 1000);
 }
 
-int64_t identity_now_seconds(void) {
+int64_t clock_now_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
     return now.tv_sec;
