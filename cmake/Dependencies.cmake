@@ -1,12 +1,54 @@
-# Third-party lookup is by pkg-config (what one protocol alone needs, in its folder): nats.c's CMake configuration is broken in Debian,
-# and jansson and libmicrohttpd have none.
-find_package(PkgConfig REQUIRED)
+# Third-party libraries, looked up with pkg-config: nats.c's CMake configuration is broken in Debian,
+# and jansson and libmicrohttpd have none. What one protocol alone needs is looked up in its folder.
+find_package(PkgConfig)
 find_package(Threads REQUIRED)
-pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd>=0.9.75)
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.14)
-# Three functions that its header does not declare have the form that bus.c expects in every 3.x.
-pkg_check_modules(NATS REQUIRED IMPORTED_TARGET libnats>=3.0 libnats<4)
-pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
-if(PARLEY_TESTS)
-  pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+if(NOT PKG_CONFIG_FOUND)
+  message(FATAL_ERROR "pkg-config is not installed. On Debian: apt-get install pkg-config")
 endif()
+
+# parley_library(PREFIX PACKAGE MODULE…): the target PkgConfig::PREFIX. PACKAGE is what to install
+# where it is missing, as Debian names it; parley_report names all that are.
+macro(parley_library prefix package)
+  pkg_check_modules(${prefix} QUIET IMPORTED_TARGET ${ARGN})
+  if(NOT ${prefix}_FOUND)
+    set_property(GLOBAL APPEND PROPERTY PARLEY_MISSING ${package})
+    list(JOIN ARGN " " modules)
+    message(STATUS "Not found: ${modules}")
+  endif()
+endmacro()
+
+parley_library(MICROHTTPD libmicrohttpd-dev libmicrohttpd>=0.9.75)
+parley_library(JANSSON libjansson-dev jansson>=2.14)
+# Three functions that its header does not declare have the form that bus.c expects in every 3.x.
+parley_library(NATS libnats-dev libnats>=3.0 libnats<4)
+parley_library(SODIUM libsodium-dev libsodium)
+
+# PARLEY_BUILDS_TESTS: PARLEY_TESTS with AUTO decided.
+set(PARLEY_BUILDS_TESTS ${PARLEY_TESTS})
+if(PARLEY_TESTS STREQUAL "AUTO")
+  pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
+  set(PARLEY_BUILDS_TESTS ${CMOCKA_FOUND})
+elseif(PARLEY_TESTS)
+  parley_library(CMOCKA libcmocka-dev cmocka)
+endif()
+
+# Ends the configuration with an error that names every missing package, or says what is built.
+function(parley_report)
+  get_property(missing GLOBAL PROPERTY PARLEY_MISSING)
+  if(missing)
+    list(REMOVE_DUPLICATES missing)
+    list(JOIN missing " " missing)
+    message(FATAL_ERROR "Libraries are missing. On Debian: apt-get install ${missing}\n"
+      "or run ./scripts/run, which installs what parley needs, and ./scripts/test, "
+      "which installs what the tests need.")
+  endif()
+  message(STATUS "parley ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE} build")
+  if(PARLEY_BUILDS_TESTS)
+    message(STATUS "Tests: built. ./scripts/test installs what they need to run, and runs them")
+  elseif(PARLEY_TESTS STREQUAL "AUTO")
+    message(STATUS "Tests: not built, because cmocka was not found. To build them: "
+      "apt-get install libcmocka-dev, then run cmake again")
+  else()
+    message(STATUS "Tests: not built, because PARLEY_TESTS is OFF")
+  endif()
+endfunction()
