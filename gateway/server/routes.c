@@ -9,7 +9,7 @@
 
 #include "describe_pages.h"
 #include "problem.h"
-#include "sending.h"
+#include "ingest.h"
 #include "streams.h"
 
 /* The variable part of a path. */

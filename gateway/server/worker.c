@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "aside.h"
+#include "offload.h"
 #include "channel.h"
 #include "gatherer.h"
 #include "routes.h"

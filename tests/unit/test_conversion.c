@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "../lib/fault_heap.h"
-#include "sending_fixture.h"
+#include "ingest_fixture.h"
 
 #define ONE CLAIM_OF("1")
 #define TWO CLAIM_OF("2")

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "../lib/fault_heap.h"
-#include "aside.h"
-#include "sending_fixture.h"
+#include "offload.h"
+#include "ingest_fixture.h"
 
 #define ONE CLAIM_OF("1") "\n"
 #define TWO CLAIM_OF("2") "\n"

@@ -14,7 +14,7 @@
 
 #include "describe_pages.h"
 #include "routes.h"
-#include "sending.h"
+#include "ingest.h"
 #include "streams.h"
 
 struct jetstream {

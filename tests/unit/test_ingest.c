@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "../lib/fault_heap.h"
-#include "sending_fixture.h"
+#include "ingest_fixture.h"
 
 #define JSON .type = "application/json"
 

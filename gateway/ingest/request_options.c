@@ -3,7 +3,7 @@
 /* Reads what the head of a POST asks for, and refuses what cannot be: media type, query, Accept and
  * the other headers, in this order. */
 
-#include "sending.h"
+#include "ingest.h"
 
 #include <strings.h>
 

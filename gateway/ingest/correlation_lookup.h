@@ -4,7 +4,7 @@
 /* What a message on its way out has to do with its protocol's memory: a request is remembered, and
  * a reply has to know its request before it can be said where it goes. */
 
-#include "sending.h"
+#include "ingest.h"
 
 /* What a message wants to know of an earlier one.  Owns: the text; zeroed at first. */
 struct recalling {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "sending_fixture.h"
+#include "ingest_fixture.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * message, and where that lies, says the one that is stored: it is fetched by its sequence, and its
  * Parley-Digest compared (api.md, NATS). */
 
-#include "sending.h"
+#include "ingest.h"
 
 /* Owns: texts are borrowed for the call. */
 struct duplicate_answer {

@@ -5,9 +5,9 @@
  * written before publishing, since the message object belongs to the next request by the time of
  * the ack. */
 
-#include "aside.h"
+#include "offload.h"
 #include "duplicates.h"
-#include "recalling.h"
+#include "correlation_lookup.h"
 
 #include <stdio.h>
 #include <stdlib.h>

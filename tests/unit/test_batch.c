@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "../lib/fault_heap.h"
-#include "sending_fixture.h"
+#include "ingest_fixture.h"
 
 #define ONE CLAIM_OF("1") "\n"
 #define TWO CLAIM_OF("2") "\n"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "../lib/fault_heap.h"
-#include "sending_fixture.h"
+#include "ingest_fixture.h"
 
 /* A protocol for these tests: VLP, whose queries are remembered by their content, under the value
  * "of-ID", and whose claims go to where the query of their content went. */

@@ -5,7 +5,7 @@
  * what is invalid only the first is told; the rest are counted. A large message is checked and
  * converted aside, and nothing behind it is read meanwhile. */
 
-#include "aside.h"
+#include "offload.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 /* Gives the body of a POST to single.c, bulk.c or conversion.c: an application/json body is many
  * messages when it begins with a bracket. */
 
-#include "sending.h"
+#include "ingest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "channel.h"
-#include "sending.h"
+#include "ingest.h"
 #include "spool.h"
 
 enum { SENDING_PUBLISHED_MAX = 5000, SENDING_PAIRS_MAX = 4, SENDING_TASKS_MAX = 8 };

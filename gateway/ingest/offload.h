@@ -5,7 +5,7 @@
  * reactor: 100 MiB of JSON take seconds (docs/adr/0008). */
 
 #include "crew.h"
-#include "sending.h"
+#include "ingest.h"
 
 /* From here on a message is one. What it takes at worst below that, 30 ms, others can wait. */
 #define ASIDE_BYTES_MIN (256u * 1024)

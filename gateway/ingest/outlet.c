@@ -11,7 +11,7 @@
 
 #include "outlet.h"
 
-#include "sending.h"
+#include "ingest.h"
 
 enum {
     LIVE_LENGTH_MIN = 1 << 20, /* shorter bodies keep their connection */

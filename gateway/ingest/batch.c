@@ -10,9 +10,9 @@
  * of a message that is not whole yet comes out of the budget; one that finds no room there has
  * failed, and the next one has its chance. */
 
-#include "aside.h"
+#include "offload.h"
 #include "duplicates.h"
-#include "recalling.h"
+#include "correlation_lookup.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See aside.h. Everything that takes as long as the message is large happens in `work`, and the
+/* See offload.h. Everything that takes as long as the message is large happens in `work`, and the
  * giving back of a tree, which does too, is left to the crew as well. */
 
-#include "aside.h"
+#include "offload.h"
 
 #include <stdlib.h>
 

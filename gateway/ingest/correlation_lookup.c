@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See recalling.h. A protocol without a memory passes through here at the price of a comparison. */
+/* See correlation_lookup.h. A protocol without a memory passes through here at the price of a
+ * comparison. */
 
-#include "recalling.h"
+#include "correlation_lookup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
