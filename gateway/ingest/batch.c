@@ -5,7 +5,7 @@
  * which is the answer. What is in memory is bounded by the window: when it is full, or the outlet
  * has no room, no more of the body is read.
  *
- * A large message is checked aside, and until what follows from it is done, nothing behind it is
+ * A large message is offloaded, and until what follows from it is done, nothing behind it is
  * read: its bytes stay where they are, the splitter's, and its result keeps its place. What is held
  * of a message that is not whole yet comes out of the budget; one that finds no room there has
  * failed, and the next one has its chance. */
@@ -33,7 +33,7 @@ static const char *const status_names[STATUS_COUNT] = {"accepted", "duplicate", 
 
 /* One message's result, in the order sent. */
 struct result {
-    struct bulk *bulk;
+    struct batch *batch;
     struct result *next;
     size_t number;
     enum result_status status;
@@ -50,13 +50,13 @@ struct pending {
     struct pending *next;
     struct result *result;
     struct parley_slice slice;
-    struct recalling recalling;
-    struct aside *aside; /* the bulk's: what came of the check; NULL: it is checked again */
-    char bytes[];        /* of the slice; of one that was checked aside, none */
+    struct correlation_lookup lookup;
+    struct offload *offload; /* the batch's: what came of the check; NULL: it is checked again */
+    char bytes[];            /* of the slice; of one that was offloaded, none */
 };
 
-struct bulk {
-    struct sending sending;
+struct batch {
+    struct request_options options;
     struct http_request *request; /* NULL once it is gone */
     struct parley_splitter splitter;
     struct outlet outlet;
@@ -66,56 +66,56 @@ struct bulk {
     size_t awaited_count; /* published, ack still to come */
     uint64_t counts[STATUS_COUNT], received_count, omitted_count;
     struct pending *first_pending, **pending_end; /* in the order sent */
-    struct aside *aside;      /* the large message that is not done with; NULL: none */
+    struct offload *offload;  /* the large message that is not done with; NULL: none */
     struct budget_share held; /* taken for what the splitter holds */
     struct jetstream_waiter waiter;
     bool is_full;   /* the first of those that are pending waits for room in JetStream's window */
     bool owes_byte; /* the next byte of the body was seen already, but not called taken */
-    bool is_aside;  /* the crew has the large message … */
-    bool is_aside_pending; /* … or had it, and it waits for what it needs */
-    bool is_shed;          /* the message that is being read found no room in the budget */
-    bool is_ended;         /* the whole body has come … */
-    bool is_cut;           /* … and all messages of it were seen */
+    bool is_offloaded;       /* the crew has the large message … */
+    bool is_offload_pending; /* … or had it, and it waits for what it needs */
+    bool is_shed;            /* the message that is being read found no room in the budget */
+    bool is_ended;           /* the whole body has come … */
+    bool is_cut;             /* … and all messages of it were seen */
     bool is_answered;
     bool has_failed; /* of ours: the answer cannot be whole, and nothing more is read */
     bool has_logged;
 };
 
-static void room_again(struct jetstream_waiter *waiter);
+static void on_capacity(struct jetstream_waiter *waiter);
 static void on_output_room(void *context);
 
 /* Its answer is the valid messages and nothing else. */
-static bool is_filter(const struct sending *sending) {
-    return sending->task == SENDING_VALIDATE && sending->emit == EMIT_MESSAGES;
+static bool is_filter(const struct request_options *options) {
+    return options->task == INGEST_VALIDATE && options->emit == EMIT_MESSAGES;
 }
 
-struct bulk *bulk_create(const struct sending *sending, enum parley_framing framing,
-                         struct http_request *request) {
-    struct bulk *bulk = calloc(1, sizeof *bulk);
-    if (bulk == NULL || !sending_keep(&bulk->sending, sending)) {
-        free(bulk);
+struct batch *batch_create(const struct request_options *options, enum parley_framing framing,
+                           struct http_request *request) {
+    struct batch *batch = calloc(1, sizeof *batch);
+    if (batch == NULL || !request_options_keep(&batch->options, options)) {
+        free(batch);
         return NULL;
     }
-    bulk->sending.publication.is_batch = framing != PARLEY_FRAMING_WHOLE;
-    bulk->request = request;
-    bulk->end = &bulk->first;
-    bulk->pending_end = &bulk->first_pending;
-    bulk->waiter.room = room_again;
-    parley_splitter_init(&bulk->splitter, framing, sending_message_bytes_max(sending));
-    const struct outlet_options options = {
-        .reactor = sending->gateway->reactor,
+    batch->options.publication.is_batch = framing != PARLEY_FRAMING_WHOLE;
+    batch->request = request;
+    batch->end = &batch->first;
+    batch->pending_end = &batch->first_pending;
+    batch->waiter.room = on_capacity;
+    parley_splitter_init(&batch->splitter, framing, request_message_bytes_max(options));
+    const struct outlet_options outlet = {
+        .reactor = options->gateway->reactor,
         .request = request,
-        .data = sending->gateway->configuration->data,
-        .quota = sending->gateway->spools,
-        .idle_timeout_ms = sending->gateway->configuration->idle_timeout_ms,
-        .media_type = sending->wants_document ? "application/json" : sending->lines_type,
-        .form = !sending->wants_document ? OUTLET_LINES
-                : is_filter(sending)     ? OUTLET_ARRAY
+        .data = options->gateway->configuration->data,
+        .quota = options->gateway->spools,
+        .idle_timeout_ms = options->gateway->configuration->idle_timeout_ms,
+        .media_type = options->wants_document ? "application/json" : options->lines_type,
+        .form = !options->wants_document ? OUTLET_LINES
+                : is_filter(options)     ? OUTLET_ARRAY
                                          : OUTLET_DOCUMENT,
         .on_room = on_output_room,
-        .context = bulk};
-    outlet_init(&bulk->outlet, &options);
-    return bulk;
+        .context = batch};
+    outlet_init(&batch->outlet, &outlet);
+    return batch;
 }
 
 static void free_list(struct result *result) {
@@ -128,100 +128,100 @@ static void free_list(struct result *result) {
 }
 
 /* The splitter holds nothing, and nobody looks at what it handed out any more. */
-static void release_slice(struct bulk *bulk) {
-    parley_splitter_release(&bulk->splitter);
-    budget_uncover(bulk->sending.gateway->budget, &bulk->held);
+static void release_slice(struct batch *batch) {
+    parley_splitter_release(&batch->splitter);
+    budget_uncover(batch->options.gateway->budget, &batch->held);
 }
 
-static void release_aside(struct bulk *bulk) {
-    aside_release(bulk->aside);
-    bulk->aside = NULL;
-    release_slice(bulk);
+static void release_offload(struct batch *batch) {
+    offload_release(batch->offload);
+    batch->offload = NULL;
+    release_slice(batch);
 }
 
-static void pop_pending(struct bulk *bulk) {
-    struct pending *pending = bulk->first_pending;
-    bulk->first_pending = pending->next;
-    if (bulk->first_pending == NULL) {
-        bulk->pending_end = &bulk->first_pending;
+static void pop_pending(struct batch *batch) {
+    struct pending *pending = batch->first_pending;
+    batch->first_pending = pending->next;
+    if (batch->first_pending == NULL) {
+        batch->pending_end = &batch->first_pending;
     }
-    bulk->window_bytes -= pending->slice.bytes.length;
-    if (pending->aside != NULL) {
-        bulk->is_aside_pending = false;
-        release_aside(bulk);
+    batch->window_bytes -= pending->slice.bytes.length;
+    if (pending->offload != NULL) {
+        batch->is_offload_pending = false;
+        release_offload(batch);
     }
-    recalling_finish(&pending->recalling);
+    correlation_lookup_finish(&pending->lookup);
     free(pending);
 }
 
-static void drop_pending(struct bulk *bulk) {
-    while (bulk->first_pending != NULL) {
-        pop_pending(bulk);
+static void drop_pending(struct batch *batch) {
+    while (batch->first_pending != NULL) {
+        pop_pending(batch);
     }
 }
 
-static void destroy(struct bulk *bulk) {
-    jetstream_wait_cancel(bulk->sending.gateway->jetstream, &bulk->waiter);
-    drop_pending(bulk);
-    free_list(bulk->first);
-    free_list(bulk->free_results);
-    budget_uncover(bulk->sending.gateway->budget, &bulk->held);
-    parley_splitter_finish(&bulk->splitter);
-    outlet_finish(&bulk->outlet);
-    gateway_forget_message(bulk->sending.gateway, bulk->sending.protocol);
-    sending_release(&bulk->sending);
-    free(bulk);
+static void destroy(struct batch *batch) {
+    jetstream_wait_cancel(batch->options.gateway->jetstream, &batch->waiter);
+    drop_pending(batch);
+    free_list(batch->first);
+    free_list(batch->free_results);
+    budget_uncover(batch->options.gateway->budget, &batch->held);
+    parley_splitter_finish(&batch->splitter);
+    outlet_finish(&batch->outlet);
+    gateway_forget_message(batch->options.gateway, batch->options.protocol);
+    request_options_release(&batch->options);
+    free(batch);
 }
 
-/* Nobody reads what comes of it any more.  Returns: whether the bulk is gone. */
-static bool destroy_if_over(struct bulk *bulk) {
-    if (bulk->request != NULL || bulk->first_pending != NULL || bulk->awaited_count > 0 ||
-        bulk->is_aside) {
+/* Nobody reads what comes of it any more.  Returns: whether the batch is gone. */
+static bool destroy_if_over(struct batch *batch) {
+    if (batch->request != NULL || batch->first_pending != NULL || batch->awaited_count > 0 ||
+        batch->is_offloaded) {
         return false;
     }
-    destroy(bulk);
+    destroy(batch);
     return true;
 }
 
 /* Whether a message that came whole is served though the client is gone. */
-static bool is_served_anyway(const struct bulk *bulk) {
-    return bulk->sending.task == SENDING_FORWARD && !bulk->has_failed;
+static bool is_served_anyway(const struct batch *batch) {
+    return batch->options.task == INGEST_FORWARD && !batch->has_failed;
 }
 
 /* The client is gone. What came whole is published all the same; but nobody makes room any more
  * while the server shuts down. */
-static void go_on_alone(struct bulk *bulk) {
-    if (!is_served_anyway(bulk) || (bulk->is_full && bulk->sending.gateway->is_draining)) {
-        jetstream_wait_cancel(bulk->sending.gateway->jetstream, &bulk->waiter);
-        drop_pending(bulk);
+static void go_on_alone(struct batch *batch) {
+    if (!is_served_anyway(batch) || (batch->is_full && batch->options.gateway->is_draining)) {
+        jetstream_wait_cancel(batch->options.gateway->jetstream, &batch->waiter);
+        drop_pending(batch);
     }
-    destroy_if_over(bulk);
+    destroy_if_over(batch);
 }
 
 /* Nobody wants to know any more whether they are the same. */
-static void cancel_duplicates(struct bulk *bulk) {
-    for (struct result *result = bulk->first; result != NULL; result = result->next) {
+static void cancel_duplicates(struct batch *batch) {
+    for (struct result *result = batch->first; result != NULL; result = result->next) {
         if (result->duplicate != NULL) {
             duplicate_cancel(result->duplicate);
             result->duplicate = NULL;
-            bulk->awaited_count--;
+            batch->awaited_count--;
         }
     }
 }
 
-void bulk_closed(struct bulk *bulk) {
-    bulk->request = NULL;
-    cancel_duplicates(bulk);
-    outlet_close(&bulk->outlet);
-    go_on_alone(bulk);
+void batch_closed(struct batch *batch) {
+    batch->request = NULL;
+    cancel_duplicates(batch);
+    outlet_close(&batch->outlet);
+    go_on_alone(batch);
 }
 
 /* ---- results ---- */
 
-static struct result *result_begin(struct bulk *bulk, size_t number) {
-    struct result *result = bulk->free_results;
+static struct result *result_begin(struct batch *batch, size_t number) {
+    struct result *result = batch->free_results;
     if (result != NULL) {
-        bulk->free_results = result->next;
+        batch->free_results = result->next;
     } else {
         result = calloc(1, sizeof *result);
         if (result == NULL) {
@@ -229,24 +229,24 @@ static struct result *result_begin(struct bulk *bulk, size_t number) {
         }
     }
     parley_buffer_clear(&result->text);
-    result->bulk = bulk;
+    result->batch = batch;
     result->number = number;
     result->id_end = result->warnings_offset = 0;
     result->is_known = false;
     result->next = NULL;
-    *bulk->end = result;
-    bulk->end = &result->next;
-    bulk->window_count++;
-    bulk->received_count++;
+    *batch->end = result;
+    batch->end = &result->next;
+    batch->window_count++;
+    batch->received_count++;
     return result;
 }
 
 /* Whether anybody wants to read a result of this status. */
-static bool is_wanted(const struct bulk *bulk, enum result_status status) {
-    if (is_filter(&bulk->sending)) {
+static bool is_wanted(const struct batch *batch, enum result_status status) {
+    if (is_filter(&batch->options)) {
         return status == ACCEPTED;
     }
-    switch (bulk->sending.results) {
+    switch (batch->options.results) {
     case RESULTS_ALL:
         return true;
     case RESULTS_ERRORS:
@@ -257,63 +257,63 @@ static bool is_wanted(const struct bulk *bulk, enum result_status status) {
     return false;
 }
 
-static void omit(struct bulk *bulk) {
-    bulk->omitted_count++;
-    bulk->has_failed = bulk->has_failed || is_filter(&bulk->sending);
+static void omit(struct batch *batch) {
+    batch->omitted_count++;
+    batch->has_failed = batch->has_failed || is_filter(&batch->options);
 }
 
 /* What was written to the outlet is a result. */
-static void end_written(struct bulk *bulk) {
-    if (!outlet_end_item(&bulk->outlet)) {
-        omit(bulk);
+static void end_written(struct batch *batch) {
+    if (!outlet_end_item(&batch->outlet)) {
+        omit(batch);
     }
 }
 
-static void keep(struct bulk *bulk, const struct result *result) {
-    struct parley_buffer *out = result->text.has_failed ? NULL : outlet_begin_item(&bulk->outlet);
+static void keep(struct batch *batch, const struct result *result) {
+    struct parley_buffer *out = result->text.has_failed ? NULL : outlet_begin_item(&batch->outlet);
     if (out == NULL) {
-        omit(bulk);
+        omit(batch);
         return;
     }
     parley_buffer_append(out, parley_buffer_bytes(&result->text));
-    end_written(bulk);
+    end_written(batch);
 }
 
 /* Writes what is known, up to the first result that is not. */
-static void flush_results(struct bulk *bulk) {
-    while (bulk->first != NULL && bulk->first->is_known && outlet_has_room(&bulk->outlet)) {
-        struct result *result = bulk->first;
-        bulk->first = result->next;
-        if (bulk->first == NULL) {
-            bulk->end = &bulk->first;
+static void flush_results(struct batch *batch) {
+    while (batch->first != NULL && batch->first->is_known && outlet_has_room(&batch->outlet)) {
+        struct result *result = batch->first;
+        batch->first = result->next;
+        if (batch->first == NULL) {
+            batch->end = &batch->first;
         }
         if (result->text.length > 0 || result->text.has_failed) {
-            keep(bulk, result);
+            keep(batch, result);
         }
-        bulk->window_count--;
-        bulk->window_bytes -= result->text.length;
+        batch->window_count--;
+        batch->window_bytes -= result->text.length;
         /* The window bounds what its results hold, not what unused ones would go on holding. */
         if (result->text.capacity > RESULT_KEPT_BYTES) {
             parley_buffer_finish(&result->text);
         }
-        result->next = bulk->free_results;
-        bulk->free_results = result;
+        result->next = batch->free_results;
+        batch->free_results = result;
     }
 }
 
 /* `result` is complete. Its text may have changed its length since it was counted. */
 static void result_end(struct result *result, enum result_status status, size_t counted_bytes) {
-    struct bulk *bulk = result->bulk;
+    struct batch *batch = result->batch;
     result->status = status;
     result->is_known = true;
-    bulk->counts[status]++;
+    batch->counts[status]++;
     /* A filter's output is whole, or it is broken off. */
-    bulk->has_failed = bulk->has_failed || (status == FAILED && is_filter(&bulk->sending));
-    if (!is_wanted(bulk, status)) {
+    batch->has_failed = batch->has_failed || (status == FAILED && is_filter(&batch->options));
+    if (!is_wanted(batch, status)) {
         parley_buffer_clear(&result->text);
     }
-    bulk->window_bytes += result->text.length - counted_bytes;
-    flush_results(bulk);
+    batch->window_bytes += result->text.length - counted_bytes;
+    flush_results(batch);
 }
 
 static void write_status(struct parley_buffer *out, size_t number, enum result_status status) {
@@ -349,10 +349,10 @@ static void end_invalid(struct result *result, struct parley_message *message) {
 }
 
 /* A defect of ours: once a body is enough. */
-static void log_once(struct bulk *bulk, const char *detail) {
-    if (!bulk->has_logged && bulk->request != NULL) {
-        bulk->has_logged = true;
-        problem_log(bulk->request, detail);
+static void log_once(struct batch *batch, const char *detail) {
+    if (!batch->has_logged && batch->request != NULL) {
+        batch->has_logged = true;
+        problem_log(batch->request, detail);
     }
 }
 
@@ -360,7 +360,7 @@ static void log_once(struct bulk *bulk, const char *detail) {
 static void end_failed_with(struct result *result, enum problem problem, const char *detail,
                             struct parley_bytes members, size_t counted_bytes) {
     if (problem == PROBLEM_INTERNAL) {
-        log_once(result->bulk, detail);
+        log_once(result->batch, detail);
     }
     begin_line(result, FAILED);
     parley_buffer_text(&result->text, ",\"problem\":");
@@ -405,16 +405,16 @@ static void write_stored(const struct result *result, struct place place, enum r
 
 /* The one that all others wait for goes straight to the outlet.  Returns: whether it did. */
 static bool write_first(struct result *result, struct place place, enum result_status status) {
-    struct bulk *bulk = result->bulk;
+    struct batch *batch = result->batch;
     struct parley_buffer *out = NULL;
-    if (result == bulk->first && outlet_has_room(&bulk->outlet)) {
-        out = outlet_begin_item(&bulk->outlet);
+    if (result == batch->first && outlet_has_room(&batch->outlet)) {
+        out = outlet_begin_item(&batch->outlet);
     }
     if (out == NULL) {
         return false;
     }
     write_stored(result, place, status, out);
-    end_written(bulk);
+    end_written(batch);
     parley_buffer_clear(&result->text);
     return true;
 }
@@ -424,7 +424,7 @@ static void end_stored(struct result *result, const char *stream, uint64_t seque
     const struct place place = {stream, sequence};
     const enum result_status status = is_duplicate ? DUPLICATE : ACCEPTED;
     const size_t counted_bytes = result->text.length;
-    if (is_wanted(result->bulk, status) && !write_first(result, place, status)) {
+    if (is_wanted(result->batch, status) && !write_first(result, place, status)) {
         struct parley_buffer line;
         parley_buffer_init(&line);
         write_stored(result, place, status, &line);
@@ -435,29 +435,29 @@ static void end_stored(struct result *result, const char *stream, uint64_t seque
 }
 
 /* Whether the next message has to wait for the last one, whatever room there is. */
-static bool is_held_up(const struct bulk *bulk) {
-    return bulk->is_full || bulk->aside != NULL;
+static bool is_held_up(const struct batch *batch) {
+    return batch->is_full || batch->offload != NULL;
 }
 
-static bool has_room(struct bulk *bulk) {
-    return !is_held_up(bulk) && bulk->window_count < WINDOW_COUNT &&
-           bulk->window_bytes < WINDOW_BYTES && outlet_has_room(&bulk->outlet);
+static bool has_room(struct batch *batch) {
+    return !is_held_up(batch) && batch->window_count < WINDOW_COUNT &&
+           batch->window_bytes < WINDOW_BYTES && outlet_has_room(&batch->outlet);
 }
 
-static void finish(struct bulk *bulk);
+static void finish(struct batch *batch);
 
 /* Something was settled: answer, or read on. */
-static void go_on(struct bulk *bulk) {
-    if (bulk->is_ended) {
-        finish(bulk);
-    } else if (has_room(bulk)) {
-        http_wake(bulk->request);
+static void go_on(struct batch *batch) {
+    if (batch->is_ended) {
+        finish(batch);
+    } else if (has_room(batch)) {
+        http_wake(batch->request);
     }
 }
 
 /* Of a message that was published. `stream` NULL: none. */
-static void end_published(struct result *result, const struct sending_failure *failure,
-                          const char *stream, uint64_t sequence) {
+static void end_published(struct result *result, const struct failure *failure, const char *stream,
+                          uint64_t sequence) {
     enum { BEFORE_ID = sizeof ",\"id\":" - 1 };
     struct parley_bytes id = {0};
     struct parley_buffer members;
@@ -465,7 +465,7 @@ static void end_published(struct result *result, const struct sending_failure *f
         id = (struct parley_bytes){result->text.data + BEFORE_ID, result->id_end - BEFORE_ID};
     }
     parley_buffer_init(&members);
-    sending_failure_members(failure->problem, id, stream, sequence, &members);
+    failure_write_members(failure->problem, id, stream, sequence, &members);
     end_failed_with(result, failure->problem, failure->detail, parley_buffer_bytes(&members),
                     result->text.length);
     parley_buffer_finish(&members);
@@ -489,15 +489,15 @@ static void name_stored(struct result *result, const struct duplicate_answer *st
     parley_buffer_json(&text, parley_bytes_of(stored->subject));
     result->warnings_offset = text.length;
     parley_buffer_append(&text, warnings);
-    result->bulk->window_bytes += text.length - sent.length;
+    result->batch->window_bytes += text.length - sent.length;
     parley_buffer_finish(&result->text);
     result->text = text;
 }
 
 static void on_compared(void *context, const struct duplicate_answer *answer) {
     struct result *result = context;
-    struct bulk *bulk = result->bulk;
-    bulk->awaited_count--;
+    struct batch *batch = result->batch;
+    batch->awaited_count--;
     result->duplicate = NULL;
     if (answer->verdict != DUPLICATE_SAME) {
         end_published(result, &answer->failure, answer->stream, answer->sequence);
@@ -507,14 +507,14 @@ static void on_compared(void *context, const struct duplicate_answer *answer) {
         }
         end_stored(result, answer->stream, answer->sequence, true);
     }
-    go_on(bulk);
+    go_on(batch);
 }
 
 /* Returns: whether it is under way; else the result is ended. */
 static bool compare(struct result *result, const struct jetstream_ack *ack) {
-    struct sending_failure failure;
+    struct failure failure;
     result->duplicate =
-        duplicate_begin(&result->bulk->sending, &result->mark, ack, on_compared, result, &failure);
+        duplicate_begin(&result->batch->options, &result->mark, ack, on_compared, result, &failure);
     if (result->duplicate == NULL) {
         end_published(result, &failure, ack->stream, ack->sequence);
     }
@@ -523,24 +523,24 @@ static bool compare(struct result *result, const struct jetstream_ack *ack) {
 
 static void on_ack(void *context, const struct jetstream_ack *ack) {
     struct result *result = context;
-    struct bulk *bulk = result->bulk;
-    bulk->awaited_count--;
-    if (bulk->request == NULL) {
-        destroy_if_over(bulk);
+    struct batch *batch = result->batch;
+    batch->awaited_count--;
+    if (batch->request == NULL) {
+        destroy_if_over(batch);
         return;
     }
     if (duplicate_is_open(&result->mark, ack)) {
         if (compare(result, ack)) {
-            bulk->awaited_count++;
+            batch->awaited_count++;
             return;
         }
     } else if (ack->outcome == JETSTREAM_STORED) {
         end_stored(result, ack->stream, ack->sequence, ack->is_duplicate);
     } else {
-        const struct sending_failure failure = sending_failed(&bulk->sending, &result->mark, ack);
+        const struct failure failure = failure_of_ack(&batch->options, &result->mark, ack);
         end_published(result, &failure, NULL, 0);
     }
-    go_on(bulk);
+    go_on(batch);
 }
 
 /* What will be said of a message once it is stored, or once that is not sure. */
@@ -548,7 +548,7 @@ static void note_message(struct result *result, const struct parley_message *mes
                          const struct publication *publication) {
     const struct parley_route *route = &publication->route;
     result->mark = publication->mark;
-    if (result->bulk->sending.results == RESULTS_SUMMARY) {
+    if (result->batch->options.results == RESULTS_SUMMARY) {
         return;
     }
     parley_buffer_text(&result->text, ",\"id\":");
@@ -558,13 +558,13 @@ static void note_message(struct result *result, const struct parley_message *mes
         parley_buffer_text(&result->text, "null");
     }
     result->id_end = result->text.length;
-    if (result->bulk->sending.results == RESULTS_ALL) {
+    if (result->batch->options.results == RESULTS_ALL) {
         parley_buffer_text(&result->text, ",\"subject\":");
         parley_buffer_json(&result->text, route->subject);
         result->warnings_offset = result->text.length;
         parley_findings_write(&message->findings, &result->text);
     }
-    result->bulk->window_bytes += result->text.length;
+    result->batch->window_bytes += result->text.length;
 }
 
 static void swap(struct parley_buffer *a, struct parley_buffer *b) {
@@ -574,32 +574,33 @@ static void swap(struct parley_buffer *a, struct parley_buffer *b) {
 }
 
 /* What the crew made of the message already; NULL: nothing. */
-static struct aside *prepared_of(const struct bulk *bulk, const struct parley_message *message) {
-    struct aside *aside = bulk->aside;
-    return aside != NULL && message == &aside->message && aside->is_prepared ? aside : NULL;
+static struct offload *prepared_of(const struct batch *batch,
+                                   const struct parley_message *message) {
+    struct offload *offload = batch->offload;
+    return offload != NULL && message == &offload->message && offload->is_prepared ? offload : NULL;
 }
 
-static enum parley_status prepare(const struct bulk *bulk, struct parley_message *message,
+static enum parley_status prepare(const struct batch *batch, struct parley_message *message,
                                   const struct parley_slice *slice, struct publication *out) {
-    const struct aside *prepared = prepared_of(bulk, message);
+    const struct offload *prepared = prepared_of(batch, message);
     if (prepared == NULL) {
-        return sending_prepare(&bulk->sending, message, slice->number, out);
+        return ingest_prepare(&batch->options, message, slice->number, out);
     }
     *out = prepared->publication;
     return prepared->prepared;
 }
 
 /* The crew's payload takes the place of the gateway's meanwhile. */
-static enum jetstream_publish hand_over(struct bulk *bulk, struct result *result,
+static enum jetstream_publish hand_over(struct batch *batch, struct result *result,
                                         const struct parley_message *message,
                                         const struct publication *publication) {
-    struct parley_buffer *payload = &bulk->sending.gateway->payload;
-    struct aside *prepared = prepared_of(bulk, message);
+    struct parley_buffer *payload = &batch->options.gateway->payload;
+    struct offload *prepared = prepared_of(batch, message);
     if (prepared != NULL) {
         swap(payload, &prepared->payload);
     }
     const enum jetstream_publish published =
-        recalling_publish(&bulk->sending, publication, on_ack, result);
+        correlation_lookup_publish(&batch->options, publication, on_ack, result);
     if (prepared != NULL) {
         swap(payload, &prepared->payload);
     }
@@ -607,32 +608,32 @@ static enum jetstream_publish hand_over(struct bulk *bulk, struct result *result
 }
 
 /* A large one is not written out in vain. */
-static bool is_in_vain(const struct bulk *bulk) {
-    return bulk->aside != NULL && !jetstream_is_ready(bulk->sending.gateway->jetstream);
+static bool is_in_vain(const struct batch *batch) {
+    return batch->offload != NULL && !jetstream_is_ready(batch->options.gateway->jetstream);
 }
 
 /* Returns: false: there is no room, and nothing has been done. */
-static bool publish(struct bulk *bulk, struct result *result, struct parley_message *message,
+static bool publish(struct batch *batch, struct result *result, struct parley_message *message,
                     const struct parley_slice *slice) {
     struct publication publication;
     enum jetstream_publish published = JETSTREAM_AWAY;
-    if (!is_in_vain(bulk)) {
-        const enum parley_status status = prepare(bulk, message, slice, &publication);
+    if (!is_in_vain(batch)) {
+        const enum parley_status status = prepare(batch, message, slice, &publication);
         if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
             end_internal(result, status);
             return true;
         }
         published = status == PARLEY_E_LIMIT ? JETSTREAM_TOO_LARGE
-                                             : hand_over(bulk, result, message, &publication);
+                                             : hand_over(batch, result, message, &publication);
     }
     if (published == JETSTREAM_FULL) {
         return false;
     }
     if (published == JETSTREAM_PUBLISHED) {
         note_message(result, message, &publication);
-        bulk->awaited_count++;
+        batch->awaited_count++;
     } else {
-        const struct sending_failure failure = sending_refused(&bulk->sending, published);
+        const struct failure failure = failure_of_refusal(&batch->options, published);
         end_failed(result, failure.problem, failure.detail, 0);
     }
     return true;
@@ -640,9 +641,9 @@ static bool publish(struct bulk *bulk, struct result *result, struct parley_mess
 
 /* ---- validating ---- */
 
-static enum parley_status write_message(const struct bulk *bulk, struct parley_message *message,
+static enum parley_status write_message(const struct batch *batch, struct parley_message *message,
                                         struct parley_buffer *out) {
-    const struct aside *prepared = prepared_of(bulk, message);
+    const struct offload *prepared = prepared_of(batch, message);
     if (prepared == NULL) {
         return message->protocol->encode(message, out);
     }
@@ -651,35 +652,35 @@ static enum parley_status write_message(const struct bulk *bulk, struct parley_m
 }
 
 /* The crew has done it already for what was checked there. */
-static enum parley_status warn_of_size(const struct bulk *bulk, struct parley_message *message,
+static enum parley_status warn_of_size(const struct batch *batch, struct parley_message *message,
                                        size_t number) {
-    struct gateway *gateway = bulk->sending.gateway;
-    if (bulk->aside != NULL && message == &bulk->aside->message) {
+    struct gateway *gateway = batch->options.gateway;
+    if (batch->offload != NULL && message == &batch->offload->message) {
         return PARLEY_OK;
     }
-    return sending_warn_of_size(&bulk->sending, message, number,
-                                jetstream_max_payload_bytes(gateway->jetstream), &gateway->payload);
+    return check_warn_of_size(&batch->options, message, number,
+                              jetstream_max_payload_bytes(gateway->jetstream), &gateway->payload);
 }
 
 /* Nothing of it for a filter, when it is invalid. */
-static void write_verdict(const struct bulk *bulk, size_t number, struct parley_message *message,
+static void write_verdict(const struct batch *batch, size_t number, struct parley_message *message,
                           struct parley_buffer *out) {
     const bool is_valid = parley_message_is_valid(message);
-    const enum sending_emit emit = bulk->sending.emit;
+    const enum ingest_emit emit = batch->options.emit;
     enum parley_status status = PARLEY_OK;
     if (emit == EMIT_MESSAGES && is_valid) {
-        status = write_message(bulk, message, out);
+        status = write_message(batch, message, out);
         parley_buffer_char(out, '\n');
     } else if (emit != EMIT_MESSAGES) {
         parley_buffer_text(out, "{\"line\":");
         parley_buffer_uint(out, number);
         parley_buffer_char(out, ',');
-        status = is_valid ? warn_of_size(bulk, message, number) : PARLEY_OK;
+        status = is_valid ? warn_of_size(batch, message, number) : PARLEY_OK;
         status = status != PARLEY_OK ? status : parley_message_write_verdict(message, out);
         if (emit == EMIT_BOTH) {
             parley_buffer_text(out, ",\"message\":");
             if (is_valid && status == PARLEY_OK) {
-                status = write_message(bulk, message, out);
+                status = write_message(batch, message, out);
             } else {
                 parley_buffer_text(out, "null");
             }
@@ -693,326 +694,329 @@ static enum result_status verdict_of(const struct parley_message *message) {
     return parley_message_is_valid(message) ? ACCEPTED : INVALID;
 }
 
-static void end_verdict(struct bulk *bulk, struct result *result, struct parley_message *message) {
-    write_verdict(bulk, result->number, message, &result->text);
+static void end_verdict(struct batch *batch, struct result *result,
+                        struct parley_message *message) {
+    write_verdict(batch, result->number, message, &result->text);
     result_end(result, verdict_of(message), 0);
 }
 
 /* Of a message that waits for nothing, behind none that waits. */
-static void tell_verdict(struct bulk *bulk, size_t number, struct parley_message *message) {
+static void tell_verdict(struct batch *batch, size_t number, struct parley_message *message) {
     const enum result_status status = verdict_of(message);
-    bulk->received_count++;
-    bulk->counts[status]++;
-    if (!is_wanted(bulk, status)) {
+    batch->received_count++;
+    batch->counts[status]++;
+    if (!is_wanted(batch, status)) {
         return;
     }
-    struct parley_buffer *out = outlet_begin_item(&bulk->outlet);
+    struct parley_buffer *out = outlet_begin_item(&batch->outlet);
     if (out == NULL) {
-        omit(bulk);
+        omit(batch);
         return;
     }
-    write_verdict(bulk, number, message, out);
-    end_written(bulk);
+    write_verdict(batch, number, message, out);
+    end_written(batch);
 }
 
 /* ---- what has to wait ---- */
 
 /* What follows from a valid message.  Returns: false: there is no room for it. */
-static bool conclude(struct bulk *bulk, struct result *result, struct parley_message *message,
-                     const struct parley_slice *slice) {
-    if (bulk->sending.task == SENDING_FORWARD) {
-        return publish(bulk, result, message, slice);
+static bool finish_valid(struct batch *batch, struct result *result, struct parley_message *message,
+                         const struct parley_slice *slice) {
+    if (batch->options.task == INGEST_FORWARD) {
+        return publish(batch, result, message, slice);
     }
-    end_verdict(bulk, result, message);
+    end_verdict(batch, result, message);
     return true;
 }
 
-static void wait_for_room(struct bulk *bulk) {
-    bulk->is_full = true;
-    jetstream_wait_for_room(bulk->sending.gateway->jetstream, &bulk->waiter);
+static void wait_for_room(struct batch *batch) {
+    batch->is_full = true;
+    jetstream_wait_for_room(batch->options.gateway->jetstream, &batch->waiter);
 }
 
 /* The message object has served others meanwhile, unless it is one of its own. */
-static enum parley_status check_pending(struct bulk *bulk, const struct pending *pending,
+static enum parley_status check_pending(struct batch *batch, const struct pending *pending,
                                         struct parley_message **out_message) {
-    struct sending *sending = &bulk->sending;
-    const struct recalling *recalling = &pending->recalling;
-    const char *recalled = recalling->has_failed ? NULL : recalling->text;
-    if (pending->aside != NULL) {
-        *out_message = &pending->aside->message;
+    struct request_options *options = &batch->options;
+    const struct correlation_lookup *lookup = &pending->lookup;
+    const char *recalled = lookup->has_failed ? NULL : lookup->text;
+    if (pending->offload != NULL) {
+        *out_message = &pending->offload->message;
         (*out_message)->options.recalled = recalled;
         return PARLEY_OK;
     }
-    *out_message = gateway_message(sending->gateway, sending->protocol);
-    sending->options.recalled = recalled;
+    *out_message = gateway_message(options->gateway, options->protocol);
+    options->check.recalled = recalled;
     const enum parley_status status =
-        sending_check(sending, pending->slice.bytes, pending->slice.origin);
-    sending->options.recalled = NULL;
+        check_message(options, pending->slice.bytes, pending->slice.origin);
+    options->check.recalled = NULL;
     return status;
 }
 
-static bool conclude_pending(struct bulk *bulk, struct pending *pending) {
-    const struct recalling *recalling = &pending->recalling;
-    if (recalling->has_failed && bulk->sending.task == SENDING_FORWARD) {
-        const struct sending_failure failure = recalling_failure(recalling);
+static bool finish_pending(struct batch *batch, struct pending *pending) {
+    const struct correlation_lookup *lookup = &pending->lookup;
+    if (lookup->has_failed && batch->options.task == INGEST_FORWARD) {
+        const struct failure failure = correlation_lookup_failure(lookup);
         end_failed(pending->result, failure.problem, failure.detail, 0);
         return true;
     }
     struct parley_message *message;
-    const enum parley_status status = check_pending(bulk, pending, &message);
+    const enum parley_status status = check_pending(batch, pending, &message);
     if (status != PARLEY_OK) {
         end_internal(pending->result, status);
         return true;
     }
-    return conclude(bulk, pending->result, message, &pending->slice);
+    return finish_valid(batch, pending->result, message, &pending->slice);
 }
 
 /* Goes on with what waits, in the order sent, up to one that has to wait longer. */
-static void conclude_all(struct bulk *bulk) {
-    while (bulk->first_pending != NULL && !bulk->first_pending->recalling.is_asking &&
-           !bulk->is_full) {
-        if (conclude_pending(bulk, bulk->first_pending)) {
-            pop_pending(bulk);
+static void finish_all(struct batch *batch) {
+    while (batch->first_pending != NULL && !batch->first_pending->lookup.is_asking &&
+           !batch->is_full) {
+        if (finish_pending(batch, batch->first_pending)) {
+            pop_pending(batch);
         } else {
-            wait_for_room(bulk);
+            wait_for_room(batch);
         }
     }
 }
 
-static void on_told(struct recalling *recalling) {
-    struct pending *pending = OWNER_OF(recalling, struct pending, recalling);
-    struct bulk *bulk = pending->result->bulk;
-    conclude_all(bulk);
-    if (!destroy_if_over(bulk) && bulk->request != NULL) {
-        go_on(bulk);
+static void on_lookup(struct correlation_lookup *lookup) {
+    struct pending *pending = OWNER_OF(lookup, struct pending, lookup);
+    struct batch *batch = pending->result->batch;
+    finish_all(batch);
+    if (!destroy_if_over(batch) && batch->request != NULL) {
+        go_on(batch);
     }
 }
 
 /* Copies the message, but for a large one: nothing is read behind it.
  * Returns: NULL without memory: the result is ended. */
-static struct pending *add_pending(struct bulk *bulk, struct result *result,
+static struct pending *add_pending(struct batch *batch, struct result *result,
                                    const struct parley_slice *slice) {
-    const bool is_copied = bulk->aside == NULL;
+    const bool is_copied = batch->offload == NULL;
     struct pending *pending = malloc(sizeof *pending + (is_copied ? slice->bytes.length : 0));
     if (pending == NULL) {
         end_internal(result, PARLEY_E_MEMORY);
         return NULL;
     }
     *pending = (struct pending){
-        .result = result, .slice = *slice, .recalling.told = on_told, .aside = bulk->aside};
+        .result = result, .slice = *slice, .lookup.on_ready = on_lookup, .offload = batch->offload};
     if (is_copied) {
         memcpy(pending->bytes, slice->bytes.data, slice->bytes.length);
         pending->slice.bytes.data = pending->bytes;
     }
-    bulk->is_aside_pending = !is_copied;
-    bulk->window_bytes += slice->bytes.length;
-    *bulk->pending_end = pending;
-    bulk->pending_end = &pending->next;
+    batch->is_offload_pending = !is_copied;
+    batch->window_bytes += slice->bytes.length;
+    *batch->pending_end = pending;
+    batch->pending_end = &pending->next;
     return pending;
 }
 
 /* `key`: what it has to know first; data NULL: nothing, but others are before it. */
-static void wait_in_line(struct bulk *bulk, struct result *result, struct parley_message *message,
+static void wait_in_line(struct batch *batch, struct result *result, struct parley_message *message,
                          const struct parley_slice *slice, struct parley_bytes key) {
-    struct pending *pending = add_pending(bulk, result, slice);
+    struct pending *pending = add_pending(batch, result, slice);
     if (pending == NULL) {
         return;
     }
     if (key.data != NULL) {
-        recalling_begin(&pending->recalling, &bulk->sending, key);
+        correlation_lookup_begin(&pending->lookup, &batch->options, key);
     } else {
         const char *known = message->options.recalled;
-        pending->recalling.text = known != NULL ? strdup(known) : NULL;
-        pending->recalling.has_failed = known != NULL && pending->recalling.text == NULL;
-        recalling_keep_early(&bulk->sending, message);
+        pending->lookup.text = known != NULL ? strdup(known) : NULL;
+        pending->lookup.has_failed = known != NULL && pending->lookup.text == NULL;
+        correlation_lookup_keep_early(&batch->options, message);
     }
-    conclude_all(bulk);
+    finish_all(batch);
 }
 
 /* `key`: as of wait_in_line. */
-static void wait_or_conclude(struct bulk *bulk, struct result *result,
-                             struct parley_message *message, const struct parley_slice *slice,
-                             struct parley_bytes key) {
-    if (key.data != NULL || bulk->first_pending != NULL) {
-        wait_in_line(bulk, result, message, slice, key);
-    } else if (!conclude(bulk, result, message, slice) &&
-               add_pending(bulk, result, slice) != NULL) {
-        wait_for_room(bulk);
+static void wait_or_finish(struct batch *batch, struct result *result,
+                           struct parley_message *message, const struct parley_slice *slice,
+                           struct parley_bytes key) {
+    if (key.data != NULL || batch->first_pending != NULL) {
+        wait_in_line(batch, result, message, slice, key);
+    } else if (!finish_valid(batch, result, message, slice) &&
+               add_pending(batch, result, slice) != NULL) {
+        wait_for_room(batch);
     }
 }
 
 /* ---- the body ---- */
 
 /* What follows from the verdict on a message. */
-static void judge(struct bulk *bulk, struct parley_message *message,
-                  const struct parley_slice *slice, enum parley_status status) {
-    const bool is_validated = bulk->sending.task == SENDING_VALIDATE;
+static void on_verdict(struct batch *batch, struct parley_message *message,
+                       const struct parley_slice *slice, enum parley_status status) {
+    const bool is_validated = batch->options.task == INGEST_VALIDATE;
     struct parley_bytes key = {0};
     const bool is_valid = status == PARLEY_OK && parley_message_is_valid(message);
     if (is_valid) {
-        status = recalling_need(&bulk->sending, message, &key);
+        status = correlation_lookup_need(&batch->options, message, &key);
     }
-    if (status == PARLEY_OK && is_validated && key.data == NULL && bulk->first == NULL) {
-        tell_verdict(bulk, slice->number, message);
+    if (status == PARLEY_OK && is_validated && key.data == NULL && batch->first == NULL) {
+        tell_verdict(batch, slice->number, message);
         return;
     }
-    struct result *result = result_begin(bulk, slice->number);
+    struct result *result = result_begin(batch, slice->number);
     if (result == NULL) {
-        bulk->has_failed = true;
+        batch->has_failed = true;
     } else if (status != PARLEY_OK) {
         end_internal(result, status);
     } else if (is_valid) {
-        wait_or_conclude(bulk, result, message, slice, key);
+        wait_or_finish(batch, result, message, slice, key);
     } else if (is_validated) {
-        end_verdict(bulk, result, message);
+        end_verdict(batch, result, message);
     } else {
         end_invalid(result, message);
     }
 }
 
-static void go_on_after_check(struct bulk *bulk);
+static void go_on_after_check(struct batch *batch);
 
-static void on_checked(struct aside *aside, void *context) {
-    struct bulk *bulk = context;
-    bulk->is_aside = false;
-    if (bulk->request != NULL || is_served_anyway(bulk)) {
-        parley_splitter_note_verdict(&bulk->splitter, &aside->message);
-        judge(bulk, &aside->message, &aside->slice, aside->status);
+static void on_checked(struct offload *offload, void *context) {
+    struct batch *batch = context;
+    batch->is_offloaded = false;
+    if (batch->request != NULL || is_served_anyway(batch)) {
+        parley_splitter_note_verdict(&batch->splitter, &offload->message);
+        on_verdict(batch, &offload->message, &offload->slice, offload->status);
     }
-    if (!bulk->is_aside_pending) {
-        release_aside(bulk);
+    if (!batch->is_offload_pending) {
+        release_offload(batch);
     }
-    go_on_after_check(bulk);
+    go_on_after_check(batch);
 }
 
 /* Returns: whether the crew has it now. */
-static bool check_aside(struct bulk *bulk, const struct parley_slice *slice) {
-    if (slice->bytes.length < ASIDE_BYTES_MIN || !parley_splitter_keeps(&bulk->splitter, slice)) {
+static bool check_offloaded(struct batch *batch, const struct parley_slice *slice) {
+    if (slice->bytes.length < OFFLOAD_BYTES_MIN ||
+        !parley_splitter_keeps(&batch->splitter, slice)) {
         return false;
     }
-    bulk->aside = aside_begin(&bulk->sending, slice, on_checked, bulk);
-    bulk->is_aside = bulk->aside != NULL;
-    return bulk->is_aside;
+    batch->offload = offload_begin(&batch->options, slice, on_checked, batch);
+    batch->is_offloaded = batch->offload != NULL;
+    return batch->is_offloaded;
 }
 
-static void check(struct bulk *bulk, enum parley_split split, const struct parley_slice *slice) {
-    const enum parley_status status =
-        sending_check_slice(&bulk->sending, split, slice, &bulk->splitter);
-    judge(bulk, gateway_message(bulk->sending.gateway, bulk->sending.protocol), slice, status);
+static void check(struct batch *batch, enum parley_split split, const struct parley_slice *slice) {
+    const enum parley_status status = check_slice(&batch->options, split, slice, &batch->splitter);
+    on_verdict(batch, gateway_message(batch->options.gateway, batch->options.protocol), slice,
+               status);
 }
 
-static void refuse_overloaded(struct bulk *bulk, const struct parley_slice *slice) {
-    const struct sending_failure failure = sending_overloaded(&bulk->sending);
-    struct result *result = result_begin(bulk, slice->number);
+static void refuse_overloaded(struct batch *batch, const struct parley_slice *slice) {
+    const struct failure failure = failure_overloaded(&batch->options);
+    struct result *result = result_begin(batch, slice->number);
     if (result == NULL) {
-        bulk->has_failed = true;
+        batch->has_failed = true;
     } else {
         end_failed(result, failure.problem, failure.detail, 0);
     }
 }
 
 /* Reaches a verdict on a message, and does what follows from it, or leaves that to the crew. */
-static void take(struct bulk *bulk, enum parley_split split, const struct parley_slice *slice) {
-    const bool is_shed = bulk->is_shed && split == PARLEY_SPLIT_SIZE;
-    bulk->is_shed = false;
+static void handle_slice(struct batch *batch, enum parley_split split,
+                         const struct parley_slice *slice) {
+    const bool is_shed = batch->is_shed && split == PARLEY_SPLIT_SIZE;
+    batch->is_shed = false;
     if (is_shed) {
-        refuse_overloaded(bulk, slice);
-    } else if (split != PARLEY_SPLIT_MESSAGE || !check_aside(bulk, slice)) {
-        check(bulk, split, slice);
+        refuse_overloaded(batch, slice);
+    } else if (split != PARLEY_SPLIT_MESSAGE || !check_offloaded(batch, slice)) {
+        check(batch, split, slice);
     }
-    if (bulk->aside == NULL &&
-        (budget_is_taken(&bulk->held) || slice->bytes.length > SLICE_KEPT_BYTES)) {
-        release_slice(bulk);
+    if (batch->offload == NULL &&
+        (budget_is_taken(&batch->held) || slice->bytes.length > SLICE_KEPT_BYTES)) {
+        release_slice(batch);
     }
 }
 
 /* Sees to it that what the splitter holds is counted, or that it is not held. */
-static void count_held(struct bulk *bulk) {
-    struct budget *budget = bulk->sending.gateway->budget;
-    if (!budget_cover(budget, &bulk->held, parley_splitter_held_bytes(&bulk->splitter))) {
-        parley_splitter_pass_by(&bulk->splitter);
-        budget_uncover(budget, &bulk->held);
-        bulk->is_shed = true;
+static void count_held(struct batch *batch) {
+    struct budget *budget = batch->options.gateway->budget;
+    if (!budget_cover(budget, &batch->held, parley_splitter_held_bytes(&batch->splitter))) {
+        parley_splitter_pass_by(&batch->splitter);
+        budget_uncover(budget, &batch->held);
+        batch->is_shed = true;
     }
 }
 
 /* The results find no room, and a client of this kind can read none of them before it has sent all:
  * what was sent until now is served, and nothing more is read. */
-static void give_up(struct bulk *bulk) {
-    bulk->is_answered = true;
+static void give_up(struct batch *batch) {
+    batch->is_answered = true;
     problem_respond_format(
-        bulk->request, PROBLEM_TOO_LARGE,
+        batch->request, PROBLEM_TOO_LARGE,
         "The results of this body find no room to wait in until it has ended (--spool-max, or the "
         "disk of the data folder). %" PRIu64
         " of its messages were read, and what is valid of them "
         "was passed on; nothing after them was read. Use HTTP/1.1, which takes results while the "
         "body is sent, or send less at once, or ask for results=summary.",
-        bulk->received_count);
+        batch->received_count);
 }
 
-static void wait_for_output(struct bulk *bulk) {
-    if (!bulk->is_answered && !outlet_wait(&bulk->outlet)) {
-        give_up(bulk);
+static void wait_for_output(struct batch *batch) {
+    if (!batch->is_answered && !outlet_wait(&batch->outlet)) {
+        give_up(batch);
     }
 }
 
 static void on_output_room(void *context) {
-    struct bulk *bulk = context;
-    flush_results(bulk);
-    go_on(bulk);
+    struct batch *batch = context;
+    flush_results(batch);
+    go_on(batch);
 }
 
 /* What follows can never be told. */
-static void break_off(struct bulk *bulk) {
-    outlet_wake(&bulk->outlet);
+static void break_off(struct batch *batch) {
+    outlet_wake(&batch->outlet);
 }
 
 /* Nothing more is cut out of the body. */
-static void stop_holding(struct bulk *bulk) {
-    if (bulk->aside == NULL) {
-        release_slice(bulk);
+static void stop_holding(struct batch *batch) {
+    if (batch->offload == NULL) {
+        release_slice(batch);
     }
 }
 
 /* While a message finds no room, or the crew has it, not all is called taken: so the client is not
  * read from. */
-size_t bulk_body(struct bulk *bulk, struct parley_bytes bytes) {
+size_t batch_body(struct batch *batch, struct parley_bytes bytes) {
     struct parley_bytes left = bytes;
-    outlet_begin(&bulk->outlet, false);
-    if (bulk->owes_byte && !is_held_up(bulk)) {
-        bulk->owes_byte = false;
+    outlet_begin(&batch->outlet, false);
+    if (batch->owes_byte && !is_held_up(batch)) {
+        batch->owes_byte = false;
         left = (struct parley_bytes){bytes.data + 1, bytes.length - 1};
     }
-    while (left.length > 0 && has_room(bulk) && !bulk->has_failed) {
+    while (left.length > 0 && has_room(batch) && !batch->has_failed) {
         struct parley_slice slice;
-        const enum parley_split split = parley_splitter_next(&bulk->splitter, &left, &slice);
+        const enum parley_split split = parley_splitter_next(&batch->splitter, &left, &slice);
         if (split == PARLEY_SPLIT_MEMORY) {
-            bulk->has_failed = true;
+            batch->has_failed = true;
         } else if (split != PARLEY_SPLIT_MORE) {
-            take(bulk, split, &slice);
+            handle_slice(batch, split, &slice);
         }
     }
-    if (bulk->has_failed) {
-        stop_holding(bulk);
-        break_off(bulk);
+    if (batch->has_failed) {
+        stop_holding(batch);
+        break_off(batch);
         return bytes.length;
     }
-    count_held(bulk);
-    wait_for_output(bulk);
-    bulk->owes_byte = bulk->owes_byte || (is_held_up(bulk) && left.length == 0);
-    return bytes.length - left.length - (bulk->owes_byte && left.length == 0);
+    count_held(batch);
+    wait_for_output(batch);
+    batch->owes_byte = batch->owes_byte || (is_held_up(batch) && left.length == 0);
+    return bytes.length - left.length - (batch->owes_byte && left.length == 0);
 }
 
 /* ---- the answer ---- */
 
-static void write_summary(struct bulk *bulk) {
+static void write_summary(struct batch *batch) {
     struct parley_buffer text;
     parley_buffer_init(&text);
-    const uint64_t *counts = bulk->counts;
-    if (bulk->sending.task == SENDING_VALIDATE) {
+    const uint64_t *counts = batch->counts;
+    if (batch->options.task == INGEST_VALIDATE) {
         parley_buffer_format(
             &text, "\"summary\":{\"received\":%llu,\"valid\":%llu,\"invalid\":%llu",
-            (unsigned long long)bulk->received_count, (unsigned long long)counts[ACCEPTED],
+            (unsigned long long)batch->received_count, (unsigned long long)counts[ACCEPTED],
             (unsigned long long)counts[INVALID]);
         if (counts[FAILED] > 0) {
             parley_buffer_format(&text, ",\"failed\":%llu", (unsigned long long)counts[FAILED]);
@@ -1022,93 +1026,93 @@ static void write_summary(struct bulk *bulk) {
             &text,
             "\"summary\":{\"received\":%llu,\"accepted\":%llu,\"duplicate\":%llu,"
             "\"invalid\":%llu,\"failed\":%llu",
-            (unsigned long long)bulk->received_count, (unsigned long long)counts[ACCEPTED],
+            (unsigned long long)batch->received_count, (unsigned long long)counts[ACCEPTED],
             (unsigned long long)counts[DUPLICATE], (unsigned long long)counts[INVALID],
             (unsigned long long)counts[FAILED]);
     }
-    if (bulk->omitted_count > 0) {
-        parley_buffer_format(&text, ",\"omitted\":%llu", (unsigned long long)bulk->omitted_count);
+    if (batch->omitted_count > 0) {
+        parley_buffer_format(&text, ",\"omitted\":%llu", (unsigned long long)batch->omitted_count);
     }
     parley_buffer_char(&text, '}');
-    bulk->has_failed = !outlet_end(&bulk->outlet, &text);
+    batch->has_failed = !outlet_end(&batch->outlet, &text);
     parley_buffer_finish(&text);
 }
 
-static void log_failure(struct bulk *bulk) {
-    if (bulk->has_failed || bulk->outlet.spool.has_failed) {
-        log_once(bulk, "The results are not whole: memory, the data folder or --gather-max ran "
-                       "out.");
+static void log_failure(struct batch *batch) {
+    if (batch->has_failed || batch->outlet.spool.has_failed) {
+        log_once(batch, "The results are not whole: memory, the data folder or --gather-max ran "
+                        "out.");
     }
 }
 
 /* What the end of the body makes a message of. */
-static void cut_end(struct bulk *bulk) {
-    while (!bulk->is_cut && !bulk->has_failed && bulk->aside == NULL) {
+static void cut_end(struct batch *batch) {
+    while (!batch->is_cut && !batch->has_failed && batch->offload == NULL) {
         struct parley_slice slice;
-        const enum parley_split split = parley_splitter_end(&bulk->splitter, &slice);
-        bulk->is_cut = split == PARLEY_SPLIT_END;
+        const enum parley_split split = parley_splitter_end(&batch->splitter, &slice);
+        batch->is_cut = split == PARLEY_SPLIT_END;
         if (split == PARLEY_SPLIT_MEMORY) {
-            bulk->has_failed = true;
-        } else if (!bulk->is_cut) {
-            take(bulk, split, &slice);
+            batch->has_failed = true;
+        } else if (!batch->is_cut) {
+            handle_slice(batch, split, &slice);
         }
     }
 }
 
 /* The body has ended: answer, or end the answer, when every result is known. */
-static void finish(struct bulk *bulk) {
-    cut_end(bulk);
-    if (bulk->first != NULL && bulk->first->is_known) {
-        wait_for_output(bulk);
+static void finish(struct batch *batch) {
+    cut_end(batch);
+    if (batch->first != NULL && batch->first->is_known) {
+        wait_for_output(batch);
     }
-    if (bulk->is_answered || bulk->first != NULL || bulk->aside != NULL) {
+    if (batch->is_answered || batch->first != NULL || batch->offload != NULL) {
         return;
     }
-    bulk->is_answered = true;
-    log_failure(bulk);
+    batch->is_answered = true;
+    log_failure(batch);
     /* A response without the summary was cut short, and this one is. */
-    if (!bulk->has_failed && is_filter(&bulk->sending)) {
-        bulk->has_failed = !outlet_end(&bulk->outlet, NULL);
-    } else if (!bulk->has_failed) {
-        write_summary(bulk);
+    if (!batch->has_failed && is_filter(&batch->options)) {
+        batch->has_failed = !outlet_end(&batch->outlet, NULL);
+    } else if (!batch->has_failed) {
+        write_summary(batch);
     }
-    outlet_send(&bulk->outlet);
+    outlet_send(&batch->outlet);
 }
 
-ssize_t bulk_read(struct bulk *bulk, char *buffer, size_t size) {
-    const ssize_t count = outlet_read(&bulk->outlet, buffer, size);
+ssize_t batch_read(struct batch *batch, char *buffer, size_t size) {
+    const ssize_t count = outlet_read(&batch->outlet, buffer, size);
     if (count > 0) {
         return count;
     }
-    if (count < 0 || bulk->has_failed) {
-        log_failure(bulk);
+    if (count < 0 || batch->has_failed) {
+        log_failure(batch);
         return HTTP_SOURCE_ABORT;
     }
-    return bulk->is_answered ? HTTP_SOURCE_END : 0;
+    return batch->is_answered ? HTTP_SOURCE_END : 0;
 }
 
-void bulk_end(struct bulk *bulk) {
-    bulk->is_ended = true;
-    outlet_begin(&bulk->outlet, true);
-    finish(bulk);
+void batch_end(struct batch *batch) {
+    batch->is_ended = true;
+    outlet_begin(&batch->outlet, true);
+    finish(batch);
 }
 
-static void go_on_after_check(struct bulk *bulk) {
-    if (bulk->request == NULL) {
-        go_on_alone(bulk);
+static void go_on_after_check(struct batch *batch) {
+    if (batch->request == NULL) {
+        go_on_alone(batch);
         return;
     }
-    if (bulk->has_failed) {
-        break_off(bulk);
+    if (batch->has_failed) {
+        break_off(batch);
     }
-    go_on(bulk);
+    go_on(batch);
 }
 
-static void room_again(struct jetstream_waiter *waiter) {
-    struct bulk *bulk = OWNER_OF(waiter, struct bulk, waiter);
-    bulk->is_full = false;
-    conclude_all(bulk);
-    if (!destroy_if_over(bulk) && bulk->request != NULL) {
-        go_on(bulk);
+static void on_capacity(struct jetstream_waiter *waiter) {
+    struct batch *batch = OWNER_OF(waiter, struct batch, waiter);
+    batch->is_full = false;
+    finish_all(batch);
+    if (!destroy_if_over(batch) && batch->request != NULL) {
+        go_on(batch);
     }
 }

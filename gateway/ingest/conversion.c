@@ -3,7 +3,7 @@
 /* Many messages of one request put into another encoding, all of them or none: what is converted
  * goes to the spool, which is the answer once the body has ended and nothing in it was invalid. Of
  * what is invalid only the first is told; the rest are counted. A large message is checked and
- * converted aside, and nothing behind it is read meanwhile. */
+ * offloaded, and nothing behind it is read meanwhile. */
 
 #include "offload.h"
 
@@ -15,7 +15,7 @@
 enum { TEXT_KEPT_BYTES = 64 * 1024 }; /* of what one message was written into */
 
 struct conversion {
-    struct sending sending;
+    struct request_options options;
     struct http_request *request; /* NULL once it is gone */
     struct parley_splitter splitter;
     struct spool spool;
@@ -23,29 +23,30 @@ struct conversion {
     uint64_t received_count, invalid_count;
     struct parley_buffer detail, violations; /* of the first that is invalid */
     uint64_t read_offset;                    /* of the answer, in the spool */
-    struct aside *aside;                     /* the large message that the crew has; NULL: none */
+    struct offload *offload;                 /* the large message that the crew has; NULL: none */
     struct budget_share held;                /* taken for what the splitter holds */
     bool has_ended;                          /* the whole body has come */
     bool is_answered;                        /* with a problem */
 };
 
-struct conversion *conversion_create(const struct sending *sending, struct http_request *request) {
+struct conversion *conversion_create(const struct request_options *options,
+                                     struct http_request *request) {
     struct conversion *conversion = calloc(1, sizeof *conversion);
-    if (conversion == NULL || !sending_keep(&conversion->sending, sending)) {
+    if (conversion == NULL || !request_options_keep(&conversion->options, options)) {
         free(conversion);
         return NULL;
     }
     conversion->request = request;
-    parley_splitter_init(&conversion->splitter, sending->codec->framing,
-                         sending_message_bytes_max(sending));
-    spool_init(&conversion->spool, sending->gateway->configuration->data, sending->gateway->spools);
+    parley_splitter_init(&conversion->splitter, options->codec->framing,
+                         request_message_bytes_max(options));
+    spool_init(&conversion->spool, options->gateway->configuration->data, options->gateway->spools);
     return conversion;
 }
 
 /* The splitter holds nothing, and nobody looks at what it handed out any more. */
 static void release_slice(struct conversion *conversion) {
     parley_splitter_release(&conversion->splitter);
-    budget_uncover(conversion->sending.gateway->budget, &conversion->held);
+    budget_uncover(conversion->options.gateway->budget, &conversion->held);
 }
 
 static void destroy(struct conversion *conversion) {
@@ -55,14 +56,14 @@ static void destroy(struct conversion *conversion) {
     parley_buffer_finish(&conversion->text);
     parley_buffer_finish(&conversion->detail);
     parley_buffer_finish(&conversion->violations);
-    gateway_forget_message(conversion->sending.gateway, conversion->sending.protocol);
-    sending_release(&conversion->sending);
+    gateway_forget_message(conversion->options.gateway, conversion->options.protocol);
+    request_options_release(&conversion->options);
     free(conversion);
 }
 
 void conversion_closed(struct conversion *conversion) {
     conversion->request = NULL;
-    if (conversion->aside == NULL) {
+    if (conversion->offload == NULL) {
         destroy(conversion);
     }
 }
@@ -83,7 +84,7 @@ static void note_invalid(struct conversion *conversion, const struct parley_mess
     const bool is_line = conversion->splitter.framing == PARLEY_FRAMING_LINES;
     parley_buffer_format(&conversion->detail, "%s %zu, which breaks ",
                          is_line ? "that of line" : "number", number);
-    sending_describe(message, &conversion->detail);
+    check_describe(message, &conversion->detail);
     parley_findings_write(&message->findings, &conversion->violations);
     if (conversion->detail.has_failed || conversion->violations.has_failed) {
         fail(conversion, PARLEY_E_MEMORY);
@@ -92,14 +93,14 @@ static void note_invalid(struct conversion *conversion, const struct parley_mess
 
 /* Appends what parts a message from the next one, where the encoding does not. */
 static void end_message(const struct conversion *conversion, struct parley_buffer *text) {
-    const enum parley_framing framing = conversion->sending.to->framing;
+    const enum parley_framing framing = conversion->options.to->framing;
     if (framing == PARLEY_FRAMING_LINES || framing == PARLEY_FRAMING_JSON) {
         parley_buffer_char(text, '\n');
     }
 }
 
 static void keep(struct conversion *conversion, struct parley_bytes text) {
-    const uint64_t limit = conversion->sending.gateway->configuration->spool_max_bytes;
+    const uint64_t limit = conversion->options.gateway->configuration->spool_max_bytes;
     const bool is_too_long = spool_length(&conversion->spool) + text.length > limit;
     if (is_too_long) {
         conversion->is_answered = true;
@@ -122,15 +123,15 @@ static void keep(struct conversion *conversion, struct parley_bytes text) {
 /* Into `text`, unless the crew has done it. */
 static enum parley_status write_converted(struct conversion *conversion,
                                           struct parley_message *message) {
-    const struct parley_codec *to = conversion->sending.to;
-    struct aside *aside = conversion->aside;
-    if (aside == NULL) {
+    const struct parley_codec *to = conversion->options.to;
+    struct offload *offload = conversion->offload;
+    if (offload == NULL) {
         return message->protocol->convert(message, to, &conversion->text);
     }
     parley_buffer_finish(&conversion->text);
-    conversion->text = aside->payload;
-    parley_buffer_init(&aside->payload);
-    return aside->prepared;
+    conversion->text = offload->payload;
+    parley_buffer_init(&offload->payload);
+    return offload->prepared;
 }
 
 static void convert(struct conversion *conversion, struct parley_message *message) {
@@ -150,8 +151,8 @@ static void convert(struct conversion *conversion, struct parley_message *messag
 }
 
 /* What follows from the verdict on a message. */
-static void judge(struct conversion *conversion, struct parley_message *message,
-                  const struct parley_slice *slice, enum parley_status status) {
+static void on_verdict(struct conversion *conversion, struct parley_message *message,
+                       const struct parley_slice *slice, enum parley_status status) {
     conversion->received_count++;
     if (status != PARLEY_OK) {
         fail(conversion, status);
@@ -164,14 +165,14 @@ static void judge(struct conversion *conversion, struct parley_message *message,
 
 static void end_if_whole(struct conversion *conversion);
 
-static void on_checked(struct aside *aside, void *context) {
+static void on_checked(struct offload *offload, void *context) {
     struct conversion *conversion = context;
     if (conversion->request != NULL) {
-        parley_splitter_note_verdict(&conversion->splitter, &aside->message);
-        judge(conversion, &aside->message, &aside->slice, aside->status);
+        parley_splitter_note_verdict(&conversion->splitter, &offload->message);
+        on_verdict(conversion, &offload->message, &offload->slice, offload->status);
     }
-    aside_release(aside);
-    conversion->aside = NULL;
+    offload_release(offload);
+    conversion->offload = NULL;
     release_slice(conversion);
     if (conversion->request == NULL) {
         destroy(conversion);
@@ -182,12 +183,12 @@ static void on_checked(struct aside *aside, void *context) {
 }
 
 /* Returns: whether the crew has it now. */
-static bool check_aside(struct conversion *conversion, const struct parley_slice *slice) {
-    if (slice->bytes.length >= ASIDE_BYTES_MIN &&
+static bool check_offloaded(struct conversion *conversion, const struct parley_slice *slice) {
+    if (slice->bytes.length >= OFFLOAD_BYTES_MIN &&
         parley_splitter_keeps(&conversion->splitter, slice)) {
-        conversion->aside = aside_begin(&conversion->sending, slice, on_checked, conversion);
+        conversion->offload = offload_begin(&conversion->options, slice, on_checked, conversion);
     }
-    return conversion->aside != NULL;
+    return conversion->offload != NULL;
 }
 
 static void check(struct conversion *conversion, enum parley_split split,
@@ -195,14 +196,15 @@ static void check(struct conversion *conversion, enum parley_split split,
     const enum parley_status status =
         split == PARLEY_SPLIT_MEMORY
             ? PARLEY_E_MEMORY
-            : sending_check_slice(&conversion->sending, split, slice, &conversion->splitter);
-    judge(conversion, gateway_message(conversion->sending.gateway, conversion->sending.protocol),
-          slice, status);
+            : check_slice(&conversion->options, split, slice, &conversion->splitter);
+    on_verdict(conversion,
+               gateway_message(conversion->options.gateway, conversion->options.protocol), slice,
+               status);
 }
 
-static void take(struct conversion *conversion, enum parley_split split,
-                 const struct parley_slice *slice) {
-    if (split == PARLEY_SPLIT_MESSAGE && check_aside(conversion, slice)) {
+static void handle_slice(struct conversion *conversion, enum parley_split split,
+                         const struct parley_slice *slice) {
+    if (split == PARLEY_SPLIT_MESSAGE && check_offloaded(conversion, slice)) {
         return;
     }
     check(conversion, split, slice);
@@ -215,9 +217,9 @@ static void take(struct conversion *conversion, enum parley_split split,
 
 /* Sees to it that what the splitter holds is counted, or that it is not held. */
 static void count_held(struct conversion *conversion) {
-    if (!budget_cover(conversion->sending.gateway->budget, &conversion->held,
+    if (!budget_cover(conversion->options.gateway->budget, &conversion->held,
                       parley_splitter_held_bytes(&conversion->splitter))) {
-        const struct sending_failure failure = sending_overloaded(&conversion->sending);
+        const struct failure failure = failure_overloaded(&conversion->options);
         release_slice(conversion);
         conversion->is_answered = true;
         problem_respond(conversion->request, failure.problem, failure.detail);
@@ -226,11 +228,11 @@ static void count_held(struct conversion *conversion) {
 
 size_t conversion_body(struct conversion *conversion, struct parley_bytes bytes) {
     struct parley_bytes left = bytes;
-    while (left.length > 0 && !conversion->is_answered && conversion->aside == NULL) {
+    while (left.length > 0 && !conversion->is_answered && conversion->offload == NULL) {
         struct parley_slice slice = {0};
         const enum parley_split split = parley_splitter_next(&conversion->splitter, &left, &slice);
         if (split != PARLEY_SPLIT_MORE) {
-            take(conversion, split, &slice);
+            handle_slice(conversion, split, &slice);
         }
     }
     if (!conversion->is_answered) {
@@ -261,21 +263,21 @@ static void refuse(struct conversion *conversion) {
 /* The body has ended: answer, when nothing of it is with the crew. */
 static void end_if_whole(struct conversion *conversion) {
     enum parley_split split = conversion->has_ended ? PARLEY_SPLIT_MORE : PARLEY_SPLIT_END;
-    while (split != PARLEY_SPLIT_END && !conversion->is_answered && conversion->aside == NULL) {
+    while (split != PARLEY_SPLIT_END && !conversion->is_answered && conversion->offload == NULL) {
         struct parley_slice slice = {0};
         split = parley_splitter_end(&conversion->splitter, &slice);
         if (split != PARLEY_SPLIT_END) {
-            take(conversion, split, &slice);
+            handle_slice(conversion, split, &slice);
         }
     }
-    if (!conversion->has_ended || conversion->is_answered || conversion->aside != NULL) {
+    if (!conversion->has_ended || conversion->is_answered || conversion->offload != NULL) {
         return;
     }
     if (conversion->invalid_count > 0) {
         refuse(conversion);
     } else {
         http_respond_stream(conversion->request, 200,
-                            sending_converted_type(&conversion->sending, true), sending_read);
+                            request_converted_type(&conversion->options, true), ingest_read);
     }
 }
 

@@ -10,17 +10,18 @@
 
 /* A verdict says where the message would go, but never waits for it. Of the messages themselves
  * nobody wants to know that. */
-static bool wants_subject(const struct sending *sending) {
-    return sending->task == SENDING_FORWARD ||
-           (sending->task == SENDING_VALIDATE && sending->emit != EMIT_MESSAGES &&
-            jetstream_is_ready(sending->gateway->jetstream));
+static bool wants_subject(const struct request_options *options) {
+    return options->task == INGEST_FORWARD ||
+           (options->task == INGEST_VALIDATE && options->emit != EMIT_MESSAGES &&
+            jetstream_is_ready(options->gateway->jetstream));
 }
 
-enum parley_status recalling_need(struct sending *sending, struct parley_message *message,
-                                  struct parley_bytes *out_key) {
-    struct memory *memory = gateway_memory(sending->gateway, sending->protocol);
+enum parley_status correlation_lookup_need(struct request_options *options,
+                                           struct parley_message *message,
+                                           struct parley_bytes *out_key) {
+    struct memory *memory = gateway_memory(options->gateway, options->protocol);
     *out_key = (struct parley_bytes){0};
-    if (memory == NULL || !wants_subject(sending)) {
+    if (memory == NULL || !wants_subject(options)) {
         return PARLEY_OK;
     }
     struct parley_route route;
@@ -39,41 +40,41 @@ enum parley_status recalling_need(struct sending *sending, struct parley_message
 
 static void on_recollection(struct memory_recall *recall,
                             const struct memory_recollection *recollection) {
-    struct recalling *recalling = OWNER_OF(recall, struct recalling, recall);
-    recalling->is_asking = false;
-    recalling->has_failed = recollection->found == MEMORY_FAILED;
+    struct correlation_lookup *lookup = OWNER_OF(recall, struct correlation_lookup, recall);
+    lookup->is_asking = false;
+    lookup->has_failed = recollection->found == MEMORY_FAILED;
     if (recollection->found == MEMORY_FOUND) {
-        recalling->text = strdup(recollection->value);
-        recalling->has_failed = recalling->text == NULL;
-    } else if (recalling->has_failed && recollection->error != NULL) {
-        recalling->text = strdup(recollection->error);
+        lookup->text = strdup(recollection->value);
+        lookup->has_failed = lookup->text == NULL;
+    } else if (lookup->has_failed && recollection->error != NULL) {
+        lookup->text = strdup(recollection->error);
     }
-    recalling->told(recalling);
+    lookup->on_ready(lookup);
 }
 
-void recalling_begin(struct recalling *recalling, struct sending *sending,
-                     struct parley_bytes key) {
-    struct memory *memory = gateway_memory(sending->gateway, sending->protocol);
-    recalling->recall.done = on_recollection;
-    recalling->is_asking =
-        memory_recall(memory, &recalling->recall, key, sending->task == SENDING_FORWARD);
-    if (!recalling->is_asking) {
-        recalling->has_failed = true;
-        recalling->text = strdup(sending_refused(sending, JETSTREAM_AWAY).detail);
+void correlation_lookup_begin(struct correlation_lookup *lookup, struct request_options *options,
+                              struct parley_bytes key) {
+    struct memory *memory = gateway_memory(options->gateway, options->protocol);
+    lookup->recall.done = on_recollection;
+    lookup->is_asking =
+        memory_recall(memory, &lookup->recall, key, options->task == INGEST_FORWARD);
+    if (!lookup->is_asking) {
+        lookup->has_failed = true;
+        lookup->text = strdup(failure_of_refusal(options, JETSTREAM_AWAY).detail);
     }
 }
 
-void recalling_finish(struct recalling *recalling) {
-    memory_recall_cancel(&recalling->recall);
-    free(recalling->text);
-    recalling->text = NULL;
+void correlation_lookup_finish(struct correlation_lookup *lookup) {
+    memory_recall_cancel(&lookup->recall);
+    free(lookup->text);
+    lookup->text = NULL;
 }
 
-struct sending_failure recalling_failure(const struct recalling *recalling) {
-    struct sending_failure failure = {.problem = recalling->text != NULL ? PROBLEM_BUS_UNAVAILABLE
-                                                                         : PROBLEM_INTERNAL};
+struct failure correlation_lookup_failure(const struct correlation_lookup *lookup) {
+    struct failure failure = {.problem = lookup->text != NULL ? PROBLEM_BUS_UNAVAILABLE
+                                                              : PROBLEM_INTERNAL};
     snprintf(failure.detail, sizeof failure.detail, "%s",
-             recalling->text != NULL ? recalling->text : "There is no memory for this request.");
+             lookup->text != NULL ? lookup->text : "There is no memory for this request.");
     return failure;
 }
 
@@ -83,20 +84,21 @@ static void ignore_ack(void *context, const struct jetstream_ack *ack) {
 }
 
 /* Whether it is kept is found out when the message itself is published. */
-void recalling_keep_early(struct sending *sending, struct parley_message *message) {
-    struct memory *memory = gateway_memory(sending->gateway, sending->protocol);
+void correlation_lookup_keep_early(struct request_options *options,
+                                   struct parley_message *message) {
+    struct memory *memory = gateway_memory(options->gateway, options->protocol);
     struct parley_route route;
-    if (memory != NULL && sending->task == SENDING_FORWARD &&
+    if (memory != NULL && options->task == INGEST_FORWARD &&
         parley_message_route(message, &route) == PARLEY_OK && route.remember_key.data != NULL) {
         (void)memory_keep(memory, route.remember_key, route.remember_value, ignore_ack, NULL);
     }
 }
 
-enum jetstream_publish recalling_publish(struct sending *sending,
-                                         const struct publication *publication,
-                                         jetstream_ack_fn *done, void *context) {
-    struct gateway *gateway = sending->gateway;
-    struct memory *memory = gateway_memory(gateway, sending->protocol);
+enum jetstream_publish correlation_lookup_publish(struct request_options *options,
+                                                  const struct publication *publication,
+                                                  jetstream_ack_fn *done, void *context) {
+    struct gateway *gateway = options->gateway;
+    struct memory *memory = gateway_memory(gateway, options->protocol);
     const struct parley_route *route = &publication->route;
     const struct parley_bytes payload = parley_buffer_bytes(&gateway->payload);
     if (memory == NULL || route->remember_key.data == NULL) {

@@ -7,9 +7,9 @@
 #include "ingest.h"
 
 /* What a message wants to know of an earlier one.  Owns: the text; zeroed at first. */
-struct recalling {
+struct correlation_lookup {
     struct memory_recall recall;
-    void (*told)(struct recalling *recalling); /* is_asking is over */
+    void (*on_ready)(struct correlation_lookup *lookup); /* is_asking is over */
     bool is_asking;
     bool has_failed;
     char *text; /* the value, NULL: there is none; or what to tell the sender, NULL: no memory */
@@ -18,19 +18,21 @@ struct recalling {
 /* Whether a valid message wants to know something that is not known here: then that key, else what
  * is known has become an option of the message.
  * Owns: the key lives in the message's arena.  `out_key`: data NULL when nothing is to be asked. */
-enum parley_status recalling_need(struct sending *sending, struct parley_message *message,
-                                  struct parley_bytes *out_key) PARLEY_MUST_CHECK;
+enum parley_status correlation_lookup_need(struct request_options *options,
+                                           struct parley_message *message,
+                                           struct parley_bytes *out_key) PARLEY_MUST_CHECK;
 
 /* Asks; `told` follows in a later turn while is_asking. */
-void recalling_begin(struct recalling *recalling, struct sending *sending, struct parley_bytes key);
-void recalling_finish(struct recalling *recalling);
-struct sending_failure recalling_failure(const struct recalling *recalling);
+void correlation_lookup_begin(struct correlation_lookup *lookup, struct request_options *options,
+                              struct parley_bytes key);
+void correlation_lookup_finish(struct correlation_lookup *lookup);
+struct failure correlation_lookup_failure(const struct correlation_lookup *lookup);
 
 /* Keeps what others will want to know of a message that cannot be published yet, so that those
  * behind it need not wait for it. */
-void recalling_keep_early(struct sending *sending, struct parley_message *message);
+void correlation_lookup_keep_early(struct request_options *options, struct parley_message *message);
 
 /* Publishes, and keeps what is to be remembered; as jetstream_publish. */
-enum jetstream_publish recalling_publish(struct sending *sending,
-                                         const struct publication *publication,
-                                         jetstream_ack_fn *done, void *context);
+enum jetstream_publish correlation_lookup_publish(struct request_options *options,
+                                                  const struct publication *publication,
+                                                  jetstream_ack_fn *done, void *context);

@@ -94,8 +94,8 @@ static void percent_decode(char *text) {
 
 /* ---- what to say ---- */
 
-static struct sending_failure reused(const struct duplicate *duplicate) {
-    struct sending_failure failure = {.problem = PROBLEM_ID_REUSED};
+static struct failure reused(const struct duplicate *duplicate) {
+    struct failure failure = {.problem = PROBLEM_ID_REUSED};
     const bool is_key = duplicate->mark.repeat == PUBLICATION_REPEAT_KEY;
     snprintf(failure.detail, sizeof failure.detail,
              "This %s was used before for another message: sequence %llu of stream %s. This one "
@@ -105,17 +105,17 @@ static struct sending_failure reused(const struct duplicate *duplicate) {
     return failure;
 }
 
-static struct sending_failure away(void) {
-    struct sending_failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+static struct failure away(void) {
+    struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
     snprintf(failure.detail, sizeof failure.detail,
              "A message with this id or key is stored already, and NATS went away before the two "
              "could be compared. Nothing was stored now: send it again.");
     return failure;
 }
 
-static struct sending_failure unanswered(const struct duplicate *duplicate, const char *error) {
-    struct sending_failure failure = {.problem = error != NULL ? PROBLEM_BUS_UNAVAILABLE
-                                                               : PROBLEM_BUS_TIMEOUT};
+static struct failure unanswered(const struct duplicate *duplicate, const char *error) {
+    struct failure failure = {.problem =
+                                  error != NULL ? PROBLEM_BUS_UNAVAILABLE : PROBLEM_BUS_TIMEOUT};
     char advice[REPETITION_TEXT_MAX];
     repetition_advice(duplicate->gateway, duplicate->protocol, duplicate->mark.repeat,
                       REPETITION_SOON, advice);
@@ -127,8 +127,8 @@ static struct sending_failure unanswered(const struct duplicate *duplicate, cons
     return failure;
 }
 
-static struct sending_failure overloaded(void) {
-    struct sending_failure failure = {.problem = PROBLEM_OVERLOADED};
+static struct failure overloaded(void) {
+    struct failure failure = {.problem = PROBLEM_OVERLOADED};
     snprintf(failure.detail, sizeof failure.detail,
              "A message with this id or key is stored already, and the two cannot be compared "
              "now. Nothing was stored now: send it again.");
@@ -136,8 +136,8 @@ static struct sending_failure overloaded(void) {
 }
 
 /* A later nats-server answers so while the first one is still on its way to its replicas. */
-static struct sending_failure unsettled(void) {
-    struct sending_failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+static struct failure unsettled(void) {
+    struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
     snprintf(failure.detail, sizeof failure.detail,
              "JetStream is still storing a message with this id or key. This one was not stored: "
              "send it again in a moment.");
@@ -159,7 +159,7 @@ static void end(struct duplicate *duplicate, const struct duplicate_answer *answ
     free(duplicate);
 }
 
-static void end_failed(struct duplicate *duplicate, struct sending_failure failure) {
+static void end_failed(struct duplicate *duplicate, struct failure failure) {
     const struct duplicate_answer answer = {
         .verdict = failure.problem == PROBLEM_ID_REUSED ? DUPLICATE_OTHER : DUPLICATE_UNKNOWN,
         .stream = duplicate->stream,
@@ -184,7 +184,7 @@ static void end_same(struct duplicate *duplicate, const struct jetstream_held *h
 
 /* Retention may have removed it within the window: then what was sent is all that is known of it.
  */
-static void conclude(struct duplicate *duplicate, const struct jetstream_held *held) {
+static void decide(struct duplicate *duplicate, const struct jetstream_held *held) {
     char digest[HEADER_VALUE_MAX + 1];
     if (held->found == JETSTREAM_HELD_UNKNOWN) {
         end_failed(duplicate, jetstream_is_ready(duplicate->gateway->jetstream)
@@ -240,7 +240,7 @@ static void on_held(void *context, const struct jetstream_held *held) {
     const bool is_unanswered = held->found == JETSTREAM_HELD_UNKNOWN && held->error == NULL;
     duplicate->request = NULL;
     gateway->duplicates.asked_count--;
-    conclude(duplicate, held);
+    decide(duplicate, held);
     if (is_unanswered) {
         fail_line(gateway);
     }
@@ -251,11 +251,11 @@ static void on_pump(struct reactor_timer *timer) {
     ask_on(OWNER_OF(timer, struct gateway, duplicates.pump));
 }
 
-struct duplicate *duplicate_begin(const struct sending *sending,
+struct duplicate *duplicate_begin(const struct request_options *options,
                                   const struct publication_mark *mark,
                                   const struct jetstream_ack *ack, duplicate_fn *done,
-                                  void *context, struct sending_failure *out_failure) {
-    struct gateway *gateway = sending->gateway;
+                                  void *context, struct failure *out_failure) {
+    struct gateway *gateway = options->gateway;
     if (ack->sequence == 0 || !jetstream_is_ready(gateway->jetstream)) {
         *out_failure = ack->sequence == 0 ? unsettled() : away();
         return NULL;
@@ -267,7 +267,7 @@ struct duplicate *duplicate_begin(const struct sending *sending,
         return NULL;
     }
     *duplicate = (struct duplicate){.gateway = gateway,
-                                    .protocol = sending->protocol,
+                                    .protocol = options->protocol,
                                     .done = done,
                                     .context = context,
                                     .mark = *mark,

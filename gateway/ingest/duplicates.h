@@ -19,7 +19,7 @@ struct duplicate_answer {
     const char *subject; /* SAME: where it is stored; NULL: it was removed since */
     const char *id;      /* SAME: that it was stored with, of a message that bears one; NULL: not
                             known */
-    struct sending_failure failure;
+    struct failure failure;
 };
 typedef void duplicate_fn(void *context, const struct duplicate_answer *answer);
 
@@ -30,9 +30,9 @@ bool duplicate_is_open(const struct publication_mark *mark, const struct jetstre
  * beforehand how large that is; the others wait in line. Returns: NULL when it cannot be, and why
  * in `out_failure`; otherwise `done` is called once, in a later turn, and the duplicate is gone by
  * then. */
-struct duplicate *duplicate_begin(const struct sending *sending,
+struct duplicate *duplicate_begin(const struct request_options *options,
                                   const struct publication_mark *mark,
                                   const struct jetstream_ack *ack, duplicate_fn *done,
-                                  void *context, struct sending_failure *out_failure);
+                                  void *context, struct failure *out_failure);
 /* `done` is not called any more. NULL is fine. */
 void duplicate_cancel(struct duplicate *duplicate);

@@ -17,7 +17,7 @@
 #include "memory.h"
 #include "reactor.h"
 
-struct aside;
+struct offload;
 struct spool_quota;
 struct duplicate;
 struct describe_pages;
@@ -40,9 +40,9 @@ struct gateway {
     struct id_pool identities;                 /* for messages without an id */
     struct budget *budget;                     /* of the bodies of all workers; NULL: no limit */
     struct spool_quota *spools;                /* of all workers */
-    struct crew *crew;                         /* NULL: nothing is checked aside */
+    struct crew *crew;                         /* NULL: nothing is offloaded */
     struct crew_desk *desk;
-    LIST_HEAD(, aside) asides; /* with the crew */
+    LIST_HEAD(, offload) offloads; /* with the crew */
     struct duplicates duplicates;
     struct reactor *reactor;
     struct jetstream *jetstream;

@@ -8,16 +8,16 @@
 #include "ingest.h"
 
 /* From here on a message is one. What it takes at worst below that, 30 ms, others can wait. */
-#define ASIDE_BYTES_MIN (256u * 1024)
+#define OFFLOAD_BYTES_MIN (256u * 1024)
 
-struct aside {
+struct offload {
     struct crew_task task;
-    struct sending sending;    /* a copy, but for its texts, which are borrowed … */
-    struct parley_slice slice; /* … like the bytes: they stay, unchanged, until `done` */
-    void (*done)(struct aside *aside, void *context);
+    struct request_options options; /* a copy, but for its texts, which are borrowed … */
+    struct parley_slice slice;      /* … like the bytes: they stay, unchanged, until `done` */
+    void (*done)(struct offload *offload, void *context);
     void *context;
-    size_t nats_bytes_max;   /* what NATS takes; 0: not known */
-    LIST_ENTRY(aside) links; /* of the gateway's, until `done` */
+    size_t nats_bytes_max;     /* what NATS takes; 0: not known */
+    LIST_ENTRY(offload) links; /* of the gateway's, until `done` */
 
     /* What came of it. */
     struct parley_message message;
@@ -30,9 +30,10 @@ struct aside {
 
 /* Begins; `done` follows in a later turn. What came of it borrows the bytes for as long as it is
  * looked at.  Returns: NULL when there is no memory, or no crew. */
-struct aside *aside_begin(const struct sending *sending, const struct parley_slice *slice,
-                          void (*done)(struct aside *aside, void *context), void *context);
+struct offload *offload_begin(const struct request_options *options,
+                              const struct parley_slice *slice,
+                              void (*done)(struct offload *offload, void *context), void *context);
 /* Gives it back, which may take as long. NULL is fine. */
-void aside_release(struct aside *aside);
+void offload_release(struct offload *offload);
 /* When the gateway's desk is closed: `done` of all that are not done, with a failure. */
-void asides_abandon(struct gateway *gateway);
+void offloads_abandon(struct gateway *gateway);

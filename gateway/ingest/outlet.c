@@ -108,7 +108,7 @@ static void begin(struct outlet *outlet) {
         return;
     }
     outlet->phase = OUTLET_LIVE;
-    http_respond_live(outlet->options.request, 200, outlet->options.media_type, sending_read);
+    http_respond_live(outlet->options.request, 200, outlet->options.media_type, ingest_read);
 }
 
 void outlet_begin(struct outlet *outlet, bool has_ended) {
@@ -181,7 +181,7 @@ void outlet_send(struct outlet *outlet) {
     if (is_live) {
         http_wake(outlet->options.request);
     } else {
-        http_respond_stream(outlet->options.request, 200, outlet->options.media_type, sending_read);
+        http_respond_stream(outlet->options.request, 200, outlet->options.media_type, ingest_read);
     }
 }
 

@@ -42,37 +42,37 @@ static bool choose(const struct choice *choices, const char *value, int *out) {
 }
 
 struct query_reading {
-    struct sending *sending;
+    struct request_options *options;
     struct http_request *request;
     struct query_names seen;
     bool is_refused;
-    char encodings[ENCODINGS_TEXT_MAX]; /* only for SENDING_CONVERT */
+    char encodings[ENCODINGS_TEXT_MAX]; /* only for INGEST_CONVERT */
 };
 
 /* One option.  Returns: what it may be, when it cannot be this; NULL when it is fine or unknown. */
 static const char *read_option(struct query_reading *reading, const char *name, const char *value,
                                bool *out_is_known) {
-    struct sending *sending = reading->sending;
-    const bool is_converting = sending->task == SENDING_CONVERT;
+    struct request_options *options = reading->options;
+    const bool is_converting = options->task == INGEST_CONVERT;
     int chosen = 0;
     *out_is_known = true;
     if (is_converting && strcmp(name, "to") == 0) {
-        sending->to = encodings_find(sending->protocol, value);
-        return sending->to != NULL ? NULL : reading->encodings;
+        options->to = encodings_find(options->protocol, value);
+        return options->to != NULL ? NULL : reading->encodings;
     }
     if (!is_converting && strcmp(name, "results") == 0) {
         const bool is_fine = choose(results_choices, value, &chosen);
-        sending->results = (enum sending_results)chosen;
+        options->results = (enum ingest_results)chosen;
         return is_fine ? NULL : "all, errors or summary";
     }
     if (!is_converting && strcmp(name, "emit") == 0) {
         const bool is_fine = choose(emit_choices, value, &chosen);
-        sending->emit = (enum sending_emit)chosen;
+        options->emit = (enum ingest_emit)chosen;
         return is_fine ? NULL : "verdicts, messages or both";
     }
     const char *wants = NULL;
     const enum parley_option_result result =
-        parley_options_set(&sending->options, name, value, &wants);
+        parley_options_set(&options->check, name, value, &wants);
     *out_is_known = result != PARLEY_OPTION_UNKNOWN;
     return result == PARLEY_OPTION_INVALID ? wants : NULL;
 }
@@ -87,7 +87,7 @@ static bool take_query(void *context, const char *name, const char *value) {
     }
     const char *wants = read_option(reading, name, value, &is_known);
     if (!is_known) {
-        const bool is_converting = reading->sending->task == SENDING_CONVERT;
+        const bool is_converting = reading->options->task == INGEST_CONVERT;
         query_problem_unknown(reading->request, name,
                               is_converting ? names_to_convert : names_to_send);
     } else if (wants != NULL) {
@@ -98,17 +98,17 @@ static bool take_query(void *context, const char *name, const char *value) {
 }
 
 /* Returns: whether the query can be; if not, the request is answered. */
-static bool read_query(struct sending *sending, struct http_request *request) {
+static bool read_query(struct request_options *options, struct http_request *request) {
     struct query_reading reading;
-    reading.sending = sending;
+    reading.options = options;
     reading.request = request;
     reading.seen.count = 0;
     reading.is_refused = false;
-    if (sending->task == SENDING_CONVERT) {
-        encodings_list(sending->protocol, false, reading.encodings);
+    if (options->task == INGEST_CONVERT) {
+        encodings_list(options->protocol, false, reading.encodings);
     }
     http_request_each_query(request, take_query, &reading);
-    if (!reading.is_refused && sending->task == SENDING_CONVERT && sending->to == NULL) {
+    if (!reading.is_refused && options->task == INGEST_CONVERT && options->to == NULL) {
         problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
                                "The query option `to` is missing: it names the encoding to convert "
                                "to, which may be %s.",
@@ -131,7 +131,7 @@ static bool is_visible_ascii(const char *text, size_t length_max) {
 }
 
 /* Returns: whether the headers can be; if not, the request is answered. */
-static bool read_headers(struct sending *sending, struct http_request *request) {
+static bool read_headers(struct request_options *options, struct http_request *request) {
     enum { IDEMPOTENCY_KEY_MAX = 128, TRACEPARENT_MAX = 128 };
     const char *key = http_request_header(request, "Idempotency-Key");
     if (key != NULL && !is_visible_ascii(key, IDEMPOTENCY_KEY_MAX)) {
@@ -141,31 +141,31 @@ static bool read_headers(struct sending *sending, struct http_request *request) 
     }
     const char *traceparent = http_request_header(request, "traceparent");
     const bool is_traced = traceparent != NULL && is_visible_ascii(traceparent, TRACEPARENT_MAX);
-    sending->publication = (struct publication_context){
+    options->publication = (struct publication_context){
         .idempotency_key = key,
         .traceparent = is_traced ? traceparent : NULL,
-        .identities = &sending->gateway->identities,
-        .has_dedupe = sending->gateway->configuration->dedupe_window_ms > 0};
+        .identities = &options->gateway->identities,
+        .has_dedupe = options->gateway->configuration->dedupe_window_ms > 0};
     return true;
 }
 
 /* What would do, for a 415. */
-static void list_media_types(const struct sending *sending, struct http_request *request,
+static void list_media_types(const struct request_options *options, struct http_request *request,
                              char known[ENCODINGS_TEXT_MAX]) {
-    encodings_list_media_types(sending->protocol, known);
+    encodings_list_media_types(options->protocol, known);
     http_header(request, "Accept-Post", known);
 }
 
 /* Returns: whether the text is UTF-8, by what Content-Type says; if not, the request is answered.
  */
-static bool can_read_parameters(const struct sending *sending, struct http_request *request,
+static bool can_read_parameters(const struct request_options *options, struct http_request *request,
                                 const char *type) {
     char charset[MEDIA_TYPE_CHARSET_MAX], known[ENCODINGS_TEXT_MAX];
     const enum media_type_parameters parameters = media_type_read(type, charset);
     if (parameters != MEDIA_TYPE_CHARSET && parameters != MEDIA_TYPE_MALFORMED) {
         return true;
     }
-    list_media_types(sending, request, known);
+    list_media_types(options, request, known);
     if (parameters == MEDIA_TYPE_MALFORMED) {
         problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
                                "The parameters of the Content-Type `%.100s` cannot be read: they "
@@ -179,7 +179,7 @@ static bool can_read_parameters(const struct sending *sending, struct http_reque
     return false;
 }
 
-static bool read_media_type(struct sending *sending, struct http_request *request) {
+static bool read_media_type(struct request_options *options, struct http_request *request) {
     const char *encoding = http_request_header(request, "Content-Encoding");
     if (encoding != NULL && strcasecmp(encoding, "identity") != 0) {
         http_header(request, "Accept-Encoding", "identity");
@@ -188,24 +188,24 @@ static bool read_media_type(struct sending *sending, struct http_request *reques
         return false;
     }
     const char *type = http_request_header(request, "Content-Type");
-    sending->codec =
-        parley_codec_find(sending->protocol, parley_bytes_of(type != NULL ? type : ""));
-    if (sending->codec != NULL) {
-        return can_read_parameters(sending, request, type);
+    options->codec =
+        parley_codec_find(options->protocol, parley_bytes_of(type != NULL ? type : ""));
+    if (options->codec != NULL) {
+        return can_read_parameters(options, request, type);
     }
     char known[ENCODINGS_TEXT_MAX];
-    list_media_types(sending, request, known);
+    list_media_types(options, request, known);
     problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
                            "%s%.100s%s is not a media type of %s; set Content-Type to one of: %s.",
                            type != NULL ? "`" : "", type != NULL ? type : "A missing Content-Type",
-                           type != NULL ? "`" : "", sending->protocol->name, known);
+                           type != NULL ? "`" : "", options->protocol->name, known);
     return false;
 }
 
 /* ---- what is accepted ---- */
 
-const char *sending_converted_type(const struct sending *sending, bool is_many) {
-    return (is_many ? encodings_for_many(sending->to) : sending->to)->media_types[0];
+const char *request_converted_type(const struct request_options *options, bool is_many) {
+    return (is_many ? encodings_for_many(options->to) : options->to)->media_types[0];
 }
 
 static bool accepts(const struct http_request *request, const char *one, const char *many) {
@@ -222,9 +222,9 @@ static void refuse_accept(struct http_request *request, const char *one, const c
                            one, many);
 }
 
-bool sending_accepts_converted(const struct sending *sending, struct http_request *request,
+bool request_accepts_converted(const struct request_options *options, struct http_request *request,
                                bool is_many) {
-    const char *type = sending_converted_type(sending, is_many);
+    const char *type = request_converted_type(options, is_many);
     if (accepts(request, type, NULL)) {
         return true;
     }
@@ -233,14 +233,14 @@ bool sending_accepts_converted(const struct sending *sending, struct http_reques
 }
 
 /* NDJSON by any of its names.  Returns: how much the client likes it. */
-static int like_lines(struct sending *sending, const char *accept) {
+static int like_lines(struct request_options *options, const char *accept) {
     int best = 0;
-    sending->lines_type = parley_codec_ndjson.media_types[0];
+    options->lines_type = parley_codec_ndjson.media_types[0];
     for (const char *const *type = parley_codec_ndjson.media_types; *type != NULL; type++) {
         const int quality = negotiate_quality(accept, *type);
         if (quality > best) {
             best = quality;
-            sending->lines_type = *type;
+            options->lines_type = *type;
         }
     }
     return best;
@@ -248,29 +248,29 @@ static int like_lines(struct sending *sending, const char *accept) {
 
 /* One message is answered in JSON and many in NDJSON, unless the client likes the other better. One
  * that accepts only the protocol's own form of a refusal has the rest like that, too. */
-static bool choose_form(struct sending *sending, struct http_request *request) {
+static bool choose_form(struct request_options *options, struct http_request *request) {
     const char *accept = http_request_header(request, "Accept");
-    const char *refusal = sending->protocol->refusal_media_type;
+    const char *refusal = options->protocol->refusal_media_type;
     if (accept == NULL) { /* as of most agents */
-        sending->lines_type = parley_codec_ndjson.media_types[0];
+        options->lines_type = parley_codec_ndjson.media_types[0];
         return true;
     }
     const int json = negotiate_quality(accept, "application/json");
-    const int lines = like_lines(sending, accept);
+    const int lines = like_lines(options, accept);
     if (json == 0 && lines == 0 && (refusal == NULL || negotiate_quality(accept, refusal) == 0)) {
-        refuse_accept(request, "application/json", sending->lines_type);
+        refuse_accept(request, "application/json", options->lines_type);
         return false;
     }
-    sending->wants_lines = lines > json && !sending->has_own_refusal;
-    sending->wants_document = json > lines;
+    options->wants_lines = lines > json && !options->has_own_refusal;
+    options->wants_document = json > lines;
     return true;
 }
 
-static bool is_convertible(const struct sending *sending, struct http_request *request) {
-    const enum parley_framing framing = sending->codec->framing;
+static bool is_convertible(const struct request_options *options, struct http_request *request) {
+    const enum parley_framing framing = options->codec->framing;
     const bool is_many = framing == PARLEY_FRAMING_LINES || framing == PARLEY_FRAMING_FRAMES;
-    const char *one = sending_converted_type(sending, is_many);
-    const char *many = sending_converted_type(sending, framing != PARLEY_FRAMING_WHOLE);
+    const char *one = request_converted_type(options, is_many);
+    const char *many = request_converted_type(options, framing != PARLEY_FRAMING_WHOLE);
     if (accepts(request, one, many)) {
         return true;
     }
@@ -279,21 +279,22 @@ static bool is_convertible(const struct sending *sending, struct http_request *r
 }
 
 /* JSON unless the client says that it likes the protocol's own form better. */
-static bool prefers_own_refusal(const struct sending *sending, struct http_request *request) {
+static bool prefers_own_refusal(const struct request_options *options,
+                                struct http_request *request) {
     const char *const offers[] = {"application/problem+json", "application/json",
-                                  sending->protocol->refusal_media_type, NULL};
+                                  options->protocol->refusal_media_type, NULL};
     return offers[2] != NULL && negotiate(http_request_header(request, "Accept"), offers) == 2;
 }
 
-bool sending_read_head(struct sending *sending, struct http_request *request) {
-    sending->options.message_bytes_max = (size_t)sending->gateway->configuration->message_max_bytes;
-    sending->options.subject_prefix =
-        channel_find(sending->gateway->configuration->channels, sending->protocol)->prefix;
-    if (!read_media_type(sending, request) || !read_query(sending, request)) {
+bool request_options_read(struct request_options *options, struct http_request *request) {
+    options->check.message_bytes_max = (size_t)options->gateway->configuration->message_max_bytes;
+    options->check.subject_prefix =
+        channel_find(options->gateway->configuration->channels, options->protocol)->prefix;
+    if (!read_media_type(options, request) || !read_query(options, request)) {
         return false;
     }
-    sending->has_own_refusal = prefers_own_refusal(sending, request);
-    const bool is_acceptable = sending->task == SENDING_CONVERT ? is_convertible(sending, request)
-                                                                : choose_form(sending, request);
-    return is_acceptable && read_headers(sending, request);
+    options->has_own_refusal = prefers_own_refusal(options, request);
+    const bool is_acceptable = options->task == INGEST_CONVERT ? is_convertible(options, request)
+                                                               : choose_form(options, request);
+    return is_acceptable && read_headers(options, request);
 }

@@ -15,29 +15,29 @@
 enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
 
 struct single {
-    struct sending sending;
+    struct request_options options;
     struct http_request *request;     /* NULL once it is gone */
     struct parley_buffer body;        /* up to a byte over the limit: enough to refuse it */
     struct parley_buffer answer;      /* up to and including the subject */
     size_t id_at, id_end, subject_at; /* in it, as JSON */
     struct parley_buffer warnings;
-    struct recalling recalling;
+    struct correlation_lookup lookup;
     struct budget_share held;     /* taken for the body */
-    struct aside *aside;          /* NULL: the message is checked here */
-    bool is_aside;                /* it is being checked */
+    struct offload *offload;      /* NULL: the message is checked here */
+    bool is_offloaded;            /* it is being checked */
     bool is_told;                 /* what it wanted to know is known, or nobody knows it */
     bool is_published;            /* its ack is still to come */
     struct publication_mark mark; /* of what was published */
     struct duplicate *duplicate;  /* it is being compared with what is stored; NULL: it is not */
 };
 
-struct single *single_create(const struct sending *sending, struct http_request *request) {
+struct single *single_create(const struct request_options *options, struct http_request *request) {
     struct single *single = malloc(sizeof *single);
     if (single == NULL) {
         return NULL;
     }
     *single = (struct single){.request = request};
-    if (!sending_keep(&single->sending, sending)) {
+    if (!request_options_keep(&single->options, options)) {
         free(single);
         return NULL;
     }
@@ -46,24 +46,24 @@ struct single *single_create(const struct sending *sending, struct http_request 
 
 static void drop_body(struct single *single) {
     parley_buffer_finish(&single->body);
-    budget_uncover(single->sending.gateway->budget, &single->held);
+    budget_uncover(single->options.gateway->budget, &single->held);
 }
 
 static void destroy(struct single *single) {
-    aside_release(single->aside);
+    offload_release(single->offload);
     drop_body(single);
     parley_buffer_finish(&single->answer);
     parley_buffer_finish(&single->warnings);
-    recalling_finish(&single->recalling);
-    gateway_forget_message(single->sending.gateway, single->sending.protocol);
-    sending_release(&single->sending);
+    correlation_lookup_finish(&single->lookup);
+    gateway_forget_message(single->options.gateway, single->options.protocol);
+    request_options_release(&single->options);
     free(single);
 }
 
 /* Nobody waits for it, and it waits for nothing. */
 static void destroy_if_done(struct single *single) {
-    if (single->request == NULL && !single->is_published && !single->recalling.is_asking &&
-        !single->is_aside) {
+    if (single->request == NULL && !single->is_published && !single->lookup.is_asking &&
+        !single->is_offloaded) {
         destroy(single);
     }
 }
@@ -73,16 +73,16 @@ struct parley_bytes single_text(const struct single *single) {
 }
 
 static void refuse_overloaded(struct single *single) {
-    const struct sending_failure failure = sending_overloaded(&single->sending);
+    const struct failure failure = failure_overloaded(&single->options);
     drop_body(single);
     problem_respond(single->request, failure.problem, failure.detail);
 }
 
 void single_body(struct single *single, struct parley_bytes bytes) {
-    const size_t room = sending_message_bytes_max(&single->sending) + 1 - single->body.length;
+    const size_t room = request_message_bytes_max(&single->options) + 1 - single->body.length;
     const size_t count = bytes.length < room ? bytes.length : room;
     parley_buffer_append(&single->body, (struct parley_bytes){bytes.data, count});
-    if (!budget_cover(single->sending.gateway->budget, &single->held, single->body.length)) {
+    if (!budget_cover(single->options.gateway->budget, &single->held, single->body.length)) {
         refuse_overloaded(single);
     }
 }
@@ -131,14 +131,14 @@ static void swap(struct parley_buffer *a, struct parley_buffer *b) {
 }
 
 static void respond_converted(struct single *single, struct parley_message *message) {
-    const struct parley_codec *to = single->sending.to;
-    if (!sending_accepts_converted(&single->sending, single->request, false)) {
+    const struct parley_codec *to = single->options.to;
+    if (!request_accepts_converted(&single->options, single->request, false)) {
         return;
     }
     enum parley_status status;
-    if (single->aside != NULL && single->aside->is_prepared) {
-        swap(&single->answer, &single->aside->payload);
-        status = single->aside->prepared;
+    if (single->offload != NULL && single->offload->is_prepared) {
+        swap(&single->answer, &single->offload->payload);
+        status = single->offload->prepared;
     } else {
         status = message->protocol->convert(message, to, &single->answer);
     }
@@ -150,21 +150,21 @@ static void respond_converted(struct single *single, struct parley_message *mess
         respond_internal(single, status);
         return;
     }
-    respond_as(single, 200, sending_converted_type(&single->sending, false));
+    respond_as(single, 200, request_converted_type(&single->options, false));
 }
 
 static void respond_verdict(struct single *single, struct parley_message *message) {
-    if (single->sending.has_own_refusal && !parley_message_is_valid(message)) {
+    if (single->options.has_own_refusal && !parley_message_is_valid(message)) {
         respond_own_refusal(single, message, 200);
         return;
     }
-    struct gateway *gateway = single->sending.gateway;
+    struct gateway *gateway = single->options.gateway;
     struct parley_buffer *answer = &single->answer;
     enum parley_status status = PARLEY_OK;
-    if (single->aside == NULL && parley_message_is_valid(message)) {
-        status = sending_warn_of_size(&single->sending, message, 1,
-                                      jetstream_max_payload_bytes(gateway->jetstream),
-                                      &gateway->payload);
+    if (single->offload == NULL && parley_message_is_valid(message)) {
+        status =
+            check_warn_of_size(&single->options, message, 1,
+                               jetstream_max_payload_bytes(gateway->jetstream), &gateway->payload);
     }
     parley_buffer_reserve(answer, ANSWER_BYTES_USUAL);
     parley_buffer_char(answer, '{');
@@ -185,12 +185,12 @@ static void respond_invalid(struct single *single, struct parley_message *messag
                                  : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE]
                                      ? PROBLEM_TOO_LARGE
                                      : PROBLEM_MALFORMED;
-    if (single->sending.has_own_refusal) {
+    if (single->options.has_own_refusal) {
         respond_own_refusal(single, message, problem_status(problem));
         return;
     }
     struct parley_buffer *detail = &single->answer;
-    sending_describe(message, detail);
+    check_describe(message, detail);
     parley_buffer_char(detail, '\0');
     if (detail->has_failed) {
         respond_internal(single, PARLEY_E_MEMORY);
@@ -221,13 +221,13 @@ static void respond_stored(struct single *single, const char *stream, uint64_t s
 }
 
 /* `stream` NULL: none. */
-static void respond_failed(struct single *single, const struct sending_failure *failure,
-                           const char *stream, uint64_t sequence) {
+static void respond_failed(struct single *single, const struct failure *failure, const char *stream,
+                           uint64_t sequence) {
     const char *answer = single->answer.data;
     const struct parley_bytes id = {answer + single->id_at, single->id_end - single->id_at};
     struct parley_buffer members;
     parley_buffer_init(&members);
-    sending_failure_members(failure->problem, id, stream, sequence, &members);
+    failure_write_members(failure->problem, id, stream, sequence, &members);
     if (members.has_failed) {
         respond_internal(single, PARLEY_E_MEMORY);
     } else {
@@ -271,9 +271,9 @@ static void on_compared(void *context, const struct duplicate_answer *answer) {
 }
 
 static void compare(struct single *single, const struct jetstream_ack *ack) {
-    struct sending_failure failure;
+    struct failure failure;
     single->duplicate =
-        duplicate_begin(&single->sending, &single->mark, ack, on_compared, single, &failure);
+        duplicate_begin(&single->options, &single->mark, ack, on_compared, single, &failure);
     if (single->duplicate == NULL) {
         respond_failed(single, &failure, ack->stream, ack->sequence);
     }
@@ -289,7 +289,7 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     } else if (ack->outcome == JETSTREAM_STORED) {
         respond_stored(single, ack->stream, ack->sequence, ack->is_duplicate);
     } else {
-        const struct sending_failure failure = sending_failed(&single->sending, &single->mark, ack);
+        const struct failure failure = failure_of_ack(&single->options, &single->mark, ack);
         respond_failed(single, &failure, NULL, 0);
     }
 }
@@ -327,16 +327,16 @@ static enum parley_status write_head(struct single *single, const struct parley_
     return parley_buffer_status(&single->warnings);
 }
 
-/* sending_prepare, unless the crew has done it. */
+/* ingest_prepare, unless the crew has done it. */
 static enum parley_status prepare(struct single *single, struct parley_message *message,
                                   struct publication *out) {
-    struct aside *aside = single->aside;
-    if (aside == NULL || !aside->is_prepared) {
-        return sending_prepare(&single->sending, message, 1, out);
+    struct offload *offload = single->offload;
+    if (offload == NULL || !offload->is_prepared) {
+        return ingest_prepare(&single->options, message, 1, out);
     }
-    swap(&single->sending.gateway->payload, &aside->payload);
-    *out = aside->publication;
-    return aside->prepared;
+    swap(&single->options.gateway->payload, &offload->payload);
+    *out = offload->publication;
+    return offload->prepared;
 }
 
 static void publish(struct single *single, struct parley_message *message) {
@@ -345,7 +345,7 @@ static void publish(struct single *single, struct parley_message *message) {
     enum jetstream_publish published = JETSTREAM_AWAY;
     /* A large one is not written out in vain. */
     const bool is_in_vain =
-        single->aside != NULL && !jetstream_is_ready(single->sending.gateway->jetstream);
+        single->offload != NULL && !jetstream_is_ready(single->options.gateway->jetstream);
     if (!is_in_vain) {
         status = prepare(single, message, &publication);
     }
@@ -357,122 +357,123 @@ static void publish(struct single *single, struct parley_message *message) {
         return;
     }
     if (!is_in_vain) {
-        published = status == PARLEY_E_LIMIT
-                        ? JETSTREAM_TOO_LARGE
-                        : recalling_publish(&single->sending, &publication, on_ack, single);
+        published =
+            status == PARLEY_E_LIMIT
+                ? JETSTREAM_TOO_LARGE
+                : correlation_lookup_publish(&single->options, &publication, on_ack, single);
     }
     single->is_published = published == JETSTREAM_PUBLISHED;
     if (single->is_published) {
         single->mark = publication.mark;
         drop_body(single); /* blanks in it count for nothing in the window */
-        aside_release(single->aside);
-        single->aside = NULL;
+        offload_release(single->offload);
+        single->offload = NULL;
     } else if (single->request != NULL) {
-        const struct sending_failure failure = sending_refused(&single->sending, published);
+        const struct failure failure = failure_of_refusal(&single->options, published);
         problem_respond(single->request, failure.problem, failure.detail);
     }
 }
 
 /* What follows from a valid message. */
-static void conclude(struct single *single, struct parley_message *message) {
-    switch (single->sending.task) {
-    case SENDING_FORWARD:
+static void finish_valid(struct single *single, struct parley_message *message) {
+    switch (single->options.task) {
+    case INGEST_FORWARD:
         publish(single, message);
         break;
-    case SENDING_VALIDATE:
+    case INGEST_VALIDATE:
         respond_verdict(single, message);
         break;
-    case SENDING_CONVERT:
+    case INGEST_CONVERT:
         respond_converted(single, message);
         break;
     }
 }
 
-static void conclude_told(struct single *single);
+static void finish_after_lookup(struct single *single);
 
-static void on_told(struct recalling *recalling) {
-    struct single *single = OWNER_OF(recalling, struct single, recalling);
-    if (single->request != NULL || single->sending.task == SENDING_FORWARD) {
-        conclude_told(single);
+static void on_lookup(struct correlation_lookup *lookup) {
+    struct single *single = OWNER_OF(lookup, struct single, lookup);
+    if (single->request != NULL || single->options.task == INGEST_FORWARD) {
+        finish_after_lookup(single);
     }
     destroy_if_done(single);
 }
 
-static void recall_or_conclude(struct single *single, struct parley_message *message) {
+static void look_up_or_finish(struct single *single, struct parley_message *message) {
     struct parley_bytes key = {0};
     const enum parley_status status =
-        single->is_told ? PARLEY_OK : recalling_need(&single->sending, message, &key);
+        single->is_told ? PARLEY_OK : correlation_lookup_need(&single->options, message, &key);
     if (status != PARLEY_OK) {
         respond_internal(single, status);
     } else if (key.data == NULL) {
-        conclude(single, message);
+        finish_valid(single, message);
     } else {
-        single->recalling.told = on_told;
-        recalling_begin(&single->recalling, &single->sending, key);
-        if (!single->recalling.is_asking) {
-            conclude_told(single);
+        single->lookup.on_ready = on_lookup;
+        correlation_lookup_begin(&single->lookup, &single->options, key);
+        if (!single->lookup.is_asking) {
+            finish_after_lookup(single);
         }
     }
 }
 
 /* What follows from the verdict on the message. */
-static void judge(struct single *single, struct parley_message *message,
-                  enum parley_status status) {
+static void on_verdict(struct single *single, struct parley_message *message,
+                       enum parley_status status) {
     const bool is_oversize =
         status == PARLEY_OK && message->findings.count > 0 &&
         message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     if (status != PARLEY_OK) {
         respond_internal(single, status);
     } else if (parley_message_is_valid(message)) {
-        recall_or_conclude(single, message);
+        look_up_or_finish(single, message);
     } else if (single->request == NULL) {
         return; /* nobody is there to hear of it */
-    } else if (single->sending.task == SENDING_VALIDATE && !is_oversize) {
+    } else if (single->options.task == INGEST_VALIDATE && !is_oversize) {
         respond_verdict(single, message);
     } else {
         respond_invalid(single, message);
     }
 }
 
-static void on_checked(struct aside *aside, void *context) {
+static void on_checked(struct offload *offload, void *context) {
     struct single *single = context;
-    single->is_aside = false;
-    if (single->request != NULL || single->sending.task == SENDING_FORWARD) {
-        judge(single, &aside->message, aside->status);
+    single->is_offloaded = false;
+    if (single->request != NULL || single->options.task == INGEST_FORWARD) {
+        on_verdict(single, &offload->message, offload->status);
     }
     destroy_if_done(single);
 }
 
 static void check(struct single *single) {
-    struct sending *sending = &single->sending;
+    struct request_options *options = &single->options;
     const struct parley_bytes text = parley_buffer_bytes(&single->body);
-    const size_t limit = sending_message_bytes_max(sending);
-    aside_release(single->aside);
-    single->aside = NULL;
-    if (text.length >= ASIDE_BYTES_MIN && text.length <= limit) {
+    const size_t limit = request_message_bytes_max(options);
+    offload_release(single->offload);
+    single->offload = NULL;
+    if (text.length >= OFFLOAD_BYTES_MIN && text.length <= limit) {
         const struct parley_slice slice = {.bytes = text, .origin = {1, 1}, .number = 1};
-        single->aside = aside_begin(sending, &slice, on_checked, single);
-        single->is_aside = single->aside != NULL;
+        single->offload = offload_begin(options, &slice, on_checked, single);
+        single->is_offloaded = single->offload != NULL;
     }
-    if (single->aside == NULL) {
+    if (single->offload == NULL) {
         const enum parley_status status =
-            sending_check(sending, text, (struct parley_position){1, 1});
-        judge(single, gateway_message(sending->gateway, sending->protocol), status);
+            check_message(options, text, (struct parley_position){1, 1});
+        on_verdict(single, gateway_message(options->gateway, options->protocol), status);
     }
 }
 
 /* What it wanted to know is known, or nobody knows it; the message object has served others
  * meanwhile. */
-static void conclude_told(struct single *single) {
-    struct sending *sending = &single->sending;
-    if (single->recalling.has_failed && sending->task == SENDING_FORWARD) {
-        const struct sending_failure failure = recalling_failure(&single->recalling);
+static void finish_after_lookup(struct single *single) {
+    struct request_options *options = &single->options;
+    if (single->lookup.has_failed && options->task == INGEST_FORWARD) {
+        const struct failure failure = correlation_lookup_failure(&single->lookup);
         if (single->request != NULL) {
             problem_respond(single->request, failure.problem, failure.detail);
         }
         return;
     }
-    sending->options.recalled = single->recalling.has_failed ? NULL : single->recalling.text;
+    options->check.recalled = single->lookup.has_failed ? NULL : single->lookup.text;
     single->is_told = true;
     check(single);
 }

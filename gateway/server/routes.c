@@ -23,17 +23,17 @@ typedef void serve_fn(struct gateway *gateway, struct http_request *request,
 
 static void serve_messages(struct gateway *gateway, struct http_request *request,
                            const struct variable *variable) {
-    sending_serve(gateway, request, variable->protocol, SENDING_FORWARD);
+    ingest_serve(gateway, request, variable->protocol, INGEST_FORWARD);
 }
 
 static void serve_validate(struct gateway *gateway, struct http_request *request,
                            const struct variable *variable) {
-    sending_serve(gateway, request, variable->protocol, SENDING_VALIDATE);
+    ingest_serve(gateway, request, variable->protocol, INGEST_VALIDATE);
 }
 
 static void serve_convert(struct gateway *gateway, struct http_request *request,
                           const struct variable *variable) {
-    sending_serve(gateway, request, variable->protocol, SENDING_CONVERT);
+    ingest_serve(gateway, request, variable->protocol, INGEST_CONVERT);
 }
 
 static void serve_stream(struct gateway *gateway, struct http_request *request,

@@ -224,7 +224,7 @@ static void take_apart(struct worker *worker) {
         reactor_timer_clear(gateway->reactor, &worker->drain_timer);
     }
     crew_desk_close(gateway->desk);
-    asides_abandon(gateway);
+    offloads_abandon(gateway);
     http_server_destroy(gateway->http);
     streams_destroy(gateway->streams);
     destroy_memories(worker);
@@ -262,7 +262,7 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->gateway.budget = options->budget;
     worker->gateway.spools = options->spools;
     worker->gateway.crew = options->crew;
-    LIST_INIT(&worker->gateway.asides);
+    LIST_INIT(&worker->gateway.offloads);
     enum parley_status status = build(worker);
     if (status == PARLEY_OK && pthread_create(&worker->thread, NULL, run, worker) != 0) {
         status = PARLEY_E_IO;
@@ -292,7 +292,7 @@ static void poll_drained(struct reactor_timer *timer) {
     struct gateway *gateway = &worker->gateway;
     atomic_uint *busy_count = worker->options.busy_count;
     const bool is_idle = http_server_active_count(gateway->http) == 0 &&
-                         LIST_EMPTY(&gateway->asides) && has_idle_memories(gateway) &&
+                         LIST_EMPTY(&gateway->offloads) && has_idle_memories(gateway) &&
                          jetstream_in_flight_count(gateway->jetstream) == 0;
     if (is_idle && !worker->is_drained) {
         worker->is_drained = true;

@@ -45,7 +45,7 @@ struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const 
     if (!jetstream->is_ready || jetstream->refuses_questions) {
         return NULL;
     }
-    assert_true(jetstream->asked_count < SENDING_PUBLISHED_MAX);
+    assert_true(jetstream->asked_count < WORLD_PUBLISHED_MAX);
     struct jetstream_request *request = &jetstream->asked[jetstream->asked_count++];
     *request = (struct jetstream_request){.done = done, .context = context, .sequence = sequence};
     return request;
@@ -70,7 +70,7 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
         return jetstream->says;
     }
     jetstream->room--;
-    assert_true(jetstream->count < SENDING_PUBLISHED_MAX);
+    assert_true(jetstream->count < WORLD_PUBLISHED_MAX);
     struct published *published = &jetstream->published[jetstream->count++];
     *published = (struct published){.done = done, .context = context};
     snprintf(published->subject, sizeof published->subject, "%s", subject);
@@ -124,7 +124,7 @@ bool memory_recall(struct memory *memory, struct memory_recall *recall, struct p
     if (!memory->jetstream->is_ready) {
         return false;
     }
-    assert_true(memory->recall_count < SENDING_PUBLISHED_MAX);
+    assert_true(memory->recall_count < WORLD_PUBLISHED_MAX);
     memory->is_patient[memory->recall_count] = is_patient;
     memory->recalls[memory->recall_count++] = recall;
     return true;
@@ -177,7 +177,7 @@ void world_tell_failure(struct world *world, size_t number, const char *error) {
 /* ---- the crew ---- */
 
 void crew_do(struct crew_desk *desk, struct crew_task *task) {
-    assert_true(desk->count < SENDING_TASKS_MAX);
+    assert_true(desk->count < WORLD_TASKS_MAX);
     desk->tasks[desk->count++] = task;
 }
 
@@ -219,8 +219,8 @@ const char *http_request_header(const struct http_request *request, const char *
         const char *type = request->head.type;
         return type == NULL ? "application/x-ndjson" : type[0] != '\0' ? type : NULL;
     }
-    for (size_t i = 0; i < SENDING_PAIRS_MAX; i++) {
-        const struct sending_pair *pair = &request->head.headers[i];
+    for (size_t i = 0; i < WORLD_PAIRS_MAX; i++) {
+        const struct request_pair *pair = &request->head.headers[i];
         if (pair->name != NULL && strcasecmp(pair->name, name) == 0) {
             return pair->value;
         }
@@ -231,8 +231,8 @@ const char *http_request_header(const struct http_request *request, const char *
 void http_request_each_query(const struct http_request *request,
                              bool (*each)(void *context, const char *name, const char *value),
                              void *context) {
-    for (size_t i = 0; i < SENDING_PAIRS_MAX; i++) {
-        const struct sending_pair *pair = &request->head.query[i];
+    for (size_t i = 0; i < WORLD_PAIRS_MAX; i++) {
+        const struct request_pair *pair = &request->head.query[i];
         if (pair->name != NULL && !each(context, pair->name, pair->value)) {
             return;
         }
@@ -343,7 +343,7 @@ int world_set_up(void **state) {
                                       .jetstream = &world->jetstream};
     world->budget.max_bytes = world->budget.start_max_bytes = SIZE_MAX / 2;
     world->spools.max_bytes = UINT64_MAX / 2;
-    LIST_INIT(&world->gateway.asides);
+    LIST_INIT(&world->gateway.offloads);
     world->memory.jetstream = &world->jetstream;
     world->memories[0] = &world->memory;
     world->jetstream = (struct jetstream){.is_ready = true,
@@ -360,7 +360,7 @@ int world_tear_down(void **state) {
     world_check_all(world);
     world_ack_all(world);
     assert_null(world->jetstream.waiter);
-    assert_true(LIST_EMPTY(&world->gateway.asides));
+    assert_true(LIST_EMPTY(&world->gateway.offloads));
     assert_int_equal(world->budget.used_bytes, 0);
     assert_int_equal(world->budget.start_used_bytes, 0);
     assert_int_equal(world->spools.used_bytes, 0);
@@ -429,13 +429,13 @@ const struct parley_protocol *toy_protocol(void) {
 
 /* ---- a request ---- */
 
-void world_begin(struct world *world, const struct sending_head *head) {
+void world_begin(struct world *world, const struct request_head *head) {
     struct http_request *request = &world->request;
     world_close(world);
     parley_buffer_finish(&request->answer);
     parley_buffer_finish(&request->held);
     *request = (struct http_request){.head = *head};
-    sending_serve(&world->gateway, request, world->message.protocol, head->task);
+    ingest_serve(&world->gateway, request, world->message.protocol, head->task);
 }
 
 static void offer(struct http_request *request) {
@@ -539,7 +539,7 @@ void world_hold_up(struct world *world, bool is_held_up) {
     go_on(&world->request);
 }
 
-void world_post(struct world *world, const struct sending_head *head, const char *body) {
+void world_post(struct world *world, const struct request_head *head, const char *body) {
     world_begin(world, head);
     world_send(world, body);
     world_end(world);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A POST served by sending.c and what it leans on. JetStream and HTTP are played here, so that
+/* A POST served by ingest.c and what it leans on. JetStream and HTTP are played here, so that
  * each ack, each piece of a body and each byte of the answer happens when the test says. */
 
 #include <stdbool.h>
@@ -11,17 +11,17 @@
 #include "ingest.h"
 #include "spool.h"
 
-enum { SENDING_PUBLISHED_MAX = 5000, SENDING_PAIRS_MAX = 4, SENDING_TASKS_MAX = 8 };
+enum { WORLD_PUBLISHED_MAX = 5000, WORLD_PAIRS_MAX = 4, WORLD_TASKS_MAX = 8 };
 
-struct sending_pair {
+struct request_pair {
     const char *name, *value;
 };
 
 /* What a request's head says. */
-struct sending_head {
+struct request_head {
     const char *type; /* NULL: application/x-ndjson */
-    struct sending_pair headers[SENDING_PAIRS_MAX], query[SENDING_PAIRS_MAX];
-    enum sending_task task;
+    struct request_pair headers[WORLD_PAIRS_MAX], query[WORLD_PAIRS_MAX];
+    enum ingest_task task;
     bool is_live;           /* the answer may be */
     int64_t content_length; /* -1: chunked */
 };
@@ -39,8 +39,8 @@ struct published {
 /* The memory of a protocol, played. */
 struct memory {
     struct jetstream *jetstream;
-    struct memory_recall *recalls[SENDING_PUBLISHED_MAX]; /* NULL: told or cancelled */
-    bool is_patient[SENDING_PUBLISHED_MAX];
+    struct memory_recall *recalls[WORLD_PUBLISHED_MAX]; /* NULL: told or cancelled */
+    bool is_patient[WORLD_PUBLISHED_MAX];
     size_t recall_count;
     char kept[1024];         /* "KEY=VALUE " of each, in order */
     const char *key, *known; /* known without asking */
@@ -57,11 +57,11 @@ struct jetstream {
     bool is_ready;
     size_t room;                 /* how many more it takes before it is full */
     enum jetstream_publish says; /* to whatever it has room for */
-    struct published published[SENDING_PUBLISHED_MAX];
+    struct published published[WORLD_PUBLISHED_MAX];
     size_t count;
     size_t sequence_base; /* the number of the publication that gets the sequence number 0 */
     struct jetstream_waiter *waiter;
-    struct jetstream_request asked[SENDING_PUBLISHED_MAX];
+    struct jetstream_request asked[WORLD_PUBLISHED_MAX];
     size_t asked_count;
     size_t max_payload_bytes; /* 1 MiB */
     bool refuses_questions;   /* it cannot be asked now */
@@ -70,12 +70,12 @@ struct jetstream {
 
 /* The crew, played: it does a task when the test says. */
 struct crew_desk {
-    struct crew_task *tasks[SENDING_TASKS_MAX];
+    struct crew_task *tasks[WORLD_TASKS_MAX];
     size_t count;
 };
 
 struct http_request {
-    struct sending_head head;
+    struct request_head head;
     const struct http_handler *handler;
     void *state;
     struct parley_buffer held; /* of the body, not taken */
@@ -117,7 +117,7 @@ const struct parley_protocol *toy_protocol(void);
 #define TOY_FRAMES "application/vnd.parley.frames"
 
 /* A request, from its head on. Several in one test follow each other. */
-void world_begin(struct world *world, const struct sending_head *head);
+void world_begin(struct world *world, const struct request_head *head);
 /* A piece of its body. */
 void world_send(struct world *world, const char *text);
 void world_send_bytes(struct world *world, struct parley_bytes bytes);
@@ -130,7 +130,7 @@ void world_close(struct world *world);
 /* Whether the client reads a live answer. */
 void world_hold_up(struct world *world, bool is_held_up);
 /* The whole of it. */
-void world_post(struct world *world, const struct sending_head *head, const char *body);
+void world_post(struct world *world, const struct request_head *head, const char *body);
 
 /* Acks the publication with this number (from 0), which is also its sequence number. */
 void world_ack(struct world *world, size_t number, enum jetstream_outcome outcome);

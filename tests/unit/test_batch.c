@@ -20,7 +20,7 @@
 #define TWO CLAIM_OF("2") "\n"
 #define THREE CLAIM_OF("3") "\n"
 
-static const struct sending_head plain = {0};
+static const struct request_head plain = {0};
 
 /* ---- order ---- */
 
@@ -185,7 +185,7 @@ static void test_results_says_which_lines_come(void **state) {
         {"summary", "3/2/0/1/0"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct sending_head head = {.query = {{"results", rows[i].results}}};
+        const struct request_head head = {.query = {{"results", rows[i].results}}};
         world_post(world, &head, ONE "{}\n" TWO);
         world_ack_all(world);
         assert_string_equal(world_statuses(world), rows[i].statuses);
@@ -194,7 +194,7 @@ static void test_results_says_which_lines_come(void **state) {
 
 static void test_a_filter_gives_the_valid_messages_and_nothing_else(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
+    const struct request_head head = {.task = INGEST_VALIDATE, .query = {{"emit", "messages"}}};
     world_post(world, &head, ONE "{}\n{\n" TWO);
     assert_string_equal(world_answer(world), ONE TWO);
     assert_true(world->request.is_whole);
@@ -202,7 +202,7 @@ static void test_a_filter_gives_the_valid_messages_and_nothing_else(void **state
 
 static void test_stamp_gives_each_line_an_id_of_its_own(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.query = {{"stamp", "true"}}};
+    const struct request_head head = {.query = {{"stamp", "true"}}};
     const char *line =
         "{\"type\":\"claim\",\"sender\":\"A\",\"content\":\"x\",\"confidence\":0.5}\n";
     world_begin(world, &head);
@@ -216,7 +216,7 @@ static void test_stamp_gives_each_line_an_id_of_its_own(void **state) {
 
 static void test_an_idempotency_key_is_numbered_by_the_line(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.headers = {{"Idempotency-Key", "k"}}};
+    const struct request_head head = {.headers = {{"Idempotency-Key", "k"}}};
     world_post(world, &head, "\n" ONE "{}\n" TWO);
     assert_string_equal(world->jetstream.published[0].message_id, "key:k:2");
     assert_string_equal(world->jetstream.published[1].message_id, "key:k:4");
@@ -229,10 +229,10 @@ _Static_assert(sizeof CLAIM_OF("1") == 0x80 + 1, "the length in FRAME");
 #define BYTES(...)                                                                                 \
     { __VA_ARGS__, sizeof(__VA_ARGS__) - 1 }
 
-static const struct sending_head framed = {.type = TOY_FRAMES};
+static const struct request_head framed = {.type = TOY_FRAMES};
 
 /* A body in two pieces, the first of `cut` bytes. */
-static void post_cut(struct world *world, const struct sending_head *head, struct parley_bytes body,
+static void post_cut(struct world *world, const struct request_head *head, struct parley_bytes body,
                      size_t cut) {
     world_begin(world, head);
     world_send_bytes(world, (struct parley_bytes){body.data, cut});
@@ -277,8 +277,8 @@ static void test_frames_are_messages_wherever_the_body_is_cut(void **state) {
 
 static void test_frames_can_be_filtered_into_lines(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {
-        .type = TOY_FRAMES, .task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
+    const struct request_head head = {
+        .type = TOY_FRAMES, .task = INGEST_VALIDATE, .query = {{"emit", "messages"}}};
     const struct parley_bytes body = BYTES(FRAME(CLAIM_OF("1")) "\0\0\0\2{}" FRAME(CLAIM_OF("2")));
     world_speak(world, toy_protocol());
     post_cut(world, &head, body, 0);
@@ -300,10 +300,10 @@ static void test_frames_wait_for_room_as_lines_do(void **state) {
 
 /* ---- the disk is full ---- */
 
-static const struct sending_head verdicts = {.task = SENDING_VALIDATE};
+static const struct request_head verdicts = {.task = INGEST_VALIDATE};
 
 /* More results than wait in memory. */
-static void send_many(struct world *world, const struct sending_head *head) {
+static void send_many(struct world *world, const struct request_head *head) {
     world_begin(world, head);
     for (size_t i = 0; i < 1000; i++) {
         world_send(world, ONE);
@@ -345,7 +345,7 @@ static void test_results_that_cannot_be_kept_are_counted(void **state) {
 
 static void test_a_filter_that_cannot_keep_all_is_broken_off(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
+    const struct request_head head = {.task = INGEST_VALIDATE, .query = {{"emit", "messages"}}};
     world->configuration.data = "/nowhere";
     send_many(world, &head);
     assert_int_equal(world->request.status, 200);
@@ -355,9 +355,8 @@ static void test_a_filter_that_cannot_keep_all_is_broken_off(void **state) {
 /* (attack F2) */
 static void test_without_room_a_client_that_cannot_be_answered_yet_is_refused(void **state) {
     struct world *world = *state;
-    const struct sending_head filtered = {.task = SENDING_VALIDATE,
-                                          .query = {{"emit", "messages"}}};
-    const struct sending_head *const heads[] = {&verdicts, &filtered};
+    const struct request_head filtered = {.task = INGEST_VALIDATE, .query = {{"emit", "messages"}}};
+    const struct request_head *const heads[] = {&verdicts, &filtered};
     world->spools.max_bytes = 0;
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         send_many(world, heads[i]);
@@ -368,10 +367,10 @@ static void test_without_room_a_client_that_cannot_be_answered_yet_is_refused(vo
 
 /* ---- live ---- */
 
-static const struct sending_head live = {.is_live = true, .content_length = -1};
-static const struct sending_head live_filter = {.is_live = true,
+static const struct request_head live = {.is_live = true, .content_length = -1};
+static const struct request_head live_filter = {.is_live = true,
                                                 .content_length = -1,
-                                                .task = SENDING_VALIDATE,
+                                                .task = INGEST_VALIDATE,
                                                 .query = {{"emit", "messages"}}};
 
 static void test_each_result_leaves_as_soon_as_it_and_those_before_it_are_known(void **state) {
@@ -406,7 +405,7 @@ static void test_an_empty_body_is_answered_live(void **state) {
 
 static void test_a_short_announced_body_keeps_its_connection(void **state) {
     struct world *world = *state;
-    struct sending_head head = live_filter;
+    struct request_head head = live_filter;
     head.content_length = 1000;
     world_begin(world, &head);
     world_send(world, ONE);
@@ -459,7 +458,7 @@ static void test_acks_that_come_while_the_client_does_not_read_are_told_later(vo
 static void test_a_body_of_announced_length_is_read_though_its_client_does_not(void **state) {
     struct world *world = *state;
     enum { LINES = 1000 };
-    struct sending_head head = live_filter;
+    struct request_head head = live_filter;
     head.content_length = 2000000;
     world_begin(world, &head);
     world_hold_up(world, true);
@@ -493,7 +492,7 @@ static void test_without_room_the_body_waits_until_results_have_left(void **stat
     static const int64_t lengths[] = {2000000, 1000000}; /* live from the start, and when need be */
     world->spools.max_bytes = 0;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        struct sending_head head = live_filter;
+        struct request_head head = live_filter;
         head.content_length = lengths[i];
         world_begin(world, &head);
         world_hold_up(world, true);
@@ -512,7 +511,7 @@ static void test_without_room_the_body_waits_until_results_have_left(void **stat
 static void test_room_that_others_leave_is_found(void **state) {
     struct world *world = *state;
     enum { LINES = 2000 };
-    struct sending_head head = live_filter;
+    struct request_head head = live_filter;
     head.content_length = 2000000;
     world->spools.max_bytes = 0;
     world_begin(world, &head);
@@ -543,8 +542,8 @@ static void test_a_client_that_reads_nothing_for_long_may_send_all_first(void **
     assert_true(world->request.is_whole);
 }
 
-static void be_slow(struct world *world, enum sending_task task, const char *says) {
-    const struct sending_head head = {.is_live = true, .content_length = 1000, .task = task};
+static void be_slow(struct world *world, enum ingest_task task, const char *says) {
+    const struct request_head head = {.is_live = true, .content_length = 1000, .task = task};
     world_begin(world, &head);
     world_send(world, ONE);
     world_ack_all(world);
@@ -561,17 +560,17 @@ static void be_slow(struct world *world, enum sending_task task, const char *say
 
 /* (contract 19) */
 static void test_a_short_body_that_is_slow_gets_the_acks_that_there_are(void **state) {
-    be_slow(*state, SENDING_FORWARD, "{\"line\":1,\"status\":\"accepted\"");
+    be_slow(*state, INGEST_FORWARD, "{\"line\":1,\"status\":\"accepted\"");
 }
 
 /* (contract 19) */
 static void test_a_short_body_that_is_slow_gets_the_verdicts_that_there_are(void **state) {
-    be_slow(*state, SENDING_VALIDATE, "{\"line\":1,\"valid\":true");
+    be_slow(*state, INGEST_VALIDATE, "{\"line\":1,\"valid\":true");
 }
 
 static void test_a_short_body_is_not_slow_when_its_acks_are(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.is_live = true, .content_length = 1000};
+    const struct request_head head = {.is_live = true, .content_length = 1000};
     world_begin(world, &head);
     world_send(world, ONE);
     world_ack_all(world);
@@ -620,7 +619,7 @@ static void test_a_body_that_cannot_be_cut_any_more_is_read_no_further(void **st
 }
 
 /* One run with one allocation failing.  Returns: whether it was reached. */
-static bool run_out(struct world *world, const struct sending_head *head, size_t number) {
+static bool run_out(struct world *world, const struct request_head *head, size_t number) {
     static const char *const pieces[] = {ONE "{}\n{\"id", "\":\"\\u0041\"}\n" TWO, THREE};
     world_close(world);
     parley_message_finish(&world->message);
@@ -641,7 +640,7 @@ static bool run_out(struct world *world, const struct sending_head *head, size_t
     return has_failed;
 }
 
-static void fail_each_allocation(struct world *world, const struct sending_head *head) {
+static void fail_each_allocation(struct world *world, const struct request_head *head) {
     size_t failed_count = 0;
     for (size_t number = 0; run_out(world, head, number); number++) {
         failed_count++;
@@ -665,7 +664,7 @@ test_whichever_allocation_fails_the_answer_is_whole_or_says_that_it_is_not(void 
     fail_each_allocation(*state, &live);
 }
 
-static void fail_each_of_a_filter(struct world *world, const struct sending_head *head) {
+static void fail_each_of_a_filter(struct world *world, const struct request_head *head) {
     const char *all = ONE TWO THREE;
     size_t failed_count = 0;
     for (size_t number = 0; run_out(world, head, number); number++) {
@@ -687,7 +686,7 @@ static void fail_each_of_a_filter(struct world *world, const struct sending_head
 }
 
 static void test_whichever_allocation_fails_a_filter_gives_messages_or_is_broken_off(void **state) {
-    const struct sending_head filter = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
+    const struct request_head filter = {.task = INGEST_VALIDATE, .query = {{"emit", "messages"}}};
     fail_each_of_a_filter(*state, &filter);
     fail_each_of_a_filter(*state, &live_filter);
 }

@@ -63,8 +63,8 @@ static const struct row {
     {TOY_FRAMES, "frames", BYTES(FRAME(ONE)), TOY_FRAMES, BYTES(FRAME(ONE))},
 };
 
-static struct sending_head head_of(const char *type, const char *to) {
-    return (struct sending_head){.type = type, .query = {{"to", to}}, .task = SENDING_CONVERT};
+static struct request_head head_of(const char *type, const char *to) {
+    return (struct request_head){.type = type, .query = {{"to", to}}, .task = INGEST_CONVERT};
 }
 
 static void assert_answer(struct world *world, const struct row *row) {
@@ -78,7 +78,7 @@ static void assert_answer(struct world *world, const struct row *row) {
 static void test_messages_come_back_in_the_encoding_asked_for(void **state) {
     struct world *world = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct sending_head head = head_of(rows[i].type, rows[i].to);
+        const struct request_head head = head_of(rows[i].type, rows[i].to);
         world_begin(world, &head);
         world_send_bytes(world, rows[i].body);
         world_end(world);
@@ -90,7 +90,7 @@ static void test_messages_come_back_in_the_encoding_asked_for(void **state) {
 static void test_wherever_a_body_is_cut_the_answer_is_the_same(void **state) {
     struct world *world = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct sending_head head = head_of(rows[i].type, rows[i].to);
+        const struct request_head head = head_of(rows[i].type, rows[i].to);
         const struct parley_bytes body = rows[i].body;
         for (size_t cut = 0; cut <= body.length; cut++) {
             world_begin(world, &head);
@@ -127,7 +127,7 @@ static void test_one_invalid_message_makes_it_a_problem(void **state) {
         {TOY_FRAMES, "{}", 422, "the first is number 1, which breaks GW-001 at byte 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct sending_head head = head_of(cases[i].type, "json");
+        const struct request_head head = head_of(cases[i].type, "json");
         world_post(world, &head, cases[i].body);
         assert_int_equal(world->request.status, cases[i].status);
         assert_string_equal(world->request.type, "application/problem+json");
@@ -141,7 +141,7 @@ static void test_one_invalid_message_makes_it_a_problem(void **state) {
 static void test_a_message_over_the_limit_is_told_as_others_are(void **state) {
     struct world *world = *state;
     world->configuration.message_max_bytes = strlen(ONE);
-    const struct sending_head one = head_of(JSON, "frames"), many = head_of(NDJSON, "frames");
+    const struct request_head one = head_of(JSON, "frames"), many = head_of(NDJSON, "frames");
     world_post(world, &one, ONE " ");
     assert_int_equal(world->request.status, 413);
     world_post(world, &many, ONE "\n" ONE " \n");
@@ -154,7 +154,7 @@ static void test_a_message_over_the_limit_is_told_as_others_are(void **state) {
 static void test_what_cannot_be_converted_to_is_refused(void **state) {
     struct world *world = *state;
     static const struct {
-        struct sending_head head;
+        struct request_head head;
         const char *body;
         const char *says;
     } cases[] = {
@@ -171,8 +171,8 @@ static void test_what_cannot_be_converted_to_is_refused(void **state) {
         {{.type = TOY_FRAMES, .query = {{"to", "sheet"}}}, "", "convert to json, ndjson or frames"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct sending_head head = cases[i].head;
-        head.task = SENDING_CONVERT;
+        struct request_head head = cases[i].head;
+        head.task = INGEST_CONVERT;
         world_post(world, &head, cases[i].body);
         assert_int_equal(world->request.status, 400);
         if (strstr(world_answer(world), cases[i].says) == NULL ||
@@ -180,7 +180,7 @@ static void test_what_cannot_be_converted_to_is_refused(void **state) {
             fail_msg("%s: %s", cases[i].says, world_answer(world));
         }
     }
-    world_begin(world, &(struct sending_head){.type = JSON, .query = {{"to", "json"}}});
+    world_begin(world, &(struct request_head){.type = JSON, .query = {{"to", "json"}}});
     assert_int_equal(world->request.status, 400); /* elsewhere there is no such option */
 }
 
@@ -206,8 +206,8 @@ static void test_accept_is_held_against_what_will_be_served(void **state) {
         {JSON, "json", "application/x-ndjson", "{}", 422},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct sending_head head = head_of(cases[i].type, cases[i].to);
-        head.headers[0] = (struct sending_pair){"Accept", cases[i].accept};
+        struct request_head head = head_of(cases[i].type, cases[i].to);
+        head.headers[0] = (struct request_pair){"Accept", cases[i].accept};
         world_post(world, &head, cases[i].body);
         if (world->request.status != cases[i].status) {
             fail_msg("%s to %s, Accept: %s, gave %u", cases[i].type, cases[i].to, cases[i].accept,
@@ -220,7 +220,7 @@ static void test_accept_is_held_against_what_will_be_served(void **state) {
 
 static void test_what_cannot_be_kept_makes_it_a_problem_of_ours(void **state) {
     struct world *world = *state;
-    const struct sending_head head = head_of(NDJSON, "json");
+    const struct request_head head = head_of(NDJSON, "json");
     world->configuration.data = "/nowhere";
     world_begin(world, &head);
     for (size_t i = 0; i < 1000; i++) {
@@ -247,7 +247,7 @@ static void test_what_cannot_be_kept_makes_it_a_problem_of_ours(void **state) {
 
 static void test_a_client_may_go_half_way(void **state) {
     struct world *world = *state;
-    const struct sending_head head = head_of(NDJSON, "json");
+    const struct request_head head = head_of(NDJSON, "json");
     world_begin(world, &head);
     world_send(world, ONE "\n{}\n{");
     world_close(world); /* the leak sanitizer watches */
@@ -261,7 +261,7 @@ static void test_whichever_allocation_fails_the_answer_is_whole_or_a_problem(voi
         {NDJSON, "json", BYTES(ONE "\n{}\n"), NULL, BYTES("")},
     };
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-        const struct sending_head head = head_of(bodies[i].type, bodies[i].to);
+        const struct request_head head = head_of(bodies[i].type, bodies[i].to);
         size_t failed_count = 0;
         for (bool has_failed = true; has_failed; failed_count++) {
             world_close(world);

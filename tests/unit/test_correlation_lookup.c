@@ -70,11 +70,11 @@ static int set_up(void **state) {
 #define REQUEST(id, key) MESSAGE(id, "query", key)
 #define ALONE(id) MESSAGE(id, "claim", "alone")
 
-static const struct sending_head many = {0};
-static const struct sending_head single = {.type = "application/json"};
+static const struct request_head many = {0};
+static const struct request_head single = {.type = "application/json"};
 
 static const char *subjects(struct world *world) {
-    static char text[SENDING_PUBLISHED_MAX * 16];
+    static char text[WORLD_PUBLISHED_MAX * 16];
     size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < world->jetstream.count; i++) {
@@ -159,7 +159,7 @@ static void test_what_is_invalid_is_neither_kept_nor_asked_for(void **state) {
 
 static void test_a_verdict_says_the_subject_without_patience(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.type = "application/json", .task = SENDING_VALIDATE};
+    const struct request_head head = {.type = "application/json", .task = INGEST_VALIDATE};
     world_post(world, &head, REPLY("1", "a"));
     assert_false(world->memory.is_patient[0]);
     world_tell(world, 0, "found");
@@ -171,7 +171,7 @@ static void test_a_verdict_says_the_subject_without_patience(void **state) {
 
 static void test_a_verdict_does_not_need_nats(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.type = "application/json", .task = SENDING_VALIDATE};
+    const struct request_head head = {.type = "application/json", .task = INGEST_VALIDATE};
     world_post(world, &head, REPLY("1", "a"));
     world_tell_failure(world, 0, "Away.");
     assert_int_equal(world->request.status, 200);
@@ -184,7 +184,7 @@ static void test_a_verdict_does_not_need_nats(void **state) {
 
 static void test_a_filter_asks_for_nothing(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}};
+    const struct request_head head = {.task = INGEST_VALIDATE, .query = {{"emit", "messages"}}};
     world_post(world, &head, REPLY("1", "a"));
     assert_int_equal(world->memory.recall_count, 0);
     assert_string_equal(world_answer(world), REPLY("1", "a"));
@@ -192,7 +192,7 @@ static void test_a_filter_asks_for_nothing(void **state) {
 
 static void test_verdicts_of_many_are_in_the_order_sent(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.task = SENDING_VALIDATE};
+    const struct request_head head = {.task = INGEST_VALIDATE};
     world_post(world, &head, REPLY("1", "a") "{}\n" ALONE("2"));
     assert_int_equal(world->request.status, 0);
     world_tell(world, 0, "found");
@@ -355,7 +355,7 @@ static void test_a_large_reply_may_lose_its_client_and_its_bucket(void **state) 
 
 static void test_the_verdict_on_a_large_reply_says_its_subject(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.task = SENDING_VALIDATE};
+    const struct request_head head = {.task = INGEST_VALIDATE};
     world_have_crew(world, true);
     world_begin(world, &head);
     send_large(world, REPLY("1", "a"));
@@ -366,7 +366,7 @@ static void test_the_verdict_on_a_large_reply_says_its_subject(void **state) {
 }
 
 /* One run with one allocation failing.  Returns: whether it was reached. */
-static bool run_out(struct world *world, const struct sending_head *head, const char *body,
+static bool run_out(struct world *world, const struct request_head *head, const char *body,
                     size_t number) {
     world_close(world);
     parley_message_finish(&world->message);
@@ -387,7 +387,7 @@ static bool run_out(struct world *world, const struct sending_head *head, const 
 static void test_whichever_allocation_fails_no_reply_goes_astray(void **state) {
     struct world *world = *state;
     static const struct {
-        const struct sending_head *head;
+        const struct request_head *head;
         const char *body;
     } rows[] = {
         {&single, REPLY("1", "a")},

@@ -28,7 +28,7 @@
 #define BARE_CLAIM "{\"type\":\"claim\",\"sender\":\"A\",\"content\":\"x\",\"confidence\":0.5}"
 #define IPC_BEAT "{\"type\":\"heartbeat\",\"timestamp\":1705392000}"
 
-static const struct sending_head one = {JSON}, keyed_one = {JSON, KEYED}, keyed = {KEYED};
+static const struct request_head one = {JSON}, keyed_one = {JSON, KEYED}, keyed = {KEYED};
 static const char other_digest[] = "Parley-Digest: 00000000000000000000000000000000\r\n";
 
 static void speak(struct world *world, const char *protocol) {
@@ -171,7 +171,7 @@ static void test_a_message_without_an_id_has_none_in_its_receipt(void **state) {
 /* Its side was the first request's to say. */
 static void test_a_duplicate_error_of_an_agent_is_named_as_it_is_stored(void **state) {
     struct world *world = *state;
-    const struct sending_head from_gerbil = {JSON,
+    const struct request_head from_gerbil = {JSON,
                                              .query = {{"agent", "coder-1"}, {"from", "gerbil"}}};
     speak(world, "supervisor");
     world_post(world, &from_gerbil,
@@ -180,7 +180,7 @@ static void test_a_duplicate_error_of_an_agent_is_named_as_it_is_stored(void **s
     world_ack_duplicate(world, 0, 42);
     world_tell_held(world, 0, "supervisor.coder-1.elixir.error", "");
     assert_says(world, "\"subject\":\"supervisor.coder-1.elixir.error\"");
-    world_post(world, &(struct sending_head){JSON, .query = {{"agent", "coder-1"}}}, IPC_BEAT);
+    world_post(world, &(struct request_head){JSON, .query = {{"agent", "coder-1"}}}, IPC_BEAT);
     world_ack_duplicate(world, 1, 43);
     assert_int_equal(world->jetstream.asked_count, 1);
     assert_int_equal(world->request.status, 200);
@@ -281,7 +281,7 @@ static void test_results_wait_for_a_duplicate_before_them(void **state) {
 
 static void test_who_wants_only_errors_hears_of_the_reused_id(void **state) {
     struct world *world = *state;
-    const struct sending_head errors = {KEYED, .query = {{"results", "errors"}}};
+    const struct request_head errors = {KEYED, .query = {{"results", "errors"}}};
     world_post(world, &errors, ONE TWO);
     world_ack_duplicate(world, 0, 42);
     world_ack_duplicate(world, 1, 43);
@@ -292,7 +292,7 @@ static void test_who_wants_only_errors_hears_of_the_reused_id(void **state) {
 
 static void test_a_summary_counts_the_reused_id_as_failed(void **state) {
     struct world *world = *state;
-    const struct sending_head summary = {KEYED, .query = {{"results", "summary"}}};
+    const struct request_head summary = {KEYED, .query = {{"results", "summary"}}};
     world_post(world, &summary, ONE TWO);
     world_ack_duplicate(world, 0, 42);
     world_ack_duplicate(world, 1, 43);
@@ -367,7 +367,7 @@ static void test_a_client_that_goes_ends_all_of_its_look_ups(void **state) {
 }
 
 /* A duplicate with one allocation failing.  Returns: whether it was reached. */
-static bool run_out(struct world *world, const struct sending_head *head, size_t number) {
+static bool run_out(struct world *world, const struct request_head *head, size_t number) {
     const size_t published = world->jetstream.count, asked = world->jetstream.asked_count;
     world_close(world);
     parley_message_finish(&world->message);
@@ -411,7 +411,7 @@ static void test_a_504_promises_what_is_kept_and_nothing_else(void **state) {
     static const char stamp[] = "stamp";
     static const struct {
         const char *protocol;
-        struct sending_head head;
+        struct request_head head;
         const char *body;
         int64_t window_ms;
         enum jetstream_outcome outcome;
@@ -517,7 +517,7 @@ static void test_a_504_bears_the_id_also_one_that_stamp_made(void **state) {
     world_post(world, &one, CLAIM_OF("1"));
     world_ack(world, 0, JETSTREAM_TIMEOUT);
     assert_says(world, "\"id\":\"MSG1\"}");
-    const struct sending_head stamped = {JSON, .query = {{"stamp", "true"}}};
+    const struct request_head stamped = {JSON, .query = {{"stamp", "true"}}};
     world_post(world, &stamped, BARE_CLAIM);
     world_ack(world, 1, JETSTREAM_LOST);
     char id[128];
@@ -530,7 +530,7 @@ static void test_in_a_batch_a_504_bears_the_id_whatever_results_are_wanted(void 
     struct world *world = *state;
     static const char *const results[] = {"all", "errors"};
     for (size_t i = 0; i < 2; i++) {
-        const struct sending_head head = {.query = {{"results", results[i]}}};
+        const struct request_head head = {.query = {{"results", results[i]}}};
         world_post(world, &head, ONE TWO);
         world_ack(world, 2 * i, JETSTREAM_STORED);
         world_ack(world, 2 * i + 1, JETSTREAM_TIMEOUT);

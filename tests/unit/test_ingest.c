@@ -18,10 +18,10 @@
 
 #define JSON .type = "application/json"
 
-static const struct sending_head one = {JSON};
+static const struct request_head one = {JSON};
 #define BAD "{\"a\":1}"
 
-static const struct sending_head one_verdict = {JSON, .task = SENDING_VALIDATE};
+static const struct request_head one_verdict = {JSON, .task = INGEST_VALIDATE};
 
 /* ---- the head ---- */
 
@@ -32,7 +32,7 @@ static const struct sending_head one_verdict = {JSON, .task = SENDING_VALIDATE};
 static void test_a_head_that_cannot_be_is_refused_before_the_body(void **state) {
     struct world *world = *state;
     static const struct {
-        struct sending_head head;
+        struct request_head head;
         unsigned status;
         const char *says;
     } rows[] = {
@@ -75,15 +75,15 @@ static void test_a_head_that_cannot_be_is_refused_before_the_body(void **state) 
 
 static void test_a_415_says_what_would_do(void **state) {
     struct world *world = *state;
-    world_begin(world, &(struct sending_head){.type = "text/plain"});
+    world_begin(world, &(struct request_head){.type = "text/plain"});
     assert_string_equal(world->request.accept, "application/json, application/x-ndjson");
-    world_begin(world, &(struct sending_head){.headers = {{"Content-Encoding", "br"}}});
+    world_begin(world, &(struct request_head){.headers = {{"Content-Encoding", "br"}}});
     assert_string_equal(world->request.accept, "identity");
 }
 
 static void test_a_head_that_is_only_unusual_is_served(void **state) {
     struct world *world = *state;
-    static const struct sending_head heads[] = {
+    static const struct request_head heads[] = {
         {JSON},
         {.type = "Application/JSON; charset=utf-8"},
         {.type = "application/json;charset=\"UTF-8\""},
@@ -107,14 +107,14 @@ static void test_a_head_that_is_only_unusual_is_served(void **state) {
 static void test_a_batch_is_refused_at_once_while_nats_is_away(void **state) {
     struct world *world = *state;
     world->jetstream.is_ready = false;
-    world_begin(world, &(struct sending_head){0});
+    world_begin(world, &(struct request_head){0});
     assert_int_equal(world->request.status, 503);
     assert_string_equal(world->request.retry_after, "1");
     world_begin(world, &one); /* it may be one message, which may be invalid */
     assert_int_equal(world->request.status, 0);
     world_send(world, " [");
     assert_int_equal(world->request.status, 503);
-    world_post(world, &(struct sending_head){.task = SENDING_VALIDATE}, CLAIM_OF("1"));
+    world_post(world, &(struct request_head){.task = INGEST_VALIDATE}, CLAIM_OF("1"));
     assert_int_equal(world->request.status, 200);
 }
 
@@ -158,7 +158,7 @@ static void test_blanks_before_an_array_count_for_places(void **state) {
 static void test_what_holds_one_message_is_no_array_whatever_it_begins_with(void **state) {
     struct world *world = *state;
     world_speak(world, toy_protocol());
-    const struct sending_head head = {.type = "text/markdown", .task = SENDING_VALIDATE};
+    const struct request_head head = {.type = "text/markdown", .task = INGEST_VALIDATE};
     world_post(world, &head, "[" CLAIM_OF("1") "]");
     assert_string_equal(world->request.type, "application/json");
     assert_non_null(strstr(world_answer(world), "GW-006"));
@@ -201,10 +201,10 @@ static void test_what_jetstream_answers_becomes_a_status(void **state) {
 
 static void test_a_message_over_the_streams_own_limit_is_too_large(void **state) {
     struct world *world = *state;
-    const struct sending sending = {.gateway = &world->gateway};
+    const struct request_options options = {.gateway = &world->gateway};
     const struct publication_mark mark = {.repeat = PUBLICATION_REPEAT_SAME};
     const struct jetstream_ack ack = {.outcome = JETSTREAM_REFUSED, .error_code = 10054};
-    assert_int_equal(sending_failed(&sending, &mark, &ack).problem, PROBLEM_TOO_LARGE);
+    assert_int_equal(failure_of_ack(&options, &mark, &ack).problem, PROBLEM_TOO_LARGE);
 }
 
 static void test_what_cannot_be_published_becomes_a_status(void **state) {
@@ -257,8 +257,8 @@ static void test_a_verdict_warns_of_what_nats_will_not_take(void **state) {
     world_speak(world, toy_protocol());
     world->configuration.message_max_bytes = 7654321;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct sending_head head = {
-            .type = rows[i].type, .task = SENDING_VALIDATE, .query = {{"emit", rows[i].emit}}};
+        const struct request_head head = {
+            .type = rows[i].type, .task = INGEST_VALIDATE, .query = {{"emit", rows[i].emit}}};
         world->jetstream.is_ready = rows[i].nats_bytes_max > 0;
         world->jetstream.max_payload_bytes = rows[i].nats_bytes_max;
         world_post(world, &head, rows[i].body);
@@ -298,7 +298,7 @@ static void test_a_refusal_has_the_form_that_the_client_likes_best(void **state)
     };
     world_speak(world, toy_protocol());
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct sending_head head = {JSON, .headers = {{"Accept", rows[i].accept}}};
+        const struct request_head head = {JSON, .headers = {{"Accept", rows[i].accept}}};
         world_post(world, &head, "{}");
         assert_int_equal(world->request.status, 422);
         assert_string_equal(world->request.type, rows[i].is_own ? "text/markdown; charset=utf-8"
@@ -309,26 +309,26 @@ static void test_a_refusal_has_the_form_that_the_client_likes_best(void **state)
 static void test_a_refusal_in_the_protocols_own_form_keeps_its_status(void **state) {
     struct world *world = *state;
     static const struct {
-        enum sending_task task;
+        enum ingest_task task;
         const char *body;
         unsigned status;
         const char *answer;
     } rows[] = {
-        {SENDING_FORWARD, "{}", 422, "# VLP-001\n"},
-        {SENDING_FORWARD, "{", 400, "# GW-001\n"},
-        {SENDING_FORWARD, CLAIM_OF("12"), 413, "# GW-002\n"},
-        {SENDING_CONVERT, "{}", 422, "# VLP-001\n"},
-        {SENDING_CONVERT, "{", 400, "# GW-001\n"},
-        {SENDING_CONVERT, CLAIM_OF("12"), 413, "# GW-002\n"},
-        {SENDING_VALIDATE, "{}", 200, "# VLP-001\n"},
-        {SENDING_VALIDATE, "{", 200, "# GW-001\n"},
-        {SENDING_VALIDATE, CLAIM_OF("12"), 413, "# GW-002\n"},
+        {INGEST_FORWARD, "{}", 422, "# VLP-001\n"},
+        {INGEST_FORWARD, "{", 400, "# GW-001\n"},
+        {INGEST_FORWARD, CLAIM_OF("12"), 413, "# GW-002\n"},
+        {INGEST_CONVERT, "{}", 422, "# VLP-001\n"},
+        {INGEST_CONVERT, "{", 400, "# GW-001\n"},
+        {INGEST_CONVERT, CLAIM_OF("12"), 413, "# GW-002\n"},
+        {INGEST_VALIDATE, "{}", 200, "# VLP-001\n"},
+        {INGEST_VALIDATE, "{", 200, "# GW-001\n"},
+        {INGEST_VALIDATE, CLAIM_OF("12"), 413, "# GW-002\n"},
     };
     world_speak(world, toy_protocol());
     world->configuration.message_max_bytes = strlen(CLAIM_OF("1"));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const bool is_converting = rows[i].task == SENDING_CONVERT;
-        const struct sending_head head = {
+        const bool is_converting = rows[i].task == INGEST_CONVERT;
+        const struct request_head head = {
             JSON,
             .task = rows[i].task,
             .headers = {{"Accept", "text/markdown"}},
@@ -343,9 +343,9 @@ static void test_a_refusal_in_the_protocols_own_form_keeps_its_status(void **sta
 
 static void test_everything_but_a_refusal_stays_json(void **state) {
     struct world *world = *state;
-    const struct sending_head own = {JSON, .headers = {{"Accept", "text/markdown"}}};
-    const struct sending_head verdict = {JSON, .headers = {{"Accept", "text/markdown"}},
-                                         .task = SENDING_VALIDATE};
+    const struct request_head own = {JSON, .headers = {{"Accept", "text/markdown"}}};
+    const struct request_head verdict = {JSON, .headers = {{"Accept", "text/markdown"}},
+                                         .task = INGEST_VALIDATE};
     world_speak(world, toy_protocol());
     world_post(world, &own, CLAIM_OF("1"));
     world_ack(world, 0, JETSTREAM_STORED);
@@ -386,7 +386,7 @@ static void test_accept_decides_between_json_and_lines(void **state) {
         {"application/json;q=0, */*", LINES, LINES},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct sending_head head = {JSON, .task = SENDING_VALIDATE,
+        const struct request_head head = {JSON, .task = INGEST_VALIDATE,
                                           .headers = {{"Accept", rows[i].accept}}};
         world_post(world, &head, CLAIM_OF("1"));
         assert_string_equal(world->request.type, rows[i].one);
@@ -412,7 +412,7 @@ static void test_one_message_in_lines_is_a_batch_of_one(void **state) {
     world_speak(world, toy_protocol());
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t k = 0; k < 2; k++) {
-            const struct sending_head head = {.type = types[k], .headers = {{"Accept", LINES}}};
+            const struct request_head head = {.type = types[k], .headers = {{"Accept", LINES}}};
             world_post(world, &head, rows[i].body);
             world_ack_all(world);
             assert_int_equal(world->request.status, 200);
@@ -441,7 +441,7 @@ static void test_many_in_a_document_are_one_json_value(void **state) {
     };
 #undef RESULT
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct sending_head head = {JSON, .task = SENDING_VALIDATE,
+        const struct request_head head = {JSON, .task = INGEST_VALIDATE,
                                           .headers = {{"Accept", "application/json"}},
                                           .query = {{"emit", rows[i].emit}}};
         world_post(world, &head, rows[i].body);
@@ -513,7 +513,7 @@ static void test_what_is_wrong_with_a_message_becomes_a_status(void **state) {
 
 static void test_nothing_is_kept_of_a_message_whose_request_is_over(void **state) {
     struct world *world = *state;
-    static const struct sending_head *const heads[] = {&one, &one_verdict};
+    static const struct request_head *const heads[] = {&one, &one_verdict};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         world_post(world, heads[i], "{}"); /* one that is right needs no tree */
         assert_non_null(world->message.tree);

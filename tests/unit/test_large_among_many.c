@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Large messages among many: they are checked aside, and nothing but the time at which that happens
- * shows it; and what is held of messages that are not whole yet is counted. */
+/* Large messages among many: they are offloaded, and nothing but the time at which that
+ * happens shows it; and what is held of messages that are not whole yet is counted. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,12 +21,11 @@
 
 enum { LARGE = 300 * 1024, PIECE = 8 * 1024, GATHER_MAX = 128 * 1024 };
 
-static const struct sending_head plain = {0};
-static const struct sending_head verdicts = {.task = SENDING_VALIDATE};
-static const struct sending_head filter = {.task = SENDING_VALIDATE,
+static const struct request_head plain = {0};
+static const struct request_head verdicts = {.task = INGEST_VALIDATE};
+static const struct request_head filter = {.task = INGEST_VALIDATE,
                                            .query = {{"emit", "messages"}}};
-static const struct sending_head conversion = {.task = SENDING_CONVERT,
-                                               .query = {{"to", "frames"}}};
+static const struct request_head conversion = {.task = INGEST_CONVERT, .query = {{"to", "frames"}}};
 
 /* A claim whose content is `length` times x. */
 static void append_claim(struct parley_buffer *out, const char *sender, size_t length) {
@@ -125,7 +124,7 @@ static size_t take_answer(struct world *world, struct parley_buffer *out, size_t
     return world->jetstream.count;
 }
 
-static void post_all(struct world *world, const struct sending_head *head, struct parley_bytes body,
+static void post_all(struct world *world, const struct request_head *head, struct parley_bytes body,
                      bool has_crew, struct parley_buffer *out) {
     const size_t from = world->jetstream.count;
     world_have_crew(world, has_crew);
@@ -151,21 +150,21 @@ static void test_answers_are_the_same_to_the_byte_with_a_crew_and_without(void *
         {LARGE_ONE, LARGE_UNHELD, SMALL_ONE, SMALL_ONE, LARGE_ONE, SMALL_ONE, LARGE_ONE},
     };
     static const char *const types[] = {NULL, "application/json", TOY_FRAMES};
-    static const struct sending_head heads[] = {
-        {.task = SENDING_FORWARD},
-        {.task = SENDING_FORWARD, .query = {{"results", "errors"}}},
-        {.task = SENDING_FORWARD, .headers = {{"Idempotency-Key", "k"}}},
-        {.task = SENDING_FORWARD, .is_live = true, .content_length = -1},
-        {.task = SENDING_VALIDATE},
-        {.task = SENDING_VALIDATE, .query = {{"emit", "messages"}}},
-        {.task = SENDING_VALIDATE, .query = {{"emit", "both"}}},
-        {.task = SENDING_VALIDATE, .query = {{"emit", "both"}, {"results", "errors"}}},
-        {.task = SENDING_VALIDATE, .is_live = true, .content_length = -1},
-        {.task = SENDING_CONVERT, .query = {{"to", "ndjson"}}},
-        {.task = SENDING_CONVERT, .query = {{"to", "frames"}}},
+    static const struct request_head heads[] = {
+        {.task = INGEST_FORWARD},
+        {.task = INGEST_FORWARD, .query = {{"results", "errors"}}},
+        {.task = INGEST_FORWARD, .headers = {{"Idempotency-Key", "k"}}},
+        {.task = INGEST_FORWARD, .is_live = true, .content_length = -1},
+        {.task = INGEST_VALIDATE},
+        {.task = INGEST_VALIDATE, .query = {{"emit", "messages"}}},
+        {.task = INGEST_VALIDATE, .query = {{"emit", "both"}}},
+        {.task = INGEST_VALIDATE, .query = {{"emit", "both"}, {"results", "errors"}}},
+        {.task = INGEST_VALIDATE, .is_live = true, .content_length = -1},
+        {.task = INGEST_CONVERT, .query = {{"to", "ndjson"}}},
+        {.task = INGEST_CONVERT, .query = {{"to", "frames"}}},
     };
     for (size_t i = 0; i < 3 * 3 * sizeof heads / sizeof heads[0]; i++) {
-        struct sending_head head = heads[i / 9];
+        struct request_head head = heads[i / 9];
         struct parley_buffer body, with, without;
         parley_buffer_init(&body);
         parley_buffer_init(&with);
@@ -187,7 +186,7 @@ static void test_answers_are_the_same_to_the_byte_with_a_crew_and_without(void *
 static void test_an_array_goes_on_after_a_large_message_with_a_number_too_large(void **state) {
     struct world *world = *state;
     static const enum kind kinds[] = {SMALL_ONE, LARGE_UNHELD, SMALL_ONE};
-    const struct sending_head head = {.task = SENDING_FORWARD, .type = "application/json"};
+    const struct request_head head = {.task = INGEST_FORWARD, .type = "application/json"};
     struct parley_buffer body, answer;
     parley_buffer_init(&body);
     parley_buffer_init(&answer);
@@ -220,7 +219,7 @@ static void test_what_stands_behind_a_large_message_waits_for_its_check(void **s
 
 static void test_the_result_of_what_stands_before_it_leaves_meanwhile(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.is_live = true, .content_length = -1};
+    const struct request_head head = {.is_live = true, .content_length = -1};
     world_begin(world, &head);
     world_send(world, ONE "{}\n");
     send_claim(world, "A", LARGE);
@@ -288,7 +287,7 @@ test_a_large_message_that_came_whole_is_published_though_its_client_is_gone(void
 
 static void test_a_verdict_that_nobody_waits_for_is_thrown_away(void **state) {
     struct world *world = *state;
-    const struct sending_head *const heads[] = {&verdicts, &filter, &conversion};
+    const struct request_head *const heads[] = {&verdicts, &filter, &conversion};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         world_begin(world, heads[i]);
         send_claim(world, "A", LARGE);
@@ -310,13 +309,13 @@ static void test_while_draining_a_large_message_without_room_waits_for_none(void
 
 static void test_a_server_that_ends_leaves_nothing_behind(void **state) {
     struct world *world = *state;
-    const struct sending_head *const heads[] = {&plain, &verdicts, &conversion};
+    const struct request_head *const heads[] = {&plain, &verdicts, &conversion};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         world_have_crew(world, true);
         world_begin(world, heads[i]);
         send_claim(world, "A", LARGE);
         world->desk.count = 0;
-        asides_abandon(&world->gateway);
+        offloads_abandon(&world->gateway);
         assert_null(world->gateway.desk);
         world_close(world);
     }
@@ -347,7 +346,7 @@ static void test_a_frame_or_an_element_that_finds_no_room_fails_alone(void **sta
     static const char *const types[] = {"application/json", TOY_FRAMES};
     world->budget.max_bytes = GATHER_MAX;
     for (size_t i = 0; i < 2; i++) {
-        const struct sending_head head = {.type = types[i]};
+        const struct request_head head = {.type = types[i]};
         struct parley_buffer body;
         parley_buffer_init(&body);
         write_body(&body, types[i], kinds, 3);
@@ -363,7 +362,7 @@ static void test_a_frame_or_an_element_that_finds_no_room_fails_alone(void **sta
 /* What is wrong with a frame is known however little of it was kept. */
 static void test_a_frame_that_is_cut_short_is_told_so_though_it_found_no_room(void **state) {
     struct world *world = *state;
-    const struct sending_head head = {.type = TOY_FRAMES, .task = SENDING_VALIDATE};
+    const struct request_head head = {.type = TOY_FRAMES, .task = INGEST_VALIDATE};
     static const enum kind kinds[] = {LARGE_ONE};
     struct parley_buffer body;
     parley_buffer_init(&body);
@@ -400,7 +399,7 @@ static void test_a_conversion_whose_message_finds_no_room_is_refused(void **stat
 
 static void test_what_is_held_is_counted_until_it_is_done_with(void **state) {
     struct world *world = *state;
-    const struct sending_head *const heads[] = {&plain, &verdicts, &conversion};
+    const struct request_head *const heads[] = {&plain, &verdicts, &conversion};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         world_begin(world, heads[i]);
         world_send(world, ONE);
@@ -417,7 +416,7 @@ static void test_what_is_held_is_counted_until_it_is_done_with(void **state) {
 
 static void test_what_is_held_is_given_back_with_its_client(void **state) {
     struct world *world = *state;
-    const struct sending_head *const heads[] = {&plain, &verdicts, &conversion};
+    const struct request_head *const heads[] = {&plain, &verdicts, &conversion};
     char *half = calloc(1, LARGE + 1);
     assert_non_null(half);
     memset(half, 'x', LARGE);
@@ -435,7 +434,7 @@ static void test_what_is_held_is_given_back_with_its_client(void **state) {
 /* ---- memory runs out ---- */
 
 /* One run with one allocation failing.  Returns: whether it was reached. */
-static bool run_out(struct world *world, const struct sending_head *head, struct parley_bytes body,
+static bool run_out(struct world *world, const struct request_head *head, struct parley_bytes body,
                     size_t number) {
     world_close(world);
     parley_message_finish(&world->message);
@@ -456,7 +455,7 @@ static bool run_out(struct world *world, const struct sending_head *head, struct
 static void test_whichever_allocation_fails_all_is_given_back(void **state) {
     struct world *world = *state;
     static const enum kind kinds[] = {LARGE_ONE, SMALL_ONE, LARGE_INVALID};
-    const struct sending_head *const heads[] = {&plain, &verdicts, &filter, &conversion};
+    const struct request_head *const heads[] = {&plain, &verdicts, &filter, &conversion};
     struct parley_buffer body;
     parley_buffer_init(&body);
     write_body(&body, NULL, kinds, 3);

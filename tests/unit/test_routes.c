@@ -86,11 +86,11 @@ static void note(struct http_request *request, const char *who,
              protocol != NULL ? protocol->name : "all");
 }
 
-void sending_serve(struct gateway *gateway, struct http_request *request,
-                   const struct parley_protocol *protocol, enum sending_task task) {
-    static const char *const names[] = {[SENDING_FORWARD] = "messages",
-                                        [SENDING_VALIDATE] = "validate",
-                                        [SENDING_CONVERT] = "convert"};
+void ingest_serve(struct gateway *gateway, struct http_request *request,
+                  const struct parley_protocol *protocol, enum ingest_task task) {
+    static const char *const names[] = {[INGEST_FORWARD] = "messages",
+                                        [INGEST_VALIDATE] = "validate",
+                                        [INGEST_CONVERT] = "convert"};
     (void)gateway;
     note(request, names[task], protocol);
 }
