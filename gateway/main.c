@@ -11,10 +11,9 @@
 
 #include <sodium.h>
 
-#include <parley/protocol.h>
-
 #include "cli.h"
 #include "commands.h"
+#include "jansson_setup.h"
 #include "serve.h"
 
 struct command {
@@ -81,7 +80,7 @@ static int flush_output(int status) {
 }
 
 static int run(const struct command *command, int argc, char **argv) {
-    parley_initialise();
+    jansson_set_up();
     if (sodium_init() < 0) {
         terminal_error("there is no source of random numbers");
         return EXIT_USAGE;

@@ -71,7 +71,6 @@ int main(int argc, char **argv) {
     if (argc != 5) {
         errx(2, "usage: check PROTOCOL CODEC FILE SECONDS");
     }
-    parley_initialise();
     const struct parley_protocol *protocol = parley_protocol_find(parley_bytes_of(argv[1]));
     if (protocol == NULL || parley_schema_create(protocol, &schema) != PARLEY_OK) {
         errx(2, "there is no protocol %s", argv[1]);

@@ -22,7 +22,7 @@ struct parley_message *gateway_message(struct gateway *gateway,
 
 void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol) {
     struct parley_message *message = gateway_message(gateway, protocol);
-    if (message->tree != NULL || message->arena.used_bytes > ARENA_KEPT_BYTES) {
+    if (!message->is_certain || message->arena.used_bytes > ARENA_KEPT_BYTES) {
         parley_message_reset(message);
     }
     if (gateway->payload.capacity > PAYLOAD_KEPT_BYTES) {

@@ -56,13 +56,11 @@ struct parley_message {
     size_t stamp_length;           /* … and how much */
     struct parley_position origin; /* of sent's first byte in the body */
 
-    void *tree;                       /* the decoder's own … */
-    void (*release_tree)(void *tree); /* … and how reset and finish give it back */
-    void *derived, *source;           /* the plugin's own, in the arena */
-    bool is_decoded;                  /* no GW rule stopped it */
-    bool is_fault_contained;          /* what GW-001 found is wrong with this message alone: where
-                                         it ends can be trusted */
-    bool is_certain; /* decode has seen that it keeps every rule: there is no tree */
+    void *derived, *source;  /* the plugin's own, in the arena */
+    bool is_decoded;         /* no GW rule stopped it */
+    bool is_fault_contained; /* what GW-001 found is wrong with this message alone: where it ends
+                                can be trusted */
+    bool is_certain;         /* decode has seen that it keeps every rule */
     struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
     struct parley_findings findings;

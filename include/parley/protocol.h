@@ -148,9 +148,6 @@ struct parley_protocol {
 
     /* These are optional. */
 
-    /* Its hooks look into message->tree, which large messages else do without. */
-    bool needs_tree;
-
     /* The number of the type that the text of the type member names, or PARLEY_TYPE_OTHER; NULL:
      * the text is one of `types`. */
     unsigned (*type_of)(struct parley_bytes text);
@@ -168,12 +165,6 @@ struct parley_protocol {
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
 };
-
-/* Readies the libraries below for the process. jansson's lexer, when an allocation fails inside it,
- * goes on with a buffer that did not grow: it misreads, or writes past its end. So an allocation
- * of jansson's that fails ends the process instead; our own come back as PARLEY_E_MEMORY.
- * Threads: call it once, before there are any. */
-void parley_initialise(void);
 
 /* All protocols, in the order of the documents; ends with NULL. */
 extern const struct parley_protocol *const parley_protocols[];

@@ -2,8 +2,8 @@
 #pragma once
 
 /* A protocol's rules as data. A row says what must hold and where; it never sees a parsed
- * document, so that every reader (the jansson tree, the event reader over the text, MessagePack,
- * the writers of schema and documentation) is driven by the same table. */
+ * document, so that every reader (of JSON, of MessagePack, the writers of schema and
+ * documentation) is driven by the same table. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -111,7 +111,6 @@ const struct parley_protocol brenner_protocol = {
     .codecs = codecs,
     .stamps = stamps,
     .examples = brenner_examples,
-    .needs_tree = true,
     .decode = decode,
     .validate = validate,
     .encode = encode,

@@ -8,11 +8,8 @@
  *
  * Both are made from the body each time: those that a message brings along are left out. */
 
-#include <stdlib.h>
-
-#include <jansson.h>
-
 #include "delta.h"
+#include "last_keys.h"
 #include "markdown.h"
 #include "tokens.h"
 
@@ -36,7 +33,7 @@ static enum parley_status write_members(struct parley_message *message, struct p
             parley_buffer_append(out, member.value);
         }
     }
-    member_release(&members);
+    members_finish(&members);
     parley_buffer_finish(&line);
     return status == PARLEY_OK && members.has_failed ? PARLEY_E_MEMORY : status;
 }
@@ -65,18 +62,8 @@ static size_t depth_of(struct parley_bytes json) {
     return deepest;
 }
 
-/* A key may stand twice in a delta, but not in a message: then only the last one stays. */
-static enum parley_status write_without_repeated_keys(struct parley_bytes json,
-                                                      struct parley_buffer *out) {
-    json_t *tree = json_loadb(json.data, json.length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    char *text = json_dumps(tree, JSON_COMPACT | JSON_ENCODE_ANY);
-    parley_buffer_text(out, text != NULL ? text : "null");
-    free(text);
-    json_decref(tree);
-    return PARLEY_OK;
-}
-
-/* Appends a delta's JSON as it was written, on one line: in JSON, line ends and tabs are blanks. */
+/* Appends a delta's JSON as it was written, on one line: in JSON, line ends and tabs are blanks. A
+ * delta may repeat a key, but not a message: then only the last value is written. */
 static enum parley_status write_json(struct parley_bytes json, struct parley_arena *arena,
                                      struct parley_buffer *out) {
     struct key_set keys;
@@ -88,7 +75,7 @@ static enum parley_status write_json(struct parley_bytes json, struct parley_are
         return PARLEY_E_MEMORY;
     }
     if (result == JSON_TEXT_FAULT) {
-        return write_without_repeated_keys(json, out);
+        return last_keys_write(json, arena, out);
     }
     struct token token;
     while (token_next(&json, &token)) {

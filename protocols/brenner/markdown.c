@@ -217,8 +217,7 @@ static bool read_members_fast(struct parley_message *message, struct parley_byte
 /* Whether the message certainly keeps every rule. Its body stays where it was sent. Where it is not
  * sure it leaves nothing behind but what was found in the body. */
 static bool accepts(struct parley_message *message, const struct parts *parts) {
-    const bool needs_tree = message->options.stamp; /* as json_decode does */
-    if (parts->yaml.data == NULL || parts->is_open || needs_tree ||
+    if (parts->yaml.data == NULL || parts->is_open || message->options.stamp ||
         text_utf8_prefix(parts->body) < parts->body.length) {
         return false;
     }
@@ -296,8 +295,9 @@ static enum parley_status decode(struct parley_message *message, const struct pa
     if (result == FRONT_MATTER_FAULT) {
         return add_fault(message, &fault);
     }
-    return result == FRONT_MATTER_MEMORY || message->text.data == NULL ? PARLEY_E_MEMORY
-                                                                       : json_load(message);
+    return result == FRONT_MATTER_MEMORY || message->text.data == NULL
+               ? PARLEY_E_MEMORY
+               : json_decode_carefully(message);
 }
 
 enum parley_status markdown_decode(struct parley_message *message) {

@@ -20,7 +20,7 @@ enum parley_status markdown_decode(struct parley_message *message) PARLEY_MUST_C
 /* The same, however right the message is. */
 enum parley_status markdown_decode_slowly(struct parley_message *message) PARLEY_MUST_CHECK;
 
-/* A message that certainly keeps every rule has no tree, and its text is JSON yet without its body
+/* A message that certainly keeps every rule has a text that is JSON yet without its body
  * (is_certain). These put it there: appending the whole as json_encode would, or making it the
  * message's text, for whoever reads that. Of other messages nothing is missing.
  * Returns: PARLEY_E_MEMORY. */

@@ -107,18 +107,17 @@ static void append_key(struct parley_buffer *out, struct parley_bytes key) {
 }
 
 /* Appends a JSON value as YAML flow. */
-static enum parley_status append_value(struct parley_buffer *out, struct parley_bytes json) {
+static enum parley_status append_value(struct parley_buffer *out, struct parley_bytes json,
+                                       struct parley_buffer *scratch) {
     struct token token, next;
+    struct parley_bytes text;
     for (bool is_more = token_next(&json, &token); is_more; token = next) {
         is_more = token_next(&json, &next);
         if (token.kind == '"') {
-            void *owner;
-            const struct parley_bytes text = string_decode(token.text, &owner);
-            if (text.data == NULL) {
+            if (!string_decode(token.text, scratch, &text)) {
                 return PARLEY_E_MEMORY;
             }
             (is_more && next.kind == ':' ? append_key : append_string)(out, text);
-            string_release(owner);
         } else if (token.kind == ':' || token.kind == ',') {
             parley_buffer_text(out, token.kind == ':' ? ": " : ", ");
         } else {
@@ -140,6 +139,7 @@ bool markdown_is_derived(struct parley_bytes key) {
 
 /* `out_body`: the token of the body; data NULL: there is none. */
 static enum parley_status append_members(struct parley_buffer *out, struct members *members,
+                                         struct parley_buffer *scratch,
                                          struct parley_bytes *out_body) {
     struct member member;
     bool is_body_md = false;
@@ -153,30 +153,35 @@ static enum parley_status append_members(struct parley_buffer *out, struct membe
         } else if (!markdown_is_derived(member.key)) {
             append_key(out, member.key);
             parley_buffer_text(out, member.key.length > IMPLICIT_KEY_BYTES_MAX ? "\n: " : ": ");
-            PARLEY_TRY(append_value(out, member.value));
+            PARLEY_TRY(append_value(out, member.value, scratch));
             parley_buffer_char(out, '\n');
         }
     }
     return members->has_failed ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 
+static enum parley_status append_all(struct parley_buffer *out, struct members *members,
+                                     struct parley_buffer *scratch) {
+    struct parley_bytes body = {0}, text;
+    parley_buffer_text(out, "---\n");
+    PARLEY_TRY(append_members(out, members, scratch, &body));
+    parley_buffer_text(out, "---\n");
+    if (body.data != NULL) {
+        if (!string_decode(body, scratch, &text)) {
+            return PARLEY_E_MEMORY;
+        }
+        parley_buffer_append(out, text);
+    }
+    return parley_buffer_status(out);
+}
+
 enum parley_status markdown_write(struct parley_message *message, struct parley_buffer *out) {
     PARLEY_TRY(markdown_complete(message));
     struct members members = {.rest = message->text};
-    struct parley_bytes body = {0};
-    parley_buffer_text(out, "---\n");
-    const enum parley_status status = append_members(out, &members, &body);
-    member_release(&members);
-    PARLEY_TRY(status);
-    parley_buffer_text(out, "---\n");
-    if (body.data != NULL) {
-        void *owner;
-        const struct parley_bytes text = string_decode(body, &owner);
-        parley_buffer_append(out, text);
-        string_release(owner);
-        if (text.data == NULL) {
-            return PARLEY_E_MEMORY;
-        }
-    }
-    return parley_buffer_status(out);
+    struct parley_buffer scratch;
+    parley_buffer_init(&scratch);
+    const enum parley_status status = append_all(out, &members, &scratch);
+    parley_buffer_finish(&scratch);
+    members_finish(&members);
+    return status;
 }

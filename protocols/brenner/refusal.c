@@ -83,29 +83,39 @@ static void append_quotation(struct parley_buffer *out, struct parley_bytes text
 
 /* ---- which message ---- */
 
-/* The text of a string or number; of anything else, none.  Owns: as string_decode. */
-static struct parley_bytes text_of(struct parley_bytes value, void **owner) {
-    *owner = NULL;
+/* The text of a string or number; of anything else, none.  Owns: as string_decode.
+ * Returns: false when there is no memory. */
+static bool text_of(struct parley_bytes value, struct parley_buffer *scratch,
+                    struct parley_bytes *out) {
     if (value.data[0] == '"') {
-        return string_decode(value, owner);
+        return string_decode(value, scratch, out);
     }
     const bool is_number = value.data[0] == '-' || isdigit((unsigned char)value.data[0]);
-    return is_number ? value : (struct parley_bytes){0};
+    *out = is_number ? value : (struct parley_bytes){0};
+    return true;
 }
 
 /* Appends what the member `name` of the message says, if it is text. */
-static void append_member(struct parley_buffer *out, struct parley_bytes text,
+static void append_member(struct parley_buffer *out, struct parley_bytes message,
                           struct parley_bytes name) {
-    struct members members = {.rest = text};
+    struct members members = {.rest = message};
     struct member member;
+    struct parley_buffer scratch;
+    struct parley_bytes text;
+    parley_buffer_init(&scratch);
     while (member_next(&members, &member)) {
-        if (parley_bytes_equal(member.key, name)) {
-            void *owner;
-            append_quotation(out, text_of(member.value, &owner), false);
-            string_release(owner);
+        if (!parley_bytes_equal(member.key, name)) {
+            continue;
+        }
+        if (text_of(member.value, &scratch, &text)) {
+            append_quotation(out, text, false);
+        } else {
+            out->has_failed = true;
         }
     }
-    member_release(&members);
+    out->has_failed |= members.has_failed;
+    parley_buffer_finish(&scratch);
+    members_finish(&members);
 }
 
 static void append_name(struct parley_buffer *out, const struct parley_message *message) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What there is to say about a body. A message may be walked twice, by the tree and by the text;
- * its body is read once, and what was found is kept and said again. */
+/* What there is to say about a body. It is asked for twice where the fast path was not sure, by
+ * that and by the walk; the body is read once, and what was found is kept and said again. */
 
 #include "brenner.h"
 

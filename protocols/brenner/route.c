@@ -8,8 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
-
-#include <jansson.h>
+#include <stdio.h>
 
 #include "../engine/json_string.h"
 #include "../engine/text.h"
@@ -25,7 +24,7 @@ static enum parley_status spelling_of_id(const struct parley_message *message,
             *out = member.value;
         }
     }
-    member_release(&members);
+    members_finish(&members);
     return members.has_failed ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 
@@ -56,66 +55,61 @@ static enum parley_status id_of(struct parley_message *message, struct parley_by
     return PARLEY_OK;
 }
 
-static struct parley_bytes text_of(const json_t *string) {
-    return (struct parley_bytes){json_string_value(string), json_string_length(string)};
-}
-
-/* The items of a list that is in the tree. */
-static size_t items_of_tree(const struct parley_message *message, struct parley_bytes *out) {
-    const json_t *to = json_object_get(message->tree, "to");
-    size_t count = 0;
-    for (size_t i = 0; i < json_array_size(to); i++) {
-        const json_t *receiver = json_array_get(to, i);
-        if (json_is_string(receiver)) {
-            out[count++] = text_of(receiver);
-        }
-    }
-    return count;
-}
-
-/* The items of a list of strings that begins at `offset` of the text, as many as `out` has room
- * for. */
-static bool items_of_text(struct parley_message *message, size_t offset, struct parley_bytes *out,
-                          size_t count) {
-    struct parley_bytes rest = {message->text.data + offset, message->text.length - offset};
+/* The next string of the list that `rest` is in, at `*depth` 1; strings inside its other items do
+ * not count.  Returns: false after its `]`. */
+static bool next_item(struct parley_bytes *rest, size_t *depth, struct parley_bytes *out) {
     struct token token;
-    for (size_t i = 0; i < count && token_next(&rest, &token);) {
-        if (token.kind != '"') {
-            continue;
+    while (*depth > 0 && token_next(rest, &token)) {
+        if (token.kind == '"' && *depth == 1) {
+            *out = (struct parley_bytes){token.text.data + 1, token.text.length - 2};
+            return true;
         }
-        out[i] = (struct parley_bytes){token.text.data + 1, token.text.length - 2};
-        if (memchr(out[i].data, '\\', out[i].length) != NULL &&
-            !json_string_decode(&message->arena, out[i], &out[i])) {
-            return false;
-        }
-        i++;
+        *depth += token.kind == '[' || token.kind == '{';
+        *depth -= token.kind == ']' || token.kind == '}';
     }
-    return true;
+    return false;
+}
+
+static bool has_escapes(struct parley_bytes raw) {
+    return memchr(raw.data, '\\', raw.length) != NULL;
+}
+
+/* The strings in the list that begins at `offset` of the text, which has `count` items. What they
+ * mean lies in one piece, since rounding each up could take more than a message may. */
+static enum parley_status items_of(struct parley_message *message, size_t offset, size_t count,
+                                   struct parley_route *out) {
+    const struct parley_bytes list = {message->text.data + offset + 1,
+                                      message->text.length - offset - 1};
+    struct parley_bytes *items = parley_arena_allocate(&message->arena, count * sizeof *items);
+    struct parley_bytes rest = list, item;
+    size_t depth = 1, item_count = 0, decoded_bytes = 0;
+    while (items != NULL && next_item(&rest, &depth, &item)) {
+        items[item_count++] = item;
+        decoded_bytes += has_escapes(item) ? item.length : 0;
+    }
+    char *decoded = parley_arena_allocate(&message->arena, decoded_bytes);
+    if (items == NULL || decoded == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    for (size_t i = 0; i < item_count; i++) {
+        if (has_escapes(items[i])) {
+            items[i] = (struct parley_bytes){decoded, json_string_write(items[i], decoded)};
+            decoded += items[i].length;
+        }
+    }
+    out->receivers = items;
+    out->receiver_count = item_count;
+    return PARLEY_OK;
 }
 
 static enum parley_status receivers_of(struct parley_message *message, struct parley_route *out) {
     const struct parley_value *to = &message->values[BRENNER_TO];
-    const size_t count = to->kind == PARLEY_ARRAY ? to->count : to->kind == PARLEY_STRING;
-    if (count == 0) {
-        return PARLEY_OK;
-    }
-    struct parley_bytes *receivers =
-        parley_arena_allocate(&message->arena, count * sizeof *receivers);
-    if (receivers == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    out->receivers = receivers;
     if (to->kind == PARLEY_STRING) {
-        receivers[0] = to->text;
+        out->receivers = &to->text;
         out->receiver_count = 1;
-    } else if (!message->is_certain) {
-        out->receiver_count = items_of_tree(message, receivers);
-    } else if (items_of_text(message, to->offset, receivers, count)) {
-        out->receiver_count = count;
-    } else {
-        return PARLEY_E_MEMORY;
     }
-    return PARLEY_OK;
+    return to->kind == PARLEY_ARRAY && to->count > 0 ? items_of(message, to->offset, to->count, out)
+                                                     : PARLEY_OK;
 }
 
 static struct parley_bytes join(struct parley_message *message, struct parley_bytes thread) {

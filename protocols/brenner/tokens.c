@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Steps over JSON that is known to be right: jansson has read it. Strings are decoded by jansson
- * too, one by one. */
+/* Steps over JSON that is known to be right: the event reader or the fast path has read it. */
 
 #include "tokens.h"
 
-#include <jansson.h>
+#include "../engine/json_string.h"
 
 static bool is_one_of(char c, const char *set) {
     return c != '\0' && strchr(set, c) != NULL;
@@ -48,19 +47,20 @@ bool token_next(struct parley_bytes *rest, struct token *out) {
     return true;
 }
 
-struct parley_bytes string_decode(struct parley_bytes token, void **owner) {
+bool string_decode(struct parley_bytes token, struct parley_buffer *scratch,
+                   struct parley_bytes *out) {
     const struct parley_bytes raw = {token.data + 1, token.length - 2};
-    *owner = NULL;
+    *out = raw;
     if (memchr(raw.data, '\\', raw.length) == NULL) {
-        return raw;
+        return true;
     }
-    json_t *string = json_loadb(token.data, token.length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    *owner = string;
-    return (struct parley_bytes){json_string_value(string), json_string_length(string)};
-}
-
-void string_release(void *owner) {
-    json_decref(owner);
+    parley_buffer_clear(scratch);
+    if (!parley_buffer_reserve(scratch, raw.length)) {
+        return false;
+    }
+    scratch->length = json_string_write(raw, scratch->data);
+    *out = parley_buffer_bytes(scratch);
+    return true;
 }
 
 /* From the token that begins a value to the one that ends it. */
@@ -86,15 +86,12 @@ bool member_next(struct members *members, struct member *out) {
             return false;
         }
     } while (token.kind != '"');
-    member_release(members);
-    out->key = string_decode(token.text, &members->decoded);
+    members->has_failed = !string_decode(token.text, &members->decoded, &out->key);
     token_next(&members->rest, &token);
     out->value = take_value(&members->rest);
-    members->has_failed = out->key.data == NULL;
     return !members->has_failed;
 }
 
-void member_release(struct members *members) {
-    string_release(members->decoded);
-    members->decoded = NULL;
+void members_finish(struct members *members) {
+    parley_buffer_finish(&members->decoded);
 }

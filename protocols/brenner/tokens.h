@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The spelling of a JSON text that has been decoded: its tokens and members, as they were written.
- * A tree has numbers as doubles; whoever writes a message again takes them from here. */
+/* The spelling of a JSON text that was read and found right: its tokens and members, as they were
+ * written. What writes a message again takes them from here, so that numbers stay as spelled. */
 
 #include <parley/buffer.h>
 
@@ -20,17 +20,19 @@ struct member {
     struct parley_bytes value; /* as written, with no blanks around it */
 };
 
-/* The members of a top-level object, in the order written. Begin with `*rest` the whole text.
- * Owns: a decoded key is valid until the next call, or until member_release. */
+/* The members of a top-level object, in the order written. Begin with `rest` the whole text and the
+ * rest zero.
+ * Owns: a decoded key is valid until the next call, or until members_finish. */
 struct members {
     struct parley_bytes rest;
-    void *decoded;
+    struct parley_buffer decoded;
     bool has_failed; /* no memory to decode a key */
 };
 bool member_next(struct members *members, struct member *out);
-void member_release(struct members *members);
+void members_finish(struct members *members);
 
-/* What a string token means.  Owns: *owner, if it comes back as not NULL, holds the text: give it
- * to string_release().  Returns: data NULL when there is no memory. */
-struct parley_bytes string_decode(struct parley_bytes token, void **owner);
-void string_release(void *owner);
+/* What a string token means.
+ * Owns: out is in `scratch`, which is cleared first, or in the token.  Returns: false when there is
+ * no memory. */
+bool string_decode(struct parley_bytes token, struct parley_buffer *scratch,
+                   struct parley_bytes *out);

@@ -2,7 +2,7 @@
 #pragma once
 
 /* Accept fast, refuse slowly: most messages are right, and a reader that need not say what is wrong
- * can see that in one pass over the bytes, without a tree and without findings. It runs the same
+ * can see that in one pass over the bytes, without findings. It runs the same
  * compiled table as every reader, and has two answers: certainly right, or not sure. Whatever it is
  * not sure about, right or wrong, is asked of the readers that find out and explain. */
 

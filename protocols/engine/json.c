@@ -1,72 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON in three ways. What is certainly right needs no tree (fast.h). Of the rest jansson decides
- * whether it is refused; what it does not check (the depth, a NUL between tokens), and where and
- * what a fault is, the event reader tells. A large text gets no tree, which would be up to fifty
- * times as large: there the event reader alone decides, and tests hold it to the same verdicts.
- * Numbers are doubles here and are never written: what goes on is the text itself. */
+/* JSON in two ways. What is certainly right is accepted in one pass (fast.h). All else is read by
+ * the event reader: first for faults and for the message's type, then for the rules, so that every
+ * finding has its place. No tree is made: a message takes its own size and little more, and memory
+ * that is missing is a status. What goes on is the text itself. */
 
 #include "json.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
-
-#include <jansson.h>
 
 #include "fast.h"
 #include "json_fault.h"
 #include "json_text.h"
 #include "walk.h"
-
-#define LOAD_FLAGS                                                                                 \
-    (JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
-
-static void *allocate_or_end(size_t size) {
-    void *memory = malloc(size);
-    if (memory == NULL && size > 0) {
-        abort();
-    }
-    return memory;
-}
-
-void parley_initialise(void) {
-    json_set_alloc_funcs(allocate_or_end, free);
-    json_object_seed(0); /* else the first two threads would race for it */
-}
-
-/* Whether text that jansson has read is deeper than we allow, or has a NUL byte, which jansson
- * takes behind a number. */
-static bool is_beyond_jansson(struct parley_bytes text) {
-    size_t depth = 0;
-    bool is_in_string = false;
-    for (size_t i = 0; i < text.length; i++) {
-        switch (text.data[i]) {
-        case '\0':
-            return true;
-        case '"':
-            is_in_string = !is_in_string;
-            break;
-        case '\\':
-            i += is_in_string;
-            break;
-        case '{':
-        case '[':
-            depth += !is_in_string;
-            if (depth > JSON_DEPTH_MAX) {
-                return true;
-            }
-            break;
-        case '}':
-        case ']':
-            depth -= !is_in_string && depth > 0;
-            break;
-        default:
-            break;
-        }
-    }
-    return false;
-}
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -98,14 +45,6 @@ static enum parley_status look_for_fault(struct parley_message *message,
     return result == JSON_TEXT_READ ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-/* jansson refused the text: find out where and why. Where the event reader finds no fault, jansson
- * had no memory. */
-static enum parley_status explain(struct parley_message *message) {
-    bool has_fault;
-    PARLEY_TRY(look_for_fault(message, NULL, &has_fault));
-    return has_fault ? PARLEY_OK : PARLEY_E_MEMORY;
-}
-
 static enum parley_status refuse_top_level(struct parley_message *message) {
     size_t start = 0;
     while (is_blank(message->text.data[start])) { /* there is a value, so that this ends */
@@ -118,94 +57,7 @@ static enum parley_status refuse_top_level(struct parley_message *message) {
                                           .path = ""});
 }
 
-/* ---- by the tree ---- */
-
-static void release_tree(void *tree) {
-    json_decref(tree);
-}
-
-enum parley_status json_load(struct parley_message *message) {
-    json_t *tree = json_loadb(message->text.data, message->text.length, LOAD_FLAGS, NULL);
-    if (tree == NULL || is_beyond_jansson(message->text)) {
-        json_decref(tree);
-        return explain(message);
-    }
-    message->tree = tree;
-    message->release_tree = release_tree;
-    message->is_decoded = json_is_object(tree);
-    return message->is_decoded ? PARLEY_OK : refuse_top_level(message);
-}
-
-static struct parley_value value_of(const json_t *node) {
-    struct parley_value value = {.kind = PARLEY_NULL};
-    switch (json_typeof(node)) {
-    case JSON_OBJECT:
-        value.kind = PARLEY_OBJECT;
-        value.count = json_object_size(node);
-        break;
-    case JSON_ARRAY:
-        value.kind = PARLEY_ARRAY;
-        value.count = json_array_size(node);
-        break;
-    case JSON_STRING:
-        value.kind = PARLEY_STRING;
-        value.text = (struct parley_bytes){json_string_value(node), json_string_length(node)};
-        break;
-    case JSON_INTEGER:
-    case JSON_REAL:
-        value.kind = PARLEY_NUMBER;
-        value.number = json_number_value(node);
-        break;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        value.kind = PARLEY_BOOLEAN;
-        value.number = json_is_true(node);
-        break;
-    case JSON_NULL:
-        break;
-    }
-    return value;
-}
-
-/* Recurses no deeper than the rules' paths: walk_value says where to go. */
-static void walk_tree(struct walk *walk, json_t *node) {
-    const struct parley_value value = value_of(node);
-    if (!walk_value(walk, &value)) {
-        return;
-    }
-    if (value.kind == PARLEY_ARRAY) {
-        for (size_t i = 0; i < value.count; i++) {
-            walk_tree(walk, json_array_get(node, i));
-        }
-    } else {
-        for (void *at = json_object_iter(node); at != NULL; at = json_object_iter_next(node, at)) {
-            const struct parley_bytes key = {json_object_iter_key(at),
-                                             json_object_iter_key_len(at)};
-            if (walk_key(walk, key)) {
-                walk_tree(walk, json_object_iter_value(at));
-            }
-        }
-    }
-    walk_leave(walk, value.count);
-}
-
-/* The type stands in a top-level member, so that it can be read before the walk. */
-static uint32_t types_of(const struct parley_message *message) {
-    const struct parley_protocol *protocol = message->protocol;
-    const json_t *type = json_object_get(message->tree, protocol->fields[protocol->type_field] + 1);
-    const struct parley_value value = type != NULL ? value_of(type) : (struct parley_value){0};
-    return PARLEY_TYPE_BIT(walk_type_of(protocol, &value));
-}
-
-enum parley_status json_walk(struct parley_message *message) {
-    assert(message->is_decoded && message->tree != NULL);
-    struct walk walk;
-    walk_begin(&walk, message, types_of(message));
-    walk_tree(&walk, message->tree);
-    return walk_end(&walk);
-}
-
-/* ---- by the text ---- */
+/* ---- reading ---- */
 
 /* What the top level of a text shows to one who passes by. */
 struct outline {
@@ -248,8 +100,7 @@ static struct json_events events_of_outline(struct outline *outline) {
         .context = outline, .value = outline_value, .key = outline_key, .leave = outline_leave};
 }
 
-/* Decodes without a tree: afterwards the text is known to have no fault, and the type is known. */
-static enum parley_status scan(struct parley_message *message) {
+enum parley_status json_decode_carefully(struct parley_message *message) {
     struct outline outline = {.protocol = message->protocol};
     const struct json_events events = events_of_outline(&outline);
     bool has_fault;
@@ -262,10 +113,10 @@ static enum parley_status scan(struct parley_message *message) {
     return message->is_decoded ? PARLEY_OK : refuse_top_level(message);
 }
 
-/* Asks the rules by the text, so that findings have places. */
-static enum parley_status walk_text(struct parley_message *message) {
+enum parley_status json_walk(struct parley_message *message) {
     struct walk walk;
     struct json_fault fault;
+    assert(message->is_decoded);
     walk_begin(&walk, message, PARLEY_TYPE_BIT(message->type));
     const struct json_events events = json_events_of_walk(&walk);
     if (json_text_read(message->text, &events, &message->arena, NULL, &fault) != JSON_TEXT_READ) {
@@ -274,41 +125,23 @@ static enum parley_status walk_text(struct parley_message *message) {
     return walk_end(&walk);
 }
 
-/* The tree has no positions. So, when there is something to say, the event reader drives the same
- * table over the text, and its findings, which have them, replace the tree's. */
-static enum parley_status add_positions(struct parley_message *message) {
-    const struct parley_findings without = message->findings;
-    PARLEY_TRY(walk_text(message));
-    if (message->findings.count != without.count ||
-        message->findings.has_error != without.has_error) {
-        message->findings = without; /* the two readers differ: a defect, but no lie about it */
-        return PARLEY_OK;
-    }
-    return findings_locate(message);
-}
-
 /* ---- the hooks ---- */
 
 enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
     (void)codec;
-    if (fast_accepts(message)) {
-        message->is_decoded = message->is_certain = true;
-        return PARLEY_OK;
+    if (!fast_accepts(message)) {
+        return json_decode_carefully(message);
     }
-    const bool is_large = message->text.length > JSON_TREE_BYTES_MAX;
-    return is_large && !message->protocol->needs_tree ? scan(message) : json_load(message);
+    message->is_decoded = message->is_certain = true;
+    return PARLEY_OK;
 }
 
 enum parley_status json_validate(struct parley_message *message) {
     if (message->is_certain) {
         return PARLEY_OK;
     }
-    if (message->tree == NULL) {
-        PARLEY_TRY(walk_text(message));
-        return findings_locate(message);
-    }
     PARLEY_TRY(json_walk(message));
-    return message->findings.count > 0 ? add_positions(message) : PARLEY_OK;
+    return findings_locate(message);
 }
 
 enum parley_status json_encode(struct parley_message *message, struct parley_buffer *out) {
@@ -419,8 +252,6 @@ enum parley_status json_stamp(struct parley_message *message, const struct parle
     if (status != PARLEY_OK || is_complete) {
         return status;
     }
-    release_tree(message->tree);
-    message->tree = NULL;
     message->is_decoded = message->is_certain = false;
     walk_forget_facts(message);
     return json_decode(message, codec);

@@ -11,13 +11,12 @@ enum parley_status json_encode(struct parley_message *message, struct parley_buf
 enum parley_status json_convert(struct parley_message *message, const struct parley_codec *to,
                                 struct parley_buffer *out);
 
-/* A text over this gets no tree, unless its protocol needs one. */
-#define JSON_TREE_BYTES_MAX (64u << 10)
+/* Decodes without fast.h: afterwards the text is known to have no fault, and the message's type is
+ * known; or a GW finding says what is wrong. */
+enum parley_status json_decode_carefully(struct parley_message *message) PARLEY_MUST_CHECK;
 
-/* The careful way to decode, whatever fast.h says of the message: afterwards there is a tree. */
-enum parley_status json_load(struct parley_message *message) PARLEY_MUST_CHECK;
-
-/* The first half of json_validate: asks the rules by the tree, so that findings have no place. */
+/* The first half of json_validate for what was decoded carefully: asks the rules. The findings know
+ * their offsets in message->text, but have no place yet. */
 enum parley_status json_walk(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* Replaces message->text by a copy in which absent members of protocol->stamps are filled, and

@@ -18,15 +18,7 @@ void parley_message_init(struct parley_message *message, const struct parley_sch
     parley_arena_init(&message->arena, 0);
 }
 
-static void release_tree(struct parley_message *message) {
-    if (message->tree != NULL) {
-        message->release_tree(message->tree);
-        message->tree = NULL;
-    }
-}
-
 void parley_message_reset(struct parley_message *message) {
-    release_tree(message);
     parley_arena_reset(&message->arena);
     message->sent = message->text = (struct parley_bytes){0};
     message->stamp_offset = message->stamp_length = 0;
@@ -38,7 +30,6 @@ void parley_message_reset(struct parley_message *message) {
 }
 
 void parley_message_finish(struct parley_message *message) {
-    release_tree(message);
     parley_arena_finish(&message->arena);
 }
 

@@ -3,8 +3,8 @@
 
 /* The rule engine. A reader walks a document in its order and tells what it sees; the walk asks
  * the rules of each place, captures the facts, and leaves findings in the message. It keeps no
- * document, allocates only for findings, and is driven alike by a tree, by the bytes of a text, or
- * by another encoding.
+ * document, allocates only for findings, and is driven alike by the bytes of a JSON text or by
+ * another encoding.
  *
  *   walk_begin
  *     walk_value (an object) → true: its members matter

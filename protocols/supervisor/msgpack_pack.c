@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* MessagePack written by msgpack-c's packer: from the text of a JSON message, whose tree holds
- * every number as a double and so no longer knows large integers; and stamps. The head of an array
- * or map says how many there are, and the text does only behind them: so it is read twice. */
+/* MessagePack written by msgpack-c's packer: from the text of a JSON message, and stamps. The head
+ * of an array or map says how many there are, and the text does only behind them: so it is read
+ * twice. */
 
 #include <errno.h>
 #include <float.h>

@@ -15,7 +15,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const struct parley_codec *codec;
     if (schema == NULL) {
         const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("supervisor"));
-        parley_initialise();
         demand(parley_schema_create(protocol, &schema) == PARLEY_OK, "the schema is made");
         codec = parley_codec_find(protocol, PARLEY_BYTES("application/msgpack"));
         msgpack_pair_init(&pair, schema);

@@ -19,7 +19,6 @@ static struct parley_schema *schemas[PROTOCOLS_MAX];
 /* Made once, and kept: it is the messages that are looked at. */
 static struct parley_schema *schema_of(size_t number) {
     if (schemas[number] == NULL) {
-        parley_initialise();
         demand(parley_schema_create(parley_protocols[number], &schemas[number]) == PARLEY_OK,
                "the schema is made");
     }

@@ -58,7 +58,6 @@ int main(void) {
     struct parley_message message;
     char *line = NULL;
     size_t capacity = 0;
-    parley_initialise();
     if (parley_schema_create(&msgpack_protocol, &schema) != PARLEY_OK) {
         return 1;
     }

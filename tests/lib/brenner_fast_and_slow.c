@@ -88,7 +88,7 @@ static enum parley_status check_slowly(struct parley_message *message, struct pa
     message->origin = (struct parley_position){1, 1};
     message->arena.limit_bytes = text.length * 8 + ARENA_BYTES_AT_LEAST;
     PARLEY_TRY(codec == &brenner_codec_markdown ? markdown_decode_slowly(message)
-                                                : json_load(message));
+                                                : json_decode_carefully(message));
     return message->is_decoded ? message->protocol->validate(message) : PARLEY_OK;
 }
 

@@ -4,9 +4,8 @@
 /* Makes memory run out where a test says. It stands in for malloc, calloc and realloc of what is
  * linked statically, that is, of libparley and of the test. For one thread.
  *
- * jansson, a shared library, is left alone on purpose: version 2.14 does not survive a failure. Its
- * lexer ignores that its buffer did not grow; bytes of a token go missing, and where it is the
- * closing quote, it reads and writes behind the end of the buffer. */
+ * Shared libraries are left alone. Of jansson, which is on no message's way, version 2.14 does not
+ * survive a failure: its lexer ignores that its buffer did not grow. */
 
 #include <stdbool.h>
 #include <stddef.h>

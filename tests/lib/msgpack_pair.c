@@ -14,7 +14,7 @@
 #include <msgpack.h>
 #include <sodium.h>
 
-#include "engine/json.h"
+#include "json_oracle.h"
 
 void msgpack_pair_init(struct msgpack_pair *pair, const struct parley_schema *schema) {
     parley_message_init(&pair->fast, schema);
@@ -90,7 +90,7 @@ static json_t *base64_of(const msgpack_object_bin *bytes) {
     return string;
 }
 
-/* Recurses no deeper than msgpack-c reads. Numbers are reals, as those of json_load. */
+/* Recurses no deeper than msgpack-c reads. Numbers are reals, as those of json_oracle_read. */
 static json_t *tree_of(const msgpack_object *object) {
     json_t *tree;
     switch (object->type) {
@@ -126,10 +126,6 @@ static json_t *tree_of(const msgpack_object *object) {
     }
 }
 
-static void release_tree(void *tree) {
-    json_decref(tree);
-}
-
 /* How many findings are about what the message says, and not about how large it is. */
 static size_t count_findings(const struct parley_message *message) {
     size_t count = 0;
@@ -140,8 +136,28 @@ static size_t count_findings(const struct parley_message *message) {
     return count;
 }
 
+/* `tree`: what msgpack-c made of `offset` bytes, when `result` is success. */
+static bool agrees_with_tree(struct msgpack_pair *pair, msgpack_unpack_return result, size_t offset,
+                             json_t *tree) {
+    struct parley_message *json = &pair->json;
+    if (result == MSGPACK_UNPACK_NOMEM_ERROR) {
+        return true; /* deeper than msgpack-c reads */
+    }
+    if (result != MSGPACK_UNPACK_SUCCESS || offset != pair->fast.text.length) {
+        return differ(pair, "msgpack-c does not read it");
+    }
+    if (json_oracle_walk(json, tree) != PARLEY_OK) {
+        return differ(pair, "no memory");
+    }
+    return same_facts(pair, &pair->slow, json, false) &&
+           (count_findings(&pair->slow) == count_findings(json) ||
+            differ(pair, "%zu findings, and %zu of the tree", count_findings(&pair->slow),
+                   count_findings(json)));
+}
+
 static bool agrees_with_objects(struct msgpack_pair *pair, const struct parley_options *options) {
     struct parley_message *json = &pair->json;
+    json_t *tree = NULL;
     msgpack_unpacked unpacked;
     size_t offset = 0;
     msgpack_unpacked_init(&unpacked);
@@ -149,24 +165,12 @@ static bool agrees_with_objects(struct msgpack_pair *pair, const struct parley_o
         msgpack_unpack_next(&unpacked, pair->fast.text.data, pair->fast.text.length, &offset);
     prepare(json, PARLEY_BYTES("{}"), &parley_codec_json, options);
     if (result == MSGPACK_UNPACK_SUCCESS) {
-        json->tree = tree_of(&unpacked.data);
-        json->release_tree = release_tree;
-        json->is_decoded = true;
+        tree = tree_of(&unpacked.data);
     }
     msgpack_unpacked_destroy(&unpacked);
-    if (result == MSGPACK_UNPACK_NOMEM_ERROR) {
-        return true; /* deeper than msgpack-c reads */
-    }
-    if (result != MSGPACK_UNPACK_SUCCESS || offset != pair->fast.text.length) {
-        return differ(pair, "msgpack-c does not read it");
-    }
-    if (json_walk(json) != PARLEY_OK) {
-        return differ(pair, "no memory");
-    }
-    return same_facts(pair, &pair->slow, json, false) &&
-           (count_findings(&pair->slow) == count_findings(json) ||
-            differ(pair, "%zu findings, and %zu of the tree", count_findings(&pair->slow),
-                   count_findings(json)));
+    const bool agree = agrees_with_tree(pair, result, offset, tree);
+    json_decref(tree);
+    return agree;
 }
 
 /* ---- by the walk ---- */

@@ -223,6 +223,25 @@ static void test_findings_beyond_the_limit_are_counted(void **state) {
     assert_int_equal(fixture->message.findings.omitted_count, BLOCKS + 1 - PARLEY_FINDINGS_MAX);
 }
 
+/* Receivers are the strings of the list itself, whether the message is right or not. */
+static void test_receivers_are_the_strings_of_their_list_alone(void **state) {
+    struct fixture *fixture = *state;
+    static const char *const messages[] = {
+        "{\"subject\":\"INFO: x\",\"to\":[\"a\\n\",\"b\"],\"from\":\"c\",\"body_md\":\"d\"}",
+        "{\"subject\":\"INFO: x\",\"to\":[ 1 , \"a\\n\" , [\"x\"], {\"y\":\"]\"} ,\"b\" ],"
+        "\"thread_id\":[\"e\"],\"from\":\"c\",\"body_md\":\"d\"}",
+        "{\"subject\":\"\",\"to\":[{\"b\":\"a\"},\"a\\n\",\"b\"],\"from\":[\"c\"]}",
+    };
+    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+        struct parley_route route;
+        check(fixture, messages[i]);
+        assert_int_equal(parley_message_route(&fixture->message, &route), PARLEY_OK);
+        assert_int_equal(route.receiver_count, 2);
+        assert_true(parley_bytes_equal(route.receivers[0], PARLEY_BYTES("a\n")));
+        assert_true(parley_bytes_equal(route.receivers[1], PARLEY_BYTES("b")));
+    }
+}
+
 /* ---- converting ---- */
 
 static void convert(struct fixture *fixture, struct parley_message *message, const char *media_type,
@@ -264,6 +283,14 @@ static void test_json_says_what_stands_in_the_body(void **state) {
         {"{\"subject\":\"INFO: x\",\"body_md\":\"```delta\\n{\\\"a\\\":1,\\\"a\\\":2}\\n```\"}",
          "{\"subject\":\"INFO: x\",\"body_md\":\"```delta\\n{\\\"a\\\":1,\\\"a\\\":2}\\n```\","
          "\"sections\":[],\"deltas\":[{\"line\":1,\"delta\":{\"a\":2}}]}"},
+        /* … in the place of the first, however they are written and nested */
+        {"{\"subject\":\"INFO: x\",\"body_md\":\"```delta\\n{\\\"a\\\":1,\\\"b\\\":[{\\\"c\\\":1,"
+         "\\\"c\\\":[2,{\\\"d\\\":0,\\\"d\\\":3}]},[]],\\n\\\"\\\\u0061\\\":{\\\"x\\\":1,"
+         "\\\"y\\\":\\\"\\\",\\\"x\\\":2.50}}\\n```\"}",
+         "{\"subject\":\"INFO: x\",\"body_md\":\"```delta\\n{\\\"a\\\":1,\\\"b\\\":[{\\\"c\\\":1,"
+         "\\\"c\\\":[2,{\\\"d\\\":0,\\\"d\\\":3}]},[]],\\n\\\"\\\\u0061\\\":{\\\"x\\\":1,"
+         "\\\"y\\\":\\\"\\\",\\\"x\\\":2.50}}\\n```\",\"sections\":[],\"deltas\":[{\"line\":1,"
+         "\"delta\":{\"a\":{\"x\":2.50,\"y\":\"\"},\"b\":[{\"c\":[2,{\"d\":3}]},[]]}}]}"},
         /* what is brought along is made anew */
         {"{\"sections\":7,\"subject\":\"INFO: x\",\"d\\u0065ltas\":{},\"body_md\":\"## A\"}",
          "{\"subject\":\"INFO: x\",\"body_md\":\"## A\",\"sections\":[{\"level\":2,\"title\":\"A\","
@@ -275,6 +302,17 @@ static void test_json_says_what_stands_in_the_body(void **state) {
         assert_json(parley_buffer_bytes(&fixture->out), conversions[i].converted);
         assert_null(memchr(fixture->out.data, '\n', fixture->out.length));
     }
+}
+
+static void test_of_repeated_keys_the_last_is_written_as_it_was(void **state) {
+    struct fixture *fixture = *state;
+    check(fixture,
+          "{\"subject\":\"INFO: x\",\"body_md\":\"```delta\\n{ \\\"a\\\": 1, \\\"b\\\": 0.10,"
+          " \\\"a\\\" : [ 12345678901234567890 , 1E2 ] ,\\n\\\"b\\\":{}, \\\"c\\\":1}\\n```\"}");
+    convert(fixture, &fixture->message, "application/json", &fixture->out);
+    parley_buffer_char(&fixture->out, '\0');
+    assert_non_null(
+        strstr(fixture->out.data, "\"delta\":{\"a\":[12345678901234567890,1E2],\"b\":{},\"c\":1}"));
 }
 
 static void test_numbers_and_other_members_stay_as_they_were_written(void **state) {
@@ -390,6 +428,8 @@ int main(void) {
         cmocka_unit_test(test_a_type_is_told_by_what_its_subject_begins_with),
         cmocka_unit_test(test_findings_beyond_the_limit_are_counted),
         cmocka_unit_test(test_json_says_what_stands_in_the_body),
+        cmocka_unit_test(test_receivers_are_the_strings_of_their_list_alone),
+        cmocka_unit_test(test_of_repeated_keys_the_last_is_written_as_it_was),
         cmocka_unit_test(test_numbers_and_other_members_stay_as_they_were_written),
         cmocka_unit_test(test_a_delta_that_is_too_deep_is_left_out),
         cmocka_unit_test(test_converting_twice_gives_the_same_message),

@@ -26,7 +26,6 @@ struct fixture {
 
 static int set_up(void **state) {
     static struct fixture fixture;
-    parley_initialise();
     cases_read(&fixture.cases, PARLEY_SOURCE_DIR "/tests/conformance/brenner.ndjson");
     if (parley_schema_create(fixture.cases.items[0].protocol, &fixture.schema) != PARLEY_OK) {
         return -1;

@@ -14,6 +14,7 @@
 
 #include "../lib/fault_heap.h"
 #include "ingest_fixture.h"
+#include "jansson_setup.h"
 
 #define ONE CLAIM_OF("1") "\n"
 #define TWO CLAIM_OF("2") "\n"
@@ -578,6 +579,6 @@ int main(void) {
         TEST(test_in_a_batch_a_504_bears_the_id_whatever_results_are_wanted),
         TEST(test_a_503_bears_no_id),
     };
-    parley_initialise();
+    jansson_set_up();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,6 @@ struct fixture {
 
 static int set_up(void **state) {
     static struct fixture fixture;
-    parley_initialise();
     cases_read(&fixture.cases, PARLEY_SOURCE_DIR "/tests/conformance/supervisor.ndjson");
     fixture.protocol = fixture.cases.items[0].protocol;
     fixture.codec = parley_codec_find(fixture.protocol, PARLEY_BYTES("application/msgpack"));

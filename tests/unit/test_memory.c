@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Every allocation of ours on the way of a message fails once (fault_heap.h says why not
- * jansson's): the answer is "out of memory" or the right one. AddressSanitizer sees to it that
- * nothing leaks. */
+/* Every allocation that a message provokes fails once: the answer is "out of memory" or the right
+ * one. AddressSanitizer sees to it that nothing leaks. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,10 +9,33 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include <parley/describe.h>
 
 #include "lib/cases.h"
 #include "lib/fault_heap.h"
+
+/* The message in every encoding of its protocol, a line each. */
+static enum parley_status convert_to_all(struct parley_message *message,
+                                         struct parley_buffer *out) {
+    const struct parley_codec *const *codec = message->protocol->codecs;
+    for (; *codec != NULL; codec++) {
+        parley_buffer_text(out, "\n");
+        PARLEY_TRY(message->protocol->convert(message, *codec, out));
+    }
+    return parley_buffer_status(out);
+}
+
+static enum parley_status append_fingerprint(struct parley_message *message,
+                                             struct parley_buffer *out) {
+    struct parley_bytes fingerprint = {0};
+    if (message->protocol->fingerprint != NULL) {
+        PARLEY_TRY(message->protocol->fingerprint(message, &fingerprint));
+    }
+    parley_buffer_append(out, fingerprint);
+    return parley_buffer_status(out);
+}
 
 /* All that comes of a message, as text. */
 static enum parley_status process(struct parley_message *message, const struct test_case *test,
@@ -34,6 +56,10 @@ static enum parley_status process(struct parley_message *message, const struct t
         parley_buffer_append(out, route.recall_key);
         parley_buffer_text(out, "\n");
         PARLEY_TRY(message->protocol->encode(message, out));
+        PARLEY_TRY(append_fingerprint(message, out));
+        PARLEY_TRY(convert_to_all(message, out));
+    } else if (message->protocol->write_refusal != NULL) {
+        PARLEY_TRY(message->protocol->write_refusal(message, out));
     }
     return parley_buffer_status(out);
 }
@@ -132,7 +158,7 @@ static void test_many_findings_and_long_texts_survive_failures_too(void **state)
         parley_buffer_text(&body, i == 0 ? "0." : "5");
     }
     parley_buffer_text(&body, ",\"keywords\":[1");
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 90; i++) {
         parley_buffer_text(&body, ",{}");
     }
     parley_buffer_text(&body, "]}");
@@ -145,6 +171,54 @@ static void test_many_findings_and_long_texts_survive_failures_too(void **state)
     assert_true(fail_each(&test, schema) > 100);
     parley_buffer_finish(&body);
     parley_schema_destroy(schema);
+}
+
+/* What no case has: objects of so many keys that they are hashed, deltas that repeat keys, and
+ * escapes wherever they can be. */
+static void test_each_way_to_read_json_survives_failures(void **state) {
+    (void)state;
+    static const struct {
+        const char *protocol, *start, *repeated, *end;
+        int count;
+    } rows[] = {
+        {"vlp", "{\"type\":\"claim\"", ",\"k\\u00e9%d\":[\"\\n\"]", "}", 2000},
+        {"vlp", "{\"type\":\"claim\"", ",\"k\\u00e9%d\":[\"\\n\"]", ",\"k\u00e91\":2}", 2000},
+        {"roundtable", "{\"metadata\":{\"\":0", ",\"%d\":{\"\\t\":1e400}", "}}", 40},
+        {"brenner", "{\"subject\":\"INFO: \\t\",\"from\":\"a\",\"to\":[\"x\"",
+         ",\"\\u00e9%d\",[\"y\"]", "],\"thread_id\":\"t\",\"body_md\":\"b\"}", 40},
+        {"brenner", "{\"subject\":\"INFO: \\t\",\"from\":\"a\",\"to\":[\"x\"", ",\"\\u00e9%d\"",
+         "],\"thread_id\":\"t\",\"b\\u006fdy_md\":\"b\\n\"}", 40},
+        {"brenner",
+         "{\"subject\":\"INFO: x\",\"from\":\"a\",\"to\":[\"x\"],\"thread_id\":\"t\","
+         "\"body_md\":\"```delta\\n{\\\"a\\\":0",
+         ",\\\"\\\\u0061\\\":[%d,{\\\"b\\\":1,\\\"b\\\":2}]", "}\\n```\\n\"}", 10},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct parley_schema *schema;
+        struct parley_buffer body;
+        const struct parley_protocol *protocol =
+            parley_protocol_find(parley_bytes_of(rows[i].protocol));
+        assert_int_equal(parley_schema_create(protocol, &schema), PARLEY_OK);
+        parley_buffer_init(&body);
+        parley_buffer_text(&body, rows[i].start);
+        for (int k = 0; k < rows[i].count; k++) {
+            char text[128];
+            snprintf(text, sizeof text, rows[i].repeated, k);
+            parley_buffer_text(&body, text);
+        }
+        parley_buffer_text(&body, rows[i].end);
+        for (unsigned stamp = 0; stamp < 2; stamp++) {
+            const struct test_case test = {
+                .name = rows[i].end,
+                .protocol = protocol,
+                .codec = &parley_codec_json,
+                .options = {.now = CASES_NOW, .fresh_id = CASES_ID, .stamp = stamp == 1},
+                .body = parley_buffer_bytes(&body)};
+            assert_true(fail_each(&test, schema) > 3);
+        }
+        parley_buffer_finish(&body);
+        parley_schema_destroy(schema);
+    }
 }
 
 static void test_a_refusal_without_reading_survives_failures(void **state) {
@@ -209,6 +283,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_allocation_that_fails_makes_a_wrong_verdict),
         cmocka_unit_test(test_many_findings_and_long_texts_survive_failures_too),
+        cmocka_unit_test(test_each_way_to_read_json_survives_failures),
         cmocka_unit_test(test_a_refusal_without_reading_survives_failures),
         cmocka_unit_test(test_a_schema_is_made_whole_or_not_at_all),
         cmocka_unit_test(test_a_json_schema_is_written_whole_or_not_at_all),

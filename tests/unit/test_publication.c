@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "jansson_setup.h"
 #include "publication.h"
 
 #define WITH(id, sender)                                                                           \
@@ -415,6 +416,6 @@ int main(void) {
         TEST(test_what_makes_a_repetition_the_same_message),
         TEST(test_a_traceparent_is_passed_on),
     };
-    parley_initialise();
+    jansson_set_up();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

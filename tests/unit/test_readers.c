@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One table, two readers: the jansson tree and the event reader over the text must say the same of
- * every message. This is what a fast path relies on, which reads no tree. */
+/* One table, several readers: jansson's tree, the event reader over the text, and the product,
+ * which may take its fast path, must say the same of every message. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/json.h"
 #include "lib/cases.h"
 #include "lib/mutate.h"
 #include "lib/readers.h"
@@ -93,11 +92,11 @@ static void compare_broken_messages(struct fixture *fixture) {
         mutate(&source, message, &text);
         json_decref(message);
         assert_agree(&fixture->readers, test->name, parley_buffer_bytes(&text), &options);
-        const struct parley_message *by_tree = &fixture->readers.by_tree;
-        unread += !by_tree->is_decoded;
-        invalid += by_tree->is_decoded && !parley_message_is_valid(by_tree);
-        warned +=
-            by_tree->is_decoded && parley_message_is_valid(by_tree) && by_tree->findings.count > 0;
+        const struct parley_message *checked = &fixture->readers.checked;
+        const bool is_valid = parley_message_is_valid(checked);
+        unread += !checked->is_decoded;
+        invalid += checked->is_decoded && !is_valid;
+        warned += checked->is_decoded && is_valid && checked->findings.count > 0;
         made++;
     }
     parley_buffer_finish(&text);
@@ -200,7 +199,7 @@ static void test_both_readers_say_the_same_of_repeated_keys(void **state) {
             }
             parley_buffer_format(&text, ",%s}", rows[i].text);
             assert_agree(&fixture->readers, rows[i].text, parley_buffer_bytes(&text), &options);
-            const struct parley_findings *findings = &fixture->readers.by_tree.findings;
+            const struct parley_findings *findings = &fixture->readers.checked.findings;
             assert_int_equal(findings->count > 0 &&
                                  findings->items[0].rule ==
                                      &parley_gateway_rules[PARLEY_GW_DUPLICATE_KEY],
@@ -221,7 +220,7 @@ static void test_both_readers_refuse_every_message_that_is_cut_off(void **state)
         char *copy = malloc(length + 1); /* so that a read behind the end is seen */
         memcpy(copy, text, length);
         assert_agree(&fixture->readers, "cut off", (struct parley_bytes){copy, length}, &options);
-        assert_false(fixture->readers.by_tree.is_decoded);
+        assert_false(fixture->readers.checked.is_decoded);
         free(copy);
     }
 }
@@ -243,7 +242,7 @@ static void test_both_readers_say_the_same_of_any_byte_in_any_place(void **state
     }
 }
 
-/* ---- without a tree ---- */
+/* ---- large ones ---- */
 
 static void check(struct parley_message *message, struct parley_bytes text,
                   const struct parley_options *options) {
@@ -275,20 +274,20 @@ static bool same_verdict(const struct parley_message *small, const struct parley
     return is_same || (ends_too_early(small) && !large->is_decoded);
 }
 
+enum { PADDING = (64 << 10) + 1 };
+
 /* `large` is cleared: it then holds `text` and so many blanks that it is large. */
 static void assert_same_when_large(struct readers *readers, const char *name,
                                    struct parley_bytes text, const struct parley_options *options,
                                    struct parley_buffer *large) {
     parley_buffer_clear(large);
     parley_buffer_append(large, text);
-    assert_true(parley_buffer_reserve(large, JSON_TREE_BYTES_MAX + 1));
-    memset(large->data + large->length, ' ', JSON_TREE_BYTES_MAX + 1);
-    large->length += JSON_TREE_BYTES_MAX + 1;
-    check(&readers->by_tree, text, options);
+    assert_true(parley_buffer_reserve(large, PADDING));
+    memset(large->data + large->length, ' ', PADDING);
+    large->length += PADDING;
+    check(&readers->checked, text, options);
     check(&readers->by_text, parley_buffer_bytes(large), options);
-    const bool needs_tree = readers->by_text.protocol->needs_tree;
-    assert_true(readers->by_text.tree == NULL || needs_tree);
-    if (!same_verdict(&readers->by_tree, &readers->by_text)) {
+    if (!same_verdict(&readers->checked, &readers->by_text)) {
         fail_msg("%s: another verdict when it is large\n%.*s", name, (int)text.length, text.data);
     }
 }
