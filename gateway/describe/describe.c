@@ -198,6 +198,12 @@ static void append_path(struct parley_buffer *out, const char *path) {
     }
 }
 
+/* "docs/PAGE#SECTION" as a link from docs/rules/. */
+static void append_source(struct parley_buffer *out, const char *source) {
+    const char *page = strchr(source, '/') + 1;
+    parley_buffer_format(out, "[%s](../%s) |\n", page, page);
+}
+
 static void append_row(struct parley_buffer *out, const struct parley_rule *rule) {
     parley_buffer_format(out, "| <a id=\"%s\"></a>%s | %s | ", rule->id, rule->id,
                          parley_severity_name(rule->severity));
@@ -217,7 +223,7 @@ static void append_row(struct parley_buffer *out, const struct parley_rule *rule
     append_cell(out, hints.has_failed ? "" : hints.data);
     out->has_failed |= hints.has_failed;
     parley_buffer_finish(&hints);
-    parley_buffer_format(out, "%s |\n", rule->source);
+    append_source(out, rule->source);
 }
 
 static void append_table(struct parley_buffer *out, const struct parley_rule *rules, size_t count) {
@@ -228,29 +234,12 @@ static void append_table(struct parley_buffer *out, const struct parley_rule *ru
     }
 }
 
-static void append_documents(struct parley_buffer *out, const struct parley_protocol *protocol) {
-    const struct parley_document *document = protocol->documents;
-    for (; document != NULL && document->name != NULL; document++) {
-        if (document->name[0] == '\0') {
-            parley_buffer_format(out, " Of %s, a section alone is one of %s.", protocol->name,
-                                 document->title);
-        } else {
-            parley_buffer_format(out, " \"%s\" is %s.", document->name, document->title);
-        }
-    }
-}
-
 /* What the column `source` names. */
-static void append_sources(struct parley_buffer *out, const struct parley_protocol *protocol) {
-    parley_buffer_text(out, "*Source* names the document that a rule comes from, and its section.");
-    for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
-        if (protocol == NULL || protocol == *at) {
-            append_documents(out, *at);
-        }
-    }
-    parley_buffer_text(out, " \"rules.md\" is parley's own catalogue of rules, which decides where "
-                            "the documents are silent or disagree. \"RFC 8259\" is the standard of "
-                            "JSON.\n\n");
+static void append_sources(struct parley_buffer *out) {
+    parley_buffer_text(out,
+                       "*Source* is the section of parley's documents that explains a rule: which "
+                       "part of the protocol's own document it follows from, or what parley "
+                       "decided where that is silent. [rules.md](../rules.md) is the entry.\n\n");
 }
 
 void describe_rules_page(struct parley_buffer *out, const struct parley_protocol *protocol) {
@@ -265,7 +254,7 @@ void describe_rules_page(struct parley_buffer *out, const struct parley_protocol
              "of severity error makes the message invalid; a warning is reported and changes "
              "nothing else. An id never changes its meaning, so that it is safe to filter and "
              "count by it. *Where* is a JSON Pointer; `*` stands for every item or member.\n\n");
-    append_sources(out, protocol);
+    append_sources(out);
     parley_buffer_format(out, "## %s\n\n", describe_gateway_title);
     append_table(out, parley_gateway_rules, PARLEY_GW_COUNT);
     parley_buffer_text(out, "\nIf an error of these is found, the rules below are not checked.\n");

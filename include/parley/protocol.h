@@ -81,13 +81,6 @@ struct parley_example {
     const char *text;  /* the message as JSON */
 };
 
-/* A document that rules come from. */
-struct parley_document {
-    const char *name;  /* what the sources of rules begin with: "overview" in "overview, Quick
-                          Start"; "": they name its sections alone */
-    const char *title; /* what it is called, and its file */
-};
-
 /* A member that `stamp` fills when it is absent (api.md, Sending). */
 struct parley_stamp {
     const char *member; /* top-level key */
@@ -117,7 +110,6 @@ struct parley_protocol {
     const struct parley_rule *rules;
     size_t rule_count;
     const struct parley_codec *const *codecs; /* NULL-terminated */
-    const struct parley_document *documents;  /* NULL name ends it */
     const struct parley_stamp *stamps;        /* NULL member ends it; NULL: `stamp` fills nothing */
     const struct parley_example *examples;    /* NULL name ends it; all are valid */
 

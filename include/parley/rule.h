@@ -19,7 +19,7 @@ enum parley_severity { PARLEY_ERROR, PARLEY_WARNING };
 const char *parley_severity_name(enum parley_severity severity);
 
 /* What a value may be: one bit a kind. PARLEY_INTEGER is a number without a fractional part,
- * however it is written (rules.md, Readings). A reader reports numbers as PARLEY_NUMBER. */
+ * however it is written (docs/rules.md#readings). A reader reports numbers as PARLEY_NUMBER. */
 enum parley_kind {
     PARLEY_ABSENT = 0,
     PARLEY_NULL = 1 << 0,
@@ -98,7 +98,7 @@ enum parley_constraint {
     PARLEY_ONE_OF,     /* .choices */
     PARLEY_RANGE,      /* .minimum <= value <= .maximum */
     PARLEY_MINIMUM,    /* .minimum <= value */
-    PARLEY_TIME,       /* an RFC 3339 date-time, as rules.md reads it */
+    PARLEY_TIME,       /* an RFC 3339 date-time, as docs/rules.md#readings has it */
     PARLEY_TIME_UTC,   /* one whose offset is UTC */
     PARLEY_UUID,       /* any version, either case */
     PARLEY_UUID4,
@@ -148,8 +148,7 @@ struct parley_rule {
     const char *id; /* "VLP-012": stable, never reused, the anchor in the documents */
     enum parley_severity severity;
     const char *summary; /* what must hold: one sentence, Markdown, no full stop */
-    const char *source;  /* document and section that demand it, or several with "; " between; see
-                            parley_protocol.documents */
+    const char *source;  /* page and section that explain it: "docs/protocols/vlp.md#envelope" */
     const char *hint;    /* for places that bring none of their own */
     const struct parley_place *places;
     size_t place_count;
@@ -160,7 +159,7 @@ struct parley_rule {
     .place_count =                                                                                 \
         sizeof((const struct parley_place[]){__VA_ARGS__}) / sizeof(struct parley_place)
 
-/* GW-001 to GW-006, which hold for every protocol while decoding (rules.md, GW). */
+/* GW-001 to GW-006, which hold for every protocol while decoding (docs/rules.md#gw). */
 enum parley_gateway_rule {
     PARLEY_GW_PARSE,
     PARLEY_GW_SIZE,

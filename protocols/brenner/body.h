@@ -2,7 +2,7 @@
 #pragma once
 
 /* The structure of a Brenner body: its sections and its delta blocks, from cmark's tree
- * (rules.md, Brenner). */
+ * (docs/protocols/brenner.md#sections). */
 
 #include <parley/arena.h>
 #include <parley/buffer.h>

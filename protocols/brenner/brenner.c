@@ -88,11 +88,6 @@ static enum parley_status encode(struct parley_message *message, struct parley_b
                                                      : json_encode(message, out);
 }
 
-static const struct parley_document documents[] = {
-    {"", "\"Brenner Protocol: Message Body Schema & ACK Semantics\" (brenner-message-bodies.md)"},
-    {NULL, NULL},
-};
-
 extern const struct parley_protocol brenner_protocol;
 const struct parley_protocol brenner_protocol = {
     .name = "brenner",
@@ -107,7 +102,6 @@ const struct parley_protocol brenner_protocol = {
     .type_field = BRENNER_SUBJECT,
     .rules = brenner_rules,
     .rule_count = BRENNER_RULE_COUNT,
-    .documents = documents,
     .codecs = codecs,
     .stamps = stamps,
     .examples = brenner_examples,

@@ -11,7 +11,8 @@
 enum operation { ADD, EDIT, KILL, NO_OPERATION };
 static const char *const operations[] = {"ADD", "EDIT", "KILL", NULL};
 
-/* ADD's payload has what `needs` names (rules.md, MB-142); a target's id begins with `letter`. */
+/* ADD's payload has what `needs` names (docs/rules/brenner.md#MB-142); a target's id begins with
+ * `letter`. */
 static const struct target_section {
     const char *name;
     const char *letter;

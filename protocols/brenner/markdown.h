@@ -2,7 +2,7 @@
 #pragma once
 
 /* A Brenner message as one Markdown document: its envelope in YAML front matter (libyaml), then its
- * body (api.md, Sending; rules.md, Brenner, Decisions).
+ * body (docs/protocols/brenner.md#front-matter).
  *
  * The first line is `---` and so is the line that ends the front matter (blanks behind it and CRLF
  * are fine); what follows that line is the body, byte for byte. Where the first line is none, the

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The rules of Brenner message bodies, as rules.md words and decides them. Source: a section of
- * brenner-message-bodies.md, unless it says otherwise. What is about the Markdown of a body is
- * asked in inspect.c and delta.c. */
+/* The rules of Brenner message bodies. docs/protocols/brenner.md says how they follow from the
+ * protocol's document. What is about the Markdown of a body is asked in inspect.c and delta.c. */
 
 #include "brenner.h"
 
@@ -32,7 +31,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .summary = "`subject` begins with the prefix of a type: KICKOFF:, DELTA[role]:, "
                        "COMPILED:, CRITIQUE:, ACK:, CLAIM:, HANDOFF:, BLOCKED:, QUESTION: or INFO: "
                        "(case counts; a role is lower-case letters)",
-            .source = "Machine-Checkable Rules",
+            .source = "docs/protocols/brenner.md#subject",
             .hint = "Begin `subject` with the type of the message and a colon, in capitals, as in "
                     "\"INFO: server restarts at 02:00\"; DELTA has a role in lower-case letters, "
                     "as in \"DELTA[opus]: …\".",
@@ -52,7 +51,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "KICKOFF has a title (`# …`) with text, or a `## Research Question` section "
                        "that is not empty",
-            .source = "KICKOFF Messages",
+            .source = "docs/protocols/brenner.md#kickoff",
             .hint = "State the question in one sentence below `## Research Question`, or as the "
                     "title of the body (`# …`).",
             PARLEY_PLACES({.path = "/body_md",
@@ -64,7 +63,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-003",
             .severity = PARLEY_ERROR,
             .summary = "KICKOFF has a `## Context` section",
-            .source = "KICKOFF Messages",
+            .source = "docs/protocols/brenner.md#kickoff",
             .hint = "Add a `## Context` heading (level 2, not inside a quote, list or code block), "
                     "with two to four sentences of background below it.",
             PARLEY_PLACES({.path = "/body_md",
@@ -77,7 +76,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "DELTA has at least one fenced code block whose info string's first word is "
                        "`delta`",
-            .source = "DELTA Messages",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Put each delta into a fenced code block of its own that begins with ```delta, "
                     "as JSON.",
             PARLEY_PLACES({.path = "/body_md",
@@ -89,7 +88,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-005",
             .severity = PARLEY_ERROR,
             .summary = "every delta block is valid JSON",
-            .source = "DELTA Messages",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Make the block one JSON object and nothing else: double quotes, no comments, "
                     "no trailing commas, no `...`.",
             PARLEY_PLACES({.path = "/body_md",
@@ -101,7 +100,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-006",
             .severity = PARLEY_ERROR,
             .summary = "CRITIQUE has a `## Target` section",
-            .source = "CRITIQUE Messages",
+            .source = "docs/protocols/brenner.md#critique",
             .hint = "Add a `## Target` heading (level 2), and name what is criticised below it.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -112,7 +111,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-007",
             .severity = PARLEY_ERROR,
             .summary = "CRITIQUE has an `## Attack` section",
-            .source = "CRITIQUE Messages",
+            .source = "docs/protocols/brenner.md#critique",
             .hint = "Add an `## Attack` heading (level 2), with the challenge below it.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -124,7 +123,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "HANDOFF has a `## From` and a `## To` section, each with the name of one "
                        "agent (A-Z a-z 0-9 _ -)",
-            .source = "HANDOFF Messages",
+            .source = "docs/protocols/brenner.md#handoff",
             .hint = "Write the name of one agent below `## From`, and of one below `## To`, and "
                     "nothing else.",
             PARLEY_PLACES({.path = "/body_md",
@@ -136,7 +135,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-009",
             .severity = PARLEY_WARNING,
             .summary = "ACK does not set `ack_required`",
-            .source = "ACK Semantics Summary",
+            .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Leave `ack_required` out, or set it to false.",
             PARLEY_PLACES({.path = "/ack_required",
                            .for_types = PARLEY_TYPE_BIT(BRENNER_ACK),
@@ -148,7 +147,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-010",
             .severity = PARLEY_WARNING,
             .summary = "KICKOFF sets `ack_required`",
-            .source = "ACK Semantics Summary",
+            .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Set `ack_required` to true.",
             PARLEY_PLACES({.path = "/ack_required",
                            .for_types = PARLEY_TYPE_BIT(BRENNER_KICKOFF),
@@ -161,7 +160,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-011",
             .severity = PARLEY_WARNING,
             .summary = "QUESTION sets `ack_required`",
-            .source = "ACK Semantics Summary",
+            .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Set `ack_required` to true.",
             PARLEY_PLACES(
                 {.path = "/ack_required",
@@ -175,7 +174,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-012",
             .severity = PARLEY_WARNING,
             .summary = "BLOCKED sets `ack_required`",
-            .source = "ACK Semantics Summary",
+            .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Set `ack_required` to true.",
             PARLEY_PLACES(
                 {.path = "/ack_required",
@@ -189,7 +188,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-101",
             .severity = PARLEY_ERROR,
             .summary = "`subject` has text after its prefix",
-            .source = "Message Types and Body Schemas",
+            .source = "docs/protocols/brenner.md#subject",
             .hint = "Say in a few words after the colon what the message is about.",
             /* Where MB-001 failed it is not asked, so that the first colon ends the prefix. */
             PARLEY_PLACES({.path = "/subject",
@@ -204,7 +203,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-102",
             .severity = PARLEY_ERROR,
             .summary = "`subject` has at most 120 characters",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#subject",
             .hint = "Shorten `subject` to 120 characters; put the rest into the body.",
             /* A row over members, though it is about one: the length is asked where MB-001 or
              * MB-101 has failed at this place, too. */
@@ -224,7 +223,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .summary = "`thread_id` is a bead id (`brenner_bot-5so.3.4`), a research session "
                        "(`RS-20251230-cell-fate`) or a coordination topic (`COORD-daily-sync`), of "
                        "at most 128 characters",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#threads",
             .hint =
                 "Use a bead id in lower case, RS-, eight digits of a date and a slug of 2 to 40 of "
                 "a-z 0-9 -, or COORD- and such a slug of 2 to 30; or leave `thread_id` out.",
@@ -241,7 +240,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-104",
             .severity = PARLEY_ERROR,
             .summary = "a delta is an object whose `operation` is ADD, EDIT or KILL",
-            .source = "DELTA Messages",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Write one JSON object in each delta block, with an `operation` of \"ADD\", "
                     "\"EDIT\" or \"KILL\" in capitals.",
             PARLEY_PLACES({.path = "/body_md",
@@ -255,7 +254,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .summary = "the `section` of a delta is hypothesis_slate, predictions_table, "
                        "discriminative_tests, assumption_ledger, anomaly_register, "
                        "adversarial_critique or research_thread",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Set `section` to hypothesis_slate, predictions_table, discriminative_tests, "
                     "assumption_ledger, anomaly_register, adversarial_critique or research_thread.",
             PARLEY_PLACES({.path = "/body_md",
@@ -268,7 +267,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "KILL and EDIT have a string `target_id`; EDIT on research_thread may leave "
                        "it out, else it is \"RT\"",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Set `target_id` to the id of the item, such as \"H2\"; on research_thread to "
                     "\"RT\", or leave it out.",
             PARLEY_PLACES({.path = "/body_md",
@@ -281,7 +280,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "ADD and EDIT have a `payload` object, KILL has a string `payload.reason`, "
                        "and research_thread takes only EDIT",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Give ADD and EDIT a `payload` object, and KILL a `payload` with a string "
                     "`reason`; change research_thread by EDIT.",
             PARLEY_PLACES({.path = "/body_md",
@@ -294,7 +293,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "COMPILED says its version, v and a number, in its title (`# …`) or in `## "
                        "Summary`",
-            .source = "COMPILED Messages",
+            .source = "docs/protocols/brenner.md#compiled",
             .hint = "Write the version into the title, as in `# Compiled Artifact v3`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -305,7 +304,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-111",
             .severity = PARLEY_ERROR,
             .summary = "COMPILED has a `## Contributors` section that is not empty",
-            .source = "COMPILED Messages",
+            .source = "docs/protocols/brenner.md#compiled",
             .hint = "List the agents whose deltas were merged below `## Contributors`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -317,7 +316,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "ACK has a `## Status` section that begins with one of Received, "
                        "Understood, Will Action and Completed, and names no other of them",
-            .source = "ACK Messages",
+            .source = "docs/protocols/brenner.md#ack",
             .hint = "Begin `## Status` with Received, Understood, Will Action or Completed, and "
                     "name only one of them.",
             PARLEY_PLACES({.path = "/body_md",
@@ -329,7 +328,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-113",
             .severity = PARLEY_ERROR,
             .summary = "CLAIM has an `## Item` section that is not empty",
-            .source = "CLAIM Messages",
+            .source = "docs/protocols/brenner.md#claim",
             .hint = "Write the bead id or a description of the task below `## Item`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -340,7 +339,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-114",
             .severity = PARLEY_ERROR,
             .summary = "CLAIM has an `## Agent` section that is not empty",
-            .source = "CLAIM Messages",
+            .source = "docs/protocols/brenner.md#claim",
             .hint = "Write the name of the agent that claims the work below `## Agent`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -351,7 +350,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-115",
             .severity = PARLEY_ERROR,
             .summary = "HANDOFF has an `## Item` section that is not empty",
-            .source = "HANDOFF Messages",
+            .source = "docs/protocols/brenner.md#handoff",
             .hint = "Write the bead id or the task that is handed over below `## Item`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -362,7 +361,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-116",
             .severity = PARLEY_ERROR,
             .summary = "BLOCKED has an `## Item` section that is not empty",
-            .source = "BLOCKED Messages",
+            .source = "docs/protocols/brenner.md#blocked",
             .hint = "Write the bead id or the task that is blocked below `## Item`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -373,7 +372,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-117",
             .severity = PARLEY_ERROR,
             .summary = "BLOCKED has a `## Blocker` section that is not empty",
-            .source = "BLOCKED Messages",
+            .source = "docs/protocols/brenner.md#blocked",
             .hint = "Describe what blocks the work below `## Blocker`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -384,7 +383,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-118",
             .severity = PARLEY_ERROR,
             .summary = "QUESTION has a `## Question` section",
-            .source = "QUESTION Messages",
+            .source = "docs/protocols/brenner.md#question",
             .hint = "Ask the question below a `## Question` heading of level 2; the title of the "
                     "body (`# Question`) does not count.",
             PARLEY_PLACES({.path = "/body_md",
@@ -396,7 +395,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-120",
             .severity = PARLEY_ERROR,
             .summary = "`body_md` is a string (`body` is read as `body_md` where there is none)",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#envelope",
             .hint = "Put the body of the message, as Markdown, into `body_md`: a string, which may "
                     "be empty.",
             PARLEY_PLACES(
@@ -420,7 +419,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .summary = "`id` is a string or an integer, `from` (or `sender_name`), `thread_id` and "
                        "`importance` are strings, `to` is a string or an array of strings, "
                        "`ack_required` is a boolean; each may be null, which is absent",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#envelope",
             .hint = "Give this member a value of its type, not in quotes unless it is a string, or "
                     "leave it out.",
             PARLEY_PLACES(
@@ -447,7 +446,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-130",
             .severity = PARLEY_WARNING,
             .summary = "KICKOFF has an `## Excerpt` section that cites the transcript, as in §42",
-            .source = "KICKOFF Messages",
+            .source = "docs/protocols/brenner.md#kickoff",
             .hint = "Quote the relevant parts of the transcript below `## Excerpt`, with their §n.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -458,7 +457,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-131",
             .severity = PARLEY_WARNING,
             .summary = "COMPILED has a `## Statistics` section",
-            .source = "COMPILED Messages",
+            .source = "docs/protocols/brenner.md#compiled",
             .hint = "Add a `## Statistics` heading, with the counts below it.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -470,7 +469,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "CRITIQUE has a `## Severity` section that says Critical, Major or Minor, "
                        "and nothing else",
-            .source = "CRITIQUE Messages",
+            .source = "docs/protocols/brenner.md#critique",
             .hint = "Write Critical, Major or Minor below `## Severity`, and nothing else.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -481,7 +480,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-133",
             .severity = PARLEY_WARNING,
             .summary = "ACK has a `## Message ID` section that is not empty",
-            .source = "ACK Messages",
+            .source = "docs/protocols/brenner.md#ack",
             .hint = "Write the id of the message that is acknowledged below `## Message ID`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -492,7 +491,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-134",
             .severity = PARLEY_WARNING,
             .summary = "HANDOFF has a `## State` section that is not empty",
-            .source = "HANDOFF Messages",
+            .source = "docs/protocols/brenner.md#handoff",
             .hint = "Say how far the work is below `## State`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -504,7 +503,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "BLOCKED has a `## Type` section that says Dependency, Question, Resource "
                        "or External, and nothing else",
-            .source = "BLOCKED Messages",
+            .source = "docs/protocols/brenner.md#blocked",
             .hint = "Write Dependency, Question, Resource or External below `## Type`, and nothing "
                     "else.",
             PARLEY_PLACES({.path = "/body_md",
@@ -517,7 +516,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "QUESTION has an `## Urgency` section that says Blocking, Soon or Whenever, "
                        "and nothing else",
-            .source = "QUESTION Messages",
+            .source = "docs/protocols/brenner.md#question",
             .hint = "Write Blocking, Soon or Whenever below `## Urgency`, and nothing else.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -528,7 +527,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-137",
             .severity = PARLEY_WARNING,
             .summary = "CRITIQUE and HANDOFF set `ack_required`",
-            .source = "ACK Semantics Summary",
+            .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Set `ack_required` to true.",
             PARLEY_PLACES(
                 {.path = "/ack_required",
@@ -542,7 +541,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-138",
             .severity = PARLEY_WARNING,
             .summary = "DELTA, COMPILED, CLAIM and INFO do not set `ack_required`",
-            .source = "ACK Semantics Summary",
+            .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Leave `ack_required` out, or set it to false.",
             PARLEY_PLACES(
                 {.path = "/ack_required",
@@ -556,7 +555,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-139",
             .severity = PARLEY_WARNING,
             .summary = "a delta has a string `rationale`",
-            .source = "DELTA Messages",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Say in `rationale` why the delta is made.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -567,7 +566,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .id = "MB-140",
             .severity = PARLEY_WARNING,
             .summary = "ADD has no `target_id`, which is ignored",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Set `target_id` of an ADD to null, or use EDIT to change the item.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -579,7 +578,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "no JSON object with `operation` and `section` is outside a delta "
                        "block, in prose or in a block of another language",
-            .source = "DELTA Messages",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Put the object into a fenced code block of its own that begins with ```delta.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -595,7 +594,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                        "assumption_ledger name, statement, load, test, status; anomaly_register "
                        "name, observation, conflicts_with, status; adversarial_critique name, "
                        "attack, evidence, current_status",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Add the missing members to `payload`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
@@ -607,7 +606,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "a `target_id` begins with the letter of its section: H, P, T, A, X, C or "
                        "RT, in the order of MB-105",
-            .source = "rules.md, Brenner",
+            .source = "docs/protocols/brenner.md#delta",
             .hint = "Use the id of an item of that section: hypotheses are H1, predictions P1, "
                     "tests T1, assumptions A1, anomalies X1, critiques C1, the research thread RT.",
             PARLEY_PLACES({.path = "/body_md",

@@ -3,7 +3,7 @@
 
 /* What a plain (unquoted) YAML scalar means. libyaml hands out text and leaves that to its users.
  * Source: YAML 1.2.2, section 10.3 (core schema), but of the booleans only `true` and `false`
- * (rules.md, Brenner, Decisions). */
+ * (docs/protocols/brenner.md#front-matter). */
 
 #include <parley/buffer.h>
 

@@ -11,7 +11,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .id = "GW-001",
             .severity = PARLEY_ERROR,
             .summary = "the body parses",
-            .source = "RFC 8259",
+            .source = "docs/rules.md#gw",
             .hint = "Fix the syntax at this place, and send the message again.",
         },
     [PARLEY_GW_SIZE] =
@@ -19,7 +19,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .id = "GW-002",
             .severity = PARLEY_ERROR,
             .summary = "the message is not over the size limit",
-            .source = "rules.md, GW",
+            .source = "docs/rules.md#gw",
             .hint = "Send less in one message: put bulk data elsewhere and refer to it.",
         },
     [PARLEY_GW_DUPLICATE_KEY] =
@@ -27,7 +27,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .id = "GW-003",
             .severity = PARLEY_ERROR,
             .summary = "no object has the same key twice",
-            .source = "RFC 8259, section 4",
+            .source = "docs/rules.md#gw",
             .hint = "Keep one of the two members: readers disagree on which of them counts.",
         },
     [PARLEY_GW_DEPTH] =
@@ -35,7 +35,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .id = "GW-004",
             .severity = PARLEY_ERROR,
             .summary = "nesting is not deeper than 64, the message itself being depth 1",
-            .source = "rules.md, GW",
+            .source = "docs/rules.md#gw",
             .hint = "Flatten the data: 64 levels of objects and arrays are the limit.",
         },
     [PARLEY_GW_UTF8] =
@@ -43,7 +43,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .id = "GW-005",
             .severity = PARLEY_ERROR,
             .summary = "text is UTF-8",
-            .source = "RFC 8259, section 8.1",
+            .source = "docs/rules.md#gw",
             .hint = "Encode the whole body as UTF-8.",
         },
     [PARLEY_GW_TOP_LEVEL] =
@@ -51,7 +51,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .id = "GW-006",
             .severity = PARLEY_ERROR,
             .summary = "the top level is an object",
-            .source = "rules.md, GW",
+            .source = "docs/rules.md#gw",
             .hint = "Send the message as one object, { … }.",
         },
     [PARLEY_GW_TRANSPORT] =
@@ -60,7 +60,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "the message is not larger than NATS takes (/validate alone: it is valid, "
                        "and could not be forwarded)",
-            .source = "rules.md, GW",
+            .source = "docs/rules.md#gw",
             .hint = "Send less in one message, or have the operator raise max_payload of NATS.",
         },
 };

@@ -27,8 +27,8 @@ struct parley_bytes text_prefix(struct parley_bytes text, size_t length_max);
 /* How many code points `text`, which is UTF-8, has. */
 size_t text_code_points(struct parley_bytes text);
 
-/* An RFC 3339 date-time (section 5.6, 5.7) as rules.md reads it: `t` and `z` may be lower case,
- * the date must exist, a second of 60 stands only where a leap second can. */
+/* An RFC 3339 date-time (section 5.6, 5.7) as docs/rules.md#readings has it: `t` and `z` may be
+ * lower case, the date must exist, a second of 60 stands only where a leap second can. */
 bool text_is_time(struct parley_bytes text);
 
 /* Whether the offset of a date-time, which `text` is, is UTC. */

@@ -55,12 +55,6 @@ static enum parley_status fingerprint(struct parley_message *message, struct par
     return json_canonical_members(message, same, sizeof same / sizeof same[0], out);
 }
 
-static const struct parley_document documents[] = {
-    {"contract",
-     "the Round Table's \"Message Contract Specification\" (roundtable-message-contract.md)"},
-    {NULL, NULL},
-};
-
 extern const struct parley_protocol roundtable_protocol;
 const struct parley_protocol roundtable_protocol = {
     .name = "roundtable",
@@ -77,7 +71,6 @@ const struct parley_protocol roundtable_protocol = {
     .type_field = ROUNDTABLE_TYPE,
     .rules = roundtable_rules,
     .rule_count = ROUNDTABLE_RULE_COUNT,
-    .documents = documents,
     .codecs = codecs,
     .stamps = stamps,
     .examples = roundtable_examples,

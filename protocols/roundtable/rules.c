@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The rules of the Round Table, as rules.md words and decides them. Source: "contract" is
- * roundtable-message-contract.md. */
+/* The rules of the Round Table. docs/protocols/roundtable.md says how they follow from the
+ * protocol's document, which comments call "contract" as it does. */
 
 #include "roundtable.h"
 
@@ -91,7 +91,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-001",
         .severity = PARLEY_ERROR,
         .summary = "`id` is a UUID of version 4",
-        .source = "contract, Envelope Fields",
+        .source = "docs/protocols/roundtable.md#envelope",
         .hint =
             "Give the message a new random UUID (version 4) of its own as `id`: eight, four, "
             "four, four and twelve hexadecimal digits with dashes between them. Or leave it out "
@@ -106,7 +106,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`version` is MAJOR.MINOR, or a version of Semantic Versioning 2.0.0 "
                    "(MAJOR.MINOR.PATCH, pre-release and build allowed), without leading zeros",
-        .source = "contract, Envelope Fields and Versioning",
+        .source = "docs/protocols/roundtable.md#version",
         .hint = "Set `version` to \"1.0\", in quotes. Or leave it out and send with `stamp=true`, "
                 "which fills it in.",
         PARLEY_PLACES({.path = "/version",
@@ -121,7 +121,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-003",
         .severity = PARLEY_ERROR,
         .summary = "the major version is 1",
-        .source = "contract, Versioning",
+        .source = "docs/protocols/roundtable.md#version",
         .hint = "Send messages of version 1 of the contract, such as \"1.0\".",
         PARLEY_PLACES({.path = "/version",
                        .kinds = PARLEY_STRING,
@@ -134,7 +134,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`type` is task.request, task.claimed, task.progress, task.result, task.failed "
                    "or heartbeat (case counts)",
-        .source = "contract, Message Types",
+        .source = "docs/protocols/roundtable.md#envelope",
         .hint = "Set `type` to the one of the six that says what this message does, in lower case.",
         PARLEY_PLACES({.path = "/type",
                        .kinds = PARLEY_STRING,
@@ -149,7 +149,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
             "`from` is an agent id, one token of a subject: 1 to 128 characters, none of which "
             "is a space (U+0020), a control character (U+0000 to U+001F, U+007F to "
             "U+009F), `.`, `*` or `>`",
-        .source = "contract, Envelope Fields",
+        .source = "docs/protocols/roundtable.md#agent-ids",
         .hint = "Name the agent that sends this in `from`, without spaces, dots, `*` and `>`: "
                 "\"galahad\".",
         PARLEY_PLACES({.path = "/from", AGENT_ID, .is_required = true}),
@@ -158,7 +158,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-006",
         .severity = PARLEY_ERROR,
         .summary = "`to`, if any, is an agent id, as RT-005 has it",
-        .source = "contract, Envelope Fields",
+        .source = "docs/protocols/roundtable.md#agent-ids",
         .hint = "Name one agent in `to`, without spaces, dots, `*` and `>`, or leave it out to "
                 "address all.",
         PARLEY_PLACES({.path = "/to", AGENT_ID}),
@@ -167,7 +167,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-007",
         .severity = PARLEY_ERROR,
         .summary = "`timestamp` is an RFC 3339 date-time",
-        .source = "contract, Envelope Fields",
+        .source = "docs/protocols/roundtable.md#envelope",
         .hint = "Write `timestamp` as in 2026-02-08T15:00:00Z: date, T, time and offset, all of "
                 "which must exist. Or leave it out and send with `stamp=true`, which fills it in.",
         PARLEY_PLACES({.path = "/timestamp",
@@ -179,7 +179,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-008",
         .severity = PARLEY_ERROR,
         .summary = "`correlationId`, if any, is a UUID",
-        .source = "contract, Envelope Fields",
+        .source = "docs/protocols/roundtable.md#envelope",
         .hint = "Set `correlationId` to the `id` of the message that this one belongs to.",
         PARLEY_PLACES(
             {.path = "/correlationId", .kinds = PARLEY_STRING, .constraint = PARLEY_UUID}),
@@ -189,7 +189,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "task.claimed, task.progress, task.result and task.failed have a "
                    "`correlationId`",
-        .source = "rules.md, Round Table; contract, Envelope Fields",
+        .source = "docs/protocols/roundtable.md#correlation",
         .hint = "Set `correlationId` to the `id` of the task.request that this message is about.",
         PARLEY_PLACES({.path = "/correlationId",
                        .is_required = true,
@@ -201,7 +201,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-010",
         .severity = PARLEY_ERROR,
         .summary = "`priority`, if any, is low, normal, high or critical",
-        .source = "contract, Priority Levels",
+        .source = "docs/protocols/roundtable.md#envelope",
         .hint = "Set `priority` to low, normal, high or critical, or leave it out (normal).",
         PARLEY_PLACES({.path = "/priority",
                        .kinds = PARLEY_STRING,
@@ -212,7 +212,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-011",
         .severity = PARLEY_ERROR,
         .summary = "`ttl`, if any, is a positive integer",
-        .source = "contract, Envelope Fields",
+        .source = "docs/protocols/roundtable.md#expiry",
         .hint = "Set `ttl` to a whole number of seconds, 1 or more, or leave it out (3600).",
         PARLEY_PLACES(
             {.path = "/ttl", .kinds = PARLEY_INTEGER, .constraint = PARLEY_MINIMUM, .minimum = 1}),
@@ -221,7 +221,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-012",
         .severity = PARLEY_ERROR,
         .summary = "`payload` is an object",
-        .source = "contract, Envelope Fields",
+        .source = "docs/protocols/roundtable.md#envelope",
         .hint = "Put what the message says into `payload`, an object.",
         PARLEY_PLACES({.path = "/payload", .kinds = PARLEY_OBJECT, .is_required = true}),
     },
@@ -231,7 +231,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary =
             "the `task` of a task.request is `<domain>.<action>`: two or more tokens of A-Z a-z "
             "0-9 _ - joined by dots, at most 128 characters",
-        .source = "contract, task.request",
+        .source = "docs/protocols/roundtable.md#task-request",
         .hint = "Name the task in `payload.task` as domain and action: \"security.briefing\".",
         PARLEY_PLACES({.path = "/payload/task",
                        .kinds = PARLEY_STRING,
@@ -248,7 +248,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "in a task.request `params` is an object, `responseFormat` a string and "
                    "`maxTokens` a positive integer, each if any",
-        .source = "contract, task.request",
+        .source = "docs/protocols/roundtable.md#task-request",
         PARLEY_PLACES({.path = "/payload/params",
                        .kinds = PARLEY_OBJECT,
                        .for_types = REQUEST,
@@ -270,7 +270,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "in a task.claimed `estimatedDurationSeconds` is a number of 0 or more and "
                    "`message` a string, each if any",
-        .source = "contract, task.claimed",
+        .source = "docs/protocols/roundtable.md#task-claimed",
         PARLEY_PLACES({.path = "/payload/estimatedDurationSeconds",
                        .kinds = PARLEY_NUMBER,
                        .constraint = PARLEY_MINIMUM,
@@ -288,7 +288,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "in a task.progress `percent` is a number from 0 to 100 and `message` a string, "
                    "each if any",
-        .source = "contract, task.progress",
+        .source = "docs/protocols/roundtable.md#task-progress",
         PARLEY_PLACES({.path = "/payload/percent",
                        .kinds = PARLEY_NUMBER,
                        .constraint = PARLEY_RANGE,
@@ -307,7 +307,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "in a task.progress `subTasks`, if any, is an array of objects with a string "
                    "`id`, a string `status` that is not empty, and a string `description`, if any",
-        .source = "contract, task.progress",
+        .source = "docs/protocols/roundtable.md#task-progress",
         PARLEY_PLACES({.path = "/payload/subTasks",
                        .kinds = PARLEY_ARRAY,
                        .for_types = PROGRESS,
@@ -339,7 +339,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-025",
         .severity = PARLEY_ERROR,
         .summary = "the `status` of a task.result is completed or failed",
-        .source = "contract, task.result and Task Lifecycle",
+        .source = "docs/protocols/roundtable.md#task-result",
         .hint = "Say in `payload.status` how the task ended: completed or failed.",
         PARLEY_PLACES({.path = "/payload/status",
                        .kinds = PARLEY_STRING,
@@ -353,7 +353,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "a task.result that is completed has a `result`: an object with a string "
                    "`format` and a `content`, whose `metadata`, if any, is an object",
-        .source = "contract, task.result",
+        .source = "docs/protocols/roundtable.md#task-result",
         PARLEY_PLACES(
             {.path = "/payload/result",
              .for_types = RESULT,
@@ -391,7 +391,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-027",
         .severity = PARLEY_ERROR,
         .summary = "in a task.failed `error` is a string, and so is `message`, if any",
-        .source = "contract, task.failed",
+        .source = "docs/protocols/roundtable.md#task-failed",
         PARLEY_PLACES({.path = "/payload/error",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -408,7 +408,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "in a task.failed `retryable` is a boolean, and `retryAfterSeconds`, if any, a "
                    "number of 0 or more",
-        .source = "contract, task.failed",
+        .source = "docs/protocols/roundtable.md#task-failed",
         PARLEY_PLACES({.path = "/payload/retryable",
                        .kinds = PARLEY_BOOLEAN,
                        .is_required = true,
@@ -429,7 +429,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary = "a heartbeat has a string `status`; `uptime` is a number of 0 or more, "
                    "`capabilities` an array of strings, `activeTaskCount` an integer of 0 or more, "
                    "`model` and `version` are strings, each if any",
-        .source = "contract, heartbeat; rules.md, Round Table",
+        .source = "docs/protocols/roundtable.md#heartbeat",
         PARLEY_PLACES({.path = "/payload/status",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -470,7 +470,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_WARNING,
         .summary = "the `error` of a task.failed is in the table of error codes: rate_limited, "
                    "timeout, model_error, skill_missing, invalid_params or internal_error",
-        .source = "contract, Error Codes",
+        .source = "docs/protocols/roundtable.md#task-failed",
         .hint = "Use the code of the table that comes nearest, and say the rest in `message`.",
         PARLEY_PLACES({.path = "/payload/error",
                        .kinds = PARLEY_STRING,
@@ -485,7 +485,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary = "`retryable` of a task.failed is what the table of error codes says: true with "
                    "rate_limited, timeout and model_error, false with skill_missing and "
                    "invalid_params",
-        .source = "contract, Error Codes",
+        .source = "docs/protocols/roundtable.md#task-failed",
         PARLEY_PLACES({.path = "/payload/retryable",
                        .for_types = FAILED,
                        .is_broken = gives_up_on_passing_error,
@@ -502,7 +502,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_WARNING,
         .summary = "a task.request has not expired: `timestamp` and `ttl` (3600 seconds, if there "
                    "is none) are not past yet",
-        .source = "contract, Envelope Fields and Task Lifecycle",
+        .source = "docs/protocols/roundtable.md#expiry",
         .hint = "Send the request anew with the present time, or with a longer `ttl`.",
         PARLEY_PLACES({.path = "/timestamp",
                        .for_types = REQUEST,
@@ -516,7 +516,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary =
             "`from` and `to` are 1 to 64 of A-Z a-z 0-9 _ -, which every subject takes as they "
             "are; other agent ids are percent-encoded in subjects",
-        .source = "rules.md, Round Table",
+        .source = "docs/protocols/roundtable.md#agent-ids",
         .hint = "Use an agent id of 1 to 64 letters, digits, `_` and `-`: \"galahad\".",
         PARLEY_PLACES({.path = "/from", PLAIN_AGENT_ID}, {.path = "/to", PLAIN_AGENT_ID}),
     },
@@ -524,7 +524,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-105",
         .severity = PARLEY_WARNING,
         .summary = "the `status` of a sub-task is pending, in_progress, completed or failed",
-        .source = "rules.md, Round Table",
+        .source = "docs/protocols/roundtable.md#task-progress",
         .hint = "Set the sub-task's `status` to pending, in_progress, completed or failed.",
         PARLEY_PLACES({.path = "/payload/subTasks/*/status",
                        .kinds = PARLEY_STRING,

@@ -2,7 +2,7 @@
 #pragma once
 
 /* The compressed data of a checkpoint: base64 of zstd of one MessagePack map or JSON object.
- * Source: schema, Compression; rules.md, IPC-016. */
+ * Source: docs/protocols/supervisor.md#compression. */
 
 #include "../engine/walk.h"
 

@@ -18,8 +18,8 @@ struct msgpack_fault {
 enum msgpack_result { MSGPACK_READ, MSGPACK_FAULT, MSGPACK_MEMORY };
 
 /* Reads one map that fills `bytes` wholly, and drives a walk that has begun inside, if it has
- * anything to find; or finds the first fault in the order of the bytes (rules.md, GW; Framing and
- * MessagePack). To the walk a `bin` is a string, its base64 text.
+ * anything to find; or finds the first fault in the order of the bytes (docs/rules.md#gw,
+ * docs/protocols/supervisor.md#framing). To the walk a `bin` is a string, its base64 text.
  * Owns: base64 texts and the fault's path live in the arena, other strings in `bytes`. */
 enum msgpack_result msgpack_read_inside(struct parley_bytes bytes, struct walk *walk,
                                         struct parley_arena *arena,

@@ -53,7 +53,7 @@ static unsigned side_of_code(struct parley_bytes code) {
 
 /* The side is the type's own. Of an error, which travels both ways, the request says it, or the
  * subject that it was stored with; then its code, then its form.
- * Returns: 0 where the type is unknown.  Source: rules.md, Supervisor IPC, Decisions. */
+ * Returns: 0 where the type is unknown.  Source: docs/protocols/supervisor.md#error. */
 static unsigned side_of(const struct parley_message *message, struct parley_bytes stored_side) {
     const unsigned sides = supervisor_sides(message->type);
     if (sides != (SUPERVISOR_GERBIL | SUPERVISOR_ELIXIR)) {

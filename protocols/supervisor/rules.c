@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The rules of the supervisor IPC, as rules.md words and decides them. Source: "schema" is
- * supervisor-ipc-message-schema.md. What a checkpoint and a WAL entry are made of stands in several
- * messages, so that those places are macros over where it stands and for which types. */
+/* The rules of the supervisor IPC. docs/protocols/supervisor.md says how they follow from the
+ * protocol's document, which comments call "schema" as it does. The parts of a checkpoint and of a
+ * WAL entry occur in several messages, so those places are macros over the path to the part and the
+ * types that have it. */
 
 #include "supervisor.h"
 
@@ -188,7 +189,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-001",
         .severity = PARLEY_ERROR,
         .summary = "`type` is a string",
-        .source = "schema, Required Fields",
+        .source = "docs/protocols/supervisor.md#base",
         .hint = "Name what this message is in `type`, such as \"heartbeat\".",
         PARLEY_PLACES({.path = "/type", .kinds = PARLEY_STRING, .is_required = true}),
     },
@@ -196,7 +197,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-002",
         .severity = PARLEY_ERROR,
         .summary = "`timestamp` is an integer of 0 or more: Unix time in seconds",
-        .source = "schema, Required Fields",
+        .source = "docs/protocols/supervisor.md#base",
         .hint =
             "Set `timestamp` to the Unix time in whole seconds, such as 1705392000. Or leave it "
             "out and send with `stamp=true`, which fills it in.",
@@ -206,7 +207,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-003",
         .severity = PARLEY_ERROR,
         .summary = "`type` is one that Gerbil or Elixir sends (case counts)",
-        .source = "schema, Type Validation",
+        .source = "docs/protocols/supervisor.md#base",
         .hint = "Set `type` to one of the types of the schema, in lower case.",
         PARLEY_PLACES({.path = "/type",
                        .kinds = PARLEY_STRING,
@@ -218,7 +219,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "where the request names the side (`from=gerbil`, `from=elixir`), `type` is one "
                    "that this side sends",
-        .source = "schema, Type Validation",
+        .source = "docs/protocols/supervisor.md#base",
         .hint = "Send this type from the other side, or set `from` to the side that sends it.",
         PARLEY_PLACES({.path = "/type",
                        .is_asked = names_a_side,
@@ -230,7 +231,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-005",
         .severity = PARLEY_ERROR,
         .summary = "`version`, if any, is 1 or 2",
-        .source = "schema, Versioning",
+        .source = "docs/protocols/supervisor.md#version",
         .hint = "Set `version` to 1 or 2, or leave it out.",
         PARLEY_PLACES({.path = "/version",
                        .kinds = PARLEY_INTEGER,
@@ -242,7 +243,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-006",
         .severity = PARLEY_ERROR,
         .summary = "`metadata`, if any, is a map",
-        .source = "schema, Base Message Structure",
+        .source = "docs/protocols/supervisor.md#base",
         .hint = "Make `metadata` a map, or leave it out.",
         PARLEY_PLACES({.path = "/metadata", .kinds = PARLEY_OBJECT}),
     },
@@ -255,7 +256,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                 "bytes, wal_entry and metrics 10 KiB, evolution_intent 1 MiB, checkpoint 100 "
                 "MiB; other types have none. JSON is measured on its shortest "
                 "MessagePack",
-            .source = "schema, Message Size Limits",
+            .source = "docs/protocols/supervisor.md#sizes",
             .hint = "Send less: leave out what the receiver can do without, or spread it over "
                     "several messages.",
             PARLEY_PLACES({.path = "", .by_inspection = true}),
@@ -264,7 +265,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-010",
         .severity = PARLEY_ERROR,
         .summary = "the `data` of a checkpoint is a map; where `compressed` is true, a string",
-        .source = "schema, Checkpoint Request and Compression",
+        .source = "docs/protocols/supervisor.md#checkpoint",
         PARLEY_PLACES(
             {.path = "/data",
              .kinds = PARLEY_OBJECT | PARLEY_STRING,
@@ -295,7 +296,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `agent_state` of a checkpoint is a map; its `id`, `name` and `version` are "
                    "strings, its `status` is idle, thinking, acting or evolving",
-        .source = "schema, Checkpoint Request",
+        .source = "docs/protocols/supervisor.md#checkpoint",
         .hint = "Make this member of `agent_state` a string, or leave it out.",
         PARLEY_PLACES(AGENT_STATE("/data", FOR(CHECKPOINT)),
                       AGENT_STATE("/snapshot", FOR(RESTORE))),
@@ -306,7 +307,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .summary = "the `memory_blocks` of a checkpoint are an array of maps with strings `id` and "
                    "`text`; `embedding` is an array of numbers, `metadata` a map, `importance` a "
                    "number from 0 to 1, `access_count` and `created` are integers of 0 or more",
-        .source = "schema, Checkpoint Request",
+        .source = "docs/protocols/supervisor.md#checkpoint",
         .hint = "Give this member of the memory block a value of its type, or leave it out.",
         PARLEY_PLACES(MEMORY_BLOCKS("/data", FOR(CHECKPOINT)),
                       MEMORY_BLOCKS("/snapshot", FOR(RESTORE))),
@@ -317,7 +318,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .summary = "the `tool_registry` of a checkpoint is a map; its `tools` are an array of maps "
                    "with a string `name`; `params` is an array of strings, `doc` a string, "
                    "`unsafe` a boolean",
-        .source = "schema, Checkpoint Request",
+        .source = "docs/protocols/supervisor.md#checkpoint",
         .hint = "Give this member of the tool a value of its type, or leave it out.",
         PARLEY_PLACES(TOOL_REGISTRY("/data", FOR(CHECKPOINT)),
                       TOOL_REGISTRY("/snapshot", FOR(RESTORE))),
@@ -327,7 +328,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `conversation_history` of a checkpoint is an array of maps with a `role` "
                    "of user or assistant, a string `content` and an integer `timestamp`",
-        .source = "schema, Checkpoint Request",
+        .source = "docs/protocols/supervisor.md#checkpoint",
         .hint = "Write each turn as {\"role\": \"user\", \"content\": \"…\", \"timestamp\": "
                 "1234567890}, the role being user or assistant.",
         PARLEY_PLACES(CONVERSATION_HISTORY("/data", FOR(CHECKPOINT)),
@@ -337,7 +338,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-015",
         .severity = PARLEY_ERROR,
         .summary = "the `metrics` of a checkpoint are a map of numbers",
-        .source = "schema, Checkpoint Request",
+        .source = "docs/protocols/supervisor.md#checkpoint",
         .hint = "Make `metrics` a map whose values are all numbers, or leave it out.",
         PARLEY_PLACES(MAP_OF_NUMBERS("/data/metrics", FOR(CHECKPOINT)),
                       MAP_OF_NUMBERS("/snapshot/metrics", FOR(RESTORE))),
@@ -350,7 +351,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                        "`compression` is `zstd` and `data` is base64 (RFC 4648, with padding) of "
                        "at most 100 MiB, compressed, that hold one MessagePack map or JSON object; "
                        "what is inside is checked like plain checkpoint data",
-            .source = "schema, Compression",
+            .source = "docs/protocols/supervisor.md#compression",
             .hint = "Encode the map of the checkpoint's data as MessagePack or JSON, compress that "
                     "with zstd, and write it as base64 into `data`.",
             PARLEY_PLACES(
@@ -371,7 +372,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-020",
         .severity = PARLEY_ERROR,
         .summary = "the `data` of a wal_entry is a map",
-        .source = "schema, WAL Entry",
+        .source = "docs/protocols/supervisor.md#wal",
         .hint =
             "Put the entry into `data`: {\"operation\": \"…\", \"params\": {}, \"sequence\": 1}.",
         PARLEY_PLACES({.path = "/data",
@@ -383,7 +384,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-021",
         .severity = PARLEY_ERROR,
         .summary = "the `operation` of an entry is memory_add, tool_register or state_update",
-        .source = "schema, WAL Entry",
+        .source = "docs/protocols/supervisor.md#wal",
         .hint = "Set `operation` to memory_add, tool_register or state_update.",
         PARLEY_PLACES(OPERATION("/data", FOR(WAL_ENTRY)), OPERATION("/data/*", FOR(WAL_BATCH)),
                       OPERATION("/wal_entries/*", FOR(RESTORE))),
@@ -392,7 +393,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-022",
         .severity = PARLEY_ERROR,
         .summary = "the `params` of an entry are a map",
-        .source = "schema, WAL Entry",
+        .source = "docs/protocols/supervisor.md#wal",
         .hint = "Put what the operation needs into `params`, a map; {} if it needs nothing.",
         PARLEY_PLACES(PARAMS("/data", FOR(WAL_ENTRY)), PARAMS("/data/*", FOR(WAL_BATCH)),
                       PARAMS("/wal_entries/*", FOR(RESTORE))),
@@ -401,7 +402,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-023",
         .severity = PARLEY_ERROR,
         .summary = "the `sequence` of an entry is an integer of 0 or more",
-        .source = "schema, WAL Entry",
+        .source = "docs/protocols/supervisor.md#wal",
         .hint = "Number the entry in `sequence`: an integer of 0 or more.",
         PARLEY_PLACES(SEQUENCE("/data", FOR(WAL_ENTRY)), SEQUENCE("/data/*", FOR(WAL_BATCH)),
                       SEQUENCE("/wal_entries/*", FOR(RESTORE))),
@@ -410,7 +411,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-024",
         .severity = PARLEY_ERROR,
         .summary = "the `data` of a wal_batch is an array of maps that is not empty",
-        .source = "schema, WAL Batch",
+        .source = "docs/protocols/supervisor.md#wal",
         PARLEY_PLACES({.path = "/data",
                        .kinds = PARLEY_ARRAY,
                        .is_required = true,
@@ -428,7 +429,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-025",
         .severity = PARLEY_ERROR,
         .summary = "the sequences of a wal_batch strictly increase",
-        .source = "schema, WAL Batch",
+        .source = "docs/protocols/supervisor.md#wal",
         .hint = "Sort the entries by `sequence`, and give no two of them the same.",
         PARLEY_PLACES({.path = "/data/*/sequence",
                        .kinds = PARLEY_INTEGER,
@@ -440,7 +441,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `hypothesis` of an evolution_intent is a map with strings `reason`, "
                    "`target` and `new_code`",
-        .source = "schema, Evolution Intent",
+        .source = "docs/protocols/supervisor.md#evolution",
         PARLEY_PLACES({.path = "/hypothesis",
                        .kinds = PARLEY_OBJECT,
                        .is_required = true,
@@ -468,7 +469,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-031",
         .severity = PARLEY_ERROR,
         .summary = "the `expected_improvement` of an evolution_intent, if any, is a map of numbers",
-        .source = "schema, Evolution Intent",
+        .source = "docs/protocols/supervisor.md#evolution",
         .hint = "Make `expected_improvement` a map whose values are all numbers, such as "
                 "{\"latency\": -0.2}, or leave it out.",
         PARLEY_PLACES(MAP_OF_NUMBERS("/hypothesis/expected_improvement", FOR(EVOLUTION_INTENT))),
@@ -477,7 +478,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-040",
         .severity = PARLEY_ERROR,
         .summary = "the `data` of metrics is a map of numbers",
-        .source = "schema, Metrics Report",
+        .source = "docs/protocols/supervisor.md#metrics",
         .hint = "Put the figures into `data`: a map whose values are all numbers.",
         PARLEY_PLACES({.path = "/data",
                        .kinds = PARLEY_OBJECT,
@@ -489,7 +490,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-041",
         .severity = PARLEY_ERROR,
         .summary = "the `error_rate` of metrics is from 0 to 1",
-        .source = "schema, Metrics Report",
+        .source = "docs/protocols/supervisor.md#metrics",
         .hint = "Write `error_rate` as a share of 1: 1.5 % is 0.015.",
         PARLEY_PLACES({.path = "/data/error_rate", SHARE, .for_types = FOR(METRICS)}),
     },
@@ -498,7 +499,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `checkpoint_id` of a checkpoint_ack is a UUID; its `size`, if any, an "
                    "integer of 0 or more",
-        .source = "schema, Checkpoint Acknowledgment",
+        .source = "docs/protocols/supervisor.md#checkpoint-ack",
         PARLEY_PLACES(
             {.path = "/checkpoint_id",
              .kinds = PARLEY_STRING,
@@ -518,7 +519,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .summary = "the `checkpoint_id` of a restore is a UUID, its `snapshot` a map (checked like "
                    "a checkpoint's data), its `wal_entries`, if any, an array of maps (each "
                    "checked like an entry)",
-        .source = "schema, Restore Command",
+        .source = "docs/protocols/supervisor.md#restore",
         PARLEY_PLACES(
             {.path = "/checkpoint_id",
              .kinds = PARLEY_STRING,
@@ -546,7 +547,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `code` of a hot_reload is a string; so is its `module`, if any, and its "
                    "`backup_checkpoint_id`, if any, is a UUID",
-        .source = "schema, Hot Reload",
+        .source = "docs/protocols/supervisor.md#hot-reload",
         PARLEY_PLACES({.path = "/code",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -569,7 +570,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .summary = "the `success` of an evolution_result is a boolean, its `decision` promoted or "
                    "rejected; its `reason`, if any, is a string, its `metrics` are a map of "
                    "numbers",
-        .source = "schema, Evolution Result",
+        .source = "docs/protocols/supervisor.md#evolution",
         .hint = "Make `metrics` a map whose values are all numbers, or leave it out.",
         PARLEY_PLACES({.path = "/success",
                        .kinds = PARLEY_BOOLEAN,
@@ -594,7 +595,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `request_id` of a process_request is a string, its `data` a map with a "
                    "string `message`; `context`, if any, is a map, `user_id` a string",
-        .source = "schema, Process Request",
+        .source = "docs/protocols/supervisor.md#process-request",
         PARLEY_PLACES({.path = "/request_id",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -624,7 +625,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `reason` of a shutdown is a string; its `create_checkpoint`, if any, a "
                    "boolean",
-        .source = "schema, Shutdown Command",
+        .source = "docs/protocols/supervisor.md#shutdown",
         PARLEY_PLACES({.path = "/reason",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -640,7 +641,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `error` of an error is a map with strings `code` and `message`; "
                    "`stack_trace`, if any, is a string, `context` and `details` are maps",
-        .source = "schema, Error Messages",
+        .source = "docs/protocols/supervisor.md#error",
         PARLEY_PLACES({.path = "/error",
                        .kinds = PARLEY_OBJECT,
                        .is_required = true,
@@ -675,7 +676,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
             .id = "IPC-101",
             .severity = PARLEY_WARNING,
             .summary = "a checkpoint over 1 MiB (measured as for IPC-007) is compressed",
-            .source = "schema, Compression",
+            .source = "docs/protocols/supervisor.md#sizes",
             .hint = "Compress `data` with zstd, write it as base64, and set `compressed` to true "
                     "and `compression` to \"zstd\".",
             PARLEY_PLACES({.path = "", .for_types = FOR(CHECKPOINT), .by_inspection = true}),
@@ -684,7 +685,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-102",
         .severity = PARLEY_WARNING,
         .summary = "a wal_batch has at most 100 entries",
-        .source = "schema, WAL Batch",
+        .source = "docs/protocols/supervisor.md#wal",
         .hint = "Send the entries in several batches of at most 100.",
         PARLEY_PLACES({.path = "/data",
                        .for_types = FOR(WAL_BATCH),
@@ -696,7 +697,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_WARNING,
         .summary = "the percentiles of metrics do not fall: `p50_latency` <= `p95_latency` <= "
                    "`p99_latency`",
-        .source = "schema, Metrics Report",
+        .source = "docs/protocols/supervisor.md#metrics",
         .hint = "Look at how the percentiles are computed: a higher one cannot be lower.",
         PARLEY_PLACES({.path = "/data/p95_latency",
                        .for_types = FOR(METRICS),
@@ -712,7 +713,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_WARNING,
         .summary = "`success` and `decision` of an evolution_result agree: promoted after a "
                    "success, rejected after a failure",
-        .source = "schema, Evolution Result",
+        .source = "docs/protocols/supervisor.md#evolution",
         .hint = "Promote what succeeded, and reject what failed.",
         PARLEY_PLACES({.path = "/decision",
                        .for_types = FOR(EVOLUTION_RESULT),
@@ -725,7 +726,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .summary =
             "a message of `version` 1 has neither `metadata` nor `compressed`, which came with "
             "version 2",
-        .source = "schema, Versioning",
+        .source = "docs/protocols/supervisor.md#version",
         .hint = "Set `version` to 2.",
         PARLEY_PLACES({.path = "/version",
                        .is_broken = is_of_version_2,

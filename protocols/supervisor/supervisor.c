@@ -156,11 +156,6 @@ static const struct parley_stamp stamps[] = {
     {.member = NULL},
 };
 
-static const struct parley_document documents[] = {
-    {"schema", "the supervisor's \"Message Schema Definition\" (supervisor-ipc-message-schema.md)"},
-    {NULL, NULL},
-};
-
 extern const struct parley_protocol supervisor_protocol;
 const struct parley_protocol supervisor_protocol = {
     .name = "supervisor",
@@ -174,7 +169,6 @@ const struct parley_protocol supervisor_protocol = {
     .type_field = SUPERVISOR_TYPE,
     .rules = supervisor_rules,
     .rule_count = SUPERVISOR_RULE_COUNT,
-    .documents = documents,
     .codecs = codecs,
     .stamps = stamps,
     .examples = supervisor_examples,

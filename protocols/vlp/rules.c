@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The rules of VLP/1.1, as rules.md words and decides them. Sources: "overview" is
- * vlp-overview.md, "types" is vlp-message-types.md. */
+/* The rules of VLP/1.1. docs/protocols/vlp.md says how they follow from the protocol's documents,
+ * which comments call "overview" and "types" as it does. */
 
 #include "vlp.h"
 
@@ -54,7 +54,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-001",
         .severity = PARLEY_ERROR,
         .summary = "`id` is a string that is not empty",
-        .source = "overview, TypeScript with Zod",
+        .source = "docs/protocols/vlp.md#envelope",
         .hint =
             "Give the message an `id` of its own: a string, such as a UUID. Or leave it out and "
             "send with `stamp=true`, which fills it in.",
@@ -68,7 +68,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-002",
         .severity = PARLEY_ERROR,
         .summary = "`protocol` is exactly `VLP/1.1`",
-        .source = "overview, TypeScript with Zod",
+        .source = "docs/protocols/vlp.md#envelope",
         .hint = "Set `protocol` to \"VLP/1.1\". Or leave it out and send with `stamp=true`, which "
                 "fills "
                 "it in.",
@@ -83,7 +83,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`type` is claim, evidence, query, response, correction, notice or "
                    "session_context (case counts)",
-        .source = "types, Overview",
+        .source = "docs/protocols/vlp.md#envelope",
         .hint = "Set `type` to the one of the seven that says what this message does, in lower "
                 "case.",
         PARLEY_PLACES({.path = "/type",
@@ -96,7 +96,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-004",
         .severity = PARLEY_ERROR,
         .summary = "`timestamp` is an RFC 3339 date-time",
-        .source = "overview, TypeScript with Zod",
+        .source = "docs/protocols/vlp.md#envelope",
         .hint = "Write `timestamp` as in 2025-12-14T10:30:00Z: date, T, time and offset, all of "
                 "which must exist. Or leave it out and send with `stamp=true`, which fills it in.",
         PARLEY_PLACES({.path = "/timestamp",
@@ -108,7 +108,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-005",
         .severity = PARLEY_ERROR,
         .summary = "`sender` is a string that is not empty",
-        .source = "overview, What is VLP?",
+        .source = "docs/protocols/vlp.md#envelope",
         .hint = "Name the agent that sends this in `sender`.",
         PARLEY_PLACES({.path = "/sender",
                        .kinds = PARLEY_STRING,
@@ -120,7 +120,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-006",
         .severity = PARLEY_ERROR,
         .summary = "`content` is a string or an object",
-        .source = "overview, TypeScript with Zod",
+        .source = "docs/protocols/vlp.md#envelope",
         .hint = "Put what the message says into `content`: a string, or an object.",
         PARLEY_PLACES(
             {.path = "/content", .kinds = PARLEY_STRING | PARLEY_OBJECT, .is_required = true}),
@@ -129,7 +129,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-007",
         .severity = PARLEY_ERROR,
         .summary = "`confidence` is a number from 0 to 1; a query may leave it out (1.0)",
-        .source = "overview, TypeScript with Zod; types, query",
+        .source = "docs/protocols/vlp.md#confidence",
         .hint = "Set `confidence` to a number from 0 to 1, not in quotes.",
         PARLEY_PLACES({.path = "/confidence",
                        .kinds = PARLEY_NUMBER,
@@ -150,7 +150,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`provenance` is an array; each item is a string that is not empty, or an "
                    "object with such a string `ref`",
-        .source = "overview, TypeScript with Zod; types, evidence",
+        .source = "docs/protocols/vlp.md#provenance",
         PARLEY_PLACES({.path = "/provenance",
                        .kinds = PARLEY_ARRAY,
                        .hint = "Make `provenance` an array of sources, or leave it out."},
@@ -171,7 +171,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-009",
         .severity = PARLEY_ERROR,
         .summary = "`refers_to` is a string, an array of strings, or null",
-        .source = "overview, TypeScript with Zod",
+        .source = "docs/protocols/vlp.md#references",
         .hint = "Name the messages that this one refers to by their ids, as strings.",
         PARLEY_PLACES({.path = "/refers_to", .kinds = PARLEY_STRING | PARLEY_ARRAY | PARLEY_NULL},
                       {.path = "/refers_to/*", .kinds = PARLEY_STRING}),
@@ -180,7 +180,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-010",
         .severity = PARLEY_ERROR,
         .summary = "evidence, response and correction refer to something",
-        .source = "overview, Validation Rules",
+        .source = "docs/protocols/vlp.md#references",
         .hint = "Set `refers_to` to the id of the message that this one supports, answers or "
                 "corrects.",
         PARLEY_PLACES({.path = "/refers_to",
@@ -194,7 +194,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-011",
         .severity = PARLEY_ERROR,
         .summary = "evidence has at least one provenance item",
-        .source = "overview, Validation Rules",
+        .source = "docs/protocols/vlp.md#provenance",
         .hint = "List at least one source of the evidence in `provenance`.",
         PARLEY_PLACES({.path = "/provenance",
                        .for_types = PARLEY_TYPE_BIT(VLP_EVIDENCE),
@@ -208,7 +208,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
             "earned confidence: a claim with `confidence` of 0.9 or more has a provenance "
             "item or `safety.level` review; in strict mode, so has every type (a query without "
             "`confidence` asserts nothing)",
-        .source = "overview, Validation Rules; types, claim",
+        .source = "docs/protocols/vlp.md#confidence",
         .hint = "Name a source in `provenance`, or set `safety.level` to \"review\", or lower "
                 "`confidence` below 0.9.",
         PARLEY_PLACES(
@@ -221,7 +221,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`safety` is an object whose `level` is safe, review or block, and whose "
                    "`issues`, if any, are objects with a string `code` (and `detail`, if any)",
-        .source = "overview, TypeScript with Zod",
+        .source = "docs/protocols/vlp.md#safety",
         PARLEY_PLACES({.path = "/safety",
                        .kinds = PARLEY_OBJECT,
                        .hint = "Make `safety` an object such as {\"level\": \"review\"}, or leave "
@@ -252,7 +252,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .summary = "`session_id`, `receiver` and `topic` are strings or null, `seq` is an integer "
                    "of 0 or more or null, `constraints` and `keywords` are arrays of strings, "
                    "`payload` is an object or null, `_extras` is an object",
-        .source = "overview, Contributing; types, session_context",
+        .source = "docs/protocols/vlp.md#optional-members",
         .hint = "Give this optional member a value of its type, or leave it out.",
         PARLEY_PLACES({.path = "/session_id", .kinds = PARLEY_STRING | PARLEY_NULL},
                       {.path = "/receiver", .kinds = PARLEY_STRING | PARLEY_NULL},
@@ -272,7 +272,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-101",
         .severity = PARLEY_WARNING,
         .summary = "`id` has at least 3 characters",
-        .source = "rules.md, VLP",
+        .source = "docs/protocols/vlp.md#envelope",
         .hint = "Use a unique id, such as a UUID.",
         PARLEY_PLACES(
             {.path = "/id", .kinds = PARLEY_STRING, .constraint = PARLEY_MIN_LENGTH, .minimum = 3}),
@@ -281,7 +281,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-102",
         .severity = PARLEY_WARNING,
         .summary = "`timestamp` is in UTC",
-        .source = "rules.md, VLP",
+        .source = "docs/protocols/vlp.md#envelope",
         .hint = "Write the time in UTC, with a Z at its end.",
         PARLEY_PLACES(
             {.path = "/timestamp", .kinds = PARLEY_STRING, .constraint = PARLEY_TIME_UTC}),
@@ -292,7 +292,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .summary =
             "outside strict mode, response and correction with `confidence` of 0.9 or more have "
             "a provenance item or `safety.level` review",
-        .source = "overview, Validation Rules",
+        .source = "docs/protocols/vlp.md#confidence",
         .hint = "Name a source in `provenance`, or set `safety.level` to \"review\".",
         PARLEY_PLACES(
             {EARNED_CONFIDENCE,
@@ -305,7 +305,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .id = "VLP-104",
         .severity = PARLEY_WARNING,
         .summary = "session_context has a `session_id`, a `payload` and `keywords`",
-        .source = "types, session_context",
+        .source = "docs/protocols/vlp.md#session-context",
         PARLEY_PLACES({.path = "/session_id",
                        .for_types = PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),
                        .is_broken = is_without_session_id,
@@ -327,7 +327,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .severity = PARLEY_WARNING,
         .summary = "the `kind` of a provenance object is url, hash, document, api, snapshot, log, "
                    "excerpt or other",
-        .source = "rules.md, VLP",
+        .source = "docs/protocols/vlp.md#provenance",
         .hint = "Use one of url, hash, document, api, snapshot, log, excerpt or other as `kind`.",
         PARLEY_PLACES({.path = "/provenance/*/kind",
                        .kinds = PARLEY_STRING,

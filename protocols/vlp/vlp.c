@@ -38,12 +38,6 @@ static const struct parley_stamp stamps[] = {
 
 static const struct parley_codec *const codecs[] = {&parley_codec_json, &parley_codec_ndjson, NULL};
 
-static const struct parley_document documents[] = {
-    {"overview", "\"VLP — Vigilith Language Protocol\" (vlp-overview.md)"},
-    {"types", "\"VLP Message Types\" (vlp-message-types.md)"},
-    {NULL, NULL},
-};
-
 extern const struct parley_protocol vlp_protocol;
 const struct parley_protocol vlp_protocol = {
     .name = "vlp",
@@ -59,7 +53,6 @@ const struct parley_protocol vlp_protocol = {
     .type_field = VLP_TYPE,
     .rules = vlp_rules,
     .rule_count = VLP_RULE_COUNT,
-    .documents = documents,
     .codecs = codecs,
     .stamps = stamps,
     .examples = vlp_examples,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Front matter is compared with another implementation of YAML 1.2: whatever both accept means the
-// same to both, but for what the rules decide (rules.md: of the booleans only true and false).
+// same to both, but for what docs/protocols/brenner.md#front-matter decides (of the booleans only
+// true and false).
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -113,7 +114,8 @@ test('random scalars mean the same, plain and in quotes', () => {
   assert.ok(counts.both > 8000);
 });
 
-// libyaml takes three of them for the end of a line, and refuses the rest (rules.md, Brenner).
+// libyaml takes three of them for the end of a line, and refuses the rest
+// (docs/protocols/brenner.md#front-matter).
 test('characters that YAML 1.1 does not know mean the same in quotes', () => {
   const random = randomSource(85);
   const special = ['\u0085', '\u2028', '\u2029', '\ufeff', '\u{f0000}', '\u{f0001}', '\ue000'];

@@ -249,7 +249,7 @@ static void check_pair(struct fixture *fixture, const struct part *first, const 
     }
 }
 
-/* In either order; that the top level is not an object is said last (rules.md, Readings). */
+/* In either order; that the top level is not an object is said last (docs/rules.md#gw). */
 static void test_of_two_faults_the_first_in_the_bytes_is_reported(void **state) {
     for (size_t i = 0; i < PARTS; i++) {
         for (size_t k = 0; k < PARTS; k++) {
@@ -304,7 +304,7 @@ static void check_array(struct fixture *fixture, struct parley_bytes body,
     "{\"id\":\"abc\",\"protocol\":\"VLP/1.1\",\"type\":\"claim\",\"sender\":\"A\","                \
     "\"timestamp\":\"2025-12-14T10:30:00Z\",\"confidence\":0.5,\"content\":\"x\"}"
 
-/* (validation, "Decided since"; rules.md, Readings) */
+/* (docs/rules.md#gw) */
 static void test_an_array_goes_on_after_what_is_wrong_with_one_message_alone(void **state) {
     static const struct {
         const char *element, *results;

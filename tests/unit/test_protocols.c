@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include <parley/message.h>
@@ -181,33 +182,23 @@ static void test_the_hint_at_a_member_that_stamp_fills_names_stamp(void **state)
     assert_true(count >= 7);
 }
 
-/* Whether one of the sources, "document, section", is of a document that the pages explain. */
-static bool is_explained(const struct parley_protocol *protocol, const char *source) {
-    const struct parley_document *document = protocol->documents;
-    while (document->name != NULL) {
-        const size_t length = strlen(document->name);
-        if (length == 0 ||
-            (strncmp(source, document->name, length) == 0 && source[length] == ',')) {
-            return true;
-        }
-        document++;
-    }
-    return strncmp(source, "rules.md,", 9) == 0 || strncmp(source, "RFC 8259", 8) == 0;
-}
-
-/* (contract 12) */
-static void test_every_source_names_a_document_that_is_explained(void **state) {
+/* (contract 12) That the section exists is tests/docs/rules_have_pages' to check. */
+static void test_every_source_names_a_section_of_its_protocols_page(void **state) {
     (void)state;
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        char page[64];
+        const int length =
+            snprintf(page, sizeof page, "docs/protocols/%s.md#", parley_protocols[i]->name);
+        assert_in_range(length, 1, sizeof page - 1);
         for (size_t j = 0; j < parley_protocols[i]->rule_count; j++) {
-            const char *source = parley_protocols[i]->rules[j].source;
-            for (; source != NULL;
-                 source = strstr(source, "; ") != NULL ? strstr(source, "; ") + 2 : NULL) {
-                if (!is_explained(parley_protocols[i], source)) {
-                    fail_msg("%s: %s", parley_protocols[i]->rules[j].id, source);
-                }
+            const struct parley_rule *rule = &parley_protocols[i]->rules[j];
+            if (strncmp(rule->source, page, (size_t)length) != 0 || rule->source[length] == '\0') {
+                fail_msg("%s: %s", rule->id, rule->source);
             }
         }
+    }
+    for (size_t i = 0; i < PARLEY_GW_COUNT; i++) {
+        assert_string_equal(parley_gateway_rules[i].source, "docs/rules.md#gw");
     }
 }
 
@@ -365,7 +356,7 @@ int main(void) {
         cmocka_unit_test(test_types_lanes_and_fields_fit_and_are_unique),
         cmocka_unit_test(test_every_rule_has_its_texts_and_places),
         cmocka_unit_test(test_the_hint_at_a_member_that_stamp_fills_names_stamp),
-        cmocka_unit_test(test_every_source_names_a_document_that_is_explained),
+        cmocka_unit_test(test_every_source_names_a_section_of_its_protocols_page),
         cmocka_unit_test(test_rule_ids_are_unique_and_in_order),
         cmocka_unit_test(test_no_warning_stands_above_an_error_at_its_place),
         cmocka_unit_test(test_every_codec_of_a_protocol_has_media_types_of_its_own),
