@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The subcommands that need no server in this process (api.md, Command line). Each takes the
+/* The subcommands that need no server in this process (docs/api.md#command-line). Each takes the
  * arguments after its name and returns the exit status. */
 
 int command_check(int argc, char **argv);

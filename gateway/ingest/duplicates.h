@@ -3,7 +3,7 @@
 
 /* What JetStream calls a duplicate was published under an id that it knows. Whether it is the same
  * message, and where that lies, says the one that is stored: it is fetched by its sequence, and its
- * Parley-Digest compared (api.md, NATS). */
+ * Parley-Digest compared (docs/api.md#nats). */
 
 #include "ingest.h"
 

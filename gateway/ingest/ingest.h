@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* POST /v1/{protocol}/messages, /validate and /convert (api.md, Sending): what a request asks for,
- * and the ways to serve it: one message (single.c), many (batch.c), or many to be put into another
- * encoding, all or none of them (conversion.c). */
+/* POST /v1/{protocol}/messages, /validate and /convert (docs/api.md#sending): what a request asks
+ * for, and the ways to serve it: one message (single.c), many (batch.c), or many to be put into
+ * another encoding, all or none of them (conversion.c). */
 
 #include <parley/splitter.h>
 

@@ -102,7 +102,7 @@ static enum parley_status add_digest(struct publication *out, struct parley_aren
                parley_arena_copy(arena, parley_bytes_of(out->mark.digest)));
 }
 
-/* ---- Nats-Msg-Id ----  Source: api.md, NATS. */
+/* ---- Nats-Msg-Id ----  Source: docs/api.md#nats. */
 
 static const char message_id[] = "Nats-Msg-Id";
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A valid message made ready for NATS: subject, payload and headers (api.md, NATS). */
+/* A valid message made ready for NATS: subject, payload and headers (docs/api.md#nats). */
 
 #include <parley/message.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The errors of api.md: one table gives each its name, status, title, and the page that explains
- * it at /problems/NAME. */
+/* The errors of docs/api.md#problems: one table gives each its name, status, title, and the page
+ * that explains it at /problems/NAME. */
 
 #include <parley/buffer.h>
 #include <parley/findings.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* GET /v1/protocols and what is below it, and the page at / (api.md, Describing itself): rendered
+/* GET /v1/protocols and what is below it, and the page at / (docs/api.md#describing): rendered
  * once at start, read-only afterwards, shared by all reactors. */
 
 #include "describe.h"

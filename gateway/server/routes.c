@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The addresses of api.md as a table. A path has at most one variable part, which is a protocol's
- * name or any other name. */
+/* The addresses of docs/api.md as a table. A path has at most one variable part, which is a
+ * protocol's name or any other name. */
 
 #include "routes.h"
 

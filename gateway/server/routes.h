@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The addresses of api.md. */
+/* The addresses of docs/api.md. */
 
 #include "gateway.h"
 

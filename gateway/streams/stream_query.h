@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a reader asks for: the query options of api.md, Reading, and resume tokens. Pure: it knows
- * neither HTTP nor NATS, and the time of day is passed in. */
+/* What a reader asks for: the query options of docs/api.md#reading and resume tokens. Pure: it
+ * knows neither HTTP nor NATS, and the time of day is passed in. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Reading: GET /v1/{protocol}/stream and GET /v1/stream (api.md, Reading), for one reactor. Live
- * readers of a protocol share one feed and one serialisation of each event; a reader that is
+/* Reading: GET /v1/{protocol}/stream and GET /v1/stream (docs/api.md#reading), for one reactor.
+ * Live readers of a protocol share one feed and one serialisation of each event; a reader that is
  * behind (it asked for the past, or it is slow) reads from JetStream at its own pace until it has
  * caught up. */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a message's sender did wrong, or might want to know: the violations of api.md.
- * A message's findings live in its arena. */
+/* What a message's sender did wrong, or might want to know: the violations of
+ * docs/api.md#violations. A message's findings live in its arena. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +56,6 @@ struct parley_findings {
 void parley_position_write(struct parley_position at, struct parley_buffer *out);
 void parley_position_describe(struct parley_position at, struct parley_buffer *out);
 
-/* Appends a JSON array of the violations, in the order of the rule table (api.md, Sending). */
+/* Appends a JSON array of the violations, in the order of the rule table (docs/api.md#violations).
+ */
 void parley_findings_write(const struct parley_findings *findings, struct parley_buffer *out);

@@ -125,6 +125,6 @@ struct parley_bytes parley_message_type(const struct parley_message *message);
 
 /* Appends the members of a /validate answer without its braces: "valid":…,"protocol":…, …,
  * "violations":[…].
- * Source: api.md, One message. */
+ * Source: docs/api.md#receipts. */
 enum parley_status parley_message_write_verdict(struct parley_message *message,
                                                 struct parley_buffer *out) PARLEY_MUST_CHECK;

@@ -38,7 +38,7 @@ struct parley_codec {
 extern const struct parley_codec parley_codec_json;   /* application/json */
 extern const struct parley_codec parley_codec_ndjson; /* application/x-ndjson and its aliases */
 
-/* How a repeated message is recognised (api.md, Nats-Msg-Id). */
+/* How a repeated message is recognised (docs/api.md#retries). */
 enum parley_dedupe {
     PARLEY_DEDUPE_NONE,
     PARLEY_DEDUPE_PAYLOAD, /* by its payload, and by whose message it is (parley_route.agent) */
@@ -81,7 +81,7 @@ struct parley_example {
     const char *text;  /* the message as JSON */
 };
 
-/* A member that `stamp` fills when it is absent (api.md, Sending). */
+/* A member that `stamp` fills when it is absent (docs/api.md#sending). */
 struct parley_stamp {
     const char *member; /* top-level key */
     enum { PARLEY_STAMP_ID, PARLEY_STAMP_TEXT, PARLEY_STAMP_TIME, PARLEY_STAMP_SECONDS } with;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Canonical JSON, as api.md means it: order and the spelling of numbers and strings stay, only the
- * blanks between tokens go. For texts that were read already: nothing here finds faults. */
+/* Canonical JSON, in the sense of docs/api.md#nats: order and the spelling of numbers and strings
+ * stay, only the blanks between tokens go. For texts that were read already: nothing here finds
+ * faults.
+ */
 
 #include <parley/message.h>
 

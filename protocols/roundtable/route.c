@@ -32,7 +32,7 @@ static struct parley_bytes domain_of(struct parley_bytes task) {
     return (struct parley_bytes){task.data, length};
 }
 
-/* Source: api.md, NATS: that of the request, else the option `domain`, else unknown. What was
+/* Source: docs/api.md#nats: that of the request, else the option `domain`, else unknown. What was
  * recalled may have been written by anybody. */
 static struct parley_bytes reply_domain(const struct parley_options *options) {
     const struct parley_bytes recalled = parley_bytes_of(options->recalled);

@@ -242,7 +242,7 @@ static void test_a_question_that_cannot_be_put_is_503(void **state) {
     assert_says(world, "/problems/overloaded");
 }
 
-/* As later servers say of one that is on its way to its replicas (state.md, 9). */
+/* As later servers say of one that is on its way to its replicas. */
 static void test_a_duplicate_without_a_sequence_is_503(void **state) {
     struct world *world = *state;
     world_post(world, &one, CLAIM_OF("1"));
