@@ -71,7 +71,7 @@ struct batch {
     struct jetstream_waiter waiter;
     bool is_full;   /* the first of those that are pending waits for room in JetStream's window */
     bool owes_byte; /* the next byte of the body was seen already, but not called taken */
-    bool is_offloaded;       /* the crew has the large message … */
+    bool is_offloaded;       /* the worker pool has the large message … */
     bool is_offload_pending; /* … or had it, and it waits for what it needs */
     bool is_shed;            /* the message that is being read found no room in the budget */
     bool is_ended;           /* the whole body has come … */
@@ -573,7 +573,7 @@ static void swap(struct parley_buffer *a, struct parley_buffer *b) {
     *b = other;
 }
 
-/* What the crew made of the message already; NULL: nothing. */
+/* What the worker pool made of the message already; NULL: nothing. */
 static struct offload *prepared_of(const struct batch *batch,
                                    const struct parley_message *message) {
     struct offload *offload = batch->offload;
@@ -590,7 +590,7 @@ static enum parley_status prepare(const struct batch *batch, struct parley_messa
     return prepared->prepared;
 }
 
-/* The crew's payload takes the place of the gateway's meanwhile. */
+/* The worker pool's payload takes the place of the gateway's meanwhile. */
 static enum jetstream_publish hand_over(struct batch *batch, struct result *result,
                                         const struct parley_message *message,
                                         const struct publication *publication) {
@@ -651,7 +651,7 @@ static enum parley_status write_message(const struct batch *batch, struct parley
     return prepared->prepared;
 }
 
-/* The crew has done it already for what was checked there. */
+/* The worker pool has done it already for what was checked there. */
 static enum parley_status warn_of_size(const struct batch *batch, struct parley_message *message,
                                        size_t number) {
     struct gateway *gateway = batch->options.gateway;
@@ -887,7 +887,7 @@ static void on_checked(struct offload *offload, void *context) {
     go_on_after_check(batch);
 }
 
-/* Returns: whether the crew has it now. */
+/* Returns: whether the worker pool has it now. */
 static bool check_offloaded(struct batch *batch, const struct parley_slice *slice) {
     if (slice->bytes.length < OFFLOAD_BYTES_MIN ||
         !parley_splitter_keeps(&batch->splitter, slice)) {
@@ -914,7 +914,8 @@ static void refuse_overloaded(struct batch *batch, const struct parley_slice *sl
     }
 }
 
-/* Reaches a verdict on a message, and does what follows from it, or leaves that to the crew. */
+/* Reaches a verdict on a message, and does what follows from it, or leaves that to the worker pool.
+ */
 static void handle_slice(struct batch *batch, enum parley_split split,
                          const struct parley_slice *slice) {
     const bool is_shed = batch->is_shed && split == PARLEY_SPLIT_SIZE;
@@ -978,8 +979,8 @@ static void stop_holding(struct batch *batch) {
     }
 }
 
-/* While a message finds no room, or the crew has it, not all is called taken: so the client is not
- * read from. */
+/* While a message finds no room, or the worker pool has it, not all is called taken: so the client
+ * is not read from. */
 size_t batch_body(struct batch *batch, struct parley_bytes bytes) {
     struct parley_bytes left = bytes;
     outlet_begin(&batch->outlet, false);

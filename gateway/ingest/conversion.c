@@ -23,10 +23,10 @@ struct conversion {
     uint64_t received_count, invalid_count;
     struct parley_buffer detail, violations; /* of the first that is invalid */
     uint64_t read_offset;                    /* of the answer, in the spool */
-    struct offload *offload;                 /* the large message that the crew has; NULL: none */
-    struct budget_share held;                /* taken for what the splitter holds */
-    bool has_ended;                          /* the whole body has come */
-    bool is_answered;                        /* with a problem */
+    struct offload *offload;  /* the large message that the worker pool has; NULL: none */
+    struct budget_share held; /* taken for what the splitter holds */
+    bool has_ended;           /* the whole body has come */
+    bool is_answered;         /* with a problem */
 };
 
 struct conversion *conversion_create(const struct request_options *options,
@@ -120,7 +120,7 @@ static void keep(struct conversion *conversion, struct parley_bytes text) {
     }
 }
 
-/* Into `text`, unless the crew has done it. */
+/* Into `text`, unless the worker pool has done it. */
 static enum parley_status write_converted(struct conversion *conversion,
                                           struct parley_message *message) {
     const struct parley_codec *to = conversion->options.to;
@@ -182,7 +182,7 @@ static void on_checked(struct offload *offload, void *context) {
     }
 }
 
-/* Returns: whether the crew has it now. */
+/* Returns: whether the worker pool has it now. */
 static bool check_offloaded(struct conversion *conversion, const struct parley_slice *slice) {
     if (slice->bytes.length >= OFFLOAD_BYTES_MIN &&
         parley_splitter_keeps(&conversion->splitter, slice)) {
@@ -260,7 +260,7 @@ static void refuse(struct conversion *conversion) {
     parley_buffer_finish(&text);
 }
 
-/* The body has ended: answer, when nothing of it is with the crew. */
+/* The body has ended: answer, when nothing of it is with the worker pool. */
 static void end_if_whole(struct conversion *conversion) {
     enum parley_split split = conversion->has_ended ? PARLEY_SPLIT_MORE : PARLEY_SPLIT_END;
     while (split != PARLEY_SPLIT_END && !conversion->is_answered && conversion->offload == NULL) {

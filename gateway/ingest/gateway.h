@@ -10,7 +10,7 @@
 
 #include "budget.h"
 #include "configuration.h"
-#include "crew.h"
+#include "worker_pool.h"
 #include "http.h"
 #include "clock_and_ids.h"
 #include "jetstream.h"
@@ -40,9 +40,9 @@ struct gateway {
     struct id_pool identities;                 /* for messages without an id */
     struct budget *budget;                     /* of the bodies of all workers; NULL: no limit */
     struct spool_quota *spools;                /* of all workers */
-    struct crew *crew;                         /* NULL: nothing is offloaded */
-    struct crew_desk *desk;
-    LIST_HEAD(, offload) offloads; /* with the crew */
+    struct worker_pool *worker_pool;           /* NULL: nothing is offloaded */
+    struct completion_queue *completions;
+    LIST_HEAD(, offload) offloads; /* with the worker pool */
     struct duplicates duplicates;
     struct reactor *reactor;
     struct jetstream *jetstream;

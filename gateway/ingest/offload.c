@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See offload.h. Everything that takes as long as the message is large happens in `work`, and the
- * giving back of a tree, which does too, is left to the crew as well. */
+ * giving back of a tree, which does too, is left to the worker pool as well. */
 
 #include "offload.h"
 
 #include <stdlib.h>
 
-static struct offload *offload_of(struct crew_task *task) {
+static struct offload *offload_of(struct worker_pool_task *task) {
     return OWNER_OF(task, struct offload, task);
 }
 
@@ -48,7 +48,7 @@ static enum parley_status warn_of_size(struct offload *offload) {
     return status;
 }
 
-static void work(struct crew_task *task) {
+static void work(struct worker_pool_task *task) {
     struct offload *offload = offload_of(task);
     offload->status = check_message_as(&offload->options, &offload->message, offload->slice.bytes,
                                        offload->slice.origin);
@@ -58,7 +58,7 @@ static void work(struct crew_task *task) {
     }
 }
 
-static void on_done(struct crew_task *task) {
+static void on_done(struct worker_pool_task *task) {
     struct offload *offload = offload_of(task);
     LIST_REMOVE(offload, links);
     offload->done(offload, offload->context);
@@ -68,7 +68,7 @@ struct offload *offload_begin(const struct request_options *options,
                               const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context) {
     struct gateway *gateway = options->gateway;
-    struct offload *offload = gateway->desk != NULL ? malloc(sizeof *offload) : NULL;
+    struct offload *offload = gateway->completions != NULL ? malloc(sizeof *offload) : NULL;
     if (offload == NULL) {
         return NULL;
     }
@@ -84,11 +84,11 @@ struct offload *offload_begin(const struct request_options *options,
         offload->payload.limit_bytes = offload->nats_bytes_max;
     }
     LIST_INSERT_HEAD(&gateway->offloads, offload, links);
-    crew_do(gateway->desk, &offload->task);
+    worker_pool_submit(gateway->completions, &offload->task);
     return offload;
 }
 
-static void give_back(struct crew_task *task) {
+static void give_back(struct worker_pool_task *task) {
     struct offload *offload = offload_of(task);
     parley_message_finish(&offload->message);
     parley_buffer_finish(&offload->payload);
@@ -98,13 +98,13 @@ static void give_back(struct crew_task *task) {
 void offload_release(struct offload *offload) {
     if (offload != NULL) {
         offload->task.work = give_back;
-        crew_leave(offload->options.gateway->crew, &offload->task);
+        worker_pool_detach(offload->options.gateway->worker_pool, &offload->task);
     }
 }
 
 void offloads_abandon(struct gateway *gateway) {
     struct offload *offload;
-    gateway->desk = NULL; /* nothing more is begun */
+    gateway->completions = NULL; /* nothing more is begun */
     while ((offload = LIST_FIRST(&gateway->offloads)) != NULL) {
         offload->status = PARLEY_E_IO;
         on_done(&offload->task);

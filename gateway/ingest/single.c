@@ -327,7 +327,7 @@ static enum parley_status write_head(struct single *single, const struct parley_
     return parley_buffer_status(&single->warnings);
 }
 
-/* ingest_prepare, unless the crew has done it. */
+/* ingest_prepare, unless the worker pool has done it. */
 static enum parley_status prepare(struct single *single, struct parley_message *message,
                                   struct publication *out) {
     struct offload *offload = single->offload;

@@ -28,7 +28,7 @@ enum {
     DRAIN_AT_LEAST_MS = 12000, /* for bodies that are under way */
     DRAIN_LONGER_MS = 2000,    /* than an ack may take */
     ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
-    CREW_THREADS = 2,          /* each may need twenty times the text of a message */
+    WORKER_POOL_THREADS = 2,   /* each may need twenty times the text of a message */
 };
 
 struct server {
@@ -41,7 +41,7 @@ struct server {
     struct memory_trim trim;
     struct budget budget;
     struct spool_quota spools;
-    struct crew *crew;
+    struct worker_pool *worker_pool;
     struct describe_pages *pages;
     struct worker **workers;
     unsigned worker_count, ready_count;
@@ -281,7 +281,8 @@ static int start_workers(struct server *server) {
     }
     budget_init(&server->budget, (size_t)configuration->gather_max_bytes);
     server->spools.max_bytes = configuration->spool_max_bytes;
-    if (crew_create(count < CREW_THREADS ? count : CREW_THREADS, &server->crew) != PARLEY_OK) {
+    if (worker_pool_create(count < WORKER_POOL_THREADS ? count : WORKER_POOL_THREADS,
+                           &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "there is no memory for its threads");
     }
     const bool is_own = server->embedded != NULL;
@@ -296,7 +297,7 @@ static int start_workers(struct server *server) {
                                      .listen_fd = server->listen_fd,
                                      .budget = &server->budget,
                                      .spools = &server->spools,
-                                     .crew = server->crew,
+                                     .worker_pool = server->worker_pool,
                                      .busy_count = &server->busy_count,
                                      .worker_count = count};
     const struct worker_events events = {.ready = worker_ready,
@@ -350,7 +351,7 @@ static void finish(struct server *server) {
         worker_destroy(server->workers[i]);
     }
     free(server->workers);
-    crew_destroy(server->crew);
+    worker_pool_destroy(server->worker_pool);
     embedded_destroy(server->embedded);
     troubles_destroy(server->troubles);
     for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {

@@ -208,9 +208,10 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(reactor_create(&gateway->reactor));
     PARLEY_TRY(create_messages(worker));
     /* Turns run in the order in which they are added: with HTTP's before the bus's, what a turn
-     * publishes leaves in that turn's one write, and with the crew's first, what it has done is
-     * answered. No request comes before the thread runs. */
-    PARLEY_TRY(crew_desk_open(gateway->crew, gateway->reactor, &gateway->desk));
+     * publishes leaves in that turn's one write, and with the worker pool's first, what it has done
+     * is answered. No request comes before the thread runs. */
+    PARLEY_TRY(
+        completion_queue_open(gateway->worker_pool, gateway->reactor, &gateway->completions));
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_memories(worker));
@@ -223,7 +224,7 @@ static void take_apart(struct worker *worker) {
     if (gateway->reactor != NULL) {
         reactor_timer_clear(gateway->reactor, &worker->drain_timer);
     }
-    crew_desk_close(gateway->desk);
+    completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
     http_server_destroy(gateway->http);
     streams_destroy(gateway->streams);
@@ -261,7 +262,7 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->gateway.pages = options->pages;
     worker->gateway.budget = options->budget;
     worker->gateway.spools = options->spools;
-    worker->gateway.crew = options->crew;
+    worker->gateway.worker_pool = options->worker_pool;
     LIST_INIT(&worker->gateway.offloads);
     enum parley_status status = build(worker);
     if (status == PARLEY_OK && pthread_create(&worker->thread, NULL, run, worker) != 0) {

@@ -23,13 +23,13 @@ struct worker_options {
     struct parley_schema *const *schemas;
     const struct describe_pages *pages;
     const char *nats_urls;
-    const char *nats_shown;     /* the same for people, without secrets */
-    const char *nats_token;     /* NULL: none */
-    const char *nats_store;     /* where an own nats-server stores; NULL: it is not ours */
-    int listen_fd;              /* shared */
-    struct budget *budget;      /* shared */
-    struct spool_quota *spools; /* shared */
-    struct crew *crew;          /* shared */
+    const char *nats_shown;          /* the same for people, without secrets */
+    const char *nats_token;          /* NULL: none */
+    const char *nats_store;          /* where an own nats-server stores; NULL: it is not ours */
+    int listen_fd;                   /* shared */
+    struct budget *budget;           /* shared */
+    struct spool_quota *spools;      /* shared */
+    struct worker_pool *worker_pool; /* shared */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */
     unsigned number, worker_count; /* this one's, from 0 */

@@ -174,35 +174,36 @@ void world_tell_failure(struct world *world, size_t number, const char *error) {
     tell(world, number, &(struct memory_recollection){.found = MEMORY_FAILED, .error = error});
 }
 
-/* ---- the crew ---- */
+/* ---- the worker pool ---- */
 
-void crew_do(struct crew_desk *desk, struct crew_task *task) {
-    assert_true(desk->count < WORLD_TASKS_MAX);
-    desk->tasks[desk->count++] = task;
+void worker_pool_submit(struct completion_queue *completions, struct worker_pool_task *task) {
+    assert_true(completions->count < WORLD_TASKS_MAX);
+    completions->tasks[completions->count++] = task;
 }
 
-void crew_leave(struct crew *crew, struct crew_task *task) {
-    (void)crew;
+void worker_pool_detach(struct worker_pool *pool, struct worker_pool_task *task) {
+    (void)pool;
     task->work(task);
 }
 
-void world_have_crew(struct world *world, bool is_there) {
-    world->gateway.desk = is_there ? &world->desk : NULL;
+void world_have_worker_pool(struct world *world, bool is_there) {
+    world->gateway.completions = is_there ? &world->completions : NULL;
 }
 
 void world_check(struct world *world) {
-    struct crew_desk *desk = &world->desk;
-    assert_true(desk->count > 0);
-    struct crew_task *task = desk->tasks[0];
-    desk->count--;
-    memmove(desk->tasks, desk->tasks + 1, desk->count * sizeof(struct crew_task *));
+    struct completion_queue *completions = &world->completions;
+    assert_true(completions->count > 0);
+    struct worker_pool_task *task = completions->tasks[0];
+    completions->count--;
+    memmove(completions->tasks, completions->tasks + 1,
+            completions->count * sizeof(struct worker_pool_task *));
     task->work(task);
     task->done(task);
     go_on(&world->request);
 }
 
 void world_check_all(struct world *world) {
-    while (world->desk.count > 0) {
+    while (world->completions.count > 0) {
         world_check(world);
     }
 }

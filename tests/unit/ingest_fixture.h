@@ -68,9 +68,9 @@ struct jetstream {
     int64_t dedupe_window_ms; /* two minutes */
 };
 
-/* The crew, played: it does a task when the test says. */
-struct crew_desk {
-    struct crew_task *tasks[WORLD_TASKS_MAX];
+/* The worker pool, played: it does a task when the test says. */
+struct completion_queue {
+    struct worker_pool_task *tasks[WORLD_TASKS_MAX];
     size_t count;
 };
 
@@ -99,7 +99,7 @@ struct world {
     struct reactor *reactor; /* runs when a test has it run */
     struct reactor_timer timer;
     struct jetstream jetstream;
-    struct crew_desk desk;
+    struct completion_queue completions;
     struct budget budget;      /* without a limit, unless the test sets one */
     struct spool_quota spools; /* the same */
     struct http_request request;
@@ -146,9 +146,9 @@ void world_tell_unknown(struct world *world, size_t number, const char *error);
 /* What the bucket says to the look-up with this number (from 0). */
 void world_tell(struct world *world, size_t number, const char *value);
 void world_tell_failure(struct world *world, size_t number, const char *error);
-/* Whether there is a crew; at first there is none. */
-void world_have_crew(struct world *world, bool is_there);
-/* The crew does the next of its tasks, or all of them. */
+/* Whether there is a worker pool; at first there is none. */
+void world_have_worker_pool(struct world *world, bool is_there);
+/* The worker pool does the next of its tasks, or all of them. */
 void world_check(struct world *world);
 void world_check_all(struct world *world);
 /* JetStream has room again for so many. */

@@ -316,7 +316,7 @@ static void send_large(struct world *world, const char *line) {
 
 static void test_a_large_reply_is_published_in_its_place(void **state) {
     struct world *world = *state;
-    world_have_crew(world, true);
+    world_have_worker_pool(world, true);
     world_begin(world, &many);
     world_send(world, REPLY("1", "a"));
     send_large(world, REPLY("2", "b"));
@@ -339,7 +339,7 @@ static void test_a_large_reply_is_published_in_its_place(void **state) {
 
 static void test_a_large_reply_may_lose_its_client_and_its_bucket(void **state) {
     struct world *world = *state;
-    world_have_crew(world, true);
+    world_have_worker_pool(world, true);
     world_begin(world, &many);
     send_large(world, REPLY("1", "a"));
     world_close(world);
@@ -356,7 +356,7 @@ static void test_a_large_reply_may_lose_its_client_and_its_bucket(void **state) 
 static void test_the_verdict_on_a_large_reply_says_its_subject(void **state) {
     struct world *world = *state;
     const struct request_head head = {.task = INGEST_VALIDATE};
-    world_have_crew(world, true);
+    world_have_worker_pool(world, true);
     world_begin(world, &head);
     send_large(world, REPLY("1", "a"));
     world_end(world);

@@ -107,7 +107,7 @@ static int set_up(void **state) {
     const int status = world_set_up(state);
     struct world *world = *state;
     world_speak(world, toy_protocol());
-    world_have_crew(world, true);
+    world_have_worker_pool(world, true);
     return status;
 }
 
@@ -125,24 +125,24 @@ static size_t take_answer(struct world *world, struct parley_buffer *out, size_t
 }
 
 static void post_all(struct world *world, const struct request_head *head, struct parley_bytes body,
-                     bool has_crew, struct parley_buffer *out) {
+                     bool has_pool, struct parley_buffer *out) {
     const size_t from = world->jetstream.count;
-    world_have_crew(world, has_crew);
+    world_have_worker_pool(world, has_pool);
     world->jetstream.sequence_base = from;
     world_begin(world, head);
     send_pieces(world, body);
     world_end(world);
     size_t checked_count = 0;
-    for (; world->desk.count > 0; checked_count++) {
+    for (; world->completions.count > 0; checked_count++) {
         world_check(world);
     }
     world_ack_all(world);
-    assert_true(!has_crew || checked_count > 0);
-    assert_true(has_crew || checked_count == 0);
+    assert_true(!has_pool || checked_count > 0);
+    assert_true(has_pool || checked_count == 0);
     take_answer(world, out, from);
 }
 
-static void test_answers_are_the_same_to_the_byte_with_a_crew_and_without(void **state) {
+static void test_answers_are_the_same_to_the_byte_with_a_worker_pool_and_without(void **state) {
     struct world *world = *state;
     static const enum kind kinds[][7] = {
         {SMALL_ONE, LARGE_ONE, SMALL_ONE, LARGE_INVALID, LARGE_ONE, TOO_LARGE_ONE, SMALL_ONE},
@@ -207,7 +207,7 @@ static void test_what_stands_behind_a_large_message_waits_for_its_check(void **s
     world_send(world, "{}\n" TWO);
     world_end(world);
     assert_int_equal(world->jetstream.count, 1);
-    assert_int_equal(world->desk.count, 1);
+    assert_int_equal(world->completions.count, 1);
     assert_true(world_held(world) > strlen("{}\n" TWO)); /* a byte of the large one is owed */
     world_ack_all(world);
     assert_int_equal(world->request.status, 0);
@@ -311,12 +311,12 @@ static void test_a_server_that_ends_leaves_nothing_behind(void **state) {
     struct world *world = *state;
     const struct request_head *const heads[] = {&plain, &verdicts, &conversion};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-        world_have_crew(world, true);
+        world_have_worker_pool(world, true);
         world_begin(world, heads[i]);
         send_claim(world, "A", LARGE);
-        world->desk.count = 0;
+        world->completions.count = 0;
         offloads_abandon(&world->gateway);
-        assert_null(world->gateway.desk);
+        assert_null(world->gateway.completions);
         world_close(world);
     }
 }
@@ -476,7 +476,7 @@ static void test_whichever_allocation_fails_all_is_given_back(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, world_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_answers_are_the_same_to_the_byte_with_a_crew_and_without),
+        TEST(test_answers_are_the_same_to_the_byte_with_a_worker_pool_and_without),
         TEST(test_an_array_goes_on_after_a_large_message_with_a_number_too_large),
         TEST(test_what_stands_behind_a_large_message_waits_for_its_check),
         TEST(test_the_result_of_what_stands_before_it_leaves_meanwhile),

@@ -12,12 +12,12 @@
 
 #include <cmocka.h>
 
-#include "crew.h"
+#include "worker_pool.h"
 
 enum { TASKS = 100 };
 
 struct job {
-    struct crew_task task;
+    struct worker_pool_task task;
     struct world *world;
     pthread_t worked_by;
     int worked, told;
@@ -25,8 +25,8 @@ struct job {
 
 struct world {
     struct reactor *reactor;
-    struct crew *crew;
-    struct crew_desk *desk;
+    struct worker_pool *pool;
+    struct completion_queue *completions;
     pthread_t thread;
     int told_count;
     sem_t gate; /* `work_at_gate` ends once it is open */
@@ -39,36 +39,37 @@ static int set_up(void **state) {
     world->thread = pthread_self();
     assert_int_equal(sem_init(&world->gate, 0, 0), 0);
     assert_int_equal(reactor_create(&world->reactor), PARLEY_OK);
-    assert_int_equal(crew_create(2, &world->crew), PARLEY_OK);
-    assert_int_equal(crew_desk_open(world->crew, world->reactor, &world->desk), PARLEY_OK);
+    assert_int_equal(worker_pool_create(2, &world->pool), PARLEY_OK);
+    assert_int_equal(completion_queue_open(world->pool, world->reactor, &world->completions),
+                     PARLEY_OK);
     *state = world;
     return 0;
 }
 
 static int tear_down(void **state) {
     struct world *world = *state;
-    crew_desk_close(world->desk);
-    crew_destroy(world->crew);
+    completion_queue_close(world->completions);
+    worker_pool_destroy(world->pool);
     reactor_destroy(world->reactor);
     sem_destroy(&world->gate);
     free(world);
     return 0;
 }
 
-static void work(struct crew_task *task) {
+static void work(struct worker_pool_task *task) {
     struct job *job = OWNER_OF(task, struct job, task);
     job->worked_by = pthread_self();
     job->worked++;
 }
 
-static void work_at_gate(struct crew_task *task) {
+static void work_at_gate(struct worker_pool_task *task) {
     struct job *job = OWNER_OF(task, struct job, task);
     sem_wait(&job->world->gate);
     sem_post(&job->world->gate);
     job->worked++;
 }
 
-static void tell(struct crew_task *task) {
+static void tell(struct worker_pool_task *task) {
     struct job *job = OWNER_OF(task, struct job, task);
     assert_true(pthread_equal(job->world->thread, pthread_self()));
     job->told++;
@@ -81,7 +82,7 @@ static void test_tasks_are_done_elsewhere_and_told_on_the_thread_of_the_reactor(
     struct world *world = *state;
     for (int i = 0; i < TASKS; i++) {
         world->jobs[i] = (struct job){.task = {.work = work, .done = tell}, .world = world};
-        crew_do(world->desk, &world->jobs[i].task);
+        worker_pool_submit(world->completions, &world->jobs[i].task);
     }
     reactor_run(world->reactor);
     for (int i = 0; i < TASKS; i++) {
@@ -102,25 +103,25 @@ static void test_a_closed_desk_has_nothing_under_way_and_nothing_told(void **sta
     pthread_t opener;
     for (int i = 0; i < TASKS; i++) {
         world->jobs[i] = (struct job){.task = {.work = work_at_gate, .done = tell}, .world = world};
-        crew_do(world->desk, &world->jobs[i].task);
+        worker_pool_submit(world->completions, &world->jobs[i].task);
     }
     assert_int_equal(pthread_create(&opener, NULL, open_gate, world), 0);
-    crew_desk_close(world->desk);
-    world->desk = NULL;
+    completion_queue_close(world->completions);
+    world->completions = NULL;
     pthread_join(opener, NULL);
     int worked[TASKS];
     for (int i = 0; i < TASKS; i++) {
         worked[i] = world->jobs[i].worked;
     }
-    crew_destroy(world->crew);
-    world->crew = NULL;
+    worker_pool_destroy(world->pool);
+    world->pool = NULL;
     for (int i = 0; i < TASKS; i++) {
         assert_int_equal(world->jobs[i].worked, worked[i]);
         assert_int_equal(world->jobs[i].told, 0);
     }
 }
 
-static void free_job(struct crew_task *task) {
+static void free_job(struct worker_pool_task *task) {
     free(OWNER_OF(task, struct job, task));
 }
 
@@ -131,7 +132,7 @@ static void test_what_was_left_is_done_before_the_crew_ends(void **state) {
         struct job *job = calloc(1, sizeof *job);
         assert_non_null(job);
         job->task.work = free_job;
-        crew_leave(world->crew, &job->task);
+        worker_pool_detach(world->pool, &job->task);
     }
 }
 
