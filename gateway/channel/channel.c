@@ -38,7 +38,7 @@ static bool is_token(struct parley_bytes text) {
     return text.length > 0 && text.length <= TOKEN_MAX;
 }
 
-/* First tokens that mean something already. */
+/* First tokens that are in use for something else. */
 static bool is_taken(struct parley_bytes token) {
     static const char *const taken[] = {"_INBOX", "_parley", "rejected"};
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
@@ -66,10 +66,11 @@ static enum parley_status check(const struct assignment *assignment,
                       name, (struct parley_bytes){name.data, name.length + 1 + token.length});
     }
     if (!is_token(token)) {
-        return refuse(error,
-                      "%.*s cannot have the prefix '%.*s': it is one token of a subject, 1 to 64 "
-                      "of A-Z a-z 0-9 _ -",
-                      name, token);
+        return refuse(
+            error,
+            "%.*s cannot have the prefix '%.*s': expected one token of a subject, 1 to 64 "
+            "of A-Z a-z 0-9 _ -",
+            name, token);
     }
     const struct parley_protocol *owner = parley_protocol_find(token);
     if (owner != NULL && owner != protocol) {
@@ -78,13 +79,13 @@ static enum parley_status check(const struct assignment *assignment,
     }
     if (is_taken(token)) {
         return refuse(error,
-                      "%.*s cannot have the prefix '%.*s': those subjects mean something "
-                      "else already",
+                      "%.*s cannot have the prefix '%.*s': subjects that begin with it are "
+                      "reserved",
                       name, token);
     }
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         if (channels[i].prefix != NULL && channels[i].protocol == protocol) {
-            return refuse(error, "%.*s has a prefix already, and cannot have '%.*s' too", name,
+            return refuse(error, "%.*s has a prefix already and cannot also have '%.*s'", name,
                           token);
         }
         if (channels[i].prefix != NULL &&
@@ -122,21 +123,22 @@ static enum parley_status rename_channel(struct channel *channel, struct parley_
     return channel->stream != NULL && channel->subjects != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-/* What one fleet remembers is nothing to another: they may bear the same ids, as copies do. */
-static enum parley_status name_memory(struct channel *channel, struct parley_arena *arena) {
+/* Fleets do not share their correlations: copies of a fleet use the same ids. */
+static enum parley_status name_bucket(struct channel *channel, struct parley_arena *arena) {
     const struct parley_protocol *protocol = channel->protocol;
     const char *prefix = channel->prefix;
     if (protocol->memory == NULL) {
         return PARLEY_OK;
     }
-    channel->memory =
+    channel->correlation_bucket =
         prefix != NULL ? join(arena, protocol->memory, "_", prefix) : protocol->memory;
     if (protocol->memory_subjects != NULL) {
-        channel->memory_subjects =
+        channel->correlation_subjects =
             join(arena, prefix != NULL ? prefix : protocol->name, ".", protocol->memory_subjects);
     }
-    const bool has_subjects = protocol->memory_subjects == NULL || channel->memory_subjects != NULL;
-    return channel->memory != NULL && has_subjects ? PARLEY_OK : PARLEY_E_MEMORY;
+    const bool has_subjects =
+        protocol->memory_subjects == NULL || channel->correlation_subjects != NULL;
+    return channel->correlation_bucket != NULL && has_subjects ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
 static enum parley_status read_prefixes(const char *prefixes, struct channel *channels,
@@ -171,7 +173,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
     }
     PARLEY_TRY(read_prefixes(prefixes, channels, arena, error));
     for (size_t i = 0; i < count; i++) {
-        PARLEY_TRY(name_memory(&channels[i], arena));
+        PARLEY_TRY(name_bucket(&channels[i], arena));
     }
     *out = channels;
     return PARLEY_OK;

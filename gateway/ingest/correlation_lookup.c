@@ -19,9 +19,10 @@ static bool wants_subject(const struct request_options *options) {
 enum parley_status correlation_lookup_need(struct request_options *options,
                                            struct parley_message *message,
                                            struct parley_bytes *out_key) {
-    struct memory *memory = gateway_memory(options->gateway, options->protocol);
+    struct correlation_store *store =
+        gateway_correlation_store(options->gateway, options->protocol);
     *out_key = (struct parley_bytes){0};
-    if (memory == NULL || !wants_subject(options)) {
+    if (store == NULL || !wants_subject(options)) {
         return PARLEY_OK;
     }
     struct parley_route route;
@@ -29,7 +30,7 @@ enum parley_status correlation_lookup_need(struct request_options *options,
     if (route.recall_key.data == NULL) {
         return PARLEY_OK;
     }
-    const char *known = memory_known(memory, route.recall_key);
+    const char *known = correlation_store_cached(store, route.recall_key);
     if (known == NULL) {
         *out_key = route.recall_key;
         return PARLEY_OK;
@@ -38,26 +39,26 @@ enum parley_status correlation_lookup_need(struct request_options *options,
     return message->options.recalled != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-static void on_recollection(struct memory_recall *recall,
-                            const struct memory_recollection *recollection) {
+static void on_answer(struct correlation_query *recall, const struct correlation_answer *answer) {
     struct correlation_lookup *lookup = OWNER_OF(recall, struct correlation_lookup, recall);
     lookup->is_asking = false;
-    lookup->has_failed = recollection->found == MEMORY_FAILED;
-    if (recollection->found == MEMORY_FOUND) {
-        lookup->text = strdup(recollection->value);
+    lookup->has_failed = answer->found == CORRELATION_FAILED;
+    if (answer->found == CORRELATION_FOUND) {
+        lookup->text = strdup(answer->value);
         lookup->has_failed = lookup->text == NULL;
-    } else if (lookup->has_failed && recollection->error != NULL) {
-        lookup->text = strdup(recollection->error);
+    } else if (lookup->has_failed && answer->error != NULL) {
+        lookup->text = strdup(answer->error);
     }
     lookup->on_ready(lookup);
 }
 
 void correlation_lookup_begin(struct correlation_lookup *lookup, struct request_options *options,
                               struct parley_bytes key) {
-    struct memory *memory = gateway_memory(options->gateway, options->protocol);
-    lookup->recall.done = on_recollection;
+    struct correlation_store *store =
+        gateway_correlation_store(options->gateway, options->protocol);
+    lookup->recall.done = on_answer;
     lookup->is_asking =
-        memory_recall(memory, &lookup->recall, key, options->task == INGEST_FORWARD);
+        correlation_store_query(store, &lookup->recall, key, options->task == INGEST_FORWARD);
     if (!lookup->is_asking) {
         lookup->has_failed = true;
         lookup->text = strdup(failure_of_refusal(options, JETSTREAM_AWAY).detail);
@@ -65,7 +66,7 @@ void correlation_lookup_begin(struct correlation_lookup *lookup, struct request_
 }
 
 void correlation_lookup_finish(struct correlation_lookup *lookup) {
-    memory_recall_cancel(&lookup->recall);
+    correlation_query_cancel(&lookup->recall);
     free(lookup->text);
     lookup->text = NULL;
 }
@@ -86,11 +87,13 @@ static void ignore_ack(void *context, const struct jetstream_ack *ack) {
 /* Whether it is kept is found out when the message itself is published. */
 void correlation_lookup_keep_early(struct request_options *options,
                                    struct parley_message *message) {
-    struct memory *memory = gateway_memory(options->gateway, options->protocol);
+    struct correlation_store *store =
+        gateway_correlation_store(options->gateway, options->protocol);
     struct parley_route route;
-    if (memory != NULL && options->task == INGEST_FORWARD &&
+    if (store != NULL && options->task == INGEST_FORWARD &&
         parley_message_route(message, &route) == PARLEY_OK && route.remember_key.data != NULL) {
-        (void)memory_keep(memory, route.remember_key, route.remember_value, ignore_ack, NULL);
+        (void)correlation_store_put(store, route.remember_key, route.remember_value, ignore_ack,
+                                    NULL);
     }
 }
 
@@ -98,13 +101,14 @@ enum jetstream_publish correlation_lookup_publish(struct request_options *option
                                                   const struct publication *publication,
                                                   jetstream_ack_fn *done, void *context) {
     struct gateway *gateway = options->gateway;
-    struct memory *memory = gateway_memory(gateway, options->protocol);
+    struct correlation_store *store = gateway_correlation_store(gateway, options->protocol);
     const struct parley_route *route = &publication->route;
     const struct parley_bytes payload = parley_buffer_bytes(&gateway->payload);
-    if (memory == NULL || route->remember_key.data == NULL) {
+    if (store == NULL || route->remember_key.data == NULL) {
         return jetstream_publish(gateway->jetstream, route->subject.data, publication->headers,
                                  publication->header_count, payload, done, context);
     }
-    return memory_publish(memory, route->remember_key, route->remember_value, route->subject.data,
-                          publication->headers, publication->header_count, payload, done, context);
+    return correlation_store_publish(store, route->remember_key, route->remember_value,
+                                     route->subject.data, publication->headers,
+                                     publication->header_count, payload, done, context);
 }

@@ -8,7 +8,7 @@
 
 /* What a message wants to know of an earlier one.  Owns: the text; zeroed at first. */
 struct correlation_lookup {
-    struct memory_recall recall;
+    struct correlation_query recall;
     void (*on_ready)(struct correlation_lookup *lookup); /* is_asking is over */
     bool is_asking;
     bool has_failed;

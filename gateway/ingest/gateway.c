@@ -30,6 +30,7 @@ void gateway_forget_message(struct gateway *gateway, const struct parley_protoco
     }
 }
 
-struct memory *gateway_memory(struct gateway *gateway, const struct parley_protocol *protocol) {
-    return gateway->memories[index_of(protocol)];
+struct correlation_store *gateway_correlation_store(struct gateway *gateway,
+                                                    const struct parley_protocol *protocol) {
+    return gateway->correlation_stores[index_of(protocol)];
 }

@@ -14,7 +14,7 @@
 #include "http.h"
 #include "clock_and_ids.h"
 #include "jetstream.h"
-#include "memory.h"
+#include "correlation_store.h"
 #include "reactor.h"
 
 struct offload;
@@ -31,16 +31,16 @@ struct duplicates {
 };
 
 struct gateway {
-    const struct configuration *configuration; /* read-only, shared */
-    struct parley_schema *const *schemas;      /* of parley_protocols, read-only, shared */
-    const struct describe_pages *pages;        /* read-only, shared */
-    struct parley_message *messages;           /* one a protocol, for the verdict under way */
-    struct memory **memories;                  /* one a protocol; NULL: it remembers nothing */
-    struct parley_buffer payload;              /* what is being published */
-    struct id_pool identities;                 /* for messages without an id */
-    struct budget *budget;                     /* of the bodies of all workers; NULL: no limit */
-    struct spool_quota *spools;                /* of all workers */
-    struct worker_pool *worker_pool;           /* NULL: nothing is offloaded */
+    const struct configuration *configuration;     /* read-only, shared */
+    struct parley_schema *const *schemas;          /* of parley_protocols, read-only, shared */
+    const struct describe_pages *pages;            /* read-only, shared */
+    struct parley_message *messages;               /* one a protocol, for the verdict under way */
+    struct correlation_store **correlation_stores; /* one a protocol; NULL: it remembers nothing */
+    struct parley_buffer payload;                  /* what is being published */
+    struct id_pool identities;                     /* for messages without an id */
+    struct budget *budget;           /* of the bodies of all workers; NULL: no limit */
+    struct spool_quota *spools;      /* of all workers */
+    struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
     struct completion_queue *completions;
     LIST_HEAD(, offload) offloads; /* with the worker pool */
     struct duplicates duplicates;
@@ -61,4 +61,5 @@ struct parley_message *gateway_message(struct gateway *gateway,
 void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol);
 
 /* NULL: the protocol remembers nothing. */
-struct memory *gateway_memory(struct gateway *gateway, const struct parley_protocol *protocol);
+struct correlation_store *gateway_correlation_store(struct gateway *gateway,
+                                                    const struct parley_protocol *protocol);

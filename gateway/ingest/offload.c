@@ -14,7 +14,7 @@ static struct offload *offload_of(struct worker_pool_task *task) {
 /* What a protocol remembers decides where a message goes, and only the reactor may ask it. */
 static bool can_publish(const struct offload *offload) {
     return offload->payload.limit_bytes > 0 &&
-           gateway_memory(offload->options.gateway, offload->options.protocol) == NULL;
+           gateway_correlation_store(offload->options.gateway, offload->options.protocol) == NULL;
 }
 
 static enum parley_status prepare(struct offload *offload) {

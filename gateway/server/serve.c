@@ -308,7 +308,7 @@ static int start_workers(struct server *server) {
     for (; server->worker_count < count; server->worker_count++) {
         /* One of them is enough to notice that the own server is wedged. */
         options.is_probing = is_own && server->worker_count == 0;
-        options.is_gathering = server->worker_count == 0;
+        options.is_correlating = server->worker_count == 0;
         options.number = server->worker_count;
         const enum parley_status status =
             worker_create(&options, &events, &server->workers[server->worker_count]);

@@ -11,7 +11,7 @@
 
 #include "offload.h"
 #include "channel.h"
-#include "gatherer.h"
+#include "correlation_consumer.h"
 #include "routes.h"
 #include "streams.h"
 
@@ -24,7 +24,7 @@ enum {
 };
 
 struct bucket {
-    char stream[MEMORY_NAME_MAX], subjects[MEMORY_NAME_MAX];
+    char stream[CORRELATION_NAME_MAX], subjects[CORRELATION_NAME_MAX];
 };
 
 struct worker {
@@ -33,7 +33,7 @@ struct worker {
     struct worker_events events;
     struct jetstream_stream *streams; /* what must exist in NATS */
     struct bucket *buckets;           /* one a protocol, for the names of those that have one */
-    struct gatherer **gatherers;      /* one a protocol; NULL: none */
+    struct correlation_consumer **correlation_consumers; /* one a protocol; NULL: none */
     pthread_t thread;
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
@@ -90,10 +90,10 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
     for (size_t i = 0; i < count; i++) {
         const struct parley_protocol *protocol = parley_protocols[i];
         struct bucket *bucket = &worker->buckets[i];
-        const char *memory = worker->options.configuration->channels[i].memory;
-        if (memory != NULL) {
-            memory_stream_name(memory, bucket->stream);
-            memory_stream_subjects(memory, bucket->subjects);
+        const char *name = worker->options.configuration->channels[i].correlation_bucket;
+        if (name != NULL) {
+            correlation_stream_name(name, bucket->stream);
+            correlation_stream_subjects(name, bucket->subjects);
             worker->streams[(*out_count)++] =
                 (struct jetstream_stream){.name = bucket->stream,
                                           .subjects = bucket->subjects,
@@ -171,21 +171,23 @@ static enum parley_status create_messages(struct worker *worker) {
 static enum parley_status create_memories(struct worker *worker) {
     const size_t count = parley_protocol_count();
     struct gateway *gateway = &worker->gateway;
-    gateway->memories = calloc(count, sizeof(struct memory *));
-    worker->gatherers = calloc(count, sizeof(struct gatherer *));
-    if (gateway->memories == NULL || worker->gatherers == NULL) {
+    gateway->correlation_stores = calloc(count, sizeof(struct correlation_store *));
+    worker->correlation_consumers = calloc(count, sizeof(struct correlation_consumer *));
+    if (gateway->correlation_stores == NULL || worker->correlation_consumers == NULL) {
         return PARLEY_E_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
         const struct channel *channel = &gateway->configuration->channels[i];
-        if (channel->memory == NULL) {
+        if (channel->correlation_bucket == NULL) {
             continue;
         }
-        PARLEY_TRY(memory_create(gateway->reactor, gateway->jetstream, channel->memory,
-                                 &gateway->memories[i]));
-        if (worker->options.is_gathering && channel->memory_subjects != NULL) {
-            PARLEY_TRY(gatherer_create(gateway->memories[i], gateway->jetstream, channel,
-                                       &gateway->messages[i], &worker->gatherers[i]));
+        PARLEY_TRY(correlation_store_create(gateway->reactor, gateway->jetstream,
+                                            channel->correlation_bucket,
+                                            &gateway->correlation_stores[i]));
+        if (worker->options.is_correlating && channel->correlation_subjects != NULL) {
+            PARLEY_TRY(correlation_consumer_create(
+                gateway->correlation_stores[i], gateway->jetstream, channel, &gateway->messages[i],
+                &worker->correlation_consumers[i]));
         }
     }
     return PARLEY_OK;
@@ -193,14 +195,14 @@ static enum parley_status create_memories(struct worker *worker) {
 
 static void destroy_memories(struct worker *worker) {
     struct gateway *gateway = &worker->gateway;
-    for (size_t i = 0; worker->gatherers != NULL && i < parley_protocol_count(); i++) {
-        gatherer_destroy(worker->gatherers[i]);
+    for (size_t i = 0; worker->correlation_consumers != NULL && i < parley_protocol_count(); i++) {
+        correlation_consumer_destroy(worker->correlation_consumers[i]);
     }
-    for (size_t i = 0; gateway->memories != NULL && i < parley_protocol_count(); i++) {
-        memory_destroy(gateway->memories[i]);
+    for (size_t i = 0; gateway->correlation_stores != NULL && i < parley_protocol_count(); i++) {
+        correlation_store_destroy(gateway->correlation_stores[i]);
     }
-    free(worker->gatherers);
-    free(gateway->memories);
+    free(worker->correlation_consumers);
+    free(gateway->correlation_stores);
 }
 
 static enum parley_status build(struct worker *worker) {
@@ -281,7 +283,8 @@ enum parley_status worker_create(const struct worker_options *options,
 
 static bool has_idle_memories(const struct gateway *gateway) {
     for (size_t i = 0; i < parley_protocol_count(); i++) {
-        if (gateway->memories[i] != NULL && !memory_is_idle(gateway->memories[i])) {
+        if (gateway->correlation_stores[i] != NULL &&
+            !correlation_store_is_idle(gateway->correlation_stores[i])) {
             return false;
         }
     }
@@ -315,7 +318,7 @@ static void begin_drain(void *context) {
     http_server_drain(gateway->http);
     streams_drain(gateway->streams);
     for (size_t i = 0; i < parley_protocol_count(); i++) {
-        gatherer_stop(worker->gatherers[i]);
+        correlation_consumer_stop(worker->correlation_consumers[i]);
     }
     worker->drain_timer.fire = poll_drained;
     reactor_timer_set(gateway->reactor, &worker->drain_timer, 0);

@@ -34,7 +34,8 @@ struct worker_options {
                                 that all answer 503 until then */
     unsigned number, worker_count; /* this one's, from 0 */
     bool is_probing;
-    bool is_gathering; /* it remembers for all what was published straight to NATS */
+    bool is_correlating; /* it keeps, for all workers, the correlations of what was published
+                            straight to NATS */
 };
 
 struct worker;

@@ -112,66 +112,66 @@ int fstatvfs(int fd, struct statvfs *out) {
 
 /* ---- memory ---- */
 
-const char *memory_known(struct memory *memory, struct parley_bytes key) {
-    return memory->key != NULL && parley_bytes_equal(parley_bytes_of(memory->key), key)
-               ? memory->known
-               : NULL;
+const char *correlation_store_cached(struct correlation_store *store, struct parley_bytes key) {
+    return store->key != NULL && parley_bytes_equal(parley_bytes_of(store->key), key) ? store->known
+                                                                                      : NULL;
 }
 
-bool memory_recall(struct memory *memory, struct memory_recall *recall, struct parley_bytes key,
-                   bool is_patient) {
+bool correlation_store_query(struct correlation_store *store, struct correlation_query *query,
+                             struct parley_bytes key, bool may_retry) {
     assert_true(key.length > 0);
-    if (!memory->jetstream->is_ready) {
+    if (!store->jetstream->is_ready) {
         return false;
     }
-    assert_true(memory->recall_count < WORLD_PUBLISHED_MAX);
-    memory->is_patient[memory->recall_count] = is_patient;
-    memory->recalls[memory->recall_count++] = recall;
+    assert_true(store->query_count < WORLD_PUBLISHED_MAX);
+    store->may_retry[store->query_count] = may_retry;
+    store->queries[store->query_count++] = query;
     return true;
 }
 
-void memory_recall_cancel(struct memory_recall *recall) {
-    (void)recall; /* one that is told after it shows as a use after free */
+void correlation_query_cancel(struct correlation_query *query) {
+    (void)query; /* one that is told after it shows as a use after free */
 }
 
-enum jetstream_publish memory_keep(struct memory *memory, struct parley_bytes key,
-                                   struct parley_bytes value, jetstream_ack_fn *done,
-                                   void *context) {
+enum jetstream_publish correlation_store_put(struct correlation_store *store,
+                                             struct parley_bytes key, struct parley_bytes value,
+                                             jetstream_ack_fn *done, void *context) {
     (void)done;
     (void)context;
-    const size_t used = strlen(memory->kept);
-    snprintf(memory->kept + used, sizeof memory->kept - used, "%.*s=%.*s ", (int)key.length,
-             key.data, (int)value.length, value.data);
+    const size_t used = strlen(store->kept);
+    snprintf(store->kept + used, sizeof store->kept - used, "%.*s=%.*s ", (int)key.length, key.data,
+             (int)value.length, value.data);
     return JETSTREAM_PUBLISHED;
 }
 
-enum jetstream_publish memory_publish(struct memory *memory, struct parley_bytes key,
-                                      struct parley_bytes value, const char *subject,
-                                      const struct bus_header *headers, size_t header_count,
-                                      struct parley_bytes payload, jetstream_ack_fn *done,
-                                      void *context) {
-    memory_keep(memory, key, value, NULL, NULL);
-    return jetstream_publish(memory->jetstream, subject, headers, header_count, payload, done,
+enum jetstream_publish correlation_store_publish(struct correlation_store *store,
+                                                 struct parley_bytes key, struct parley_bytes value,
+                                                 const char *subject,
+                                                 const struct bus_header *headers,
+                                                 size_t header_count, struct parley_bytes payload,
+                                                 jetstream_ack_fn *done, void *context) {
+    correlation_store_put(store, key, value, NULL, NULL);
+    return jetstream_publish(store->jetstream, subject, headers, header_count, payload, done,
                              context);
 }
 
-static void tell(struct world *world, size_t number, const struct memory_recollection *what) {
-    assert_true(number < world->memory.recall_count);
-    struct memory_recall *recall = world->memory.recalls[number];
-    assert_non_null(recall);
-    world->memory.recalls[number] = NULL;
-    recall->done(recall, what);
+static void tell(struct world *world, size_t number, const struct correlation_answer *what) {
+    assert_true(number < world->store.query_count);
+    struct correlation_query *query = world->store.queries[number];
+    assert_non_null(query);
+    world->store.queries[number] = NULL;
+    query->done(query, what);
     go_on(&world->request);
 }
 
 void world_tell(struct world *world, size_t number, const char *value) {
-    const struct memory_recollection what = {.found = value != NULL ? MEMORY_FOUND : MEMORY_NOTHING,
-                                             .value = value};
+    const struct correlation_answer what = {
+        .found = value != NULL ? CORRELATION_FOUND : CORRELATION_ABSENT, .value = value};
     tell(world, number, &what);
 }
 
 void world_tell_failure(struct world *world, size_t number, const char *error) {
-    tell(world, number, &(struct memory_recollection){.found = MEMORY_FAILED, .error = error});
+    tell(world, number, &(struct correlation_answer){.found = CORRELATION_FAILED, .error = error});
 }
 
 /* ---- the worker pool ---- */
@@ -319,9 +319,10 @@ void gateway_forget_message(struct gateway *gateway, const struct parley_protoco
     parley_message_reset(gateway_message(gateway, protocol));
 }
 
-struct memory *gateway_memory(struct gateway *gateway, const struct parley_protocol *protocol) {
+struct correlation_store *gateway_correlation_store(struct gateway *gateway,
+                                                    const struct parley_protocol *protocol) {
     (void)protocol;
-    return gateway->memories != NULL ? gateway->memories[0] : NULL;
+    return gateway->correlation_stores != NULL ? gateway->correlation_stores[0] : NULL;
 }
 
 int world_set_up(void **state) {
@@ -345,8 +346,8 @@ int world_set_up(void **state) {
     world->budget.max_bytes = world->budget.start_max_bytes = SIZE_MAX / 2;
     world->spools.max_bytes = UINT64_MAX / 2;
     LIST_INIT(&world->gateway.offloads);
-    world->memory.jetstream = &world->jetstream;
-    world->memories[0] = &world->memory;
+    world->store.jetstream = &world->jetstream;
+    world->correlation_stores[0] = &world->store;
     world->jetstream = (struct jetstream){.is_ready = true,
                                           .room = SIZE_MAX,
                                           .max_payload_bytes = 1048576,

@@ -37,11 +37,11 @@ struct published {
 };
 
 /* The memory of a protocol, played. */
-struct memory {
+struct correlation_store {
     struct jetstream *jetstream;
-    struct memory_recall *recalls[WORLD_PUBLISHED_MAX]; /* NULL: told or cancelled */
-    bool is_patient[WORLD_PUBLISHED_MAX];
-    size_t recall_count;
+    struct correlation_query *queries[WORLD_PUBLISHED_MAX]; /* NULL: told or cancelled */
+    bool may_retry[WORLD_PUBLISHED_MAX];
+    size_t query_count;
     char kept[1024];         /* "KEY=VALUE " of each, in order */
     const char *key, *known; /* known without asking */
 };
@@ -89,8 +89,8 @@ struct http_request {
 };
 
 struct world {
-    struct memory memory; /* a test that wants it sets gateway.memories */
-    struct memory *memories[1];
+    struct correlation_store store; /* a test that wants it sets gateway.correlation_stores */
+    struct correlation_store *correlation_stores[1];
     struct configuration configuration;
     struct channel channel;
     struct parley_schema *schema;

@@ -81,11 +81,12 @@ static void test_a_memory_is_named_by_the_prefix_too(void **state) {
     const struct channel *channels = NULL;
     const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("roundtable"));
     assert_int_equal(channels_create(NULL, &arena, &channels, error), PARLEY_OK);
-    assert_string_equal(channel_find(channels, protocol)->memory, "parley_tasks");
+    assert_string_equal(channel_find(channels, protocol)->correlation_bucket, "parley_tasks");
     assert_int_equal(channels_create("roundtable=fleet-a", &arena, &channels, error), PARLEY_OK);
-    assert_string_equal(channel_find(channels, protocol)->memory, "parley_tasks_fleet-a");
-    assert_string_equal(channel_find(channels, protocol)->memory_subjects, "fleet-a.tasks.>");
-    assert_null(vlp_with("vlp=x")->memory);
+    assert_string_equal(channel_find(channels, protocol)->correlation_bucket,
+                        "parley_tasks_fleet-a");
+    assert_string_equal(channel_find(channels, protocol)->correlation_subjects, "fleet-a.tasks.>");
+    assert_null(vlp_with("vlp=x")->correlation_bucket);
 }
 
 static void test_what_cannot_be_a_prefix_is_refused(void **state) {
@@ -107,8 +108,8 @@ static void test_what_cannot_be_a_prefix_is_refused(void **state) {
         {"vlp=\xC3\xA4", "one token"},
         {"vlp=a=b", "'a=b'"},
         {"vlp=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "one token"},
-        {"vlp=rejected", "something else"},
-        {"vlp=_INBOX", "something else"},
+        {"vlp=rejected", "reserved"},
+        {"vlp=_INBOX", "reserved"},
         {"vlp=a,vlp=b", "has a prefix already"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

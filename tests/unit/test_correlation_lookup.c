@@ -58,7 +58,7 @@ static int set_up(void **state) {
     protocol.memory = "test";
     protocol.route = route;
     world_speak(world, &protocol);
-    world->gateway.memories = world->memories;
+    world->gateway.correlation_stores = world->correlation_stores;
     return 0;
 }
 
@@ -89,8 +89,8 @@ static const char *subjects(struct world *world) {
 static void test_a_reply_waits_for_its_request_to_be_found(void **state) {
     struct world *world = *state;
     world_post(world, &single, REPLY("1", "a"));
-    assert_int_equal(world->memory.recall_count, 1);
-    assert_true(world->memory.is_patient[0]);
+    assert_int_equal(world->store.query_count, 1);
+    assert_true(world->store.may_retry[0]);
     assert_int_equal(world->jetstream.count, 0);
     world_tell(world, 0, "found");
     assert_string_equal(subjects(world), "vlp.found");
@@ -108,12 +108,12 @@ static void test_a_reply_to_nothing_goes_where_its_protocol_says(void **state) {
 
 static void test_what_is_known_here_is_not_asked_for(void **state) {
     struct world *world = *state;
-    world->memory.key = "a";
-    world->memory.known = "known";
+    world->store.key = "a";
+    world->store.known = "known";
     world_post(world, &single, REPLY("1", "a"));
     world_post(world, &many, REPLY("1", "a"));
     assert_string_equal(subjects(world), "vlp.known vlp.known");
-    assert_int_equal(world->memory.recall_count, 0);
+    assert_int_equal(world->store.query_count, 0);
 }
 
 static void test_a_reply_whose_request_cannot_be_asked_for_is_not_published(void **state) {
@@ -142,7 +142,7 @@ static void test_a_reply_is_published_though_its_client_is_gone(void **state) {
 static void test_a_request_is_kept(void **state) {
     struct world *world = *state;
     world_post(world, &single, REQUEST("1", "a"));
-    assert_string_equal(world->memory.kept, "a=of-MSG1 ");
+    assert_string_equal(world->store.kept, "a=of-MSG1 ");
     assert_string_equal(subjects(world), "vlp.safe.query");
 }
 
@@ -151,8 +151,8 @@ static void test_what_is_invalid_is_neither_kept_nor_asked_for(void **state) {
     world_post(world, &single, "{\"content\":\"a\"}");
     assert_int_equal(world->request.status, 422);
     world_post(world, &single, "{\"type\":\"query\",\"content\":\"a\"}");
-    assert_int_equal(world->memory.recall_count, 0);
-    assert_string_equal(world->memory.kept, "");
+    assert_int_equal(world->store.query_count, 0);
+    assert_string_equal(world->store.kept, "");
 }
 
 /* ---- a verdict ---- */
@@ -161,12 +161,12 @@ static void test_a_verdict_says_the_subject_without_patience(void **state) {
     struct world *world = *state;
     const struct request_head head = {.type = "application/json", .task = INGEST_VALIDATE};
     world_post(world, &head, REPLY("1", "a"));
-    assert_false(world->memory.is_patient[0]);
+    assert_false(world->store.may_retry[0]);
     world_tell(world, 0, "found");
     assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
     assert_int_equal(world->jetstream.count, 0);
     world_post(world, &head, REQUEST("1", "a"));
-    assert_string_equal(world->memory.kept, "");
+    assert_string_equal(world->store.kept, "");
 }
 
 static void test_a_verdict_does_not_need_nats(void **state) {
@@ -179,14 +179,14 @@ static void test_a_verdict_does_not_need_nats(void **state) {
     world->jetstream.is_ready = false;
     world_post(world, &head, REPLY("1", "a"));
     assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.unknown\""));
-    assert_int_equal(world->memory.recall_count, 1);
+    assert_int_equal(world->store.query_count, 1);
 }
 
 static void test_a_filter_asks_for_nothing(void **state) {
     struct world *world = *state;
     const struct request_head head = {.task = INGEST_VALIDATE, .query = {{"emit", "messages"}}};
     world_post(world, &head, REPLY("1", "a"));
-    assert_int_equal(world->memory.recall_count, 0);
+    assert_int_equal(world->store.query_count, 0);
     assert_string_equal(world_answer(world), REPLY("1", "a"));
 }
 
@@ -208,7 +208,7 @@ static void test_verdicts_of_many_are_in_the_order_sent(void **state) {
 static void test_all_are_asked_for_at_once_and_published_in_the_order_sent(void **state) {
     struct world *world = *state;
     world_post(world, &many, REPLY("1", "a") REPLY("2", "b") ALONE("3") REPLY("4", "c"));
-    assert_int_equal(world->memory.recall_count, 3);
+    assert_int_equal(world->store.query_count, 3);
     world_tell(world, 2, "third");
     world_tell(world, 1, "second");
     assert_int_equal(world->jetstream.count, 0);
@@ -242,11 +242,11 @@ static void test_one_that_cannot_be_asked_for_fails_alone(void **state) {
 static void test_a_request_in_line_is_kept_before_its_turn(void **state) {
     struct world *world = *state;
     world_post(world, &many, REPLY("1", "a") REQUEST("2", "b") REPLY("3", "b"));
-    assert_string_equal(world->memory.kept, "b=of-MSG2 ");
+    assert_string_equal(world->store.kept, "b=of-MSG2 ");
     assert_int_equal(world->jetstream.count, 0);
     world_tell(world, 0, NULL);
     assert_int_equal(world->jetstream.count, 2);
-    assert_string_equal(world->memory.kept, "b=of-MSG2 b=of-MSG2 ");
+    assert_string_equal(world->store.kept, "b=of-MSG2 b=of-MSG2 ");
     world_tell(world, 1, "of-MSG2");
     assert_string_equal(subjects(world), "vlp.unknown vlp.safe.query vlp.of-MSG2");
 }
@@ -275,7 +275,7 @@ static void test_the_window_bounds_what_waits(void **state) {
     }
     assert_int_equal(world_held(world), 0);
     world_send(world, REPLY("2", "b"));
-    assert_int_equal(world->memory.recall_count, WINDOW);
+    assert_int_equal(world->store.query_count, WINDOW);
     assert_int_equal(world_held(world), strlen(REPLY("2", "b")));
     world_tell(world, 0, "x");
     world_ack(world, 0, JETSTREAM_STORED);
@@ -322,9 +322,9 @@ static void test_a_large_reply_is_published_in_its_place(void **state) {
     send_large(world, REPLY("2", "b"));
     world_send(world, REPLY("3", "c"));
     world_end(world);
-    assert_int_equal(world->memory.recall_count, 1);
+    assert_int_equal(world->store.query_count, 1);
     world_check(world);
-    assert_int_equal(world->memory.recall_count, 2);
+    assert_int_equal(world->store.query_count, 2);
     world_tell(world, 1, "b");
     assert_string_equal(subjects(world), "");
     assert_true(world_held(world) > 0);
@@ -372,10 +372,10 @@ static bool run_out(struct world *world, const struct request_head *head, const 
     parley_message_finish(&world->message);
     parley_message_init(&world->message, world->schema);
     parley_buffer_finish(&world->gateway.payload);
-    world->memory.recall_count = 0;
+    world->store.query_count = 0;
     fault_heap_arm(number, 1);
     world_post(world, head, body);
-    for (size_t i = 0; i < world->memory.recall_count; i++) {
+    for (size_t i = 0; i < world->store.query_count; i++) {
         world_tell(world, i, "found");
     }
     world_ack_all(world);

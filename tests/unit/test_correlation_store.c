@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The memory of a protocol on a real JetStream: what one gateway keeps another one recalls, and
- * nothing is said to be unknown that somebody was told is kept. */
+/* The correlation store of a protocol on a real JetStream: what one gateway writes another one
+ * finds, and nothing is said to be unknown that somebody was told is kept. */
 
 #include <setjmp.h>
 #include <signal.h>
@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "../lib/jetstream_world.h"
-#include "gatherer.h"
-#include "memory.h"
+#include "correlation_consumer.h"
+#include "correlation_store.h"
 
 enum { PATIENCE_MS = 30000, MANY = 3000 };
 
@@ -43,30 +43,30 @@ static struct parley_protocol protocol;
 
 struct side {
     struct js_world world;
-    struct memory *memory;
+    struct correlation_store *store;
     struct parley_schema *schema;
     struct parley_message message;
     struct channel channel;
-    struct gatherer *gatherer;
+    struct correlation_consumer *consumer;
 };
 
 struct sides {
     struct side one, two;
 };
 
-static void open_memory(void *context) {
+static void open_store(void *context) {
     struct side *side = context;
-    assert_int_equal(
-        memory_create(side->world.loop.reactor, side->world.jetstream, "tasks", &side->memory),
-        PARLEY_OK);
+    assert_int_equal(correlation_store_create(side->world.loop.reactor, side->world.jetstream,
+                                              "tasks", &side->store),
+                     PARLEY_OK);
 }
 
-static void close_memory(void *context) {
+static void close_store(void *context) {
     struct side *side = context;
-    gatherer_destroy(side->gatherer);
-    memory_destroy(side->memory);
-    side->gatherer = NULL;
-    side->memory = NULL;
+    correlation_consumer_destroy(side->consumer);
+    correlation_store_destroy(side->store);
+    side->consumer = NULL;
+    side->store = NULL;
 }
 
 static void init_side(struct side *side) {
@@ -78,12 +78,12 @@ static void init_side(struct side *side) {
     side->channel = (struct channel){.protocol = &protocol,
                                      .stream = "VLP",
                                      .subjects = "vlp.>",
-                                     .memory_subjects = "vlp.safe.>"};
+                                     .correlation_subjects = "vlp.safe.>"};
 }
 
 static void finish_side(struct side *side) {
-    if (side->memory != NULL) {
-        loop_do(&side->world.loop, close_memory, side);
+    if (side->store != NULL) {
+        loop_do(&side->world.loop, close_store, side);
     }
     js_world_finish(&side->world);
     parley_message_finish(&side->message);
@@ -114,7 +114,7 @@ static struct side *start(struct sides *sides) {
     struct side *one = &sides->one;
     js_world_start(&one->world);
     js_world_look(&one->world);
-    loop_do(&one->world.loop, open_memory, one);
+    loop_do(&one->world.loop, open_store, one);
     return one;
 }
 
@@ -123,7 +123,7 @@ static struct side *start_second(struct sides *sides) {
     memcpy(two->world.server.url, sides->one.world.server.url, sizeof two->world.server.url);
     js_world_open(&two->world);
     assert_true(loop_wait(&two->world.loop, js_world_is_ready, &two->world, PATIENCE_MS));
-    loop_do(&two->world.loop, open_memory, two);
+    loop_do(&two->world.loop, open_store, two);
     return two;
 }
 
@@ -150,11 +150,11 @@ static void begin_keeping(void *context) {
     struct keeping *keeping = context;
     const struct parley_bytes key = parley_bytes_of(keeping->key);
     const struct parley_bytes value = parley_bytes_of(keeping->value);
-    struct memory *memory = keeping->side->memory;
+    struct correlation_store *store = keeping->side->store;
     keeping->result = keeping->subject == NULL
-                          ? memory_keep(memory, key, value, on_kept, keeping)
-                          : memory_publish(memory, key, value, keeping->subject, NULL, 0,
-                                           PARLEY_BYTES("{}"), on_kept, keeping);
+                          ? correlation_store_put(store, key, value, on_kept, keeping)
+                          : correlation_store_publish(store, key, value, keeping->subject, NULL, 0,
+                                                      PARLEY_BYTES("{}"), on_kept, keeping);
 }
 
 static bool is_kept(void *context) {
@@ -178,23 +178,21 @@ static void keep(struct side *side, const char *key, const char *value) {
 /* ---- recalling ---- */
 
 struct question {
-    struct memory_recall recall;
+    struct correlation_query query;
     struct side *side;
     char key[32];
     bool is_patient, is_asked;
     unsigned done;
-    int found; /* of memory_recollection; -1: it could not be asked */
+    int found; /* of correlation_answer; -1: it could not be asked */
     char text[512];
     long began_ms, took_ms;
 };
 
-static void on_recalled(struct memory_recall *recall,
-                        const struct memory_recollection *recollection) {
-    struct question *question = (struct question *)(void *)recall; /* its first member */
-    const char *text =
-        recollection->found == MEMORY_FOUND ? recollection->value : recollection->error;
+static void on_recalled(struct correlation_query *query, const struct correlation_answer *answer) {
+    struct question *question = (struct question *)(void *)query; /* its first member */
+    const char *text = answer->found == CORRELATION_FOUND ? answer->value : answer->error;
     question->done++;
-    question->found = (int)recollection->found;
+    question->found = (int)answer->found;
     question->took_ms = js_world_now_ms() - question->began_ms;
     snprintf(question->text, sizeof question->text, "%s", text != NULL ? text : "");
 }
@@ -202,9 +200,10 @@ static void on_recalled(struct memory_recall *recall,
 static void begin_question(void *context) {
     struct question *question = context;
     question->began_ms = js_world_now_ms();
-    question->recall.done = on_recalled;
-    question->is_asked = memory_recall(question->side->memory, &question->recall,
-                                       parley_bytes_of(question->key), question->is_patient);
+    question->query.done = on_recalled;
+    question->is_asked =
+        correlation_store_query(question->side->store, &question->query,
+                                parley_bytes_of(question->key), question->is_patient);
     if (!question->is_asked) {
         question->found = -1;
         question->done = 1;
@@ -226,7 +225,7 @@ static struct question ask(struct side *side, const char *key, bool is_patient) 
 
 static void assert_recalls(struct side *side, const char *key, const char *value) {
     struct question question = ask(side, key, true);
-    assert_int_equal(question.found, MEMORY_FOUND);
+    assert_int_equal(question.found, CORRELATION_FOUND);
     assert_string_equal(question.text, value);
 }
 
@@ -238,7 +237,7 @@ struct known {
 
 static void look_known(void *context) {
     struct known *known = context;
-    const char *value = memory_known(known->side->memory, parley_bytes_of(known->key));
+    const char *value = correlation_store_cached(known->side->store, parley_bytes_of(known->key));
     snprintf(known->value, sizeof known->value, "%s", value != NULL ? value : "");
 }
 
@@ -276,11 +275,11 @@ static void it_outlives_gateways_and_the_server(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     keep(one, "a", "x");
-    loop_do(&one->world.loop, close_memory, one);
+    loop_do(&one->world.loop, close_store, one);
     js_world_close(&one->world);
     nats_server_end(&one->world.server, SIGTERM);
     js_world_start(&one->world);
-    loop_do(&one->world.loop, open_memory, one);
+    loop_do(&one->world.loop, open_store, one);
     assert_recalls(one, "a", "x");
 }
 
@@ -298,9 +297,9 @@ static void other_clients_can_read_and_write_it(void **state) {
     assert_recalls(one, "b", "y");
     assert_int_equal(kvStore_PutString(NULL, bucket, "c", "z"), NATS_OK);
     assert_int_equal(kvStore_Delete(bucket, "c"), NATS_OK);
-    assert_int_equal(ask(one, "c", false).found, MEMORY_NOTHING);
+    assert_int_equal(ask(one, "c", false).found, CORRELATION_ABSENT);
     assert_int_equal(kvStore_PutString(NULL, bucket, "d", ""), NATS_OK);
-    assert_int_equal(ask(one, "d", false).found, MEMORY_NOTHING);
+    assert_int_equal(ask(one, "d", false).found, CORRELATION_ABSENT);
     kvStore_Destroy(bucket);
 }
 
@@ -310,15 +309,15 @@ static void a_key_that_is_not_there_is_looked_for_twice(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct question question = ask(one, "a", true);
-    assert_int_equal(question.found, MEMORY_NOTHING);
-    assert_true(question.took_ms >= MEMORY_PATIENCE_MS);
-    assert_int_equal(ask(one, "a", false).found, MEMORY_NOTHING);
+    assert_int_equal(question.found, CORRELATION_ABSENT);
+    assert_true(question.took_ms >= CORRELATION_RETRY_MS);
+    assert_int_equal(ask(one, "a", false).found, CORRELATION_ABSENT);
     keep(one, "a", "x");
     assert_recalls(one, "a", "x"); /* that it was not there is not remembered */
 }
 
 static bool has_looked_once(void *context) {
-    return ((struct question *)context)->recall.has_looked;
+    return ((struct question *)context)->query.has_retried;
 }
 
 /* Asks, and has the other side keep it once it was not found. */
@@ -371,7 +370,7 @@ static void many_are_asked_for_at_once(void **state) {
     for (size_t i = 0; i < MANY; i++) {
         const struct question *question = &questions->items[i];
         assert_int_equal(question->done, 1);
-        assert_int_equal(question->found, i == 7 ? MEMORY_FOUND : MEMORY_NOTHING);
+        assert_int_equal(question->found, i == 7 ? CORRELATION_FOUND : CORRELATION_ABSENT);
     }
     free(questions);
 }
@@ -432,7 +431,7 @@ static void a_question_waits_for_a_write_under_way_here(void **state) {
 
 /* ---- a message and what it is remembered by ---- */
 
-static void a_message_and_its_memory_are_acknowledged_together(void **state) {
+static void a_message_and_its_correlation_are_acknowledged_together(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct keeping keeping = publish(one, "a", "x", "vlp.safe.query");
@@ -442,7 +441,7 @@ static void a_message_and_its_memory_are_acknowledged_together(void **state) {
     assert_known(one, "a", "x");
 }
 
-static void a_message_whose_memory_is_refused_is_not_called_stored(void **state) {
+static void a_message_whose_correlation_is_refused_is_not_called_stored(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct keeping keeping = {.ack.outcome = JETSTREAM_STORED};
@@ -474,7 +473,7 @@ static void begin_crowd(void *context) {
     begin_keeping(&crowd->second);
 }
 
-static void a_message_and_its_memory_find_room_together_or_not_at_all(void **state) {
+static void a_message_and_its_correlation_find_room_together_or_not_at_all(void **state) {
     struct sides *sides = *state;
     sides->one.world.options.in_flight_count_max = 1;
     struct side *one = start(sides);
@@ -497,23 +496,23 @@ static bool is_back(void *context) {
     struct side *side = context;
     struct question question = {.side = side, .key = "zzz"};
     begin_question(&question);
-    memory_recall_cancel(&question.recall);
+    correlation_query_cancel(&question.query);
     return question.is_asked;
 }
 
 static void a_bucket_that_is_gone_fails_with_its_name_and_is_made_again(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
-    struct question question = {.found = MEMORY_NOTHING};
+    struct question question = {.found = CORRELATION_ABSENT};
     /* It is made again within moments: the question may be too late to notice. */
-    for (int tries = 0; question.found == MEMORY_NOTHING && tries < 100; tries++) {
+    for (int tries = 0; question.found == CORRELATION_ABSENT && tries < 100; tries++) {
         js_DeleteStream(one->world.context, "KV_tasks", NULL, NULL);
         question = ask(one, "a", true);
     }
-    assert_int_equal(question.found, MEMORY_FAILED);
+    assert_int_equal(question.found, CORRELATION_FAILED);
     assert_non_null(strstr(question.text, "`tasks`"));
     assert_non_null(strstr(question.text, "nats kv add tasks"));
-    for (int i = 0; i < 1000 && ask(one, "a", false).found != MEMORY_NOTHING; i++) {
+    for (int i = 0; i < 1000 && ask(one, "a", false).found != CORRELATION_ABSENT; i++) {
         loop_pause();
     }
     keep(one, "a", "x");
@@ -529,7 +528,7 @@ static void a_question_under_way_fails_when_nats_goes_away(void **state) {
     assert_true(question.is_asked);
     nats_server_end(&one->world.server, SIGKILL);
     assert_true(loop_wait(&one->world.loop, is_answered, &question, PATIENCE_MS));
-    assert_int_equal(question.found, MEMORY_FAILED);
+    assert_int_equal(question.found, CORRELATION_FAILED);
     assert_non_null(strstr(question.text, "NATS"));
     assert_true(loop_wait(&one->world.loop, js_world_is_away, &one->world, PATIENCE_MS));
     assert_int_equal(ask(one, "a", true).found, -1);
@@ -544,17 +543,17 @@ static void whoever_waits_at_the_end_is_told(void **state) {
     struct side *one = start(sides);
     struct question question = {.side = one, .is_patient = true, .key = "a"};
     loop_do(&one->world.loop, begin_question, &question);
-    loop_do(&one->world.loop, close_memory, one);
+    loop_do(&one->world.loop, close_store, one);
     assert_int_equal(question.done, 1);
-    assert_int_equal(question.found, MEMORY_FAILED);
+    assert_int_equal(question.found, CORRELATION_FAILED);
 }
 
 /* ---- what was published straight to NATS ---- */
 
-static void open_gatherer(void *context) {
+static void open_consumer(void *context) {
     struct side *side = context;
-    assert_int_equal(gatherer_create(side->memory, side->world.jetstream, &side->channel,
-                                     &side->message, &side->gatherer),
+    assert_int_equal(correlation_consumer_create(side->store, side->world.jetstream, &side->channel,
+                                                 &side->message, &side->consumer),
                      PARLEY_OK);
 }
 
@@ -587,8 +586,8 @@ static void what_is_published_straight_to_nats_is_gathered(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides), *two = start_second(sides);
     store_claim(one, "before", "x");
-    loop_do(&one->world.loop, open_gatherer, one);
-    loop_do(&two->world.loop, open_gatherer, two);
+    loop_do(&one->world.loop, open_consumer, one);
+    loop_do(&two->world.loop, open_consumer, two);
     js_world_store(&one->world, "vlp.safe.claim", "{\"id\":\"invalid\"}");
     js_world_store(&one->world, "vlp.safe.claim", "\xff");
     js_world_store(&one->world, "vlp.safe.claim", "");
@@ -601,13 +600,13 @@ static void what_is_published_straight_to_nats_is_gathered(void **state) {
     assert_recalls(two, "before", "x");
     assert_recalls(one, "ID0", "ID0");
     assert_recalls(two, "ID99", "ID99");
-    assert_int_equal(ask(one, "invalid", false).found, MEMORY_NOTHING);
+    assert_int_equal(ask(one, "invalid", false).found, CORRELATION_ABSENT);
 }
 
 static void gathering_goes_on_whatever_happens_to_nats(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
-    loop_do(&one->world.loop, open_gatherer, one);
+    loop_do(&one->world.loop, open_consumer, one);
     store_claim(one, "a1", "x");
     wait_until_gathered(one);
     nats_server_end(&one->world.server, SIGKILL);
@@ -636,10 +635,10 @@ int main(void) {
         TEST(many_are_asked_for_at_once),
         TEST(what_is_forgotten_here_is_still_known),
         TEST(a_question_waits_for_a_write_under_way_here),
-        TEST(a_message_and_its_memory_are_acknowledged_together),
-        TEST(a_message_whose_memory_is_refused_is_not_called_stored),
+        TEST(a_message_and_its_correlation_are_acknowledged_together),
+        TEST(a_message_whose_correlation_is_refused_is_not_called_stored),
         TEST(a_message_that_is_refused_says_so),
-        TEST(a_message_and_its_memory_find_room_together_or_not_at_all),
+        TEST(a_message_and_its_correlation_find_room_together_or_not_at_all),
         TEST(a_bucket_that_is_gone_fails_with_its_name_and_is_made_again),
         TEST(a_question_under_way_fails_when_nats_goes_away),
         TEST(whoever_waits_at_the_end_is_told),
