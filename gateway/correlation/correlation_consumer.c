@@ -21,7 +21,7 @@ struct correlation_consumer {
     struct jetstream *jetstream;
     const struct channel *channel;
     struct parley_message *message;
-    struct jetstream_share *share;
+    struct shared_consumer *shared;
 };
 
 /* A correlation that is being written, freed with its ack. */
@@ -33,9 +33,9 @@ struct keeping {
 static void on_kept(void *context, const struct jetstream_ack *ack) {
     struct keeping *keeping = context;
     if (ack->outcome == JETSTREAM_STORED) {
-        jetstream_share_ack(keeping->jetstream, keeping->receipt);
+        shared_consumer_ack(keeping->jetstream, keeping->receipt);
     } else {
-        jetstream_share_return(keeping->jetstream, keeping->receipt, RETURN_MS);
+        shared_consumer_return(keeping->jetstream, keeping->receipt, RETURN_MS);
     }
     free(keeping);
 }
@@ -77,11 +77,11 @@ static void on_taken(void *context, const struct jetstream_stored *stored, const
         correlation_store_cached(consumer->store, route.remember_key) == NULL) {
         status = keep(consumer, &route, receipt);
     } else if (status != PARLEY_E_MEMORY) {
-        jetstream_share_ack(consumer->jetstream, receipt);
+        shared_consumer_ack(consumer->jetstream, receipt);
         status = PARLEY_OK;
     }
     if (status != PARLEY_OK) {
-        jetstream_share_return(consumer->jetstream, receipt, RETURN_MS);
+        shared_consumer_return(consumer->jetstream, receipt, RETURN_MS);
     }
     parley_message_reset(consumer->message);
 }
@@ -97,13 +97,13 @@ enum parley_status correlation_consumer_create(struct correlation_store *store,
     }
     *consumer = (struct correlation_consumer){
         .store = store, .jetstream = jetstream, .channel = channel, .message = message};
-    const struct jetstream_share_options options = {.stream = channel->stream,
+    const struct shared_consumer_options options = {.stream = channel->stream,
                                                     .durable = channel->protocol->memory,
                                                     .filter = channel->correlation_subjects,
                                                     .batch = BATCH,
                                                     .ack_wait_ms = ACK_WAIT_MS};
     const enum parley_status status =
-        jetstream_share_open(jetstream, &options, on_taken, consumer, &consumer->share);
+        shared_consumer_open(jetstream, &options, on_taken, consumer, &consumer->shared);
     if (status != PARLEY_OK) {
         free(consumer);
         return status;
@@ -114,8 +114,8 @@ enum parley_status correlation_consumer_create(struct correlation_store *store,
 
 void correlation_consumer_stop(struct correlation_consumer *consumer) {
     if (consumer != NULL) {
-        jetstream_share_close(consumer->share);
-        consumer->share = NULL;
+        shared_consumer_close(consumer->shared);
+        consumer->shared = NULL;
     }
 }
 

@@ -1,403 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Acknowledged publishing in a bounded window, and the life of the whole. Each publication owns a
- * mailbox, and its ack is read by hand, for there are as many acks as messages; only what does not
- * have the usual shape goes to jansson. All deadlines are equally far off, so the publications are
- * in the order of theirs and one timer serves them all. It never sends anything a second time:
- * whether to do so is the client's to decide. */
+/* See jetstream.h: the life of the whole, and the probe that shows whether an embedded server still
+ * acknowledges messages. */
 
-#include "jetstream_internal.h"
+#include "jetstream.h"
 
-#include <ctype.h>
-#include <stdio.h>
+#include "jetstream_request.h"
+#include "jetstream_setup.h"
+#include "jetstream_state.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    ROOM_POLL_MS = 50, /* while the bus itself is full, of which nobody tells us the end */
     PROBE_TICK_MS = 500,
     PROBE_AFTER_MS = 2000,
     UNRESPONSIVE_AFTER_MS = 5000,
-    STREAM_NAME_MAX = 256,
 };
 
-/* ---- the window ---- */
-
-static bool has_room(const struct jetstream *jetstream) {
-    const struct jetstream_window *window = &jetstream->window;
-    /* The bytes may be passed by one message: else a large one could starve among small ones. */
-    return window->count < jetstream->options.in_flight_count_max &&
-           window->bytes < jetstream->options.in_flight_bytes_max && bus_has_room(jetstream->bus);
-}
-
-static struct jetstream_publication *take_publication(struct jetstream_window *window) {
-    struct jetstream_publication *publication = window->free;
-    if (publication != NULL) {
-        window->free = publication->next;
-        return publication;
-    }
-    return &window->pool[window->pool_used++];
-}
-
-static void give_publication(struct jetstream_window *window,
-                             struct jetstream_publication *publication) {
-    publication->next = window->free;
-    window->free = publication;
-}
-
-static void note_room(struct jetstream *jetstream) {
-    struct jetstream_window *window = &jetstream->window;
-    if (window->waiter_count > 0 &&
-        (!window->room.is_armed || window->room.due_ms > reactor_now_ms(jetstream->reactor))) {
-        reactor_timer_set(jetstream->reactor, &window->room, 0);
-    }
-}
-
-static void complete(struct jetstream_publication *publication, const struct jetstream_ack *ack) {
-    struct jetstream *jetstream = publication->jetstream;
-    struct jetstream_window *window = &jetstream->window;
-    jetstream_ack_fn *done = publication->done;
-    void *context = publication->context;
-    publication->previous->next = publication->next;
-    publication->next->previous = publication->previous;
-    window->count--;
-    window->bytes -= publication->bytes;
-    bus_mailbox_close(jetstream->bus, publication->mailbox);
-    give_publication(window, publication);
-    note_room(jetstream);
-    done(context, ack);
-}
-
-static void lose_all(struct jetstream *jetstream) {
-    struct jetstream_publication *first = &jetstream->window.in_flight;
-    while (first->next != first) {
-        complete(first->next, &(struct jetstream_ack){.outcome = JETSTREAM_LOST});
-    }
-}
-
-static void on_deadline(struct reactor_timer *timer) {
-    struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, window.deadline);
-    struct jetstream_publication *first = &jetstream->window.in_flight;
-    int64_t now_ms = reactor_now_ms(jetstream->reactor);
-    while (first->next != first && first->next->deadline_ms <= now_ms) {
-        complete(first->next, &(struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT});
-    }
-    if (first->next != first) {
-        reactor_timer_set(jetstream->reactor, timer, first->next->deadline_ms - now_ms);
-    }
-}
-
-/* ---- what the server forbids ---- */
-
-/* Eight bytes at a time, for each publication pays for it. */
-static uint64_t hash_subject(const char *subject) {
-    const size_t length = strlen(subject);
-    uint64_t hash = length;
-    for (size_t at = 0; at < length; at += 8) {
-        uint64_t word = 0;
-        memcpy(&word, subject + at, length - at < 8 ? length - at : 8);
-        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
-/* No ack comes for what was dropped for want of a permission. Those that `done` publishes meanwhile
- * are at the end, after the ones that are looked at. */
-static void refuse_forbidden(struct jetstream *jetstream, const char *subject) {
-    const uint64_t hash = hash_subject(subject);
-    char error[JETSTREAM_SUBJECT_MAX];
-    snprintf(error, sizeof error, "NATS does not permit this user to publish to %.256s", subject);
-    struct jetstream_publication *next = jetstream->window.in_flight.next;
-    for (size_t left = jetstream->window.count; left > 0; left--) {
-        struct jetstream_publication *publication = next;
-        next = publication->next;
-        if (publication->subject_hash == hash) {
-            complete(publication,
-                     &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED, .error = error});
-        }
-    }
-}
-
-/* ---- acks ---- */
-
-static const char *skip_blanks(const char *at, const char *end) {
-    while (at < end && *at == ' ') {
-        at++;
-    }
-    return at;
-}
-
-/* `text` and the blanks around it; NULL if something else is there. */
-static const char *skip_text(const char *at, const char *end, const char *text) {
-    if (at == NULL) {
-        return NULL;
-    }
-    size_t length = strlen(text);
-    at = skip_blanks(at, end);
-    if ((size_t)(end - at) < length || memcmp(at, text, length) != 0) {
-        return NULL;
-    }
-    return skip_blanks(at + length, end);
-}
-
-static const char *skip_string(const char *at, const char *end, char *out, size_t out_size) {
-    if (at == NULL || at == end || *at != '"') {
-        return NULL;
-    }
-    at++;
-    size_t length = 0;
-    for (; at < end && *at != '"'; at++) {
-        if (*at == '\\' || length + 1 >= out_size) {
-            return NULL;
-        }
-        out[length++] = *at;
-    }
-    out[length] = '\0';
-    return at < end ? at + 1 : NULL;
-}
-
-static const char *skip_number(const char *at, const char *end, uint64_t *out) {
-    if (at == NULL || at == end || !isdigit((unsigned char)*at)) {
-        return NULL;
-    }
-    uint64_t number = 0;
-    for (; at < end && isdigit((unsigned char)*at); at++) {
-        number = number * 10 + (uint64_t)(*at - '0');
-    }
-    *out = number;
-    return at;
-}
-
-/* {"stream":"VLP", "domain":"x", "seq":42,"duplicate": true}: the members in this order, which is
- * how the server writes them; domain and duplicate need not be there. */
-static bool read_usual_ack(struct parley_bytes payload, char stream[STREAM_NAME_MAX],
-                           struct jetstream_ack *out) {
-    const char *end = payload.data + payload.length;
-    const char *at = skip_text(skip_text(payload.data, end, "{"), end, "\"stream\"");
-    at = skip_string(skip_text(at, end, ":"), end, stream, STREAM_NAME_MAX);
-    at = skip_text(at, end, ",");
-    const char *domain = skip_text(skip_text(at, end, "\"domain\""), end, ":");
-    if (domain != NULL) {
-        char ignored[STREAM_NAME_MAX];
-        at = skip_text(skip_string(domain, end, ignored, sizeof ignored), end, ",");
-    }
-    at = skip_number(skip_text(skip_text(at, end, "\"seq\""), end, ":"), end, &out->sequence);
-    if (at == NULL) {
-        return false;
-    }
-    const char *duplicate = skip_text(skip_text(at, end, ","), end, "\"duplicate\"");
-    if (duplicate != NULL) {
-        at = skip_text(skip_text(duplicate, end, ":"), end, "true");
-        out->is_duplicate = true;
-    }
-    out->outcome = JETSTREAM_STORED;
-    out->stream = stream;
-    return skip_text(at, end, "}") == end;
-}
-
-static bool is_want_of_storage(int code) {
-    return code == JETSTREAM_E_INSUFFICIENT_RESOURCES || code == JETSTREAM_E_STORAGE_RESOURCES ||
-           code == JETSTREAM_E_ACCOUNT_RESOURCES || code == JETSTREAM_E_STORE_FAILED ||
-           code == JETSTREAM_E_MEMORY_RESOURCES;
-}
-
-/* `stream`: which refused it, or NULL. */
-static void complete_refused(struct jetstream_publication *publication, int code, const char *error,
-                             const char *stream) {
-    struct jetstream *jetstream = publication->jetstream;
-    if (is_want_of_storage(code)) {
-        jetstream_refusal_note(jetstream, stream != NULL ? stream : "", code, error);
-    } else if (code == JETSTREAM_NO_RESPONDERS || code == JETSTREAM_E_SEALED) {
-        jetstream_setup_again(jetstream);
-    } else {
-        jetstream_note_good(jetstream);
-    }
-    complete(publication, &(struct jetstream_ack){
-                              .outcome = JETSTREAM_REFUSED, .error_code = code, .error = error});
-}
-
-static void complete_unusual(struct jetstream_publication *publication,
-                             struct parley_bytes payload) {
-    json_t *answer = json_loadb(payload.data, payload.length, 0, NULL);
-    const char *stream = json_string_value(json_object_get(answer, "stream"));
-    int error = jetstream_answer_error(answer);
-    if (error == 0 && stream != NULL) {
-        jetstream_note_good(publication->jetstream);
-        complete(publication,
-                 &(struct jetstream_ack){
-                     .outcome = JETSTREAM_STORED,
-                     .stream = stream,
-                     .sequence = (uint64_t)json_integer_value(json_object_get(answer, "seq")),
-                     .is_duplicate = json_is_true(json_object_get(answer, "duplicate"))});
-    } else if (error != 0) {
-        complete_refused(publication, error, jetstream_answer_text(answer), stream);
-    }
-    /* Else it is no ack: some subscriber answers whatever it hears. The real one may yet come. */
-    json_decref(answer);
-}
-
-static void on_ack(void *context, const struct bus_message *message) {
-    struct jetstream_publication *publication = context;
-    char stream[STREAM_NAME_MAX];
-    struct jetstream_ack ack = {0};
-    if (read_usual_ack(message->payload, stream, &ack)) {
-        jetstream_note_good(publication->jetstream);
-        complete(publication, &ack);
-    } else if (bus_message_status(message) == JETSTREAM_NO_RESPONDERS) {
-        complete_refused(publication, JETSTREAM_NO_RESPONDERS,
-                         "no stream listens on this subject: its stream is missing, which is then "
-                         "made again, or has no leader at present",
-                         NULL);
-    } else {
-        complete_unusual(publication, message->payload);
-    }
-}
-
-/* The usual case costs one comparison. */
-static bool is_barred(struct jetstream *jetstream, const char *subject) {
-    return jetstream->setup.unusable_count > 0 && jetstream_is_barred(jetstream, subject);
-}
-
-static enum jetstream_publish publish(struct jetstream *jetstream, const char *subject,
-                                      const struct bus_header *headers, size_t header_count,
-                                      struct parley_bytes payload, jetstream_ack_fn *done,
-                                      void *context) {
-    struct jetstream_window *window = &jetstream->window;
-    struct jetstream_publication *publication = take_publication(window);
-    if (bus_mailbox_open(jetstream->bus, on_ack, publication, &publication->mailbox) != PARLEY_OK) {
-        give_publication(window, publication);
-        return JETSTREAM_FAILED;
-    }
-    char reply[BUS_SUBJECT_MAX];
-    bus_mailbox_address(jetstream->bus, publication->mailbox, reply);
-    enum bus_send sent =
-        bus_publish(jetstream->bus, subject, reply, headers, header_count, payload);
-    if (sent != BUS_SENT) {
-        bus_mailbox_close(jetstream->bus, publication->mailbox);
-        give_publication(window, publication);
-        static const enum jetstream_publish outcomes[] = {[BUS_AWAY] = JETSTREAM_AWAY,
-                                                          [BUS_FULL] = JETSTREAM_FULL,
-                                                          [BUS_TOO_LARGE] = JETSTREAM_TOO_LARGE,
-                                                          [BUS_FAILED] = JETSTREAM_FAILED};
-        return outcomes[sent];
-    }
-    publication->jetstream = jetstream;
-    publication->subject_hash = hash_subject(subject);
-    publication->done = done;
-    publication->context = context;
-    publication->bytes = payload.length + bus_headers_bytes(headers, header_count);
-    publication->deadline_ms =
-        reactor_now_ms(jetstream->reactor) + jetstream->options.ack_timeout_ms;
-    publication->next = &window->in_flight;
-    publication->previous = window->in_flight.previous;
-    publication->previous->next = publication;
-    window->in_flight.previous = publication;
-    window->count++;
-    window->bytes += publication->bytes;
-    if (!window->deadline.is_armed) {
-        reactor_timer_set(jetstream->reactor, &window->deadline, jetstream->options.ack_timeout_ms);
-    }
-    return JETSTREAM_PUBLISHED;
-}
-
-enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char *subject,
-                                         const struct bus_header *headers, size_t header_count,
-                                         struct parley_bytes payload, jetstream_ack_fn *done,
-                                         void *context) {
-    if (!jetstream_is_ready(jetstream)) {
-        return JETSTREAM_AWAY;
-    }
-    if (is_barred(jetstream, subject)) {
-        return JETSTREAM_BARRED;
-    }
-    if (!has_room(jetstream)) {
-        return JETSTREAM_FULL;
-    }
-    return publish(jetstream, subject, headers, header_count, payload, done, context);
-}
-
-/* The first took a place below the limit, so that this one passes it by one at most. */
-enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream, const char *subject,
-                                                const struct bus_header *headers,
-                                                size_t header_count, struct parley_bytes payload,
-                                                jetstream_ack_fn *done, void *context) {
-    if (!jetstream_is_ready(jetstream)) {
-        return JETSTREAM_AWAY;
-    }
-    if (is_barred(jetstream, subject)) {
-        return JETSTREAM_BARRED;
-    }
-    if (jetstream->window.count > jetstream->options.in_flight_count_max) {
-        return JETSTREAM_FULL;
-    }
-    return publish(jetstream, subject, headers, header_count, payload, done, context);
-}
-
-size_t jetstream_in_flight_count(const struct jetstream *jetstream) {
-    return jetstream->window.count;
-}
-
-/* ---- who waits for room ---- */
-
-static void remove_waiter(struct jetstream_window *window, struct jetstream_waiter *waiter) {
-    waiter->previous->next = waiter->next;
-    waiter->next->previous = waiter->previous;
-    waiter->is_waiting = false;
-    window->waiter_count--;
-}
-
-void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waiter *waiter) {
-    struct jetstream_window *window = &jetstream->window;
-    if (waiter->is_waiting) {
-        return;
-    }
-    waiter->next = &window->waiters;
-    waiter->previous = window->waiters.previous;
-    waiter->previous->next = waiter;
-    window->waiters.previous = waiter;
-    waiter->is_waiting = true;
-    window->waiter_count++;
-    if (!jetstream->is_ready || has_room(jetstream)) {
-        note_room(jetstream);
-    } else if (!window->room.is_armed) {
-        reactor_timer_set(jetstream->reactor, &window->room, ROOM_POLL_MS);
-    }
-}
-
-void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter *waiter) {
-    if (waiter->is_waiting) {
-        remove_waiter(&jetstream->window, waiter);
-    }
-}
-
-/* Wakes as many as there is room for, the first to come first; those who wait again meanwhile have
- * to wait for the next turn. */
-static void on_room(struct reactor_timer *timer) {
-    struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, window.room);
-    struct jetstream_window *window = &jetstream->window;
-    size_t left = window->waiter_count;
-    if (jetstream->is_ready) {
-        size_t free_count =
-            has_room(jetstream) ? jetstream->options.in_flight_count_max - window->count : 0;
-        left = left < free_count ? left : free_count;
-    }
-    for (; left > 0 && window->waiter_count > 0; left--) {
-        struct jetstream_waiter *waiter = window->waiters.next;
-        remove_waiter(window, waiter);
-        waiter->room(waiter);
-    }
-    if (window->waiter_count > 0) {
-        bool has_more = !jetstream->is_ready || has_room(jetstream);
-        reactor_timer_set(jetstream->reactor, timer, has_more ? 0 : ROOM_POLL_MS);
-    }
-}
-
 /* ---- probing ---- */
-
-void jetstream_note_good(struct jetstream *jetstream) {
-    jetstream->prober.good_ms = reactor_now_ms(jetstream->reactor);
-}
 
 static void on_probe_ack(void *context, const struct jetstream_ack *ack) {
     (void)ack;
@@ -409,24 +30,24 @@ static void on_probe_tick(struct reactor_timer *timer) {
     struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, prober.tick);
     struct jetstream_prober *prober = &jetstream->prober;
     int64_t now_ms = reactor_now_ms(jetstream->reactor);
-    /* While a turn of ours took long, nobody asked the server or read its answers. */
+    /* While a turn took long, nothing was sent to the server and no answer was read. */
     const int64_t good_ms = prober->good_ms + now_ms - timer->due_ms;
     prober->good_ms = good_ms < now_ms ? good_ms : now_ms;
     reactor_timer_set(jetstream->reactor, timer, PROBE_TICK_MS);
-    if (jetstream_is_ready(jetstream) && !prober->is_waiting &&
+    if (jetstream_can_publish(jetstream) && !prober->is_waiting &&
         now_ms - prober->good_ms >= PROBE_AFTER_MS) {
         prober->is_waiting =
             jetstream_publish(jetstream, JETSTREAM_PROBE_SUBJECT, NULL, 0, PARLEY_BYTES("probe"),
                               on_probe_ack, jetstream) == JETSTREAM_PUBLISHED;
     }
     if (now_ms - prober->good_ms >= UNRESPONSIVE_AFTER_MS &&
-        now_ms - prober->complained_ms >= UNRESPONSIVE_AFTER_MS) {
-        prober->complained_ms = now_ms;
+        now_ms - prober->reported_ms >= UNRESPONSIVE_AFTER_MS) {
+        prober->reported_ms = now_ms;
         jetstream->events.unresponsive(jetstream->events.context);
     }
 }
 
-/* ---- its life ---- */
+/* ---- events of the bus ---- */
 
 static void on_connected(void *context) {
     struct jetstream *jetstream = context;
@@ -438,13 +59,13 @@ static void on_connected(void *context) {
     jetstream_setup_begin(jetstream);
 }
 
-void jetstream_become_ready(struct jetstream *jetstream) {
+static void become_ready(struct jetstream *jetstream) {
     if (jetstream->is_ready) {
         return;
     }
     jetstream->is_ready = jetstream->setup.has_started = true;
-    jetstream_feeds_start(jetstream);
-    jetstream_shares_start(jetstream);
+    ordered_consumers_start(jetstream);
+    shared_consumers_start(jetstream);
     jetstream->events.ready(jetstream->events.context);
 }
 
@@ -458,7 +79,7 @@ static void on_heard(void *context, const char *subject) {
     const char *name = strrchr(subject, '.') + 1;
     for (size_t i = 0; i < jetstream->options.stream_count; i++) {
         if (strcmp(jetstream->options.streams[i].name, name) == 0) {
-            jetstream_setup_again(jetstream);
+            jetstream_recheck(jetstream);
         }
     }
 }
@@ -466,7 +87,7 @@ static void on_heard(void *context, const char *subject) {
 static void on_forbidden(void *context, bool is_publish, const char *subject) {
     jetstream_violation_note(context, is_publish, subject);
     if (is_publish) {
-        refuse_forbidden(context, subject);
+        jetstream_publisher_refuse(context, subject);
     }
 }
 
@@ -476,16 +97,17 @@ static void on_disconnected(void *context) {
     jetstream->is_ready = false;
     reactor_timer_clear(jetstream->reactor, &jetstream->prober.tick);
     jetstream_setup_end(jetstream);
-    jetstream_feeds_stop(jetstream);
-    jetstream_shares_stop(jetstream);
-    lose_all(jetstream);
+    ordered_consumers_stop(jetstream);
+    shared_consumers_stop(jetstream);
+    jetstream_publisher_lose_all(jetstream);
     jetstream_requests_end(jetstream, true);
-    note_room(jetstream);
     jetstream_trouble_review(jetstream);
     if (was_ready) {
         jetstream->events.away(jetstream->events.context);
     }
 }
+
+/* ---- creation ---- */
 
 enum parley_status jetstream_create(struct reactor *reactor,
                                     const struct jetstream_options *options,
@@ -494,22 +116,16 @@ enum parley_status jetstream_create(struct reactor *reactor,
     if (jetstream == NULL) {
         return PARLEY_E_MEMORY;
     }
-    struct jetstream_window *window = &jetstream->window;
     jetstream->reactor = reactor;
     jetstream->options = *options;
     jetstream->events = *events;
-    window->in_flight.next = window->in_flight.previous = &window->in_flight;
-    window->waiters.next = window->waiters.previous = &window->waiters;
-    window->deadline.fire = on_deadline;
-    window->room.fire = on_room;
     jetstream->prober.tick.fire = on_probe_tick;
-    window->pool = calloc(options->in_flight_count_max + 1, sizeof *window->pool);
     jetstream->dedupe_windows_ms = malloc((options->stream_count + 1) * sizeof(int64_t));
     for (size_t i = 0; jetstream->dedupe_windows_ms != NULL && i < options->stream_count; i++) {
         jetstream->dedupe_windows_ms[i] = -1;
     }
-    if (window->pool == NULL || jetstream->dedupe_windows_ms == NULL ||
-        jetstream_setup_create(jetstream) != PARLEY_OK) {
+    if (jetstream->dedupe_windows_ms == NULL || jetstream_publisher_init(jetstream) != PARLEY_OK ||
+        jetstream_setup_create(jetstream, become_ready) != PARLEY_OK) {
         jetstream_destroy(jetstream);
         return PARLEY_E_MEMORY;
     }
@@ -537,23 +153,21 @@ void jetstream_destroy(struct jetstream *jetstream) {
     }
     if (jetstream->bus != NULL) {
         jetstream_setup_end(jetstream);
-        jetstream_feeds_stop(jetstream);
-        jetstream_shares_stop(jetstream);
+        ordered_consumers_stop(jetstream);
+        shared_consumers_stop(jetstream);
         jetstream_requests_end(jetstream, false);
     }
-    reactor_timer_clear(jetstream->reactor, &jetstream->window.deadline);
-    reactor_timer_clear(jetstream->reactor, &jetstream->window.room);
     reactor_timer_clear(jetstream->reactor, &jetstream->prober.tick);
     jetstream_trouble_end(jetstream);
     bus_destroy(jetstream->bus);
     free(jetstream->setup.checks);
-    free(jetstream->window.pool);
+    jetstream_publisher_finish(jetstream);
     free(jetstream->dedupe_windows_ms);
     free(jetstream);
 }
 
 bool jetstream_is_ready(const struct jetstream *jetstream) {
-    return jetstream->is_ready && !jetstream->trouble.is_disk_full;
+    return jetstream_can_publish(jetstream);
 }
 
 bool jetstream_can_read(const struct jetstream *jetstream) {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Requests to JetStream's JSON API, each with a mailbox and a deadline of its own. There are few of
- * them (setting up, opening a feed, asking about a stream, or for what is not remembered here), so
- * they are made with jansson and take no care of speed; acks and messages do not come this way. It
- * retries nothing: whoever asks knows whether it is worth it. */
+/* See jetstream_request.h and jetstream_api.h. Each request has its own mailbox and deadline.
+ * Requests are few (checking streams, opening consumers, looking up single messages), so they are
+ * built with jansson, and speed does not matter; acks and messages do not come this way. Nothing is
+ * sent twice: that is the caller's decision. */
 
-#include "jetstream_internal.h"
+#include "jetstream_api.h"
+
+#include "jetstream_request.h"
+#include "jetstream_state.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -123,8 +126,8 @@ static bool is_deletion(const json_t *message) {
     return has;
 }
 
-static void tell_last(struct jetstream *jetstream, const json_t *answer, jetstream_last_fn *last,
-                      void *context) {
+static void report_last(struct jetstream *jetstream, const json_t *answer, jetstream_last_fn *last,
+                        void *context) {
     const json_t *message = json_object_get(answer, "message");
     const int error = jetstream_answer_error(answer);
     struct jetstream_last read = {.found = JETSTREAM_LAST_UNKNOWN};
@@ -133,7 +136,7 @@ static void tell_last(struct jetstream *jetstream, const json_t *answer, jetstre
         read.found = JETSTREAM_LAST_NONE;
     } else if (error == JETSTREAM_E_NO_STREAM) {
         read.found = JETSTREAM_LAST_NO_STREAM;
-        jetstream_setup_again(jetstream);
+        jetstream_recheck(jetstream);
     } else if (error != 0) {
         read.error = jetstream_answer_text(answer);
     } else if (message != NULL &&
@@ -145,8 +148,8 @@ static void tell_last(struct jetstream *jetstream, const json_t *answer, jetstre
     free((char *)payload.data);
 }
 
-static void tell_held(struct jetstream *jetstream, const json_t *answer, jetstream_held_fn *held,
-                      void *context) {
+static void report_held(struct jetstream *jetstream, const json_t *answer, jetstream_held_fn *held,
+                        void *context) {
     const json_t *message = json_object_get(answer, "message");
     const char *headers = json_string_value(json_object_get(message, "hdrs"));
     const int error = jetstream_answer_error(answer);
@@ -163,7 +166,7 @@ static void tell_held(struct jetstream *jetstream, const json_t *answer, jetstre
         read.headers = bytes;
     }
     if (error == JETSTREAM_E_NO_STREAM) {
-        jetstream_setup_again(jetstream);
+        jetstream_recheck(jetstream);
     }
     held(context, &read);
     free((char *)bytes.data);
@@ -213,11 +216,11 @@ static void end_request(struct jetstream_request *request, json_t *answer) {
     void *context = request->context;
     free_request(request);
     if (last != NULL) {
-        tell_last(jetstream, answer, last, context);
+        report_last(jetstream, answer, last, context);
         return;
     }
     if (held != NULL) {
-        tell_held(jetstream, answer, held, context);
+        report_held(jetstream, answer, held, context);
         return;
     }
     if (info == NULL) {
@@ -240,7 +243,7 @@ static void on_answer(void *context, const struct bus_message *message) {
     json_t *answer;
     if (bus_message_status(message) == JETSTREAM_NO_RESPONDERS) {
         answer = json_pack("{s:{s:i, s:s}}", "error", "code", JETSTREAM_NO_RESPONDERS,
-                           "description", "nothing in NATS listens to this request");
+                           "description", "no NATS server responds to this request");
     } else {
         answer = request->held != NULL
                      ? load_without_payload(message->payload)
@@ -305,9 +308,9 @@ void jetstream_request_cancel(struct jetstream_request *request) {
     }
 }
 
-void jetstream_requests_end(struct jetstream *jetstream, bool is_told) {
+void jetstream_requests_end(struct jetstream *jetstream, bool calls_back) {
     while (jetstream->requests != NULL) {
-        if (is_told) {
+        if (calls_back) {
             end_request(jetstream->requests, NULL);
         } else {
             free_request(jetstream->requests);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the server says of a stream, judged: whether it takes our messages, and in a sentence why it
- * does not. It asks nothing and changes nothing. The sentences must not change while their cause
- * lasts, for each change is reported: so they hold limits and no counts. */
+/* See jetstream_judge.h. It sends no request and changes nothing on the server. Each change of a
+ * sentence is reported, so a sentence must stay the same while its cause lasts: sentences contain
+ * limits, and no counts. */
 
-#include "jetstream_internal.h"
+#include "jetstream_judge.h"
+
+#include "jetstream_request.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +14,7 @@
 
 enum {
     REFUSAL_KEPT_MS = 10000,
-    MESSAGE_BYTES_MIN = 256, /* less room than any message of ours takes */
+    MESSAGE_BYTES_MIN = 256, /* less than any message takes */
 };
 
 /* ---- subjects ---- */
@@ -21,7 +23,6 @@ static size_t token_length(const char *subject) {
     return strcspn(subject, ".");
 }
 
-/* Whether each subject that matches `inner` matches `outer` too. */
 bool jetstream_covers(const char *outer, const char *inner) {
     for (;;) {
         size_t outer_length = token_length(outer), inner_length = token_length(inner);
@@ -55,7 +56,7 @@ static bool stream_covers(const json_t *config, const char *subjects) {
     return false;
 }
 
-/* ---- what a person has to change ---- */
+/* ---- what an operator has to change ---- */
 
 enum jetstream_grade jetstream_grade_set(struct jetstream_check *check, enum jetstream_grade grade,
                                          const char *format, ...) {
@@ -76,13 +77,13 @@ static bool find_fault(struct jetstream_check *check, const json_t *config) {
     const struct jetstream_stream *stream = check->stream;
     if (!stream_covers(config, stream->subjects)) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
-                            "stream %s exists already and does not take the subjects %s: add them "
-                            "to it, delete it, or choose another subject prefix",
+                            "stream %s exists already without the subjects %s: add them to it, "
+                            "delete it, or choose another subject prefix",
                             stream->name, stream->subjects);
     } else if (json_is_true(json_object_get(config, "no_ack"))) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
-                            "stream %s exists already and acknowledges nothing (no_ack): recreate "
-                            "it without that option",
+                            "stream %s exists already and does not acknowledge messages (no_ack): "
+                            "recreate it without that option",
                             stream->name);
     } else if (has_retention(config, "workqueue")) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
@@ -91,15 +92,16 @@ static bool find_fault(struct jetstream_check *check, const json_t *config) {
                             "with retention limits, or choose another subject prefix",
                             stream->name);
     } else if (has_retention(config, "interest")) {
-        jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
-                            "stream %s exists already and keeps only what a consumer waits for "
-                            "(retention interest), so that acknowledged messages would be lost: "
-                            "recreate it with retention limits, or choose another subject prefix",
-                            stream->name);
+        jetstream_grade_set(
+            check, JETSTREAM_IS_UNUSABLE,
+            "stream %s exists already and keeps only messages that a consumer waits "
+            "for (retention interest), so that acknowledged messages would be lost: "
+            "recreate it with retention limits, or choose another subject prefix",
+            stream->name);
     } else if (json_is_true(json_object_get(config, "sealed"))) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
-                            "stream %s exists already and is sealed, so that nothing can be stored "
-                            "in it: delete it, or choose another subject prefix",
+                            "stream %s exists already and is sealed, so that it accepts no "
+                            "messages: delete it, or choose another subject prefix",
                             stream->name);
     } else {
         return false;
@@ -123,9 +125,9 @@ static struct jetstream_room read_room(const json_t *answer, const json_t *confi
     };
 }
 
-/* A message was refused since room or a permission was missing. That is over when something was
- * removed or the limits were changed, or, since small messages may find the room that a large one
- * did not, when others were stored and none was refused for a while. */
+/* A message was refused because room or a permission was missing. That is over when messages were
+ * removed or the limits were changed; or, since a small message may find room where a large one did
+ * not, when other messages were stored and none was refused for a while. */
 static bool is_over(const struct jetstream_refusal *refusal, const struct jetstream_room *room,
                     int64_t now_ms) {
     const struct jetstream_room *then = &refusal->room;
@@ -135,7 +137,7 @@ static bool is_over(const struct jetstream_refusal *refusal, const struct jetstr
             now_ms - refusal->at_ms >= REFUSAL_KEPT_MS);
 }
 
-static void weigh_refusal(struct jetstream_check *check, const struct jetstream_room *room) {
+static void update_refusal(struct jetstream_check *check, const struct jetstream_room *room) {
     struct jetstream_refusal *refusal = &check->refusal;
     if (refusal->why[0] != '\0' && !refusal->is_weighed) {
         refusal->room = *room;
@@ -150,7 +152,7 @@ static enum jetstream_grade judge_room(struct jetstream_check *check,
                                        const struct jetstream_room *room) {
     const char *name = check->stream->name;
     const bool is_bucket = check->stream->bucket_days > 0;
-    weigh_refusal(check, room);
+    update_refusal(check, room);
     if (!is_bucket && room->count_max > 0 && room->count >= room->count_max) {
         check->refusal.why[0] = '\0';
         return jetstream_grade_set(check, JETSTREAM_IS_FULL,
@@ -170,7 +172,7 @@ static enum jetstream_grade judge_room(struct jetstream_check *check,
                                    check->refusal.why);
     }
     check->trouble[0] = '\0';
-    check->grade = JETSTREAM_STANDS;
+    check->grade = JETSTREAM_IS_USABLE;
     return check->grade;
 }
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The streams that must exist, looked up in rounds: after each connection, while something is
- * amiss, and every few seconds while all is well, so that a stream that was deleted, changed or
- * filled is noticed before a sender pays for it. (The server's own advisories start a round at
- * once, where the account may hear them.) A round asks for all streams at a time; one that is
- * missing is created, one that exists is used as it is, and what is wrong is put into a sentence
- * (jetstream_judge.c). It never changes a stream that exists. */
+/* See jetstream_setup.h. A round checks all streams at once: after each connection, again soon
+ * while something is wrong, and every few seconds otherwise, so that a stream that was deleted,
+ * changed or filled is noticed before a message fails. (The server's advisories start a round at
+ * once, where the account may subscribe to them.) A missing stream is created; one that exists is
+ * used as it is and never changed; jetstream_judge.c says in a sentence what is wrong with it. */
 
-#include "jetstream_internal.h"
+#include "jetstream_setup.h"
+
+#include "jetstream_judge.h"
+#include "jetstream_request.h"
+#include "jetstream_state.h"
+#include "jetstream_trouble.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +22,17 @@
 enum {
     DAYS_KEPT = 7,
     DAY_MS = 24 * 3600 * 1000,
-    BUCKET_DEDUPE_WINDOW_MS = 2 * 60 * 1000, /* the convention's; no message there bears an id */
-    OVERLAPS_MAX = 8,           /* it may overlap with itself, while another reactor creates it */
-    UNUSABLE_RETRY_MS = 2000,   /* only a person can change it */
-    TROUBLED_RETRY_MS = 1000,   /* nothing is lost by a moment more */
+    BUCKET_DEDUPE_WINDOW_MS = 2 * 60 * 1000, /* the convention's; messages there have no id */
+    OVERLAPS_MAX = 8,           /* while another reactor creates it, it may overlap with itself */
+    UNUSABLE_RETRY_MS = 2000,   /* only an operator can change it */
+    OFF_RETRY_MS = 1000,        /* JetStream is not enabled: there is no hurry */
     DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
 };
 
 static const struct jetstream_stream PROBE = {.name = "PARLEY_PROBE",
                                               .subjects = JETSTREAM_PROBE_SUBJECT};
 
-static void finish_round(struct jetstream *jetstream);
+static void end_check(struct jetstream *jetstream);
 
 static void ask_for(struct jetstream_check *check, const char *verb, json_t *body,
                     jetstream_answer_fn *done) {
@@ -36,12 +40,12 @@ static void ask_for(struct jetstream_check *check, const char *verb, json_t *bod
     snprintf(what, sizeof what, "STREAM.%s.%s", verb, check->stream->name);
     check->request = jetstream_request_send(check->jetstream, what, body, done, check);
     if (check->request == NULL) {
-        jetstream_grade_set(check, JETSTREAM_IS_COMING, "%s", "");
-        finish_round(check->jetstream);
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
+        end_check(check->jetstream);
     }
 }
 
-/* The answer is in.  Returns: its error; -1: there is no answer. */
+/* A check's request has ended.  Returns: the error of its answer; -1: there is no answer. */
 static int take_answer(struct jetstream_check *check, const json_t *answer) {
     struct jetstream *jetstream = check->jetstream;
     check->request = NULL;
@@ -49,8 +53,8 @@ static int take_answer(struct jetstream_check *check, const json_t *answer) {
         jetstream->setup.silent_count++;
         return -1;
     }
-    /* While nothing can be published, that the server answers shows that it is not wedged. */
-    if (!jetstream_is_ready(jetstream)) {
+    /* While nothing can be published, an answer shows that the server is not wedged. */
+    if (!jetstream_can_publish(jetstream)) {
         jetstream_note_good(jetstream);
     }
     return jetstream_answer_error(answer);
@@ -89,7 +93,7 @@ static void note_created(struct jetstream_check *check, const json_t *answer) {
 
 /* ---- creating ---- */
 
-/* As every client of NATS makes a key-value bucket, so that theirs can read it: ADR-8 of
+/* A key-value bucket as NATS clients create it, so that they can read it: ADR-8 of
  * github.com/nats-io/nats-architecture-and-design. */
 static json_t *bucket_configuration(const struct jetstream_check *check) {
     const struct jetstream_stream *stream = check->stream;
@@ -132,12 +136,13 @@ static json_t *configuration(const struct jetstream_check *check) {
 }
 
 static void refuse_creation(struct jetstream_check *check, int error, const char *reason) {
-    const char *remedy = "fix that, then start again";
+    const char *remedy = "fix that, then start parley again";
     if (error == JETSTREAM_E_SUBJECT_OVERLAP) {
-        remedy = "another stream takes these subjects already: change or delete that one, or "
+        remedy = "another stream has these subjects already: change or delete that stream, or "
                  "choose another subject prefix";
     } else if (error == JETSTREAM_E_NO_REPLICAS) {
-        remedy = "this NATS server is alone: start with --replicas 1, or use a cluster";
+        remedy = "this NATS server is not part of a cluster: start with --replicas 1, or use a "
+                 "cluster";
     }
     jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
                         "stream %s (%s) cannot be created: %s (%d); %s", check->stream->name,
@@ -151,25 +156,25 @@ static void on_created(void *context, json_t *answer) {
     if (error == 0) {
         check->overlap_count = 0;
         check->refusal.why[0] = '\0';
-        jetstream_grade_set(check, JETSTREAM_STANDS, "%s", "");
+        jetstream_grade_set(check, JETSTREAM_IS_USABLE, "%s", "");
         note_dedupe_window(check, answer);
         note_created(check, answer);
     } else if (error == JETSTREAM_E_NO_REPLICAS ||
                (error == JETSTREAM_E_SUBJECT_OVERLAP && ++check->overlap_count == OVERLAPS_MAX)) {
         refuse_creation(check, error, jetstream_answer_text(answer));
     } else if (error == JETSTREAM_E_SUBJECT_OVERLAP || error == JETSTREAM_E_NAME_IN_USE) {
-        jetstream_grade_set(check, JETSTREAM_IS_COMING, "%s", ""); /* another was faster */
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", ""); /* another client was faster */
     } else if (error < 0) {
-        jetstream_grade_set(check, JETSTREAM_IS_COMING,
-                            "stream %s is missing, and JetStream does not answer when it is to be "
-                            "created",
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING,
+                            "stream %s is missing, and JetStream does not answer the request to "
+                            "create it",
                             check->stream->name);
     } else {
-        jetstream_grade_set(check, JETSTREAM_IS_COMING,
-                            "stream %s is missing, and cannot be created at present: %s (%d)",
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING,
+                            "stream %s is missing and cannot be created at present: %s (%d)",
                             check->stream->name, jetstream_answer_text(answer), error);
     }
-    finish_round(check->jetstream);
+    end_check(check->jetstream);
 }
 
 /* ---- checking ---- */
@@ -192,18 +197,19 @@ static void on_info(void *context, json_t *answer) {
         jetstream_judge(check, answer);
         note_created(check, answer);
     } else if (is_jetstream_off(error)) {
-        jetstream_grade_set(check, JETSTREAM_IS_COMING, "%s", "");
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
         check->jetstream->setup.off_error = error;
     } else if (error < 0) {
-        jetstream_grade_set(check, JETSTREAM_IS_COMING,
-                            "JetStream does not answer about stream %s: it may have no leader at "
-                            "present",
-                            check->stream->name);
+        jetstream_grade_set(
+            check, JETSTREAM_IS_PENDING,
+            "JetStream does not answer requests about stream %s: the stream may have "
+            "no leader at present",
+            check->stream->name);
     } else {
-        jetstream_grade_set(check, JETSTREAM_IS_COMING, "stream %s cannot be asked for: %s (%d)",
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING, "stream %s cannot be looked up: %s (%d)",
                             check->stream->name, jetstream_answer_text(answer), error);
     }
-    finish_round(check->jetstream);
+    end_check(check->jetstream);
 }
 
 /* ---- rounds ---- */
@@ -214,13 +220,13 @@ static void begin_round(struct jetstream *jetstream) {
     setup->pending_count = setup->check_count;
     setup->silent_count = 0;
     setup->off_error = 0;
-    setup->is_wanted = false;
+    setup->is_recheck_due = false;
     for (size_t i = 0; i < setup->check_count; i++) {
         ask_for(&setup->checks[i], "INFO", NULL, on_info);
     }
     if (setup->check_count == 0) {
         setup->pending_count = 1;
-        finish_round(jetstream);
+        end_check(jetstream);
     }
 }
 
@@ -228,9 +234,9 @@ static void on_next(struct reactor_timer *timer) {
     begin_round(OWNER_OF(timer, struct jetstream, setup.next));
 }
 
-static bool is_any_coming(const struct jetstream_setup *setup) {
+static bool is_any_pending(const struct jetstream_setup *setup) {
     for (size_t i = 0; i < setup->check_count; i++) {
-        if (setup->checks[i].grade == JETSTREAM_IS_COMING) {
+        if (setup->checks[i].grade == JETSTREAM_IS_PENDING) {
             return true;
         }
     }
@@ -244,7 +250,7 @@ static void count_unusable(struct jetstream_setup *setup) {
     }
 }
 
-static void tell_unusable(struct jetstream *jetstream) {
+static void report_unusable(struct jetstream *jetstream) {
     for (size_t i = 0; i < jetstream->setup.check_count; i++) {
         const struct jetstream_check *check = &jetstream->setup.checks[i];
         if (check->grade == JETSTREAM_IS_UNUSABLE) {
@@ -254,47 +260,49 @@ static void tell_unusable(struct jetstream *jetstream) {
     }
 }
 
-/* The servers of a cluster hear of a stream's subjects a moment after the one that answers for it:
- * until then a message finds nobody who listens. So there all streams are looked up once more. */
+/* A cluster's servers learn a stream's subjects a moment after its leader answers: until then a
+ * message is refused with "no responders". So in a cluster all streams are checked once more. */
 static bool has_settled(struct jetstream *jetstream) {
     const bool has = jetstream->options.replicas <= 1 || jetstream->setup.has_settled;
     jetstream->setup.has_settled = true;
     return has;
 }
 
-/* At the start an unusable stream stops everything, as a wrong configuration does. Later it stops
- * only what goes to it, also over a reconnect. */
+/* Before parley is first ready, an unusable stream stops everything, as a wrong configuration does.
+ * Later it stops only what goes to it, also across reconnects.  Returns: when to begin the next
+ * round. */
 static int64_t close_round(struct jetstream *jetstream) {
     struct jetstream_setup *setup = &jetstream->setup;
     count_unusable(setup);
     if (setup->unusable_count > 0) {
-        tell_unusable(jetstream);
+        report_unusable(jetstream);
     }
     if (setup->unusable_count > 0 && !setup->has_started) {
         return UNUSABLE_RETRY_MS;
     }
-    if (is_any_coming(setup)) {
-        return setup->off_error != 0 ? TROUBLED_RETRY_MS : JETSTREAM_RETRY_MS;
+    if (is_any_pending(setup)) {
+        return setup->off_error != 0 ? OFF_RETRY_MS : JETSTREAM_RETRY_MS;
     }
     if (!has_settled(jetstream)) {
         return JETSTREAM_RETRY_MS;
     }
-    jetstream_become_ready(jetstream);
+    setup->ready(jetstream);
     return jetstream->options.watch_ms > 0 ? jetstream->options.watch_ms : JETSTREAM_WATCH_MS;
 }
 
-/* One more of its checks is done. */
-static void finish_round(struct jetstream *jetstream) {
+/* One of the checks is done; after the last one the round is. */
+static void end_check(struct jetstream *jetstream) {
     struct jetstream_setup *setup = &jetstream->setup;
     if (--setup->pending_count > 0) {
         return;
     }
-    setup->was_off_error = setup->off_error;
-    setup->was_answered = setup->silent_count == 0;
-    setup->was_silent = setup->silent_count > 0 && setup->silent_count >= setup->check_count;
+    setup->last_off_error = setup->off_error;
+    setup->last_round = setup->silent_count == 0                    ? JETSTREAM_ROUND_ANSWERED
+                        : setup->silent_count >= setup->check_count ? JETSTREAM_ROUND_SILENT
+                                                                    : JETSTREAM_ROUND_PARTLY;
     jetstream_trouble_review(jetstream);
     int64_t delay_ms = close_round(jetstream);
-    if (setup->is_wanted) {
+    if (setup->is_recheck_due) {
         delay_ms = 0;
     }
     reactor_timer_set(jetstream->reactor, &setup->next, delay_ms);
@@ -313,23 +321,14 @@ void jetstream_setup_end(struct jetstream *jetstream) {
         setup->checks[i].request = NULL;
     }
     setup->pending_count = 0;
-    setup->was_off_error = 0;
-    setup->was_silent = setup->was_answered = false;
+    setup->last_off_error = 0;
+    setup->last_round = JETSTREAM_ROUND_NONE;
 }
 
-void jetstream_setup_again(struct jetstream *jetstream) {
-    struct jetstream_setup *setup = &jetstream->setup;
-    const int64_t due_ms = reactor_now_ms(jetstream->reactor) + JETSTREAM_AGAIN_MS;
-    if (setup->pending_count > 0) {
-        setup->is_wanted = true;
-    } else if (setup->next.is_armed && setup->next.due_ms > due_ms) {
-        reactor_timer_set(jetstream->reactor, &setup->next, JETSTREAM_AGAIN_MS);
-    }
-}
+/* ---- creation ---- */
 
-/* ---- its life ---- */
-
-enum parley_status jetstream_setup_create(struct jetstream *jetstream) {
+enum parley_status jetstream_setup_create(struct jetstream *jetstream,
+                                          void (*ready)(struct jetstream *jetstream)) {
     struct jetstream_setup *setup = &jetstream->setup;
     const size_t stream_count = jetstream->options.stream_count;
     setup->check_count = stream_count + (jetstream->options.is_probing ? 1 : 0);
@@ -341,6 +340,7 @@ enum parley_status jetstream_setup_create(struct jetstream *jetstream) {
         setup->checks[i].jetstream = jetstream;
         setup->checks[i].stream = i < stream_count ? &jetstream->options.streams[i] : &PROBE;
     }
+    setup->ready = ready;
     setup->next.fire = on_next;
     return PARLEY_OK;
 }

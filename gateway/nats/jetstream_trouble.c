@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is known to be wrong, in words: with the connection, with JetStream as a whole, with the
- * disk of an own server's store, and with single streams. Each change is reported once. Nothing
- * here decides what is tried next; the one thing that it stops is publishing onto a full disk, on
- * which nats-server 2.9 wedges: no more answers, even once there is room again, until it is killed.
- */
+/* See jetstream_trouble.h. Each change is reported once. Nothing here decides what is tried next,
+ * with one exception: nothing is published while the disk of an embedded server's store is full, on
+ * which nats-server 2.9 wedges: it does not answer any more, even once there is room again, until
+ * it is killed. */
 
-#include "jetstream_internal.h"
+#include "jetstream_trouble.h"
+
+#include "bus.h"
+#include "jetstream_judge.h"
+#include "jetstream_state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,13 +17,13 @@
 
 enum {
     STORE_TICK_MS = 500,
-    STORE_BYTES_MIN = 64 << 20, /* on a small disk a tenth of it; the largest message is 8 MiB */
+    STORE_BYTES_MIN = 64 << 20, /* or a tenth of a small disk; the largest message is 8 MiB */
     VIOLATION_KEPT_MS = 60000,
 };
 
 /* ---- the disk of the store ---- */
 
-/* The end of the shortage takes a quarter more, so that it does not come and go. */
+/* The shortage ends a quarter above the limit where it began, so that it does not flap. */
 static bool lacks_room(const char *folder, bool lacked) {
     struct statvfs disk;
     if (statvfs(folder, &disk) != 0) {
@@ -38,14 +41,14 @@ static void on_store_tick(struct reactor_timer *timer) {
     reactor_timer_set(jetstream->reactor, timer, STORE_TICK_MS);
     jetstream->trouble.is_disk_full = lacks_room(jetstream->options.store, lacked);
     if (lacked != jetstream->trouble.is_disk_full) {
-        jetstream_note_good(jetstream); /* the probes begin anew */
+        jetstream_note_good(jetstream); /* probing starts over */
         jetstream_trouble_review(jetstream);
     }
 }
 
 /* ---- what the server forbids ---- */
 
-/* Which of our streams takes a subject; NULL: none. */
+/* The check of the stream that has a subject; NULL: none has. */
 static struct jetstream_check *find_check(struct jetstream *jetstream, const char *subject) {
     for (size_t i = 0; i < jetstream->setup.check_count; i++) {
         struct jetstream_check *check = &jetstream->setup.checks[i];
@@ -75,7 +78,7 @@ static void refuse(struct jetstream_check *check, const char *why) {
     snprintf(refusal->why, sizeof refusal->why, "%s", why);
     refusal->at_ms = reactor_now_ms(check->jetstream->reactor);
     refusal->is_weighed = false;
-    jetstream_setup_again(check->jetstream);
+    jetstream_recheck(check->jetstream);
 }
 
 void jetstream_refusal_note(struct jetstream *jetstream, const char *stream, int error,
@@ -116,12 +119,12 @@ void jetstream_violation_note(struct jetstream *jetstream, bool is_publish, cons
 
 static const char *describe_off(int error) {
     return error == JETSTREAM_E_OFF_FOR_ACCOUNT
-               ? "JetStream is not enabled for this account of NATS: enable it in the server's "
+               ? "JetStream is not enabled for this NATS account: enable it in the server's "
                  "configuration"
                : "JetStream is not enabled on the NATS server: enable it there (nats-server -js)";
 }
 
-/* What concerns all streams, or NULL. */
+/* What affects all streams, or NULL. */
 static const char *describe_all(const struct jetstream *jetstream) {
     const struct jetstream_setup *setup = &jetstream->setup;
     const struct jetstream_trouble_state *trouble = &jetstream->trouble;
@@ -134,12 +137,12 @@ static const char *describe_all(const struct jetstream *jetstream) {
     if (trouble->is_vital && trouble->violation[0] != '\0') {
         return trouble->violation;
     }
-    if (setup->was_off_error != 0) {
-        return describe_off(setup->was_off_error);
+    if (setup->last_off_error != 0) {
+        return describe_off(setup->last_off_error);
     }
-    if (setup->was_silent) {
-        return "NATS is there, but its JetStream does not answer: its disk may be full (then "
-               "nats-server has to be restarted), or it has no leader at present";
+    if (setup->last_round == JETSTREAM_ROUND_SILENT) {
+        return "NATS is connected, but JetStream does not answer: the server's disk may be full "
+               "(then nats-server has to be restarted), or JetStream has no leader at present";
     }
     return NULL;
 }
@@ -160,18 +163,18 @@ const char *jetstream_trouble(const struct jetstream *jetstream) {
         return all;
     }
     const struct jetstream_setup *setup = &jetstream->setup;
-    const bool is_any_wanted = !jetstream->is_ready || are_all_full(jetstream);
+    const bool stops_any = !jetstream->is_ready || are_all_full(jetstream);
     for (size_t i = 0; i < jetstream->setup.check_count; i++) {
         const struct jetstream_check *check = &jetstream->setup.checks[i];
         const bool is_unusable = check->grade == JETSTREAM_IS_UNUSABLE;
-        /* Once it was ready, an unusable stream is not what keeps it from being so again. */
+        /* Once parley was ready, an unusable stream does not prevent it from being ready again. */
         const bool is_bystander = is_unusable && !jetstream->is_ready && setup->has_started;
-        const bool stops = is_unusable || is_any_wanted;
+        const bool stops = is_unusable || stops_any;
         if (stops && !is_bystander && check->trouble[0] != '\0') {
             return check->trouble;
         }
     }
-    return jetstream->is_ready ? NULL : "parley is connecting to NATS, or looking for its streams";
+    return jetstream->is_ready ? NULL : "parley is connecting to NATS or checking its streams";
 }
 
 static const char *remark_violation(const struct jetstream_trouble_state *trouble) {
@@ -190,15 +193,16 @@ const char *jetstream_remark(const struct jetstream *jetstream, size_t number) {
 
 /* ---- reporting ---- */
 
-static void report(struct jetstream *jetstream, const char *subject, const char *text, char *told) {
+static void report(struct jetstream *jetstream, const char *subject, const char *text,
+                   char reported[JETSTREAM_TROUBLE_MAX]) {
     text = text != NULL ? text : "";
-    if (strcmp(text, told) == 0) {
+    if (strcmp(text, reported) == 0) {
         return;
     }
-    snprintf(told, JETSTREAM_TROUBLE_MAX, "%s", text);
+    snprintf(reported, JETSTREAM_TROUBLE_MAX, "%s", text);
     if (jetstream->events.trouble != NULL) {
         jetstream->events.trouble(jetstream->events.context, subject,
-                                  text[0] != '\0' ? told : NULL);
+                                  text[0] != '\0' ? reported : NULL);
     }
 }
 
@@ -207,19 +211,21 @@ void jetstream_trouble_review(struct jetstream *jetstream) {
     const struct jetstream_setup *setup = &jetstream->setup;
     const bool is_known = bus_is_connected(jetstream->bus) && setup->pending_count == 0;
     const int64_t age_ms = reactor_now_ms(jetstream->reactor) - trouble->violation_ms;
-    if (trouble->is_vital ? is_known && setup->was_answered : age_ms > VIOLATION_KEPT_MS) {
+    if (trouble->is_vital ? is_known && setup->last_round == JETSTREAM_ROUND_ANSWERED
+                          : age_ms > VIOLATION_KEPT_MS) {
         trouble->violation[0] = '\0';
     }
     const char *all = describe_all(jetstream);
     if (all != NULL || is_known) {
-        report(jetstream, "NATS", all, trouble->told_all);
+        report(jetstream, "NATS", all, trouble->reported_all);
     }
-    report(jetstream, "permissions in NATS", remark_violation(trouble), trouble->told_violation);
+    report(jetstream, "permissions in NATS", remark_violation(trouble),
+           trouble->reported_violation);
     for (size_t i = 0; is_known && all == NULL && i < setup->check_count; i++) {
         struct jetstream_check *check = &setup->checks[i];
         char subject[JETSTREAM_NAME_MAX];
         snprintf(subject, sizeof subject, "stream %s", check->stream->name);
-        report(jetstream, subject, check->trouble, check->told);
+        report(jetstream, subject, check->trouble, check->reported);
     }
 }
 
@@ -227,7 +233,7 @@ void jetstream_trouble_begin(struct jetstream *jetstream) {
     struct jetstream_trouble_state *trouble = &jetstream->trouble;
     if (jetstream->options.store != NULL) {
         snprintf(trouble->disk, sizeof trouble->disk,
-                 "the disk of the store %s is full: nothing is stored until there is room again",
+                 "the disk of the store %s is full: no message is stored until space is freed",
                  jetstream->options.store);
         trouble->store_tick.fire = on_store_tick;
         reactor_timer_set(jetstream->reactor, &trouble->store_tick, 0);

@@ -27,7 +27,7 @@ static void close_feed(struct stream_cursor *cursor) {
     }
     stream_pool_settle(cursor->hub->pool, &cursor->waiter);
     if (cursor->feed != NULL) {
-        jetstream_feed_close(cursor->feed);
+        ordered_consumer_close(cursor->feed);
         cursor->feed = NULL;
     }
     cursor->is_pulling = false;
@@ -164,7 +164,7 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
 
 static void refill(struct stream_cursor *cursor);
 
-static void feed_rested(void *context) {
+static void feed_pull_ended(void *context) {
     struct stream_cursor *cursor = context;
     cursor->is_pulling = false;
     stream_pool_settle(cursor->hub->pool, &cursor->waiter);
@@ -182,14 +182,14 @@ static void admitted(struct stream_waiter *waiter) {
 }
 
 static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start) {
-    const struct jetstream_feed_events events = {.opened = feed_opened,
-                                                 .stored = feed_stored,
-                                                 .rested = feed_rested,
-                                                 .refused = feed_refused,
-                                                 .context = cursor};
+    const struct ordered_consumer_events events = {.opened = feed_opened,
+                                                   .stored = feed_stored,
+                                                   .pull_ended = feed_pull_ended,
+                                                   .refused = feed_refused,
+                                                   .context = cursor};
     const char *stream = stream_hub_channel(cursor->hub)->stream;
-    if (jetstream_feed_open(cursor->hub->jetstream, stream, start, JETSTREAM_PULL, &events,
-                            &cursor->feed) != PARLEY_OK) {
+    if (ordered_consumer_open(cursor->hub->jetstream, stream, start, ORDERED_REPLAY, &events,
+                              &cursor->feed) != PARLEY_OK) {
         cursor->feed = NULL;
         return false;
     }
@@ -222,7 +222,7 @@ static void refill(struct stream_cursor *cursor) {
         return;
     }
     cursor->is_pulling = true;
-    jetstream_feed_pull(cursor->feed, AHEAD_COUNT - cursor->queue_count, bytes);
+    ordered_consumer_pull(cursor->feed, AHEAD_COUNT - cursor->queue_count, bytes);
 }
 
 /* ---- starting ---- */

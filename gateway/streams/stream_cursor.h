@@ -47,8 +47,8 @@ struct stream_cursor {
     bool has_gap;          /* of which the reader is to be told first */
     uint64_t gap_first, gap_last;
 
-    struct jetstream_feed *feed; /* of its own; NULL: none now */
-    uint64_t queue_next;         /* the sequence that is wanted next behind the queue */
+    struct ordered_consumer *feed; /* of its own; NULL: none now */
+    uint64_t queue_next;           /* the sequence that is wanted next behind the queue */
     struct stream_event *queue, **queue_end;
     size_t queue_count, queue_bytes;
     struct stream_holder holder; /* of the queue */

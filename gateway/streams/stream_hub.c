@@ -35,7 +35,7 @@ void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
 
 static void close_feed(struct stream_hub *hub) {
     if (hub->feed != NULL) {
-        jetstream_feed_close(hub->feed);
+        ordered_consumer_close(hub->feed);
         hub->feed = NULL;
     }
     hub->is_open = false;
@@ -155,12 +155,12 @@ static void feed_refused(void *context, const char *error) {
 }
 
 static enum parley_status open_feed(struct stream_hub *hub) {
-    const struct jetstream_feed_events events = {
+    const struct ordered_consumer_events events = {
         .opened = feed_opened, .stored = feed_stored, .refused = feed_refused, .context = hub};
     PARLEY_TRY(stream_ring_init(&hub->ring, hub->ring_count_max, hub->ring_bytes_max));
-    enum parley_status status = jetstream_feed_open(
+    enum parley_status status = ordered_consumer_open(
         hub->jetstream, stream_hub_channel(hub)->stream,
-        (struct jetstream_start){.from = JETSTREAM_FROM_NEW}, JETSTREAM_PUSH, &events, &hub->feed);
+        (struct jetstream_start){.from = JETSTREAM_FROM_NEW}, ORDERED_FOLLOW, &events, &hub->feed);
     if (status != PARLEY_OK) {
         hub->feed = NULL;
         close_feed(hub);

@@ -16,8 +16,8 @@ struct stream_hub {
     struct stream_pool *pool;
     size_t ring_count_max, ring_bytes_max;
 
-    struct jetstream_feed *feed; /* NULL: nobody follows */
-    bool is_open;                /* the feed stands, and the ring says what it covers */
+    struct ordered_consumer *feed; /* NULL: nobody follows */
+    bool is_open;                  /* the feed stands, and the ring says what it covers */
     struct stream_ring ring;
     uint64_t newest;   /* the last sequence that the feed passed */
     char created[40];  /* of the stream, as last heard; "": never */

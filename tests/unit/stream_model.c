@@ -29,18 +29,18 @@ bool jetstream_stream_ask(struct jetstream *server, const char *stream, jetstrea
     return true;
 }
 
-enum parley_status jetstream_feed_open(struct jetstream *server, const char *stream,
-                                       struct jetstream_start start, enum jetstream_flow flow,
-                                       const struct jetstream_feed_events *events,
-                                       struct jetstream_feed **out) {
+enum parley_status ordered_consumer_open(struct jetstream *server, const char *stream,
+                                         struct jetstream_start start, enum ordered_mode mode,
+                                         const struct ordered_consumer_events *events,
+                                         struct ordered_consumer **out) {
     assert_string_equal(stream, "VLP");
-    struct jetstream_feed *feed = server->feeds;
+    struct ordered_consumer *feed = server->feeds;
     while (feed->is_used) {
         feed++;
         assert_true(feed < server->feeds + FEEDS_MAX);
     }
-    *feed =
-        (struct jetstream_feed){.server = server, .events = *events, .flow = flow, .is_used = true};
+    *feed = (struct ordered_consumer){
+        .server = server, .events = *events, .mode = mode, .is_used = true};
     /* 0: the server has yet to say where "new" is */
     feed->next = start.from == JETSTREAM_FROM_SEQUENCE ? start.sequence
                  : start.from == JETSTREAM_FROM_TIME   ? (uint64_t)start.time_ns
@@ -49,15 +49,15 @@ enum parley_status jetstream_feed_open(struct jetstream *server, const char *str
     return PARLEY_OK;
 }
 
-void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes) {
-    assert_true(feed->is_used && feed->flow == JETSTREAM_PULL && count > 0);
+void ordered_consumer_pull(struct ordered_consumer *feed, size_t count, size_t bytes) {
+    assert_true(feed->is_used && feed->mode == ORDERED_REPLAY && count > 0);
     assert_true(bytes > 0);
     feed->pulled = count;
     feed->pulled_bytes = bytes;
     feed->has_come = false;
 }
 
-void jetstream_feed_close(struct jetstream_feed *feed) {
+void ordered_consumer_close(struct ordered_consumer *feed) {
     assert_true(feed->is_used);
     feed->is_used = false;
 }
@@ -93,12 +93,12 @@ static size_t size_of(const struct jetstream *server, uint64_t sequence) {
                : server->payload_size;
 }
 
-static void rest(struct jetstream_feed *feed) {
+static void rest(struct ordered_consumer *feed) {
     feed->pulled = 0;
-    feed->events.rested(feed->events.context);
+    feed->events.pull_ended(feed->events.context);
 }
 
-bool serve_feed(struct jetstream_feed *feed) {
+bool serve_feed(struct ordered_consumer *feed) {
     struct jetstream *server = feed->server;
     if (!feed->is_open) {
         feed->is_open = true;
@@ -106,7 +106,7 @@ bool serve_feed(struct jetstream_feed *feed) {
         feed->events.opened(feed->events.context, feed->next);
         return true;
     }
-    if (feed->flow == JETSTREAM_PULL && feed->pulled == 0) {
+    if (feed->mode == ORDERED_REPLAY && feed->pulled == 0) {
         return false;
     }
     while (feed->next <= server->last && !server->is_there[feed->next]) {
@@ -116,7 +116,7 @@ bool serve_feed(struct jetstream_feed *feed) {
         return false;
     }
     size_t size = size_of(server, feed->next);
-    if (feed->flow == JETSTREAM_PULL && size > feed->pulled_bytes && feed->has_come) {
+    if (feed->mode == ORDERED_REPLAY && size > feed->pulled_bytes && feed->has_come) {
         rest(feed);
         return true;
     }
@@ -125,11 +125,11 @@ bool serve_feed(struct jetstream_feed *feed) {
                                             .subject = "vlp.safe.claim",
                                             .payload = {server->payload, size}};
     feed->next++;
-    feed->pulled -= feed->flow == JETSTREAM_PULL ? 1 : 0;
+    feed->pulled -= feed->mode == ORDERED_REPLAY ? 1 : 0;
     feed->pulled_bytes -= size < feed->pulled_bytes ? size : feed->pulled_bytes;
     feed->has_come = true;
     feed->events.stored(feed->events.context, &stored);
-    if (feed->is_used && feed->flow == JETSTREAM_PULL &&
+    if (feed->is_used && feed->mode == ORDERED_REPLAY &&
         (feed->pulled == 0 || feed->pulled_bytes == 0)) {
         rest(feed);
     }
@@ -315,7 +315,7 @@ void settle(struct world *world) {
             is_moving = true;
         }
         for (size_t i = 0; i < FEEDS_MAX; i++) {
-            struct jetstream_feed *feed = &world->server.feeds[i];
+            struct ordered_consumer *feed = &world->server.feeds[i];
             is_moving |= feed->is_used && serve_feed(feed);
         }
         for (size_t i = 0; i < READERS_MAX; i++) {

@@ -17,10 +17,10 @@ enum {
     POOL_BYTES = 192 * 1024,
 };
 
-struct jetstream_feed {
+struct ordered_consumer {
     struct jetstream *server;
-    struct jetstream_feed_events events;
-    enum jetstream_flow flow;
+    struct ordered_consumer_events events;
+    enum ordered_mode mode;
     bool is_used, is_open;
     uint64_t next;
     size_t pulled, pulled_bytes;
@@ -38,7 +38,7 @@ struct jetstream {
     bool is_there[MESSAGES_MAX]; /* by sequence; a message is stored at its sequence, in ns */
     uint64_t first, last;
     size_t payload_size;
-    struct jetstream_feed feeds[FEEDS_MAX];
+    struct ordered_consumer feeds[FEEDS_MAX];
     struct ask asks[ASKS_MAX];
     size_t ask_count;
     char payload[32768];
@@ -71,7 +71,7 @@ void publish(struct jetstream *server, size_t count);
 void remove_message(struct jetstream *server, uint64_t sequence);
 void answer_ask(struct jetstream *server);
 /* One thing that the server does for a feed.  Returns: whether there was anything. */
-bool serve_feed(struct jetstream_feed *feed);
+bool serve_feed(struct ordered_consumer *feed);
 size_t used_feeds(const struct jetstream *server);
 void open_reader(struct reader *reader, struct jetstream *server, struct stream_hub *hub);
 void close_reader(struct reader *reader);

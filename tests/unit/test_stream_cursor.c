@@ -69,7 +69,7 @@ static void remove_something(struct jetstream *server) {
 
 static void step(struct world *world) {
     struct jetstream *server = &world->server;
-    struct jetstream_feed *feed = &server->feeds[dice(server, 16)];
+    struct ordered_consumer *feed = &server->feeds[dice(server, 16)];
     struct reader *reader = &world->readers[dice(server, READERS_MAX)];
     if (dice(server, 8) == 0) {
         world->pool.ticker.fire(&world->pool.ticker);
@@ -249,7 +249,7 @@ static void test_a_reader_renders_little_ahead_of_its_client(void **state) {
 
 static void serve_all_feeds(struct world *world) {
     for (size_t i = 0; i < FEEDS_MAX; i++) {
-        struct jetstream_feed *feed = &world->server.feeds[i];
+        struct ordered_consumer *feed = &world->server.feeds[i];
         while (feed->is_used && serve_feed(feed)) {
         }
     }

@@ -32,8 +32,8 @@
 
 /* ---- JetStream and HTTP ---- */
 
-struct jetstream_feed {
-    struct jetstream_feed_events events;
+struct ordered_consumer {
+    struct ordered_consumer_events events;
     bool is_open;
 };
 
@@ -42,8 +42,8 @@ struct jetstream {
         jetstream_info_fn *done;
         void *context;
     } ask;
-    struct jetstream_feed feed;
-    struct jetstream_feed past; /* which opens only if has_past */
+    struct ordered_consumer feed;
+    struct ordered_consumer past; /* which opens only if has_past */
     bool has_past;
 };
 
@@ -59,18 +59,18 @@ bool jetstream_stream_ask(struct jetstream *jetstream, const char *stream, jetst
     return true;
 }
 
-enum parley_status jetstream_feed_open(struct jetstream *jetstream, const char *stream,
-                                       struct jetstream_start start, enum jetstream_flow flow,
-                                       const struct jetstream_feed_events *events,
-                                       struct jetstream_feed **out) {
+enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char *stream,
+                                         struct jetstream_start start, enum ordered_mode mode,
+                                         const struct ordered_consumer_events *events,
+                                         struct ordered_consumer **out) {
     (void)stream;
     (void)start;
-    if (flow == JETSTREAM_PULL && jetstream->has_past) {
-        jetstream->past = (struct jetstream_feed){.events = *events, .is_open = true};
+    if (mode == ORDERED_REPLAY && jetstream->has_past) {
+        jetstream->past = (struct ordered_consumer){.events = *events, .is_open = true};
         *out = &jetstream->past;
         return PARLEY_OK;
     }
-    if (flow == JETSTREAM_PULL) {
+    if (mode == ORDERED_REPLAY) {
         return PARLEY_E_MEMORY; /* to see what a failure does */
     }
     jetstream->feed.events = *events;
@@ -78,12 +78,12 @@ enum parley_status jetstream_feed_open(struct jetstream *jetstream, const char *
     return PARLEY_OK;
 }
 
-void jetstream_feed_pull(struct jetstream_feed *feed, size_t count, size_t bytes) {
+void ordered_consumer_pull(struct ordered_consumer *feed, size_t count, size_t bytes) {
     (void)feed;
     assert_true(count > 0 && bytes > 0);
 }
 
-void jetstream_feed_close(struct jetstream_feed *feed) {
+void ordered_consumer_close(struct ordered_consumer *feed) {
     feed->is_open = false;
 }
 
@@ -206,7 +206,7 @@ static void start_reader(struct world *world, size_t stream_count, bool is_sse) 
             continue;
         }
         assert_false(world->is_ready);
-        const struct jetstream_feed_events *feed = &world->servers[i].feed.events;
+        const struct ordered_consumer_events *feed = &world->servers[i].feed.events;
         feed->opened(feed->context, 41);
     }
     assert_true(world->is_ready);
@@ -225,7 +225,7 @@ static void store(struct world *world, size_t stream, uint64_t sequence) {
                                             .time_ns = 1,
                                             .subject = "vlp.safe.claim",
                                             .payload = PARLEY_BYTES(CLAIM)};
-    const struct jetstream_feed_events *feed = &world->servers[stream].feed.events;
+    const struct ordered_consumer_events *feed = &world->servers[stream].feed.events;
     feed->stored(feed->context, &stored);
 }
 
@@ -618,7 +618,7 @@ static void fetch(struct world *world, size_t stream, uint64_t sequence, int64_t
                                             .time_ns = time_ns,
                                             .subject = "vlp.safe.claim",
                                             .payload = PARLEY_BYTES(CLAIM)};
-    const struct jetstream_feed_events *feed = &world->servers[stream].past.events;
+    const struct ordered_consumer_events *feed = &world->servers[stream].past.events;
     assert_true(world->servers[stream].past.is_open);
     feed->stored(feed->context, &stored);
 }

@@ -16,14 +16,14 @@
 
 #include <cmocka.h>
 
-#include "feed_fixture.h"
+#include "ordered_consumer_fixture.h"
 
 static void a_pull_feed_gives_no_more_than_was_asked_for(void **state) {
     struct js_world *world = *state;
     start(world);
     store_burst(world, 100);
     struct reader reader = {.world = world,
-                            .flow = JETSTREAM_PULL,
+                            .mode = ORDERED_REPLAY,
                             .pull_at_first = 7,
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
     open_reader(&reader);
@@ -46,7 +46,7 @@ static void many_small_pulls_come_through(void **state) {
     struct js_world *world = *state;
     start(world);
     struct reader reader = {.world = world,
-                            .flow = JETSTREAM_PULL,
+                            .mode = ORDERED_REPLAY,
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
     open_reader(&reader);
     assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
@@ -80,7 +80,7 @@ static void a_request_that_is_used_up_to_its_last_byte_holds_nothing_up(void **s
                             strlen("ABCDEFGHIJKLMNOPQRSTUV") + strlen("1234567890123456789");
     for (size_t i = 0; i < NAMES; i++) {
         readers[i] = (struct reader){.world = world,
-                                     .flow = JETSTREAM_PULL,
+                                     .mode = ORDERED_REPLAY,
                                      .pull_at_first = EXACT + MORE,
                                      .first_bytes = EXACT * (shortest + i),
                                      .rest_pull = MORE,
@@ -125,7 +125,7 @@ static void close_crowd(void *context) {
 /* Asked after each turn of the loop. */
 static bool have_all_reached(void *context) {
     struct crowd *crowd = context;
-    size_t pulled = jetstream_pulled_bytes(crowd->world->jetstream);
+    size_t pulled = ordered_consumer_pulled_bytes(crowd->world->jetstream);
     crowd->most = pulled > crowd->most ? pulled : crowd->most;
     for (size_t i = 0; i < MANY; i++) {
         if (crowd->readers[i].last < crowd->goal) {
@@ -136,7 +136,7 @@ static bool have_all_reached(void *context) {
 }
 
 static bool owes_nothing(void *context) {
-    return jetstream_pulled_bytes(((struct js_world *)context)->jetstream) == 0;
+    return ordered_consumer_pulled_bytes(((struct js_world *)context)->jetstream) == 0;
 }
 
 static struct crowd *make_crowd(struct js_world *world, size_t bytes) {
@@ -146,7 +146,7 @@ static struct crowd *make_crowd(struct js_world *world, size_t bytes) {
     for (size_t i = 0; i < MANY; i++) {
         crowd->readers[i] = (struct reader){
             .world = world,
-            .flow = JETSTREAM_PULL,
+            .mode = ORDERED_REPLAY,
             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1},
             .pull_at_first = 64,
             .first_bytes = bytes,
@@ -183,11 +183,11 @@ static void many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest(void **state)
     crowd->goal = 1;
     assert_false(loop_wait(&world->loop, have_all_reached, crowd, 400));
     /* The other half is for large ones. */
-    assert_in_range(asked, 1, JETSTREAM_PULL_BYTES_MAX / 2);
+    assert_in_range(asked, 1, ORDERED_PULL_BYTES_MAX / 2);
     natsSubscription_Destroy(spy);
     js_world_store(world, "vlp.safe.claim", "text");
     assert_true(loop_wait(&world->loop, have_all_reached, crowd, 20000));
-    assert_in_range(crowd->most, 1, JETSTREAM_PULL_BYTES_MAX);
+    assert_in_range(crowd->most, 1, ORDERED_PULL_BYTES_MAX);
     loop_do(&world->loop, close_crowd, crowd);
     assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
     free(crowd);
@@ -205,7 +205,7 @@ static void many_feeds_of_large_messages_disturb_nobody(void **state) {
             NATS_OK);
     }
     free(payload);
-    struct reader live = reader_of(world, JETSTREAM_PUSH);
+    struct reader live = reader_of(world, ORDERED_FOLLOW);
     live.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
     open_reader(&live);
     assert_true(loop_wait(&world->loop, is_opened, &live, 20000));
@@ -214,7 +214,7 @@ static void many_feeds_of_large_messages_disturb_nobody(void **state) {
     wait_for(&live, js_world_store(world, "vlp.safe.claim", "live"), 2000);
     crowd->goal = COUNT + 1;
     assert_true(loop_wait(&world->loop, have_all_reached, crowd, 60000));
-    assert_in_range(crowd->most, 1, JETSTREAM_PULL_BYTES_MAX);
+    assert_in_range(crowd->most, 1, ORDERED_PULL_BYTES_MAX);
     for (size_t i = 0; i < MANY; i++) {
         assert_int_equal(crowd->readers[i].count, COUNT + 1);
         assert_int_equal(crowd->readers[i].disorders, 0);
@@ -237,7 +237,7 @@ static void a_pull_feed_gives_no_more_bytes_than_were_asked_for(void **state) {
         js_world_store(world, "vlp.safe.claim", text);
     }
     struct reader reader = {.world = world,
-                            .flow = JETSTREAM_PULL,
+                            .mode = ORDERED_REPLAY,
                             .pull_at_first = 12,
                             .first_bytes = 10000,
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
@@ -263,7 +263,7 @@ static void a_pull_feed_waits_for_what_is_not_stored_yet(void **state) {
     char *text = calloc(1, 20001);
     memset(text, 'x', 20000);
     struct reader reader = {.world = world,
-                            .flow = JETSTREAM_PULL,
+                            .mode = ORDERED_REPLAY,
                             .pull_at_first = 2,
                             .first_bytes = 256 * 1024,
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};

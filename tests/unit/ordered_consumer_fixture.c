@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-#include "feed_fixture.h"
+#include "ordered_consumer_fixture.h"
 
 static void on_opened(void *context, uint64_t next_sequence) {
     struct reader *reader = context;
     reader->opened++;
     reader->next_sequence = next_sequence;
     if (reader->closes_when_opened) {
-        jetstream_feed_close(reader->feed);
+        ordered_consumer_close(reader->feed);
         reader->feed = NULL;
     }
 }
@@ -34,19 +34,19 @@ static void on_stored(void *context, const struct jetstream_stored *stored) {
     snprintf(reader->text, sizeof reader->text, "%.*s", (int)stored->payload.length,
              stored->payload.data);
     if (reader->pulls_again) {
-        jetstream_feed_pull(reader->feed, 1, BYTES_A_PULL);
+        ordered_consumer_pull(reader->feed, 1, BYTES_A_PULL);
     }
     if (reader->close_after == reader->count) {
-        jetstream_feed_close(reader->feed);
+        ordered_consumer_close(reader->feed);
         reader->feed = NULL;
     }
 }
 
-static void on_rested(void *context) {
+static void on_pull_ended(void *context) {
     struct reader *reader = context;
     reader->rests++;
     if (reader->rest_pull > 0) {
-        jetstream_feed_pull(reader->feed, reader->rest_pull, reader->rest_bytes);
+        ordered_consumer_pull(reader->feed, reader->rest_pull, reader->rest_bytes);
     }
 }
 
@@ -62,24 +62,24 @@ bool is_refused(void *context) {
 
 void open_now(void *context) {
     struct reader *reader = context;
-    const struct jetstream_feed_events events = {.opened = on_opened,
-                                                 .stored = on_stored,
-                                                 .rested = on_rested,
-                                                 .refused = on_refused,
-                                                 .context = reader};
-    assert_int_equal(jetstream_feed_open(reader->world->jetstream, "VLP", reader->start,
-                                         reader->flow, &events, &reader->feed),
+    const struct ordered_consumer_events events = {.opened = on_opened,
+                                                   .stored = on_stored,
+                                                   .pull_ended = on_pull_ended,
+                                                   .refused = on_refused,
+                                                   .context = reader};
+    assert_int_equal(ordered_consumer_open(reader->world->jetstream, "VLP", reader->start,
+                                           reader->mode, &events, &reader->feed),
                      PARLEY_OK);
     if (reader->pull_at_first > 0) {
-        jetstream_feed_pull(reader->feed, reader->pull_at_first,
-                            reader->first_bytes > 0 ? reader->first_bytes
-                                                    : reader->pull_at_first * BYTES_A_PULL);
+        ordered_consumer_pull(reader->feed, reader->pull_at_first,
+                              reader->first_bytes > 0 ? reader->first_bytes
+                                                      : reader->pull_at_first * BYTES_A_PULL);
     }
 }
 
 void close_now(void *context) {
     struct reader *reader = context;
-    jetstream_feed_close(reader->feed);
+    ordered_consumer_close(reader->feed);
     reader->feed = NULL;
 }
 
@@ -90,7 +90,7 @@ void open_and_close(void *context) {
 
 void pull_more(void *context) {
     struct reader *reader = context;
-    jetstream_feed_pull(reader->feed, reader->more, reader->more * BYTES_A_PULL);
+    ordered_consumer_pull(reader->feed, reader->more, reader->more * BYTES_A_PULL);
 }
 
 bool is_opened(void *context) {
@@ -151,11 +151,11 @@ void store_burst(struct js_world *world, unsigned count) {
     assert_int_equal(js_PublishAsyncComplete(world->context, NULL), NATS_OK);
 }
 
-const enum jetstream_flow FLOWS[2] = {JETSTREAM_PUSH, JETSTREAM_PULL};
+const enum ordered_mode MODES[2] = {ORDERED_FOLLOW, ORDERED_REPLAY};
 
-struct reader reader_of(struct js_world *world, enum jetstream_flow flow) {
+struct reader reader_of(struct js_world *world, enum ordered_mode mode) {
     return (struct reader){.world = world,
-                           .flow = flow,
-                           .pull_at_first = flow == JETSTREAM_PULL ? 16 : 0,
-                           .pulls_again = flow == JETSTREAM_PULL};
+                           .mode = mode,
+                           .pull_at_first = mode == ORDERED_REPLAY ? 16 : 0,
+                           .pulls_again = mode == ORDERED_REPLAY};
 }

@@ -16,13 +16,13 @@
 
 #include <cmocka.h>
 
-#include "feed_fixture.h"
+#include "ordered_consumer_fixture.h"
 
 static void a_message_comes_as_it_was_stored(void **state) {
     struct js_world *world = *state;
     start(world);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
         assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
@@ -44,7 +44,7 @@ static void a_new_feed_misses_nothing_from_where_it_says(void **state) {
     struct js_world *world = *state;
     start(world);
     for (int round = 0; round < 10; round++) {
-        struct reader reader = reader_of(world, FLOWS[round % 2]);
+        struct reader reader = reader_of(world, MODES[round % 2]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         for (int i = 0; i < 20; i++) {
             assert_int_equal(js_PublishAsync(world->context, "vlp.safe.claim", "x", 1, NULL),
@@ -67,7 +67,7 @@ static void a_feed_begins_at_a_sequence(void **state) {
     start(world);
     store_burst(world, 1000);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 501};
         open_reader(&reader);
         wait_for(&reader, 1000, 20000);
@@ -85,8 +85,8 @@ static void a_feed_begins_past_the_end(void **state) {
     for (size_t i = 0; i < 2; i++) {
         store_many(world, 5);
         uint64_t last = js_world_last_sequence(world);
-        struct reader reader = reader_of(world, FLOWS[i]);
-        reader.pull_at_first = FLOWS[i] == JETSTREAM_PULL ? 1 : 0;
+        struct reader reader = reader_of(world, MODES[i]);
+        reader.pull_at_first = MODES[i] == ORDERED_REPLAY ? 1 : 0;
         reader.start =
             (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = last + 4};
         open_reader(&reader);
@@ -109,7 +109,7 @@ static void a_feed_begins_at_a_time(void **state) {
     nanosleep(&pause, NULL);
     store_many(world, 5);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_TIME, .time_ns = time_ns};
         open_reader(&reader);
         wait_for(&reader, 10, 20000);
@@ -130,7 +130,7 @@ static void what_retention_removed_is_a_jump(void **state) {
     assert_int_equal(js_PurgeStream(world->context, "VLP", &options, NULL), NATS_OK);
     assert_int_equal(js_DeleteMsg(world->context, "VLP", 8, NULL, NULL), NATS_OK);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
         wait_for(&reader, 10, 20000);
@@ -147,8 +147,8 @@ static void a_feed_reads_on_over_restarts(void **state) {
     store_burst(world, 30000);
     struct reader readers[2];
     for (size_t i = 0; i < 2; i++) {
-        readers[i] = reader_of(world, FLOWS[i]);
-        readers[i].pull_at_first = FLOWS[i] == JETSTREAM_PULL ? 500 : 0;
+        readers[i] = reader_of(world, MODES[i]);
+        readers[i].pull_at_first = MODES[i] == ORDERED_REPLAY ? 500 : 0;
         readers[i].start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&readers[i]);
     }
@@ -200,7 +200,7 @@ static void a_feed_whose_consumer_is_deleted_goes_on(void **state) {
     start(world);
     store_many(world, 10);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
         wait_for(&reader, js_world_last_sequence(world), 20000);
@@ -229,7 +229,7 @@ static void a_hole_in_what_comes_is_healed(void **state) {
     for (size_t i = 0; i < 2; i++) {
         store_many(world, 1);
         uint64_t before = js_world_last_sequence(world);
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
         wait_for(&reader, before, 20000);
@@ -264,7 +264,7 @@ static void a_closed_feed_leaves_no_consumer_behind(void **state) {
     struct js_world *world = *state;
     start(world);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
         assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
@@ -279,7 +279,7 @@ static void a_feed_can_be_closed_at_any_moment(void **state) {
     start(world);
     store_burst(world, 200);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         loop_do(&world->loop, open_and_close, &reader); /* before it is open */
         assert_int_equal(reader.opened, 0);
@@ -301,7 +301,7 @@ static void a_feed_can_be_closed_at_any_moment(void **state) {
 static void a_feed_waits_for_the_connection(void **state) {
     struct js_world *world = *state;
     js_world_open(world);
-    struct reader reader = reader_of(world, JETSTREAM_PUSH);
+    struct reader reader = reader_of(world, ORDERED_FOLLOW);
     reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
     open_reader(&reader);
     assert_false(loop_wait(&world->loop, is_opened, &reader, 200));
@@ -334,8 +334,8 @@ static void large_messages_come_through(void **state) {
     }
     free(payload);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
-        if (FLOWS[i] == JETSTREAM_PULL) {
+        struct reader reader = reader_of(world, MODES[i]);
+        if (MODES[i] == ORDERED_REPLAY) {
             reader.pulls_again = false;
             reader.first_bytes = reader.rest_bytes = 256 * 1024;
             reader.rest_pull = 16;
@@ -355,7 +355,7 @@ static void a_message_with_a_status_header_is_a_message(void **state) {
     struct js_world *world = *state;
     start(world);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
         assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
@@ -375,7 +375,7 @@ static void a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
     start(world);
     struct reader readers[2];
     for (size_t i = 0; i < 2; i++) {
-        readers[i] = reader_of(world, FLOWS[i]);
+        readers[i] = reader_of(world, MODES[i]);
         readers[i].start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&readers[i]);
         assert_true(loop_wait(&world->loop, is_opened, &readers[i], 20000));
@@ -414,12 +414,12 @@ static void a_feed_that_is_refused_for_good_says_so_once(void **state) {
     }
     assert_int_equal(status, NATS_OK);
     for (size_t i = 0; i < 2; i++) {
-        struct reader reader = reader_of(world, FLOWS[i]);
+        struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
         assert_true(loop_wait(&world->loop, is_refused, &reader, 20000));
         assert_non_null(strstr(reader.text, "ack"));
-        struct reader second = reader_of(world, FLOWS[i]);
+        struct reader second = reader_of(world, MODES[i]);
         open_reader(&second); /* by the time it is told, the first would have been told again */
         assert_true(loop_wait(&world->loop, is_refused, &second, 20000));
         assert_int_equal(reader.refusals, 1);

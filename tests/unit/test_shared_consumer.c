@@ -21,7 +21,7 @@ enum { SEEN_MAX = 512, PATIENCE_MS = 30000 };
 /* One who takes. */
 struct taker {
     struct js_world world;
-    struct jetstream_share *share;
+    struct shared_consumer *share;
     unsigned counts[SEEN_MAX]; /* how often each sequence came */
     unsigned total;
     enum { ACKNOWLEDGES, RETURNS_FIRST, KEEPS_FIRST } manner;
@@ -35,28 +35,28 @@ static void on_taken(void *context, const struct jetstream_stored *stored, const
     const bool is_first = taker->counts[stored->sequence]++ == 0;
     taker->total++;
     if (taker->manner == RETURNS_FIRST && is_first) {
-        jetstream_share_return(jetstream, receipt, 100);
+        shared_consumer_return(jetstream, receipt, 100);
     } else if (taker->manner == ACKNOWLEDGES || !is_first) {
-        jetstream_share_ack(jetstream, receipt);
+        shared_consumer_ack(jetstream, receipt);
     }
 }
 
 static void open_share(void *context) {
     struct taker *taker = context;
-    const struct jetstream_share_options options = {
+    const struct shared_consumer_options options = {
         .stream = "VLP",
         .durable = "tasks",
         .filter = "vlp.tasks.>",
         .batch = 8,
         .ack_wait_ms = taker->ack_wait_ms > 0 ? taker->ack_wait_ms : 30000};
     assert_int_equal(
-        jetstream_share_open(taker->world.jetstream, &options, on_taken, taker, &taker->share),
+        shared_consumer_open(taker->world.jetstream, &options, on_taken, taker, &taker->share),
         PARLEY_OK);
 }
 
 static void close_share(void *context) {
     struct taker *taker = context;
-    jetstream_share_close(taker->share);
+    shared_consumer_close(taker->share);
     taker->share = NULL;
 }
 

@@ -9,8 +9,8 @@
 struct reader {
     struct js_world *world;
     struct jetstream_start start;
-    enum jetstream_flow flow;
-    struct jetstream_feed *feed;
+    enum ordered_mode mode;
+    struct ordered_consumer *feed;
     unsigned opened;
     uint64_t next_sequence;
     unsigned count;
@@ -33,7 +33,7 @@ struct reader {
 /* More than any message here that is not large on purpose. */
 enum { BYTES_A_PULL = 1000 };
 
-extern const enum jetstream_flow FLOWS[2];
+extern const enum ordered_mode MODES[2];
 
 void open_now(void *context);
 void close_now(void *context);
@@ -51,4 +51,4 @@ int tear_down(void **state);
 void start(struct js_world *world);
 void store_many(struct js_world *world, unsigned count);
 void store_burst(struct js_world *world, unsigned count);
-struct reader reader_of(struct js_world *world, enum jetstream_flow flow);
+struct reader reader_of(struct js_world *world, enum ordered_mode mode);

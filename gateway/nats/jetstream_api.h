@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Questions to JetStream's API about streams and single messages. */
+
+#include "jetstream_types.h"
+
+/* The request's callback is not called any more. NULL is allowed. */
+void jetstream_request_cancel(struct jetstream_request *request);
+
+/* Asks for the last message of a stream on one subject.
+ * Returns: NULL when it cannot be asked now; otherwise `done` is called once, in a later turn.
+ * Owns: the request is borrowed, until `done` is called. */
+struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const char *stream,
+                                             const char *subject, jetstream_last_fn *done,
+                                             void *context);
+
+/* Asks for one message by its sequence, without its payload. (The server sends that as well, so an
+ * answer may be a third longer than max_payload.)  Returns, Owns: as jetstream_last_ask. */
+struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
+                                             uint64_t sequence, jetstream_held_fn *done,
+                                             void *context);
+
+/* Asks about a stream; `done` is called exactly once, in a later turn, unless this returns false
+ * (not connected, out of memory) or the jetstream is destroyed. */
+bool jetstream_stream_ask(struct jetstream *jetstream, const char *stream, jetstream_info_fn *done,
+                          void *context);
+
+/* For how long the server recognises a Nats-Msg-Id in this stream: the stream's own setting, or
+ * jetstream_options.dedupe_window_ms while that is not known. */
+int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "jetstream_delivery.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { ACK_TOKENS_MAX = 12 };
+
+/* Digits up to the next dot or the end. */
+static uint64_t read_number(const char *text) {
+    uint64_t number = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        number = number * 10 + (uint64_t)(*text - '0');
+    }
+    return number;
+}
+
+bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out) {
+    const char *tokens[ACK_TOKENS_MAX];
+    size_t count = 0;
+    if (reply == NULL || strncmp(reply, "$JS.ACK.", 8) != 0) {
+        return false;
+    }
+    for (const char *at = reply; at != NULL && count < ACK_TOKENS_MAX;
+         at = strchr(at, '.'), at = at != NULL ? at + 1 : NULL) {
+        tokens[count++] = at;
+    }
+    if (count < 9 || count == 10) {
+        return false;
+    }
+    const char *const *numbers = &tokens[count == 9 ? 5 : 7];
+    out->stream_sequence = read_number(numbers[0]);
+    out->consumer_sequence = read_number(numbers[1]);
+    out->time_ns = (int64_t)read_number(numbers[2]);
+    return true;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The reply subject of a message that a consumer delivers, which says where the message is in the
+ * stream: $JS.ACK.<stream>.<consumer>.<tries>.<sseq>.<cseq>.<time>.<pending>, or with
+ * <domain>.<account> after $JS.ACK (and perhaps one more token at the end). Private to nats/. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct jetstream_delivery {
+    uint64_t stream_sequence;
+    uint64_t consumer_sequence;
+    int64_t time_ns;
+};
+/* Returns: false: the subject is not one of these.  `reply`: may be NULL. */
+bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "jetstream_state.h"
+
+bool jetstream_can_publish(const struct jetstream *jetstream) {
+    return jetstream->is_ready && !jetstream->trouble.is_disk_full;
+}
+
+void jetstream_note_good(struct jetstream *jetstream) {
+    jetstream->prober.good_ms = reactor_now_ms(jetstream->reactor);
+}
+
+void jetstream_recheck(struct jetstream *jetstream) {
+    struct jetstream_setup *setup = &jetstream->setup;
+    const int64_t due_ms = reactor_now_ms(jetstream->reactor) + JETSTREAM_RECHECK_MS;
+    if (setup->pending_count > 0) {
+        setup->is_recheck_due = true;
+    } else if (setup->next.is_armed && setup->next.due_ms > due_ms) {
+        reactor_timer_set(jetstream->reactor, &setup->next, JETSTREAM_RECHECK_MS);
+    }
+}

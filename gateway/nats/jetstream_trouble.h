@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What is wrong with the connection, with JetStream, with the store's disk or with a stream, in
+ * words. */
+
+#include "jetstream_types.h"
+
+/* Why messages cannot be accepted, or not as they should be, as half a sentence without secrets;
+ * NULL: nothing is known that affects all streams or needs an operator.  Owns: borrowed, for this
+ * turn. */
+const char *jetstream_trouble(const struct jetstream *jetstream);
+/* What is wrong with single streams or permissions, counted from 0; NULL: no more.  Owns: borrowed,
+ * for this turn. */
+const char *jetstream_remark(const struct jetstream *jetstream, size_t number);
+/* Why the last publication was JETSTREAM_BARRED, as half a sentence; NULL: none ever was.  Owns:
+ * borrowed, for this turn. */
+const char *jetstream_bar(const struct jetstream *jetstream);
+
+/* ---- for the other files of nats/ ---- */
+
+void jetstream_trouble_begin(struct jetstream *jetstream);
+void jetstream_trouble_end(struct jetstream *jetstream);
+/* Reports every trouble that changed. */
+void jetstream_trouble_review(struct jetstream *jetstream);
+/* Whether nothing may be published to this subject, since its stream is unusable. */
+bool jetstream_is_barred(struct jetstream *jetstream, const char *subject);
+/* The server refused a message of `stream` because room is missing. */
+void jetstream_refusal_note(struct jetstream *jetstream, const char *stream, int error,
+                            const char *text);
+/* NATS does not permit this user to publish or subscribe to `subject`. */
+void jetstream_violation_note(struct jetstream *jetstream, bool is_publish, const char *subject);

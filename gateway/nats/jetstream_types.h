@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The types of JetStream's interface; the functions are in jetstream.h and the headers that it
+ * includes. Everything is called on the reactor's thread, and so are all callbacks. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bus.h"
+
+struct jetstream;
+
+/* ---- what a jetstream is given ---- */
+
+/* A stream that must exist. */
+struct jetstream_stream {
+    const char *name;     /* VLP */
+    const char *subjects; /* vlp.> */
+    unsigned bucket_days; /* for how long a key-value bucket keeps a key; 0: it is not a bucket */
+};
+
+struct jetstream_options {
+    struct bus_options bus;
+    const struct jetstream_stream *streams; /* borrowed for the jetstream's life */
+    size_t stream_count;
+    unsigned replicas;          /* of streams that parley creates */
+    int64_t dedupe_window_ms;   /* 0 becomes 100 ms: nats-server refuses less than that, and takes 0
+                                   for its default of two minutes */
+    int64_t ack_timeout_ms;     /* 10000 */
+    size_t in_flight_count_max; /* publications that await their ack */
+    size_t in_flight_bytes_max;
+    int64_t watch_ms;  /* between checks of the streams; 0: 2000 */
+    const char *store; /* folder of an embedded server's store: nothing is published while its disk
+                          is full. NULL: the server is not embedded */
+    bool is_probing;   /* publish a probe every two seconds without an ack: an embedded server that
+                          does not acknowledge it is wedged */
+};
+
+struct jetstream_events {
+    /* Connected, and every stream exists: messages are accepted. Also after each reconnect. */
+    void (*ready)(void *context);
+    /* Not ready any more. The callbacks of what was in flight have been called. */
+    void (*away)(void *context);
+    /* A stream that exists cannot be used (other subjects, no acks, another retention, sealed)
+     * until an operator changes it. `error` names the stream and what to do. Called in each round
+     * of checks that finds it. Before the first `ready` such a stream prevents `ready`; afterwards
+     * nothing is published to it, and all other streams are used. */
+    void (*unusable)(void *context, const char *error);
+    /* A trouble began, has another reason now (`text`: without secrets), or is over (NULL).
+     * `subject`: what is in trouble: "NATS", "stream VLP". May be NULL. */
+    void (*trouble)(void *context, const char *subject, const char *text);
+    /* A stream was deleted and created again: its sequence starts at 1 again. May be NULL. */
+    void (*renewed)(void *context, const struct jetstream_stream *stream);
+    /* Only with is_probing: no ack for five seconds. */
+    void (*unresponsive)(void *context);
+    void *context;
+};
+
+/* ---- publishing ---- */
+
+enum jetstream_outcome {
+    JETSTREAM_STORED,
+    JETSTREAM_REFUSED, /* JetStream refused it (stream full, …): not stored */
+    JETSTREAM_TIMEOUT, /* no ack in time: may have been stored */
+    JETSTREAM_LOST,    /* the connection broke before the ack: may have been stored */
+};
+
+/* Owns: the texts are borrowed for the call. */
+struct jetstream_ack {
+    enum jetstream_outcome outcome;
+    const char *stream; /* STORED */
+    uint64_t sequence;
+    bool is_duplicate;
+    int error_code; /* REFUSED: JetStream's err_code; 503: no stream listens on the subject; 0: NATS
+                       does not permit it */
+    const char *error;
+};
+typedef void jetstream_ack_fn(void *context, const struct jetstream_ack *ack);
+
+enum jetstream_publish {
+    JETSTREAM_PUBLISHED, /* `done` will be called exactly once, in a later turn */
+    JETSTREAM_AWAY,      /* not ready: 503 bus-unavailable */
+    JETSTREAM_BARRED,    /* the subject's stream is unusable, see jetstream_bar: 503 */
+    JETSTREAM_FULL,      /* the window is full: wait for room, or 503 overloaded */
+    JETSTREAM_TOO_LARGE, /* over the server's max_payload: 413 */
+    JETSTREAM_FAILED,    /* out of memory: 500 */
+};
+
+/* Owns: the caller embeds it, zeroed at first, and keeps it until `room` is called or the wait is
+ * cancelled. */
+struct jetstream_waiter {
+    void (*room)(struct jetstream_waiter *waiter);
+    struct jetstream_waiter *next, *previous;
+    bool is_waiting;
+};
+
+/* ---- requests ---- */
+
+/* A pending request to JetStream's API. */
+struct jetstream_request;
+
+/* The last message on one subject, as the stream's leader has it: it knows everything that was
+ * acknowledged to any client before.  Owns: borrowed for the call. */
+struct jetstream_last {
+    enum {
+        JETSTREAM_LAST_FOUND,
+        JETSTREAM_LAST_NONE,      /* no message, or one that marks a key as deleted */
+        JETSTREAM_LAST_NO_STREAM, /* it is created again, if it is a stream that must exist */
+        JETSTREAM_LAST_UNKNOWN,   /* no answer, or one that does not describe the message */
+    } found;
+    struct parley_bytes payload;
+    const char *error; /* of JETSTREAM_LAST_UNKNOWN: the server's error, or NULL */
+};
+typedef void jetstream_last_fn(void *context, const struct jetstream_last *last);
+
+/* One message of a stream, as the stream's leader has it.  Owns: borrowed for the call. */
+struct jetstream_held {
+    enum {
+        JETSTREAM_HELD_FOUND,
+        JETSTREAM_HELD_GONE,    /* removed since, by retention or by hand */
+        JETSTREAM_HELD_UNKNOWN, /* no answer, or one that does not describe the message */
+    } found;
+    const char *subject;
+    struct parley_bytes headers; /* "NATS/1.0\r\nName: value\r\n…"; data NULL: none */
+    const char *error;           /* of JETSTREAM_HELD_UNKNOWN: the server's error, or NULL */
+};
+typedef void jetstream_held_fn(void *context, const struct jetstream_held *held);
+
+struct jetstream_stream_info {
+    bool is_known;           /* false: no answer, or there is no such stream */
+    char created[40];        /* RFC 3339, as the server writes it */
+    uint64_t first_sequence; /* of an empty stream: of the next message */
+    uint64_t last_sequence;  /* 0 for a stream that never held a message */
+    int64_t first_time_ns;   /* Unix time; 0 when the stream is empty */
+};
+typedef void jetstream_info_fn(void *context, const struct jetstream_stream_info *info);
+
+/* ---- reading ---- */
+
+/* A message as the stream holds it.  Owns: borrowed for the call. */
+struct jetstream_stored {
+    uint64_t sequence;
+    int64_t time_ns; /* of storage, Unix time */
+    const char *subject;
+    struct parley_bytes payload;
+    const struct bus_message *message; /* for jetstream_stored_header; NULL: it has no headers */
+};
+/* Returns: NULL when the message has no such header.  Owns: borrowed, like the message. The headers
+ * are parsed by the first call. */
+static inline const char *jetstream_stored_header(const struct jetstream_stored *stored,
+                                                  const char *name) {
+    return stored->message != NULL ? bus_message_header(stored->message, name) : NULL;
+}
+
+struct jetstream_start {
+    enum { JETSTREAM_FROM_NEW, JETSTREAM_FROM_SEQUENCE, JETSTREAM_FROM_TIME } from;
+    uint64_t sequence; /* inclusive */
+    int64_t time_ns;   /* inclusive, Unix time */
+};

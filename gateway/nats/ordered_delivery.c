@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See ordered_delivery.h. */
+
+#include "ordered_delivery.h"
+
+#include "jetstream_delivery.h"
+#include "ordered_flow.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ordered_delivery_advance(struct ordered_consumer *consumer, enum ordered_position position) {
+    assert(consumer->position <= position);
+    consumer->position = position;
+}
+
+/* ---- messages ---- */
+
+static void deliver(struct ordered_consumer *consumer, const struct jetstream_delivery *delivery,
+                    const struct bus_message *message) {
+    ordered_flow_delivering(consumer);
+    ordered_delivery_advance(consumer, ORDERED_DELIVERED);
+    consumer->next_sequence = delivery->stream_sequence + 1;
+    const struct jetstream_stored stored = {
+        .sequence = delivery->stream_sequence,
+        .time_ns = delivery->time_ns,
+        .subject = message->subject,
+        .payload = message->payload,
+        .message = message,
+    };
+    consumer->events.stored(consumer->events.context, &stored);
+    ordered_flow_delivered(consumer);
+}
+
+/* Asked to begin past the end, the server begins at the end. But once something was delivered, the
+ * server is right: the stream lost its last messages with a power cut, and what comes is new. */
+static bool is_before_start(const struct ordered_consumer *consumer, uint64_t sequence) {
+    return consumer->position != ORDERED_DELIVERED && sequence < consumer->next_sequence;
+}
+
+static bool handle_message(struct ordered_consumer *consumer,
+                           const struct jetstream_delivery *delivery,
+                           const struct bus_message *message) {
+    if (delivery->consumer_sequence != consumer->consumer_sequence + 1) {
+        return false;
+    }
+    consumer->consumer_sequence = delivery->consumer_sequence;
+    ordered_flow_received(consumer, message->payload.length + strlen(message->subject) +
+                                        strlen(message->reply));
+    if (!is_before_start(consumer, delivery->stream_sequence)) {
+        deliver(consumer, delivery, message);
+    }
+    ordered_flow_top_up(consumer);
+    return true;
+}
+
+/* ---- statuses ---- */
+
+/* Returns: false when the last messages were lost. */
+static bool handle_heartbeat(const struct ordered_consumer *consumer,
+                             const struct bus_message *message) {
+    const char *sent = bus_message_header(message, "Nats-Last-Consumer");
+    return sent == NULL || strtoull(sent, NULL, 10) <= consumer->consumer_sequence;
+}
+
+static bool handle_status(struct ordered_consumer *consumer, const struct bus_message *message) {
+    const unsigned status = bus_message_status(message);
+    const char *left = bus_message_header(message, "Nats-Pending-Messages");
+    if (status == 100) {
+        return handle_heartbeat(consumer, message);
+    }
+    if ((status == 408 || status == 409) && left != NULL) {
+        ordered_flow_request_ended(consumer, strtoull(left, NULL, 10), status == 409);
+        return true;
+    }
+    return false; /* 409: deleted, another leader, …; 503: it does not exist */
+}
+
+bool ordered_delivery_handle(struct ordered_consumer *consumer, const struct bus_message *message) {
+    struct jetstream_delivery delivery;
+    consumer->heard_ms = reactor_now_ms(consumer->jetstream->reactor);
+    return jetstream_delivery_read(message->reply, &delivery)
+               ? handle_message(consumer, &delivery, message)
+               : handle_status(consumer, message);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The data of an ordered consumer. ordered_consumer.c changes the phase, ordered_delivery.c the
+ * position, and ordered_flow.c what is requested and how. Private to ordered_*.c. */
+
+#include "jetstream_request.h"
+#include "jetstream_state.h"
+#include "ordered_consumer.h"
+
+enum {
+    ORDERED_REPLAY_REQUEST_BYTES_MAX = 512 * 1024,
+    ORDERED_CONSUMER_NAME_MAX = BUS_TAG_MAX + 8,
+};
+
+/* Of the consumer on the server.
+ *
+ *   STOPPED  ──▶ CREATING   the connection is there, or the retry timer fires
+ *   CREATING ──▶ RUNNING    the server has created it
+ *   CREATING ──▶ STOPPED    the server could not (the retry timer is set)
+ *   RUNNING  ──▶ STOPPED    it is gone, silent, or lost a message (the retry timer is set)
+ *   CREATING ──▶ STOPPED ──▶ REFUSED   the server will not create it
+ *   any      ──▶ STOPPED    the connection is lost
+ *   any      ──▶ STOPPED ──▶ CLOSED    ordered_consumer_close
+ */
+enum ordered_phase {
+    ORDERED_STOPPED, /* there is none: no connection, or until the retry timer fires */
+    ORDERED_CREATING,
+    ORDERED_RUNNING,
+    ORDERED_REFUSED,
+    ORDERED_CLOSED, /* freed as soon as no callback is running */
+};
+
+/* What is known of the place in the stream. It only grows. */
+enum ordered_position {
+    ORDERED_UNKNOWN,   /* the server has to say where it begins */
+    ORDERED_KNOWN,     /* next_sequence is known */
+    ORDERED_OPENED,    /* and `opened` was called */
+    ORDERED_DELIVERED, /* and `stored` was */
+};
+
+/* How the next messages are requested. ordered_flow.c draws the transitions. */
+enum ordered_pace {
+    ORDERED_AHEAD,      /* many, and the next request before the last one has ended */
+    ORDERED_IDLE,       /* the last request brought nothing: few bytes, for a long time */
+    ORDERED_LARGE,      /* the next message exceeds a usual request: it is requested alone */
+    ORDERED_LARGE_IDLE, /* so it was, and did not come: the same, for a long time */
+};
+
+struct ordered_consumer {
+    struct jetstream *jetstream;
+    struct ordered_consumer *next, **link; /* *link == this */
+    char *stream;
+    struct jetstream_start start;
+    enum ordered_mode mode;
+    struct ordered_consumer_events events;
+    unsigned depth; /* of calls that will touch it after a callback */
+
+    enum ordered_phase phase;
+    char name[ORDERED_CONSUMER_NAME_MAX]; /* of the one on the server; "": there is none */
+    struct bus_mailbox mailbox;           /* open while there is one, and only for that one */
+    struct jetstream_request *request;
+    struct reactor_timer retry;
+    int64_t heard_ms; /* when the server last sent something */
+
+    enum ordered_position position;
+    uint64_t next_sequence;     /* of the stream */
+    uint64_t consumer_sequence; /* of the last message of the consumer on the server */
+
+    enum ordered_pace pace;
+    size_t wanted_count;    /* to be delivered; when following, always the same */
+    size_t requested_count; /* of these, requested from the server */
+    size_t typical_bytes;   /* of the larger ones of the last messages */
+    bool has_progress;      /* something came since the last request ran out of bytes */
+
+    /* ORDERED_REPLAY only: */
+    size_t wanted_bytes;         /* of those to be delivered */
+    size_t reserved_bytes;       /* of the requests under way, not yet received */
+    int64_t expires_ms;          /* when the last of these requests ends at the latest */
+    bool is_hungry;              /* nothing came since the pull began */
+    bool is_draining;            /* the next request waits until no request is under way */
+    struct jetstream_lane *lane; /* of the last request, or of the next when it is queued */
+    bool is_queued;
+    TAILQ_ENTRY(ordered_consumer) queue_link;
+};

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See shared_consumer.h. The durable consumer is looked up after each connection and created if it
+ * is missing. While there is nothing to read, one request waits on the server, and a heartbeat
+ * every few seconds shows that it still does. As with an ordered consumer, nothing is repaired: at
+ * the first sign of trouble (silence, a status that says that the consumer is gone or has another
+ * leader) it is looked up again.
+ *
+ * All gateways use one name for the consumer, so its messages have no mailbox's tag (bus.h), but an
+ * alias. What was delivered to a gateway that then dies is delivered to another one when the time
+ * for its acknowledgement is over. */
+
+#include "shared_consumer.h"
+
+#include "jetstream_delivery.h"
+#include "jetstream_request.h"
+#include "jetstream_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_A_MS INT64_C(1000000)
+
+enum {
+    EXPIRES_MS = 300000,
+    HEARTBEAT_MS = 5000,
+    SILENCE_MAX_MS = 15000,
+    WATCH_MS = 5000,
+    ALIAS_MAX = 300,
+};
+
+struct shared_consumer {
+    struct jetstream *jetstream;
+    struct shared_consumer *next, **link; /* *link == this */
+    struct shared_consumer_options options;
+    shared_consumer_fn *delivered;
+    void *context;
+    struct jetstream_request *request;
+    struct bus_mailbox mailbox;
+    struct bus_alias alias;
+    char alias_text[ALIAS_MAX];
+    bool is_running;        /* the consumer exists, and the mailbox is open */
+    size_t requested_count; /* from the server, not yet received */
+    int64_t heard_ms;
+    struct reactor_timer timer; /* to try again; while running, to watch for silence */
+};
+
+static void look_up(struct shared_consumer *consumer);
+
+static void stop(struct shared_consumer *consumer) {
+    jetstream_request_cancel(consumer->request);
+    consumer->request = NULL;
+    reactor_timer_clear(consumer->jetstream->reactor, &consumer->timer);
+    if (consumer->is_running) {
+        bus_alias_remove(consumer->jetstream->bus, &consumer->alias);
+        bus_mailbox_close(consumer->jetstream->bus, consumer->mailbox);
+        consumer->is_running = false;
+    }
+}
+
+static void restart(struct shared_consumer *consumer) {
+    stop(consumer);
+    reactor_timer_set(consumer->jetstream->reactor, &consumer->timer, JETSTREAM_RETRY_MS);
+}
+
+/* ---- messages ---- */
+
+static void request_more(struct shared_consumer *consumer) {
+    char subject[JETSTREAM_SUBJECT_MAX], address[BUS_SUBJECT_MAX], body[128];
+    snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s", consumer->options.stream,
+             consumer->options.durable);
+    bus_mailbox_address(consumer->jetstream->bus, consumer->mailbox, address);
+    snprintf(body, sizeof body,
+             "{\"batch\":%zu,\"expires\":%" PRId64 ",\"idle_heartbeat\":%" PRId64 "}",
+             consumer->options.batch, EXPIRES_MS * NS_A_MS, HEARTBEAT_MS * NS_A_MS);
+    consumer->heard_ms = reactor_now_ms(consumer->jetstream->reactor);
+    if (bus_publish(consumer->jetstream->bus, subject, address, NULL, 0, parley_bytes_of(body)) !=
+        BUS_SENT) {
+        restart(consumer); /* the bus is full, or going away */
+        return;
+    }
+    consumer->requested_count = consumer->options.batch;
+}
+
+/* A request ended early: `left` of its messages will not come. */
+static void end_request(struct shared_consumer *consumer, const char *left) {
+    const size_t count = strtoull(left, NULL, 10);
+    consumer->requested_count -=
+        count < consumer->requested_count ? count : consumer->requested_count;
+    if (consumer->requested_count == 0) {
+        request_more(consumer);
+    }
+}
+
+static void on_status(struct shared_consumer *consumer, const struct bus_message *message) {
+    const unsigned status = bus_message_status(message);
+    const char *left = bus_message_header(message, "Nats-Pending-Messages");
+    if (status == 408 && left != NULL) {
+        end_request(consumer, left);
+    } else if (status != 100) {
+        restart(consumer); /* 409: deleted, another leader, …; 503: it does not exist */
+    }
+}
+
+static void on_message(void *context, const struct bus_message *message) {
+    struct shared_consumer *consumer = context;
+    struct jetstream_delivery delivery;
+    consumer->heard_ms = reactor_now_ms(consumer->jetstream->reactor);
+    if (!jetstream_delivery_read(message->reply, &delivery)) {
+        on_status(consumer, message);
+        return;
+    }
+    consumer->requested_count -= consumer->requested_count > 0 ? 1 : 0;
+    const struct jetstream_stored stored = {.sequence = delivery.stream_sequence,
+                                            .time_ns = delivery.time_ns,
+                                            .subject = message->subject,
+                                            .payload = message->payload};
+    consumer->delivered(consumer->context, &stored, message->reply);
+    if (consumer->requested_count == 0) {
+        request_more(consumer);
+    }
+}
+
+static void run(struct shared_consumer *consumer) {
+    struct jetstream *jetstream = consumer->jetstream;
+    if (bus_mailbox_open(jetstream->bus, on_message, consumer, &consumer->mailbox) != PARLEY_OK) {
+        restart(consumer);
+        return;
+    }
+    consumer->alias =
+        (struct bus_alias){.text = consumer->alias_text, .mailbox = consumer->mailbox};
+    bus_alias_add(jetstream->bus, &consumer->alias);
+    consumer->is_running = true;
+    reactor_timer_set(jetstream->reactor, &consumer->timer, WATCH_MS);
+    request_more(consumer);
+}
+
+/* ---- the consumer ---- */
+
+static void on_created(void *context, json_t *answer) {
+    struct shared_consumer *consumer = context;
+    consumer->request = NULL;
+    if (answer == NULL || jetstream_answer_error(answer) != 0) {
+        restart(consumer);
+    } else {
+        run(consumer);
+    }
+}
+
+static void ask_server(struct shared_consumer *consumer, const char *verb, json_t *body,
+                       jetstream_answer_fn *done) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    snprintf(what, sizeof what, "CONSUMER.%s.%s.%s", verb, consumer->options.stream,
+             consumer->options.durable);
+    consumer->request = jetstream_request_send(consumer->jetstream, what, body, done, consumer);
+    if (consumer->request == NULL) {
+        restart(consumer);
+    }
+}
+
+static json_t *configuration(const struct shared_consumer *consumer) {
+    const struct shared_consumer_options *options = &consumer->options;
+    json_t *config = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:i}", "durable_name", options->durable, "filter_subject",
+        options->filter, "deliver_policy", "all", "ack_policy", "explicit", "replay_policy",
+        "instant", "ack_wait", (json_int_t)(options->ack_wait_ms * NS_A_MS), "max_deliver", -1);
+    return json_pack("{s:s, s:o}", "stream_name", options->stream, "config", config);
+}
+
+static void on_info(void *context, json_t *answer) {
+    struct shared_consumer *consumer = context;
+    consumer->request = NULL;
+    const int error = answer != NULL ? jetstream_answer_error(answer) : -1;
+    if (error == 0) {
+        run(consumer);
+    } else if (error == JETSTREAM_E_NO_CONSUMER) {
+        ask_server(consumer, "DURABLE.CREATE", configuration(consumer), on_created);
+    } else {
+        restart(consumer);
+    }
+}
+
+static void look_up(struct shared_consumer *consumer) {
+    ask_server(consumer, "INFO", NULL, on_info);
+}
+
+/* ---- opening and closing ---- */
+
+static void on_timer(struct reactor_timer *timer) {
+    struct shared_consumer *consumer = OWNER_OF(timer, struct shared_consumer, timer);
+    if (!consumer->jetstream->is_ready) {
+        return;
+    }
+    if (!consumer->is_running) {
+        look_up(consumer);
+    } else if (reactor_now_ms(consumer->jetstream->reactor) - consumer->heard_ms > SILENCE_MAX_MS) {
+        restart(consumer);
+    } else {
+        reactor_timer_set(consumer->jetstream->reactor, timer, WATCH_MS);
+    }
+}
+
+void shared_consumers_start(struct jetstream *jetstream) {
+    for (struct shared_consumer *consumer = jetstream->shared_consumers; consumer != NULL;
+         consumer = consumer->next) {
+        /* In a later turn, so that no callback comes before shared_consumer_open has returned. */
+        reactor_timer_set(jetstream->reactor, &consumer->timer, 0);
+    }
+}
+
+void shared_consumers_stop(struct jetstream *jetstream) {
+    for (struct shared_consumer *consumer = jetstream->shared_consumers; consumer != NULL;
+         consumer = consumer->next) {
+        stop(consumer);
+    }
+}
+
+enum parley_status shared_consumer_open(struct jetstream *jetstream,
+                                        const struct shared_consumer_options *options,
+                                        shared_consumer_fn *delivered, void *context,
+                                        struct shared_consumer **out) {
+    struct shared_consumer *consumer = calloc(1, sizeof *consumer);
+    if (consumer == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    consumer->jetstream = jetstream;
+    consumer->options = *options;
+    consumer->delivered = delivered;
+    consumer->context = context;
+    consumer->timer.fire = on_timer;
+    snprintf(consumer->alias_text, sizeof consumer->alias_text, ".%s.%s.", options->stream,
+             options->durable);
+    consumer->next = jetstream->shared_consumers;
+    consumer->link = &jetstream->shared_consumers;
+    if (consumer->next != NULL) {
+        consumer->next->link = &consumer->next;
+    }
+    jetstream->shared_consumers = consumer;
+    if (jetstream->is_ready) {
+        reactor_timer_set(jetstream->reactor, &consumer->timer, 0);
+    }
+    *out = consumer;
+    return PARLEY_OK;
+}
+
+void shared_consumer_close(struct shared_consumer *consumer) {
+    if (consumer == NULL) {
+        return;
+    }
+    stop(consumer);
+    *consumer->link = consumer->next;
+    if (consumer->next != NULL) {
+        consumer->next->link = consumer->link;
+    }
+    free(consumer);
+}
+
+/* When the acknowledgement is lost, the message is delivered again. */
+void shared_consumer_ack(struct jetstream *jetstream, const char *receipt) {
+    (void)bus_publish(jetstream->bus, receipt, NULL, NULL, 0, PARLEY_BYTES("+ACK"));
+}
+
+void shared_consumer_return(struct jetstream *jetstream, const char *receipt, int64_t delay_ms) {
+    char body[64];
+    snprintf(body, sizeof body, "-NAK {\"delay\":%" PRId64 "}", delay_ms * NS_A_MS);
+    (void)bus_publish(jetstream->bus, receipt, NULL, NULL, 0, parley_bytes_of(body));
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Reading a stream together with other gateways: a durable consumer, each message of which goes to
+ * one of those that read from it, again and again until it is acknowledged. A consumer that is
+ * missing is created; one that exists is used as it is. */
+
+#include "jetstream_types.h"
+
+struct shared_consumer;
+
+struct shared_consumer_options {
+    const char *stream, *durable, *filter; /* borrowed for the consumer's life */
+    size_t batch;                          /* how many messages are requested at a time */
+    int64_t ack_wait_ms;                   /* after which another gateway may get a message */
+};
+
+/* Handles a message, which `receipt` acknowledges.  Owns: borrowed for the call. */
+typedef void shared_consumer_fn(void *context, const struct jetstream_stored *stored,
+                                const char *receipt);
+
+/* Delivers messages in the background while it is open; it recovers as an ordered consumer does.
+ * Owns: copies the options; borrows their texts; returns a new consumer, which the caller closes.
+ */
+enum parley_status shared_consumer_open(struct jetstream *jetstream,
+                                        const struct shared_consumer_options *options,
+                                        shared_consumer_fn *delivered, void *context,
+                                        struct shared_consumer **out) PARLEY_MUST_CHECK;
+/* Not from its own callback. NULL is allowed. */
+void shared_consumer_close(struct shared_consumer *consumer);
+/* The message is done, and is not delivered again. */
+void shared_consumer_ack(struct jetstream *jetstream, const char *receipt);
+/* The message is to be delivered again after `delay_ms`. */
+void shared_consumer_return(struct jetstream *jetstream, const char *receipt, int64_t delay_ms);
+
+/* ---- for jetstream.c ---- */
+
+void shared_consumers_start(struct jetstream *jetstream); /* it is ready */
+void shared_consumers_stop(struct jetstream *jetstream);  /* it is away */
