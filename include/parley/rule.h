@@ -119,7 +119,7 @@ struct parley_place {
     const char *const *choices; /* PARLEY_ONE_OF: NULL-terminated */
     double minimum, maximum;
     const char *pattern; /* PARLEY_PATTERN: a regular expression that means the same to POSIX (ERE)
-                            and to ECMA-262, of those that engine/pattern.h reads */
+                            and to ECMA-262, of those that rules/pattern.h reads */
     const char
         *words; /* PARLEY_PATTERN, PARLEY_TOKEN: "an agent id (1 to 64 of A-Z a-z 0-9 _ -)" */
     uint32_t for_types; /* set of PARLEY_TYPE_BIT; 0: every type */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <strings.h>
 
-#include "../engine/text.h"
+#include "text.h"
 #include "markup.h"
 
 struct reader {

@@ -5,7 +5,7 @@
 
 #include "brenner.h"
 
-#include "../engine/json.h"
+#include "json_message.h"
 #include "markdown.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})

@@ -5,7 +5,7 @@
 
 #include <parley/message.h>
 
-#include "../engine/walk.h"
+#include "walk.h"
 
 enum brenner_type {
     BRENNER_KICKOFF,

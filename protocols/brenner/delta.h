@@ -4,7 +4,7 @@
 /* The deltas of a body: what a delta block says, and JSON that would be lost because it is in none.
  */
 
-#include "../engine/json_text.h"
+#include "json_text.h"
 #include "body.h"
 #include "remarks.h"
 

@@ -10,9 +10,9 @@
 
 #include <yaml.h>
 
-#include "../engine/json_text.h"
-#include "../engine/text.h"
-#include "../engine/walk.h"
+#include "json_text.h"
+#include "text.h"
+#include "walk.h"
 #include "front_matter_fault.h"
 #include "yaml_scalar.h"
 #include "yaml_special.h"

@@ -5,7 +5,7 @@
 
 #include "front_matter_fault.h"
 
-#include "../engine/text.h"
+#include "text.h"
 
 static const char generic_hint[] =
     "Fix the YAML at this place; a value that is text can always be put in double quotes.";

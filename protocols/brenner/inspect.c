@@ -3,7 +3,7 @@
 /* What rows of the table cannot ask: which sections a body has. Here too, which of two members of
  * an envelope, the one or its alias, is read. */
 
-#include "../engine/text.h"
+#include "text.h"
 #include "delta.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})

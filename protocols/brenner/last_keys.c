@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#include "../engine/json_string.h"
-#include "../engine/json_text.h"
+#include "json_string.h"
+#include "json_text.h"
 #include "tokens.h"
 
 /* A member, in the order of the text. */

@@ -7,10 +7,10 @@
 
 #include <stdlib.h>
 
-#include "../engine/fast.h"
-#include "../engine/json.h"
-#include "../engine/text.h"
-#include "../engine/walk.h"
+#include "fast.h"
+#include "json_message.h"
+#include "text.h"
+#include "walk.h"
 #include "front_matter_fast.h"
 
 /* What the arena must hold besides what any message needs: the JSON, in which a byte may become

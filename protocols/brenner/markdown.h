@@ -14,7 +14,7 @@
  * as JSON would be, its members in the order written and then "body_md"; or leaves a GW finding
  * with its place in the Markdown. Where members and body stand is kept in message->source.
  * `body_md` or `body` in the front matter is GW-003: the body stands below it.
- * What is certainly right is only seen to be so (engine/fast.h). */
+ * What is certainly right is only seen to be so (json/fast.h). */
 enum parley_status markdown_decode(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* The same, however right the message is. */

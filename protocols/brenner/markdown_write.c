@@ -5,7 +5,7 @@
 
 #include "markdown.h"
 
-#include "../engine/text.h"
+#include "text.h"
 #include "front_matter_fault.h"
 #include "tokens.h"
 #include "yaml_scalar.h"

@@ -16,8 +16,8 @@
 
 #include <parley/buffer.h>
 
-#include "../engine/json_number.h"
-#include "../engine/json_string.h"
+#include "json_number.h"
+#include "json_string.h"
 
 /* What comes next. */
 enum phase {

@@ -7,7 +7,7 @@
 
 #include <ctype.h>
 
-#include "../engine/text.h"
+#include "text.h"
 #include "tokens.h"
 
 /* Longer quotations are cut: the message itself is with its sender. */

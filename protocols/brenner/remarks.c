@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../engine/text.h"
+#include "text.h"
 
 bool brenner_remarks_has_room(const struct brenner_remarks *remarks) {
     return remarks->count < PARLEY_FINDINGS_MAX;

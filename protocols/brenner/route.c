@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../engine/json_string.h"
-#include "../engine/text.h"
+#include "json_string.h"
+#include "text.h"
 #include "tokens.h"
 
 /* The digits of an id that is a number, as they were written. */

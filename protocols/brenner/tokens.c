@@ -4,7 +4,7 @@
 
 #include "tokens.h"
 
-#include "../engine/json_string.h"
+#include "json_string.h"
 
 static bool is_one_of(char c, const char *set) {
     return c != '\0' && strchr(set, c) != NULL;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../engine/text.h"
+#include "text.h"
 
 /* A number as the core schema writes it: [-+]? whole (\. fraction)? ([eE] exponent)? */
 struct decimal {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../engine/text.h"
+#include "text.h"
 #include "front_matter_fault.h"
 
 /* U+F0000 to U+F000F. */

@@ -5,8 +5,8 @@
 
 #include "roundtable.h"
 
-#include "../engine/json.h"
-#include "../engine/json_canonical.h"
+#include "json_message.h"
+#include "json_canonical.h"
 
 const char *const roundtable_types[] = {"task.request",
                                         "task.claimed",

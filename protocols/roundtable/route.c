@@ -10,7 +10,7 @@
 
 #include "roundtable.h"
 
-#include "../engine/text.h"
+#include "text.h"
 
 /* Owns: the arena.  Returns: data NULL when there is no memory. */
 static struct parley_bytes lower_case(struct parley_arena *arena, struct parley_bytes text) {

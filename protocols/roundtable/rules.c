@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "../engine/text.h"
+#include "text.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 

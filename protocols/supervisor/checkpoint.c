@@ -13,8 +13,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "../engine/json_text.h"
-#include "msgpack.h"
+#include "json_text.h"
+#include "msgpack_message.h"
 
 enum {
     TEXT_PIECE = 64 << 10,

@@ -4,7 +4,7 @@
 /* The compressed data of a checkpoint: base64 of zstd of one MessagePack map or JSON object.
  * Source: docs/protocols/supervisor.md#compression. */
 
-#include "../engine/walk.h"
+#include "walk.h"
 
 /* Compressed data may hold so much, and not a byte more is ever produced of it. */
 #define CHECKPOINT_BYTES_MAX (100u << 20)

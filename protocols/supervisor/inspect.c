@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The rules that no row can ask: how large a message is as MessagePack, and what its compressed
- * data holds. A message that has findings may be walked twice (engine/json.c), so that what was
- * expensive to find out is kept with the message. */
+ * data holds. A message that has findings may be walked twice (json/json_message.c), so that what
+ * was expensive to find out is kept with the message. */
 
-#include "../engine/walk.h"
+#include "walk.h"
 #include "checkpoint.h"
-#include "msgpack.h"
+#include "msgpack_message.h"
 #include "supervisor.h"
 
 #define KIB 1024u

@@ -6,7 +6,7 @@
 
 #include "supervisor.h"
 
-#include "../engine/text.h"
+#include "text.h"
 
 /* ---- what the subject says of a message that is read again ---- */
 

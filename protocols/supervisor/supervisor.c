@@ -7,8 +7,8 @@
 
 #include <parley/splitter.h>
 
-#include "../engine/json.h"
-#include "msgpack.h"
+#include "json_message.h"
+#include "msgpack_message.h"
 
 /* The length in front of a frame: bytes, big-endian. */
 enum { FRAME_HEAD = 4 };

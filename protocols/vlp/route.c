@@ -5,7 +5,7 @@
 
 #include "vlp.h"
 
-#include "../engine/text.h"
+#include "text.h"
 
 /* The lane is safety.level; without `safety` it is safe. NULL: it cannot be read. */
 static const char *lane_of(const struct parley_message *message) {

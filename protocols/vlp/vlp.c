@@ -5,7 +5,7 @@
 
 #include "vlp.h"
 
-#include "../engine/json.h"
+#include "json_message.h"
 
 const char *const vlp_types[] = {"claim",      "evidence", "query",           "response",
                                  "correction", "notice",   "session_context", NULL};

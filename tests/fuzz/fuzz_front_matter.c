@@ -10,7 +10,7 @@
 #include "lib/cases.h"
 #include "lib/json_oracle.h"
 #include "brenner/brenner.h"
-#include "engine/json.h"
+#include "json/json_message.h"
 
 struct fuzz_front_matter {
     struct parley_message first, second;

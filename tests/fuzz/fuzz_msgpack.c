@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/msgpack_protocol.h"
-#include "supervisor/msgpack.h"
+#include "msgpack/msgpack_message.h"
 
 struct fuzz_msgpack {
     struct parley_schema *schema;

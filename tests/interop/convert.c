@@ -9,7 +9,7 @@
 
 #include "lib/hex.h"
 #include "lib/msgpack_protocol.h"
-#include "supervisor/msgpack.h"
+#include "msgpack/msgpack_message.h"
 
 static void check(struct parley_message *message, struct parley_bytes bytes,
                   const struct parley_codec *codec) {

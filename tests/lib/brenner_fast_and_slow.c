@@ -6,7 +6,7 @@
 
 #include "brenner/brenner.h"
 #include "brenner/markdown.h"
-#include "engine/json.h"
+#include "json/json_message.h"
 
 void brenner_fast_and_slow_init(struct brenner_fast_and_slow *both,
                                 const struct parley_schema *schema) {

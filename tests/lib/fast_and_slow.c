@@ -8,9 +8,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "engine/fast.h"
-#include "engine/json_text.h"
-#include "engine/walk.h"
+#include "json/fast.h"
+#include "json/json_text.h"
+#include "rules/walk.h"
 #include "json_oracle.h"
 
 void fast_and_slow_init(struct fast_and_slow *both, const struct parley_schema *schema) {

@@ -4,8 +4,8 @@
 
 #include "json_oracle.h"
 
-#include "engine/json_text.h"
-#include "engine/walk.h"
+#include "json/json_text.h"
+#include "rules/walk.h"
 
 #define LOAD_FLAGS                                                                                 \
     (JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)

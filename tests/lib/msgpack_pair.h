@@ -7,7 +7,7 @@
 
 #include <parley/message.h>
 
-#include "supervisor/msgpack_read.h"
+#include "msgpack/msgpack_read.h"
 
 struct msgpack_pair {
     struct parley_message fast, slow, json;

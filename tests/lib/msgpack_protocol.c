@@ -5,8 +5,8 @@
 
 #include "msgpack_protocol.h"
 
-#include "engine/json.h"
-#include "supervisor/msgpack.h"
+#include "json/json_message.h"
+#include "msgpack/msgpack_message.h"
 
 enum { TYPE, TIMESTAMP, LABEL };
 

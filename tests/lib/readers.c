@@ -7,8 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "engine/json_text.h"
-#include "engine/walk.h"
+#include "json/json_text.h"
+#include "rules/walk.h"
 #include "json_oracle.h"
 
 void readers_init(struct readers *readers, const struct parley_schema *schema) {

@@ -14,7 +14,7 @@
 
 #include "brenner/brenner.h"
 #include "brenner/front_matter_fast.h"
-#include "engine/json.h"
+#include "json/json_message.h"
 #include "lib/brenner_fast_and_slow.h"
 #include "lib/brenner_messages.h"
 

@@ -11,7 +11,7 @@
 
 #include <parley/message.h>
 
-#include "engine/constraint.h"
+#include "rules/constraint.h"
 
 enum { FIRST, SECOND, FIELDS };
 

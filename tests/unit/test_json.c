@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "engine/json.h"
+#include "json/json_message.h"
 #include "lib/cases.h"
 #include "lib/mutate.h"
 

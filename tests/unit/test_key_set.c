@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "engine/key_set.h"
+#include "base/key_set.h"
 #include "lib/fault_heap.h"
 #include "lib/random.h"
 

@@ -14,7 +14,7 @@
 #include "brenner/tokens.h"
 #include "lib/cases.h"
 #include "brenner/brenner.h"
-#include "engine/json.h"
+#include "json/json_message.h"
 #include "lib/json_oracle.h"
 #include "lib/mutate.h"
 

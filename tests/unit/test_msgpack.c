@@ -15,7 +15,7 @@
 #include "lib/fault_heap.h"
 #include "lib/hex.h"
 #include "lib/msgpack_protocol.h"
-#include "supervisor/msgpack_read.h"
+#include "msgpack/msgpack_read.h"
 
 static struct parley_schema *schema;
 

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/number.h"
+#include "base/number.h"
 #include "lib/random.h"
 
 static void write(struct parley_buffer *out, double number) {

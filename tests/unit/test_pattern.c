@@ -15,7 +15,7 @@
 #include <parley/buffer.h>
 #include <parley/protocol.h>
 
-#include "engine/pattern.h"
+#include "rules/pattern.h"
 #include "lib/random.h"
 
 /* PARLEY_TEST_ROUNDS asks for more of what is random. */

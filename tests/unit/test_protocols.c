@@ -13,8 +13,8 @@
 
 #include <parley/message.h>
 
-#include "engine/constraint.h"
-#include "engine/schema.h"
+#include "rules/constraint.h"
+#include "rules/schema.h"
 
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 

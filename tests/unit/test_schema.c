@@ -12,7 +12,7 @@
 
 #include <parley/message.h>
 
-#include "engine/schema.h"
+#include "rules/schema.h"
 
 static bool never(const struct parley_facts *facts) {
     (void)facts;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "engine/text.h"
+#include "base/text.h"
 #include "lib/random.h"
 
 /* ---- times ---- */

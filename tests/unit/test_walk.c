@@ -12,8 +12,8 @@
 
 #include <parley/message.h>
 
-#include "engine/json.h"
-#include "engine/walk.h"
+#include "json/json_message.h"
+#include "rules/walk.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 

@@ -6,7 +6,7 @@
 
 #include <sodium.h>
 
-#include "../engine/number.h"
+#include "number.h"
 #include "msgpack_read.h"
 
 struct writer {

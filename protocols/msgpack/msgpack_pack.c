@@ -11,7 +11,7 @@
 
 #include <msgpack/pack.h>
 
-#include "../engine/json_text.h"
+#include "json_text.h"
 #include "msgpack_read.h"
 
 static int append(void *buffer, const char *data, size_t length) {

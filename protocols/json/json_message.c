@@ -5,7 +5,7 @@
  * finding has its place. No tree is made: a message takes its own size and little more, and memory
  * that is missing is a status. What goes on is the text itself. */
 
-#include "json.h"
+#include "json_message.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* MessagePack in one pass that drives the table: as engine/fast.c does it with JSON, from which
+/* MessagePack in one pass that drives the table: as json/fast.c does it with JSON, from which
  * this differs in that counts stand in front. Where a row is broken it only notes for which types
  * of message, and reads on: whoever explains need not look for faults again.
  *
  * Functions that read return where they stopped; NULL: not sure. */
 
-#include "../engine/constraint.h"
-#include "../engine/fast.h"
-#include "../engine/key_set.h"
-#include "../engine/text.h"
+#include "constraint.h"
+#include "fast.h"
+#include "key_set.h"
+#include "text.h"
 #include "msgpack_read.h"
 
 enum {

@@ -5,8 +5,8 @@
  * what has no fault whoever wants to hear of it (msgpack_events.c), and one that finds faults
  * (msgpack_read.c). Private to these files. */
 
-#include "../engine/walk.h"
-#include "msgpack.h"
+#include "walk.h"
+#include "msgpack_message.h"
 #include "msgpack_value.h"
 
 /* ---- accept fast ---- */

@@ -3,7 +3,7 @@
 /* The hooks for messages that were sent as MessagePack. There is no tree: the bytes are read once,
  * and again only by whoever wants something of them. */
 
-#include "msgpack.h"
+#include "msgpack_message.h"
 
 #include <assert.h>
 #include <inttypes.h>

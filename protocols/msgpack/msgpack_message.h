@@ -5,7 +5,7 @@
  * wrong; what is not, and what is written, by msgpack-c. Nothing is built, no count that the input
  * claims is believed, and nesting ends at 64. */
 
-#include "../engine/walk.h"
+#include "walk.h"
 
 struct msgpack_fault {
     enum parley_gateway_rule rule;

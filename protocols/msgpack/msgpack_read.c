@@ -13,8 +13,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../engine/key_set.h"
-#include "../engine/text.h"
+#include "key_set.h"
+#include "text.h"
 
 enum { DEPTH_MAX = KEY_SET_DEPTH_MAX };
 
