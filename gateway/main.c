@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The binary: argv and signals. What a subcommand does is in its own file. */
+/* The program: finds the subcommand. What that does is in its own file. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,32 +24,32 @@ struct command {
 };
 
 static const struct command commands[] = {
-    {"serve", command_serve, "the gateway: HTTP in front of NATS JetStream", true},
-    {"check", command_check, "check messages with no server", false},
-    {"convert", command_convert, "messages in another encoding, with no server", false},
-    {"rules", command_rules, "what is checked, and what makes it right", false},
-    {"protocols", command_protocols, "the protocols that are spoken", false},
-    {"schema", command_schema, "a protocol's rules as a JSON Schema", false},
-    {"examples", command_examples, "messages to learn from, and to begin with", false},
-    {"health", command_health, "ask a server whether it is ready", false},
+    {"serve", command_serve, "run the gateway: HTTP in front of NATS JetStream", true},
+    {"check", command_check, "check messages without a server", false},
+    {"convert", command_convert, "convert messages to another encoding without a server", false},
+    {"rules", command_rules, "list the rules and how to fix what breaks them", false},
+    {"protocols", command_protocols, "list the supported protocols", false},
+    {"schema", command_schema, "print a protocol's rules as a JSON Schema", false},
+    {"examples", command_examples, "print example messages", false},
+    {"health", command_health, "check whether a server is ready", false},
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static void print_help(FILE *out) {
-    fputs(
-        "Usage: parley COMMAND [OPTION]… [ARGUMENT]…\n"
-        "\n"
-        "A gateway for AI agents that speak message protocols: it checks each message, says what\n"
-        "is wrong and how to mend it, and puts what is right on NATS JetStream.\n"
-        "\n"
-        "Commands:\n",
-        out);
+    fputs("Usage: parley COMMAND [OPTION]… [ARGUMENT]…\n"
+          "\n"
+          "parley is a gateway for AI agents that use message protocols. It checks each message,\n"
+          "explains what is wrong and how to fix it, and publishes valid messages to NATS "
+          "JetStream.\n"
+          "\n"
+          "Commands:\n",
+          out);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         fprintf(out, "  %-11s%s\n", commands[i].name, commands[i].does);
     }
     fputs("\n"
-          "  parley COMMAND --help says more; parley --version says which parley this is.\n"
+          "parley COMMAND --help explains a command; parley --version prints the version.\n"
           "\n"
           "Examples:\n"
           "  parley serve\n"
@@ -69,20 +69,20 @@ static const struct command *find_command(const char *name) {
     return NULL;
 }
 
-/* What is still buffered may fail to be written, and a result that is cut short is none. */
+/* Writing the rest of the buffer can fail, and a truncated result must not exit with success. */
 static int flush_output(int status) {
     const bool has_failed = fflush(stdout) != 0 || ferror(stdout);
     if (!has_failed || errno == EPIPE) {
         return status;
     }
-    terminal_error("standard output cannot be written: %s", strerror(errno));
+    terminal_error("cannot write to standard output: %s", strerror(errno));
     return status == EXIT_SUCCESS ? EXIT_USAGE : status;
 }
 
 static int run(const struct command *command, int argc, char **argv) {
     jansson_set_up();
     if (sodium_init() < 0) {
-        terminal_error("there is no source of random numbers");
+        terminal_error("cannot initialise the random number generator");
         return EXIT_USAGE;
     }
     /* `parley check … | head` ends quietly; a server must outlive its clients. */
@@ -90,8 +90,8 @@ static int run(const struct command *command, int argc, char **argv) {
     return command->run(argc, argv);
 }
 
-/* A standard descriptor that is closed would become a socket or a file of ours, and be written to.
- * /dev/null the wrong way round keeps its place, and still fails what is read or written. */
+/* A closed standard descriptor would be reused for a socket or file, and then written to. Opening
+ * /dev/null in the wrong direction keeps the number, and reading or writing still fails. */
 static void hold_standard_files(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Below a folder it takes files by their extension, and leaves out hidden ones and links, as
- * linters do; a file that is named by itself is always read. */
+/* In a folder, files are chosen by their extension; hidden files and links are left out, as linters
+ * do. A file that is named itself is always read. */
 
 #include "check_files.h"
 
@@ -17,7 +17,7 @@
 #include "check_input.h"
 #include "cli.h"
 
-/* ---- what was read ---- */
+/* ---- files already read ---- */
 
 struct seen {
     dev_t device;
@@ -32,7 +32,7 @@ static int compare_seen(const void *left, const void *right) {
     return a->inode < b->inode ? -1 : a->inode > b->inode;
 }
 
-/* Without memory for it, a file is read again. */
+/* Returns false if there is no memory to remember the file: it is then read again. */
 static bool is_seen(struct check_files *files, const struct stat *status) {
     struct seen *key = malloc(sizeof *key);
     if (key == NULL) {
@@ -73,7 +73,7 @@ static bool is_hidden(const FTSENT *entry) {
     return entry->fts_level > FTS_ROOTLEVEL && entry->fts_name[0] == '.';
 }
 
-/* Returns: whether it could be read, or is not to be. */
+/* Returns: false if it could not be read. */
 static bool read_entry(struct check_files *files, FTS *folder, FTSENT *entry, size_t *count) {
     if (is_hidden(entry)) {
         fts_set(folder, entry, FTS_SKIP);
@@ -114,8 +114,9 @@ static bool read_folder(struct check_files *files, const char *path) {
     fts_close(folder);
     free(copy);
     if (count == 0 && is_read && !files->is_stopped(files->context)) {
-        terminal_error("%s: no file in this folder has an extension of %s; name the files", path,
-                       files->protocol->name);
+        terminal_error(
+            "%s: no file in this folder has a known extension of %s; name the files instead", path,
+            files->protocol->name);
         return false;
     }
     return is_read;
@@ -134,7 +135,8 @@ static bool read_pattern(struct check_files *files, const char *pattern) {
     const int status = glob(pattern, 0, NULL, &found);
     if (status != 0) {
         terminal_error("%s: %s", pattern,
-                       status == GLOB_NOMATCH ? "no file matches" : "the folder cannot be read");
+                       status == GLOB_NOMATCH ? "no file matches this pattern"
+                                              : "cannot read the folder");
         return false;
     }
     bool is_read = true;
@@ -145,7 +147,7 @@ static bool read_pattern(struct check_files *files, const char *pattern) {
     return is_read;
 }
 
-/* A pattern that the shell did not expand: it was quoted, or there are too many files for it. */
+/* A pattern that the shell did not expand, because it is quoted or matches too many files. */
 static bool is_pattern(const char *operand) {
     return strpbrk(operand, "*?[") != NULL && access(operand, F_OK) != 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The three formats of a report. A valid message is worth no words to people; a program wants a
- * line for each. Each message is written at once and forgotten. */
+/* The three formats of the report. People see only findings; programs get a line for each message.
+ * Each message is written at once, and nothing of it is kept. */
 
 #include "check_report.h"
 
@@ -25,13 +25,13 @@ bool check_report_is_silent(const struct check_report *report,
     return report->format != CHECK_NDJSON && message->findings.count == 0;
 }
 
-/* ---- for people ---- */
+/* ---- human ---- */
 
 static void paint(struct check_report *report, const char *colour) {
     parley_buffer_text(&report->text, report->has_colour ? colour : "");
 }
 
-/* Of text inside a member's text, where in that: " at line 3, column 1". */
+/* For a finding inside the text of a member, the position in that text: " at line 3, column 1". */
 static void append_body_place(struct parley_buffer *text, const struct parley_finding *finding) {
     if (finding->body_at.line != 0) {
         parley_buffer_text(text, " at ");
@@ -67,7 +67,7 @@ static void write_human(struct check_report *report, const char *file,
     parley_buffer_char(text, '\n');
 }
 
-/* ---- for GitHub ---- */
+/* ---- github ---- */
 
 /* Source: actions/toolkit, command.ts: escapeData and escapeProperty. */
 static void append_escaped(struct parley_buffer *out, const char *text, bool is_property) {
@@ -96,7 +96,7 @@ static void write_github(struct check_report *report, const char *file,
     }
     parley_buffer_format(text, "title=%s::", finding->rule->id);
     append_escaped(text, finding->message, false);
-    if (finding->at.line == PARLEY_IN_BYTES) { /* which an annotation has no property for */
+    if (finding->at.line == PARLEY_IN_BYTES) { /* annotations have no property for it */
         parley_buffer_format(text, "%%0Aplace: byte %zu", finding->at.column);
     }
     if (finding->body_at.line != 0) {
@@ -110,7 +110,7 @@ static void write_github(struct check_report *report, const char *file,
     parley_buffer_char(text, '\n');
 }
 
-/* ---- for programs ---- */
+/* ---- ndjson ---- */
 
 static enum parley_status write_ndjson(struct check_report *report, const char *file, size_t number,
                                        struct parley_message *message) {
@@ -129,7 +129,7 @@ static enum parley_status write_ndjson(struct check_report *report, const char *
     return PARLEY_OK;
 }
 
-/* ---- all of them ---- */
+/* ---- all formats ---- */
 
 static void write_findings(struct check_report *report, const char *file,
                            const struct parley_findings *findings) {
@@ -142,7 +142,7 @@ static void write_findings(struct check_report *report, const char *file,
     }
     if (findings->omitted_count > 0 && report->format == CHECK_HUMAN) {
         terminal_append_clean(&report->text, file != NULL ? file : "<stdin>");
-        parley_buffer_format(&report->text, ": … and %zu more of this message\n",
+        parley_buffer_format(&report->text, ": … and %zu more findings in this message\n",
                              findings->omitted_count);
     }
 }
@@ -168,16 +168,16 @@ enum parley_status check_report_message(struct check_report *report, const char 
     return PARLEY_OK;
 }
 
-void check_report_summary(struct check_report *report, FILE *people) {
+void check_report_summary(struct check_report *report, FILE *human) {
     const uint64_t received = report->received_count, invalid = report->invalid_count;
     if (report->format == CHECK_NDJSON) {
         fprintf(report->out,
                 "{\"summary\":{\"received\":%" PRIu64 ",\"valid\":%" PRIu64 ",\"invalid\":%" PRIu64
                 "}}\n",
                 received, received - invalid, invalid);
-    } else if (people != NULL) {
-        fflush(report->out); /* it is the last line, also where both streams are one */
-        fprintf(people, "%" PRIu64 " message%s, %" PRIu64 " invalid, %" PRIu64 " warning%s\n",
+    } else if (human != NULL) {
+        fflush(report->out); /* so that it is the last line, if both are the same terminal */
+        fprintf(human, "%" PRIu64 " message%s, %" PRIu64 " invalid, %" PRIu64 " warning%s\n",
                 received, received == 1 ? "" : "s", invalid, report->warning_count,
                 report->warning_count == 1 ? "" : "s");
     }

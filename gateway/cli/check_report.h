@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What `parley check` says of each message, and of all of them. */
+/* The output of `parley check`. */
 
 #include <stdio.h>
 
@@ -26,16 +26,16 @@ void check_report_init(struct check_report *report, enum check_format format, FI
                        bool has_colour);
 void check_report_finish(struct check_report *report);
 
-/* Whether there will be anything to say of a checked message: then the line is clear. */
+/* Whether check_report_message prints nothing for this message. */
 bool check_report_is_silent(const struct check_report *report,
                             const struct parley_message *message);
 
-/* Counts a message and says what there is to say. `file` is NULL for standard input; `number` is
- * its line in NDJSON, else its ordinal. */
+/* Counts a message and prints its findings or verdict. `file` is NULL for standard input; `number`
+ * is its line in NDJSON, else its ordinal number. */
 enum parley_status check_report_message(struct check_report *report, const char *file,
                                         size_t number,
                                         struct parley_message *message) PARLEY_MUST_CHECK;
 
-/* The line that ends it all: "3 messages, 1 invalid, 2 warnings" on `people`, which may be NULL,
- * or the summary of NDJSON on the report's own stream. */
-void check_report_summary(struct check_report *report, FILE *people);
+/* Prints the last line: "3 messages, 1 invalid, 2 warnings" to `human` (NULL: not at all), or the
+ * summary of NDJSON to the report's stream. */
+void check_report_summary(struct check_report *report, FILE *human);

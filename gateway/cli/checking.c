@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads the arguments of check and convert, and the messages that they name. */
+/* Reads the arguments of check and convert, and the messages in the files that these name. */
 
 #include "checking.h"
 
@@ -22,7 +22,7 @@
 static int take_quiet(struct checking *checking, const char *value) {
     checking->is_quiet = strcmp(value, "true") == 0;
     if (!checking->is_quiet && strcmp(value, "false") != 0) {
-        terminal_error("--quiet wants true or false, not '%s'", value);
+        terminal_error("--quiet must be true or false, not '%s'", value);
         return EXIT_USAGE;
     }
     return -1;
@@ -38,7 +38,7 @@ static int take_operand(struct checking *checking, char **argv, const char *valu
 }
 
 static int take_flag(struct checking *checking, const char *name, const char *value) {
-    const char *wants = "";
+    const char *expected = "";
     if (strcmp(name, "help") == 0) {
         fputs(checking->help, stdout);
         return EXIT_SUCCESS;
@@ -53,8 +53,8 @@ static int take_flag(struct checking *checking, const char *name, const char *va
     if (strcmp(name, checking->own_flag.name) == 0) {
         return checking->take(checking, value);
     }
-    if (parley_options_set(&checking->options, name, value, &wants) != PARLEY_OPTION_SET) {
-        terminal_error("--%s wants %s, not '%s'", name, wants, value);
+    if (parley_options_set(&checking->options, name, value, &expected) != PARLEY_OPTION_SET) {
+        terminal_error("--%s must be %s, not '%s'", name, expected, value);
         return EXIT_USAGE;
     }
     return -1;
@@ -80,8 +80,8 @@ static int find_codec(struct checking *checking) {
     }
     char known[ENCODINGS_TEXT_MAX];
     encodings_list_media_types(checking->protocol, known);
-    terminal_error("%s does not come as '%s'; --type may be %s", checking->protocol->name,
-                   checking->media_type, known);
+    terminal_error("unknown media type '%s' for %s; --type must be one of %s", checking->media_type,
+                   checking->protocol->name, known);
     return EXIT_USAGE;
 }
 
@@ -102,7 +102,7 @@ int checking_arguments(struct checking *checking, int argc, char **argv) {
     }
     if (checking->protocol == NULL) {
         terminal_error(
-            "%s wants a protocol: parley %s PROTOCOL [FILE…] (parley protocols lists them)",
+            "%s needs a protocol: parley %s PROTOCOL [FILE…] (parley protocols lists them)",
             checking->command, checking->command);
         return EXIT_USAGE;
     }
@@ -144,7 +144,7 @@ static void prepare_stamp(struct checking *checking) {
     checking->options.now = checking->now;
 }
 
-/* The clock is read with each piece of input, not with each message: there may be two million a
+/* The clock is read for each piece of input, not for each message: there can be two million per
  * second. */
 static enum parley_status check_all(struct checking *checking, struct check_input *input,
                                     const char *file, uint64_t size_bytes) {
@@ -181,7 +181,7 @@ static enum parley_status check_all(struct checking *checking, struct check_inpu
 
 /* ---- files ---- */
 
-/* Looking ahead takes threads and room; and what is stamped is another message each time. */
+/* Looking ahead needs threads and memory, and --stamp changes each message. */
 static bool is_worth_looking_ahead(const struct checking *checking, uint64_t size_bytes) {
     enum { LARGE_BYTES = 4 << 20 };
     return checking->passes_right && !checking->options.stamp && size_bytes >= LARGE_BYTES;
@@ -233,7 +233,7 @@ static bool is_stopped(void *context) {
 
 static bool check_standard_input(struct checking *checking) {
     if (isatty(STDIN_FILENO) && !checking->is_quiet) {
-        fputs("Reading from the terminal; Ctrl-D ends it.\n", stderr);
+        fputs("Reading standard input from the terminal; press Ctrl-D to end it.\n", stderr);
     }
     return check_open(checking, STDIN_FILENO, NULL);
 }

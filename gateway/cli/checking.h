@@ -11,12 +11,12 @@
 
 /* For the help text of each. */
 #define CHECKING_OPTIONS_HELP                                                                      \
-    "  --type MEDIA     the media type of all input, such as application/x-ndjson\n"               \
-    "  --strict         VLP: confidence must be earned by messages of every type\n"                \
-    "  --stamp          fill an absent id, protocol, version and timestamp before the check\n"     \
-    "  --from SIDE      supervisor: the side that sends, gerbil or elixir\n"                       \
-    "  --agent NAME     supervisor: whose messages they are\n"                                     \
-    "  --domain NAME    Round Table: the domain of a reply\n"
+    "  --type MEDIA     media type of the input instead of detecting its format\n"                 \
+    "  --strict         VLP: check earned confidence in messages of every type\n"                  \
+    "  --stamp          fill in a missing id, protocol, version and timestamp before checking\n"   \
+    "  --from SIDE      supervisor: the sending side, gerbil or elixir\n"                          \
+    "  --agent NAME     supervisor: the agent that the messages belong to\n"                       \
+    "  --domain NAME    Round Table: the domain of replies\n"
 
 struct checking {
     const char *command, *help;

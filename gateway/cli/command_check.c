@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `parley check`: the gateway's verdicts with no gateway, for editors, hooks and CI. It sends
- * nothing anywhere and changes no file. */
+/* `parley check`: the gateway's verdicts without a server, for editors, hooks and CI. It sends
+ * nothing and changes no file. */
 
 #include "commands.h"
 
@@ -15,29 +15,28 @@ static const char help[] =
     "Usage: parley check [OPTION]… PROTOCOL [FILE…]\n"
     "\n"
     "Checks messages against the rules of PROTOCOL (parley protocols lists them), as the server\n"
-    "would. Without FILE, or where FILE is -, it reads standard input. A folder stands for the\n"
-    "files below it that have one of the extensions below; a pattern in quotes (\"log/*.md\") for\n"
-    "the files that match it. Input may be of any length. The format is detected from the file's\n"
-    "extension, else from the first bytes:\n"
+    "does. FILE can be a file of any length, a folder (all files in it and its subfolders with an\n"
+    "extension below), or a quoted pattern (\"log/*.md\"). Without FILE, or if FILE is -, parley\n"
+    "reads standard input. The format is detected from the extension, else from the first bytes:\n"
     "\n"
     "  JSON         one message, or an array of them (.json)\n"
-    "  NDJSON       one message a line (.ndjson, .jsonl)\n"
-    "  MessagePack  supervisor: one message (.msgpack), or frames of 4 bytes of length and a\n"
-    "               message (.frames)\n"
-    "  Markdown     brenner: one message, YAML front matter and body (.md)\n"
+    "  NDJSON       one message per line (.ndjson, .jsonl)\n"
+    "  MessagePack  supervisor: one message (.msgpack), or frames, each a length of 4 bytes and\n"
+    "               a message (.frames)\n"
+    "  Markdown     brenner: one message as YAML front matter and body (.md)\n"
     "\n"
     "Options:\n"
-    "  --format human   what is wrong, where, and a hint what to change; nothing of valid\n"
-    "                   messages [default]\n"
-    "  --format ndjson  a JSON verdict for each message, with its line and file, then\n"
+    "  --format human   for each problem: where, what, and how to fix it [default]\n"
+    "  --format ndjson  a JSON verdict for each message, with its file and line, and at the end\n"
     "                   {\"summary\":{\"received\":3,\"valid\":2,\"invalid\":1}}\n"
     "  --format github  annotations for GitHub Actions\n" CHECKING_OPTIONS_HELP
-    "  -q, --quiet      no summary and no progress on standard error\n"
-    "  -h, --help       this text\n"
+    "  -q, --quiet      print no summary or progress to standard error\n"
+    "  -h, --help       print this text\n"
     "\n"
-    "A place is FILE:LINE:COLUMN, in MessagePack FILE:byte OFFSET.\n"
+    "Problems are located as FILE:LINE:COLUMN, in MessagePack as FILE:byte OFFSET.\n"
     "\n"
-    "Exit status: 0 all are valid, 1 some are not, 2 usage, or something cannot be read.\n"
+    "Exit status: 0 all messages are valid, 1 some are invalid, 2 wrong usage or unreadable "
+    "input.\n"
     "\n"
     "Examples:\n"
     "  parley check vlp message.json\n"
@@ -49,7 +48,7 @@ static const char help[] =
 struct check {
     struct checking checking; /* first: `each` and `take` are given it */
     enum check_format format;
-    bool is_same_terminal; /* a finding would be written into the progress line */
+    bool is_same_terminal; /* as the progress line, which must be cleared before a finding */
 };
 
 static int take_format(struct checking *checking, const char *value) {
@@ -62,7 +61,7 @@ static int take_format(struct checking *checking, const char *value) {
             return -1;
         }
     }
-    terminal_error("--format wants human, ndjson or github, not '%s'", value);
+    terminal_error("--format must be human, ndjson or github, not '%s'", value);
     return EXIT_USAGE;
 }
 
@@ -92,7 +91,7 @@ int command_check(int argc, char **argv) {
         return wrong;
     }
     checking->takes_files_once = true;
-    checking->passes_right = check.format != CHECK_NDJSON; /* which has a line for each */
+    checking->passes_right = check.format != CHECK_NDJSON; /* which has a line for each message */
     check_report_init(&checking->report, check.format, stdout, terminal_has_colour(stdout));
     const bool is_read = checking_run(checking);
     check_report_summary(&checking->report, checking->is_quiet ? NULL : stderr);

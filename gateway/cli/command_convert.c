@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `parley convert`: messages from one encoding of their protocol into another, as
- * POST /v1/PROTOCOL/convert does, with no server. It is a filter: what is valid goes to standard
- * output as it comes, and what is not is reported. */
+/* `parley convert`: converts messages from one encoding of their protocol to another, as POST
+ * /v1/PROTOCOL/convert does, without a server. It is a filter: it writes the valid messages to
+ * standard output at once, and reports the invalid ones. */
 
 #include "commands.h"
 
@@ -15,25 +15,27 @@
 static const char help[] =
     "Usage: parley convert [OPTION]… PROTOCOL --to ENCODING [FILE…]\n"
     "\n"
-    "Writes messages in another encoding of PROTOCOL (parley protocols lists them) to standard\n"
-    "output. Without FILE, or where FILE is -, it reads standard input. The format of\n"
-    "the input is detected as by parley check: from a file's extension, else from the first "
-    "bytes.\n"
+    "Converts messages of PROTOCOL (parley protocols lists them) to another encoding, and writes\n"
+    "them to standard output. FILE and the formats of the input are as in parley check: the "
+    "format\n"
+    "is detected from the extension, else from the first bytes. Without FILE, or if FILE is -,\n"
+    "parley reads standard input.\n"
     "\n"
-    "  --to json      one message a line; ndjson is the same\n"
+    "  --to json      one message per line; the same as ndjson\n"
     "  --to msgpack   supervisor: one message as a MessagePack map\n"
-    "  --to frames    supervisor: any number of them, each after 4 bytes of length\n"
+    "  --to frames    supervisor: any number of MessagePack maps, each after a length of 4 bytes\n"
     "  --to markdown  brenner: one message as YAML front matter and body\n"
     "\n"
-    "Each message is checked first. What is invalid is reported on standard error, as parley\n"
-    "check does, and left out; the rest is written.\n"
+    "Each message is checked first. Invalid messages are left out, and reported on standard error\n"
+    "as by parley check.\n"
     "\n"
     "Options:\n"
     "  --to ENCODING    see above\n" CHECKING_OPTIONS_HELP
-    "  -q, --quiet      no summary and no progress on standard error\n"
-    "  -h, --help       this text\n"
+    "  -q, --quiet      print no summary or progress to standard error\n"
+    "  -h, --help       print this text\n"
     "\n"
-    "Exit status: 0 all were converted, 1 some are invalid, 2 usage, or something cannot be read.\n"
+    "Exit status: 0 all messages were converted, 1 some are invalid, 2 wrong usage or unreadable\n"
+    "input.\n"
     "\n"
     "Examples:\n"
     "  parley convert supervisor --to frames messages.ndjson > messages.frames\n"
@@ -45,7 +47,7 @@ struct convert {
     const char *to_name;
     const struct parley_codec *to;
     struct parley_buffer text; /* one converted message */
-    bool is_held;              /* text waits, since `to` holds one message and no more */
+    bool is_held;              /* text is not written yet, since `to` holds only one message */
 };
 
 static int take_to(struct checking *checking, const char *value) {
@@ -59,13 +61,13 @@ static int find_target(struct convert *convert) {
     char known[ENCODINGS_TEXT_MAX];
     encodings_list(protocol, false, known);
     if (convert->to_name == NULL) {
-        terminal_error("convert wants --to ENCODING: %s", known);
+        terminal_error("convert needs --to ENCODING, where ENCODING is %s", known);
         return EXIT_USAGE;
     }
     convert->to = encodings_find(protocol, convert->to_name);
     if (convert->to == NULL) {
-        terminal_error("%s has no encoding '%s'; --to may be %s", protocol->name, convert->to_name,
-                       known);
+        terminal_error("unknown encoding '%s' for %s; --to must be %s", convert->to_name,
+                       protocol->name, known);
         return EXIT_USAGE;
     }
     if (convert->to->is_binary && isatty(STDOUT_FILENO)) {
@@ -78,12 +80,13 @@ static int find_target(struct convert *convert) {
     return -1;
 }
 
-/* A second message, where there can be one. What was written of the first would be no message. */
+/* A second message where the encoding holds only one. Nothing has been written. */
 static void refuse_second(struct convert *convert) {
     char others[ENCODINGS_TEXT_MAX];
     encodings_list(convert->checking.protocol, true, others);
-    terminal_error("%s holds one message, and there are more: convert to %s, or one at a time",
-                   convert->to->name, others);
+    terminal_error(
+        "%s holds one message, but the input has more: convert to %s, or one message at a time",
+        convert->to->name, others);
     convert->is_held = false;
     convert->checking.is_stopped = true;
 }

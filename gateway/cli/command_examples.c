@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `parley examples`: messages of a protocol that are right, from its table. */
+/* `parley examples`: valid messages from a protocol's table. */
 
 #include "commands.h"
 
@@ -13,12 +13,12 @@
 static const char help[] =
     "Usage: parley examples [--format human|json] PROTOCOL [NAME]\n"
     "\n"
-    "Lists the example messages of PROTOCOL, or prints the one called NAME, to begin with.\n"
+    "Lists the example messages of PROTOCOL, or prints the one named NAME.\n"
     "\n"
     "Options:\n"
-    "  --format human  of a list, names and what they show [default]\n"
-    "  --format json   of a list, an array of {name, title, message}\n"
-    "  -h, --help      this text\n"
+    "  --format human  list the names and what the examples show [default]\n"
+    "  --format json   list as an array of {name, title, message}\n"
+    "  -h, --help      print this text\n"
     "\n"
     "Examples:\n"
     "  parley examples vlp\n"
@@ -31,7 +31,7 @@ static const struct argument_flag flags[] = {
 
 #define EXAMPLES_MAX 128
 
-/* What is asked for. */
+/* The arguments. */
 struct wanted {
     const struct parley_protocol *protocol;
     const char *name; /* NULL: the list */
@@ -70,11 +70,11 @@ static int print_one(const struct parley_protocol *protocol, const char *name) {
 static int print_wanted(const struct wanted *wanted) {
     const bool is_json = strcmp(wanted->format, "json") == 0;
     if (!is_json && strcmp(wanted->format, "human") != 0) {
-        terminal_error("--format wants human or json, not '%s'", wanted->format);
+        terminal_error("--format must be human or json, not '%s'", wanted->format);
         return EXIT_USAGE;
     }
     if (wanted->protocol == NULL) {
-        terminal_error("examples wants a protocol (parley protocols lists them)");
+        terminal_error("examples needs a protocol (parley protocols lists them)");
         return EXIT_USAGE;
     }
     if (wanted->name != NULL) {
@@ -94,7 +94,7 @@ static bool take_operand(struct wanted *wanted, const char *value) {
         return wanted->protocol != NULL;
     }
     if (wanted->name != NULL) {
-        terminal_error("examples takes one name at a time");
+        terminal_error("unexpected argument '%s': examples prints one example at a time", value);
         return false;
     }
     wanted->name = value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `parley health`: one GET of /readyz over a plain socket, so that a container needs no HTTP
- * client for its HEALTHCHECK. It speaks no TLS and follows nothing. */
+/* `parley health`: one GET of /readyz over a plain socket, so that a container needs no HTTP client
+ * for its HEALTHCHECK. It supports neither TLS nor redirects. */
 
 #include "commands.h"
 
@@ -24,16 +24,16 @@
 static const char help[] =
     "Usage: parley health [--config FILE] [URL]\n"
     "\n"
-    "Asks a server whether it can accept messages (GET /readyz), and waits 2 s for the answer.\n"
-    "Without URL it asks the server of this machine: at the address in PARLEY_LISTEN, else at "
-    "that\n"
-    "of the server's configuration file, else at http://127.0.0.1:8080.\n"
+    "Asks a server whether it can accept messages (GET /readyz), and waits up to 2 s for the\n"
+    "answer. Without URL, it asks the server on this machine: at the address in PARLEY_LISTEN, "
+    "else\n"
+    "in the server's configuration file, else http://127.0.0.1:8080.\n"
     "\n"
     "Options:\n"
     "  --config FILE  the server's configuration file [PARLEY_CONFIG]\n"
-    "  -h, --help     this text\n"
+    "  -h, --help     print this text\n"
     "\n"
-    "Exit status: 0 it is ready, 1 it is not or cannot be reached, 2 usage.\n"
+    "Exit status: 0 ready, 1 not ready or unreachable, 2 wrong usage.\n"
     "\n"
     "Example, for a Dockerfile:\n"
     "  HEALTHCHECK CMD [\"parley\", \"health\"]\n";
@@ -56,7 +56,7 @@ static int64_t now_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- whom to ask ---- */
+/* ---- the address ---- */
 
 /* http://HOST[:PORT][/PATH] or http://[ADDR6][:PORT][/PATH].  Returns: whether it is one. */
 static bool read_url(const char *url, struct target *out) {
@@ -93,8 +93,8 @@ static bool read_listen(const char *listen, struct target *out) {
     char address[64];
     const char *wrong = listen_address_read(listen, address, &port);
     if (wrong != NULL || port == 0) {
-        terminal_error("the server is told to listen at '%s': %s; name the URL to ask", listen,
-                       wrong != NULL ? wrong : "that port is chosen at start");
+        terminal_error("the server's address '%s' %s; pass its URL instead", listen,
+                       wrong != NULL ? wrong : "has port 0, which is chosen at start");
         return false;
     }
     const bool is_any = listen_address_is_any(address);
@@ -107,7 +107,7 @@ static bool read_listen(const char *listen, struct target *out) {
     return true;
 }
 
-/* Where the server of this machine listens, by what told it.  Returns: -1, else the exit status. */
+/* The address of the server on this machine.  Returns: -1 to go on, else the exit status. */
 static int find_local(const char *path, struct target *out) {
     struct configuration configuration;
     int status = configuration_load_listen(&configuration, path);
@@ -118,7 +118,7 @@ static int find_local(const char *path, struct target *out) {
     return status;
 }
 
-/* ---- asking ---- */
+/* ---- the request ---- */
 
 /* Waits until the socket is ready for `events`.  Returns: 0, or an errno. */
 static int await(int fd, short events, int64_t deadline_ms) {
@@ -188,7 +188,7 @@ static int exchange(int fd, const struct target *target, int64_t deadline_ms, ch
     if (length < 0 || (size_t)length >= sizeof request) {
         return ENAMETOOLONG;
     }
-    /* A socket that was just connected takes so little at once. */
+    /* A new socket takes this much at once. */
     if (send(fd, request, (size_t)length, MSG_NOSIGNAL) != length) {
         return EPIPE;
     }
@@ -211,9 +211,9 @@ static int exchange(int fd, const struct target *target, int64_t deadline_ms, ch
     return 0;
 }
 
-/* ---- what it said ---- */
+/* ---- the answer ---- */
 
-static void say_not_ready(const char *answer, const struct target *target) {
+static void print_not_ready(const char *answer, const struct target *target) {
     const char *body = strstr(answer, "\r\n\r\n");
     json_t *problem = body != NULL ? json_loads(body + 4, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
     const char *detail = json_string_value(json_object_get(problem, "detail"));
@@ -244,16 +244,16 @@ static int ask(const struct target *target) {
         close(fd);
     }
     if (wrong != NULL) {
-        terminal_error("%s port %s gives no answer: %s", target->host, target->port, wrong);
+        terminal_error("no answer from %s port %s: %s", target->host, target->port, wrong);
         return EXIT_FAILURE;
     }
     unsigned status = 0;
     if (sscanf(answer, "HTTP/1.%*1[01] %3u", &status) != 1) {
-        terminal_error("%s port %s does not speak HTTP", target->host, target->port);
+        terminal_error("the answer from %s port %s is not HTTP", target->host, target->port);
         return EXIT_FAILURE;
     }
     if (status != 200) {
-        say_not_ready(answer, target);
+        print_not_ready(answer, target);
         return EXIT_FAILURE;
     }
     puts("ready");
@@ -276,14 +276,15 @@ int command_health(int argc, char **argv) {
             continue;
         }
         if (url != NULL) {
-            terminal_error("health asks one URL at a time");
+            terminal_error("unexpected argument '%s': health takes one URL", value);
             return EXIT_USAGE;
         }
         url = value;
     }
     struct target target;
     if (url != NULL && !read_url(url, &target)) {
-        terminal_error("'%s' is no URL that health can ask: http://127.0.0.1:8080 is one", url);
+        terminal_error("'%s' is not an http:// URL; expected a URL such as http://127.0.0.1:8080",
+                       url);
         return EXIT_USAGE;
     }
     const int status = url == NULL ? find_local(path, &target) : -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `parley protocols`: what can be spoken, from the plugin table. */
+/* `parley protocols`: the table of protocols. */
 
 #include "commands.h"
 
@@ -13,14 +13,14 @@
 static const char help[] =
     "Usage: parley protocols [--format human|json]\n"
     "\n"
-    "Lists the protocols: the version that is checked, the JetStream stream and subjects that\n"
-    "messages go to, their types, and the media types in which they may come.\n"
+    "Lists the protocols: the version that parley checks, the JetStream stream and subjects that\n"
+    "messages are published to, the message types, and the accepted media types.\n"
     "\n"
     "Options:\n"
-    "  --format human  for people [default]\n"
+    "  --format human  a list to read [default]\n"
     "  --format json   an array of {name, title, version, stream, subjects, types, lanes,\n"
     "                  encodings, rules}\n"
-    "  -h, --help      this text\n";
+    "  -h, --help      print this text\n";
 
 enum { FORMAT, HELP };
 static const struct argument_flag flags[] = {
@@ -35,7 +35,7 @@ static void append_listed(struct parley_buffer *out, const char *const texts[]) 
     }
 }
 
-/* Prints what `line` holds behind its label, and empties it. */
+/* Prints `line` after its label, and clears it. */
 static void print_line(const char *label, struct parley_buffer *line) {
     parley_buffer_char(line, '\0');
     if (!line->has_failed && line->length > 1) {
@@ -89,7 +89,7 @@ int command_protocols(int argc, char **argv) {
             return EXIT_USAGE;
         }
         if (argument == ARGUMENT_OPERAND) {
-            terminal_error("protocols takes no argument '%s'", value);
+            terminal_error("unexpected argument '%s': protocols takes only options", value);
             return EXIT_USAGE;
         }
         if (argument == HELP) {
@@ -102,7 +102,7 @@ int command_protocols(int argc, char **argv) {
         return cli_print(write_json, NULL);
     }
     if (strcmp(format, "human") != 0) {
-        terminal_error("--format wants human or json, not '%s'", format);
+        terminal_error("--format must be human or json, not '%s'", format);
         return EXIT_USAGE;
     }
     print_human();

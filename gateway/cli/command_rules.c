@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `parley rules`: what is checked, told by the very tables that check it. */
+/* `parley rules`: the rules, from the tables that are also used to check them. */
 
 #include "commands.h"
 
@@ -13,14 +13,15 @@
 static const char help[] =
     "Usage: parley rules [--format human|json|markdown] [PROTOCOL]\n"
     "\n"
-    "Lists the rules that messages are held against: those of PROTOCOL and the GW rules, which\n"
-    "hold for every protocol. Without PROTOCOL: all of them.\n"
+    "Lists the rules that messages are checked against: those of PROTOCOL, and the GW rules, "
+    "which\n"
+    "apply to every protocol. Without PROTOCOL, it lists the rules of all protocols.\n"
     "\n"
     "Options:\n"
-    "  --format human     id, severity and what must hold [default]\n"
+    "  --format human     id, severity and requirement [default]\n"
     "  --format json      an array of {id, severity, summary, source, paths, hint}\n"
-    "  --format markdown  the page that is docs/rules/PROTOCOL.md\n"
-    "  -h, --help         this text\n"
+    "  --format markdown  the content of docs/rules/PROTOCOL.md\n"
+    "  -h, --help         print this text\n"
     "\n"
     "Examples:\n"
     "  parley rules vlp\n"
@@ -72,7 +73,7 @@ static int print_as(const char *format, const struct parley_protocol *protocol) 
         return cli_print(write_markdown, protocol);
     }
     if (strcmp(format, "human") != 0) {
-        terminal_error("--format wants human, json or markdown, not '%s'", format);
+        terminal_error("--format must be human, json or markdown, not '%s'", format);
         return EXIT_USAGE;
     }
     print_human(protocol);
@@ -93,7 +94,8 @@ int command_rules(int argc, char **argv) {
             return EXIT_SUCCESS;
         case ARGUMENT_OPERAND:
             if (protocol != NULL) {
-                terminal_error("rules takes one protocol at most, or none for all");
+                terminal_error(
+                    "unexpected argument '%s': rules takes one protocol, or none for all", value);
                 return EXIT_USAGE;
             }
             protocol = cli_protocol(value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `parley schema`: a protocol's rules for the validators of other programs. */
+/* `parley schema`: a protocol's rules for other validators. */
 
 #include "commands.h"
 
@@ -14,11 +14,11 @@ static const char help[] =
     "Usage: parley schema PROTOCOL\n"
     "\n"
     "Prints the rules of PROTOCOL as a JSON Schema (draft 2020-12), for editors, libraries and\n"
-    "language models. It says what each member must be; its $comment lists the rules that a\n"
-    "schema cannot express, and that only parley checks.\n"
+    "language models. It describes each member; its $comment lists the rules that a schema cannot\n"
+    "express, which only parley checks.\n"
     "\n"
     "Options:\n"
-    "  -h, --help  this text\n"
+    "  -h, --help  print this text\n"
     "\n"
     "Example:\n"
     "  parley schema vlp >vlp.schema.json\n";
@@ -43,7 +43,7 @@ int command_schema(int argc, char **argv) {
             return EXIT_USAGE;
         }
         if (protocol != NULL) {
-            terminal_error("schema takes one protocol at a time");
+            terminal_error("unexpected argument '%s': schema takes one protocol", value);
             return EXIT_USAGE;
         }
         protocol = cli_protocol(value);
@@ -52,7 +52,7 @@ int command_schema(int argc, char **argv) {
         }
     }
     if (protocol == NULL) {
-        terminal_error("schema wants a protocol (parley protocols lists them)");
+        terminal_error("schema needs a protocol (parley protocols lists them)");
         return EXIT_USAGE;
     }
     return cli_print(write_schema, protocol);

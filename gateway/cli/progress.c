@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A progress line. It writes past stdio, on purpose: it must not mingle with buffered text. */
+/* It bypasses stdio, so that the line is not mixed with buffered text. */
 
 #include "progress.h"
 

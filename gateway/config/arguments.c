@@ -29,7 +29,7 @@ static int find_letter(const struct arguments *arguments, const char *letters) {
     return ARGUMENT_WRONG;
 }
 
-static void say_unknown(const struct arguments *arguments, const char *word, size_t length) {
+static void print_unknown(const struct arguments *arguments, const char *word, size_t length) {
     const char *names[ARGUMENT_FLAGS_MAX + 1] = {0};
     for (size_t i = 0; i < ARGUMENT_FLAGS_MAX && arguments->flags[i].name != NULL; i++) {
         names[i] = arguments->flags[i].name;
@@ -42,11 +42,11 @@ static void say_unknown(const struct arguments *arguments, const char *word, siz
     const int shown = length > 200 ? 200 : (int)length;
     if (nearest != NULL) {
         terminal_error(
-            "%s has no option '%.*s'; did you mean '--%s'? (parley %s --help lists them)",
-            arguments->command, shown, word, nearest, arguments->command);
+            "unknown option '%.*s' for %s; did you mean '--%s'? (parley %s --help lists them)",
+            shown, word, arguments->command, nearest, arguments->command);
     } else {
-        terminal_error("%s has no option '%.*s' (parley %s --help lists them)", arguments->command,
-                       shown, word, arguments->command);
+        terminal_error("unknown option '%.*s' for %s (parley %s --help lists them)", shown, word,
+                       arguments->command, arguments->command);
     }
 }
 
@@ -69,7 +69,7 @@ int arguments_next(struct arguments *arguments, const char **out_value) {
     const int found =
         is_long ? find_flag(arguments, word + 2, length - 2) : find_letter(arguments, word + 1);
     if (found < 0) {
-        say_unknown(arguments, word, length);
+        print_unknown(arguments, word, length);
         return ARGUMENT_WRONG;
     }
     if (word[length] == '=') {
@@ -79,7 +79,7 @@ int arguments_next(struct arguments *arguments, const char **out_value) {
     } else if (arguments->at < arguments->argc) {
         *out_value = arguments->argv[arguments->at++];
     } else {
-        terminal_error("%s wants a value (see parley %s --help)", word, arguments->command);
+        terminal_error("%s needs a value (see parley %s --help)", word, arguments->command);
         return ARGUMENT_WRONG;
     }
     return found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The settings of the server, all from one table. The file is JSON because jansson is here
- * anyway and everybody's editor knows it; it has no comments. Nothing is opened or created but
- * that file: whether the data folder can be used is found out by who uses it. */
+/* Where the values of the options come from, and the checks that involve several of them. The file
+ * is JSON because parley has a JSON parser and every editor knows it. Nothing else is opened or
+ * created here: whether the data folder can be used is up to its user. */
 
 #include "configuration.h"
 
@@ -24,17 +24,15 @@
 #include "option.h"
 #include "terminal.h"
 
-_Static_assert(OPTIONS < ARGUMENT_FLAGS_MAX, "arguments_next takes no more flags");
+_Static_assert(OPTIONS_MAX + 1 <= ARGUMENT_FLAGS_MAX, "--help is a flag, too");
 
-enum { HELP = OPTIONS };
-
-/* What was given for each option, and by whom ("--listen", "PARLEY_LISTEN", "FILE: listen"). */
+/* The value given for each option, and where ("--listen", "PARLEY_LISTEN", "FILE: 'listen'"). */
 struct given {
-    const char *text[OPTIONS]; /* NULL: nothing */
-    const char *by[OPTIONS];
+    const char *text[OPTIONS_MAX]; /* NULL: none */
+    const char *by[OPTIONS_MAX];
 };
 
-/* A text that lives as long as the configuration, or NULL. */
+/* Copies a text; the copy lives as long as the configuration.  Returns: NULL without memory. */
 static const char *keep(struct configuration *configuration, struct parley_buffer *text) {
     const char *copy = text->has_failed
                            ? NULL
@@ -51,59 +49,9 @@ static const char *keep_joined(struct configuration *configuration, const char *
     return keep(configuration, &text);
 }
 
-/* ---- --help ---- */
-
-static void print_option(FILE *out, const struct option *option) {
-    char variable[64];
-    option_name_variable(option->flag, variable);
-    fprintf(out, "  --%s%s%s\n      ", option->flag, option->value_name != NULL ? " " : "",
-            option->value_name != NULL ? option->value_name : "");
-    terminal_wrap(out, option->help, 6, 80);
-    const char *fallback = option->fallback_text != NULL ? option->fallback_text : option->fallback;
-    fprintf(out, "      [default: %s; %s]\n", fallback, variable);
-}
-
-static void print_help(void) {
-    fputs(
-        "Usage: parley serve [OPTION]…\n"
-        "\n"
-        "Serves the protocols over HTTP: checks each message that agents POST, publishes what is\n"
-        "valid to NATS JetStream, and streams it to readers. Once it is ready it prints the line\n"
-        "\"listening on http://127.0.0.1:8080\". SIGTERM (or Ctrl-C, or SIGHUP) stops it\n"
-        "once every request under way has been answered; new ones get 503 meanwhile. A second\n"
-        "SIGTERM stops it at once.\n"
-        "\n"
-        "Examples:\n"
-        "  parley serve                                self-contained, for this machine only\n"
-        "  parley serve --listen :9000 --data ./state  on another port, with its data in ./state\n"
-        "  parley serve --nats nats://nats:4222        with a NATS server that runs already\n"
-        "  parley serve --check-config                 print the effective configuration\n"
-        "\n"
-        "Options:\n",
-        stdout);
-    for (size_t i = 0; i < OPTIONS; i++) {
-        print_option(stdout, &options[i]);
-    }
-    fputs(
-        "  -h, --help\n"
-        "      This text.\n"
-        "\n"
-        "SIZE is a number of bytes, or of k, m or g (powers of 1024): 512k. TIME is a number\n"
-        "with its unit, ms, s, m, h or d: 90s.\n"
-        "\n"
-        "Each option is also the environment variable in brackets (an empty one counts as unset;\n"
-        "a switch is true or 1, false or 0) and, except for config and check-config, a key of\n"
-        "the configuration file: one JSON object without comments, such as\n"
-        "  {\"listen\": \":9000\", \"message-max\": \"2m\", \"insecure\": false}\n"
-        "Precedence: command line, environment, file, default.\n"
-        "\n"
-        "Exit status: 0 ended as asked, 1 failed, 2 an option is wrong.\n",
-        stdout);
-}
-
 /* ---- where values come from ---- */
 
-/* What was given for a list before, and then this. */
+/* Appends an item to a list. */
 static const char *keep_item(struct configuration *configuration, const char *before,
                              const char *item) {
     struct parley_buffer text;
@@ -114,11 +62,12 @@ static const char *keep_item(struct configuration *configuration, const char *be
 
 static int read_flags(struct configuration *configuration, struct given *given, int argc,
                       char **argv) {
-    struct argument_flag flags[OPTIONS + 2] = {{0}};
-    for (size_t i = 0; i < OPTIONS; i++) {
+    struct argument_flag flags[OPTIONS_MAX + 2] = {{0}};
+    for (size_t i = 0; i < option_count; i++) {
         flags[i] = (struct argument_flag){options[i].flag, 0, options[i].type != OPTION_SWITCH};
     }
-    flags[HELP] = (struct argument_flag){"help", 'h', false};
+    const int help = (int)option_count;
+    flags[help] = (struct argument_flag){"help", 'h', false};
     struct arguments arguments = {.command = "serve", .flags = flags, .argc = argc, .argv = argv};
     for (const char *value;;) {
         const int flag = arguments_next(&arguments, &value);
@@ -126,16 +75,16 @@ static int read_flags(struct configuration *configuration, struct given *given, 
             return -1;
         }
         if (flag == ARGUMENT_OPERAND) {
-            terminal_error(
-                "serve takes no argument '%s', only options (parley serve --help lists them)",
-                value);
+            terminal_error("unexpected argument '%s': serve takes only options (parley serve "
+                           "--help lists them)",
+                           value);
             return EXIT_USAGE;
         }
         if (flag == ARGUMENT_WRONG) {
             return EXIT_USAGE;
         }
-        if (flag == HELP) {
-            print_help();
+        if (flag == help) {
+            configuration_print_help();
             return EXIT_SUCCESS;
         }
         const bool is_item = options[flag].type == OPTION_LIST && given->text[flag] != NULL;
@@ -148,7 +97,7 @@ static int read_flags(struct configuration *configuration, struct given *given, 
 }
 
 static int read_variables(struct configuration *configuration, struct given *given) {
-    for (size_t i = 0; i < OPTIONS; i++) {
+    for (size_t i = 0; i < option_count; i++) {
         char variable[64];
         option_name_variable(options[i].flag, variable);
         const char *value = getenv(variable);
@@ -167,7 +116,7 @@ static int read_variables(struct configuration *configuration, struct given *giv
     return -1;
 }
 
-/* Kubernetes sets these in every pod of a namespace with a service named parley. */
+/* Kubernetes sets these in every pod of a namespace that has a service named parley. */
 static bool is_service_link(const char *variable) {
     static const char *const links[] = {"PARLEY_SERVICE_", "PARLEY_PORT", NULL};
     for (size_t i = 0; links[i] != NULL; i++) {
@@ -178,11 +127,11 @@ static bool is_service_link(const char *variable) {
     return false;
 }
 
-/* A misspelt variable would be as if it were not there: somebody relies on what it says. */
+/* A misspelt variable would be ignored, and its value not take effect. */
 static void warn_of_variable(const char *variable) {
-    char names[OPTIONS][64];
-    const char *known[OPTIONS + 1] = {0};
-    for (size_t i = 0; i < OPTIONS; i++) {
+    char names[OPTIONS_MAX][64];
+    const char *known[OPTIONS_MAX + 1] = {0};
+    for (size_t i = 0; i < option_count; i++) {
         option_name_variable(options[i].flag, names[i]);
         known[i] = names[i];
         if (strcmp(names[i], variable) == 0) {
@@ -191,13 +140,12 @@ static void warn_of_variable(const char *variable) {
     }
     const char *nearest = nearest_word(variable, known);
     if (nearest != NULL) {
-        terminal_error(
-            "the environment variable %s is not known and has no effect; did you mean %s?",
-            variable, nearest);
+        terminal_error("the unknown environment variable %s has no effect; did you mean %s?",
+                       variable, nearest);
     } else {
         terminal_error(
-            "the environment variable %s is not known and has no effect (parley serve --help "
-            "lists them)",
+            "the unknown environment variable %s has no effect (parley serve --help lists the "
+            "known ones)",
             variable);
     }
 }
@@ -216,9 +164,9 @@ static void warn_of_variables(void) {
 /* ---- the file ---- */
 
 static int find_key(const char *path, const char *key) {
-    const char *names[OPTIONS + 1] = {0};
+    const char *names[OPTIONS_MAX + 1] = {0};
     size_t count = 0;
-    for (size_t i = 0; i < OPTIONS; i++) {
+    for (size_t i = 0; i < option_count; i++) {
         if (!options[i].is_not_in_file) {
             if (strcmp(options[i].flag, key) == 0) {
                 return (int)i;
@@ -228,34 +176,34 @@ static int find_key(const char *path, const char *key) {
     }
     const char *nearest = nearest_word(key, names);
     if (nearest != NULL) {
-        terminal_error("%s: '%s' is no key of a configuration; did you mean '%s'?", path, key,
-                       nearest);
+        terminal_error("%s: unknown key '%s'; did you mean '%s'?", path, key, nearest);
     } else {
-        terminal_error("%s: '%s' is no key of a configuration (parley serve --help lists them)",
-                       path, key);
+        terminal_error(
+            "%s: unknown key '%s' (the keys are the options that parley serve --help lists)", path,
+            key);
     }
     return -1;
 }
 
-static int take_key(struct configuration *configuration, struct given *given, const char *path,
-                    const char *key, const json_t *value) {
+static int set_key(struct configuration *configuration, struct given *given, const char *path,
+                   const char *key, const json_t *value) {
     const int i = find_key(path, key);
     if (i < 0) {
         return EXIT_USAGE;
     }
     if (json_is_null(value)) {
-        return -1; /* as if it were not there */
+        return -1; /* counts as absent */
     }
     struct parley_buffer text, by;
     parley_buffer_init(&text);
     parley_buffer_init(&by);
-    const char *wants;
-    if (!option_read_json(&options[i], value, &text, &wants)) {
-        terminal_error("%s: '%s' must be %s", path, key, wants);
+    const char *expected;
+    if (!option_read_json(&options[i], value, &text, &expected)) {
+        terminal_error("%s: '%s' must be %s", path, key, expected);
         parley_buffer_finish(&text);
         return EXIT_USAGE;
     }
-    if (given->text[i] != NULL) { /* a flag or a variable goes over it */
+    if (given->text[i] != NULL) { /* a flag or a variable takes precedence */
         parley_buffer_finish(&text);
         return -1;
     }
@@ -272,7 +220,7 @@ static int take_key(struct configuration *configuration, struct given *given, co
 static int read_file(struct configuration *configuration, struct given *given, const char *path) {
     FILE *file = fopen(path, "re");
     if (file == NULL) {
-        terminal_error("the configuration %s cannot be read: %s", path, strerror(errno));
+        terminal_error("cannot read the configuration file %s: %s", path, strerror(errno));
         return EXIT_USAGE;
     }
     json_error_t error;
@@ -285,14 +233,14 @@ static int read_file(struct configuration *configuration, struct given *given, c
     }
     int status = -1;
     if (!json_is_object(root)) {
-        terminal_error("%s: a configuration is one JSON object, { … }", path);
+        terminal_error("%s: a configuration file must be one JSON object, { … }", path);
         status = EXIT_USAGE;
     }
     const char *key;
     json_t *value;
     json_object_foreach(root, key, value) {
         if (status < 0) {
-            status = take_key(configuration, given, path, key, value);
+            status = set_key(configuration, given, path, key, value);
         }
     }
     json_decref(root);
@@ -300,7 +248,7 @@ static int read_file(struct configuration *configuration, struct given *given, c
 }
 
 static int assign_all(struct configuration *configuration, const struct given *given) {
-    for (size_t i = 0; i < OPTIONS; i++) {
+    for (size_t i = 0; i < option_count; i++) {
         const struct option *option = &options[i];
         if (option->fallback != NULL) {
             const bool is_fallback_valid = option_assign(option, option->fallback, configuration);
@@ -308,31 +256,40 @@ static int assign_all(struct configuration *configuration, const struct given *g
             (void)is_fallback_valid;
         }
         if (given->text[i] != NULL && !option_assign(option, given->text[i], configuration)) {
-            option_say_invalid(option, given->by[i], given->text[i]);
+            option_print_invalid(option, given->by[i], given->text[i]);
             return EXIT_USAGE;
         }
     }
     return -1;
 }
 
-/* ---- options that speak of each other ---- */
+/* ---- options that depend on each other ---- */
 
-static int find_listen(struct configuration *configuration) {
+/* Where the value of the option with this field came from. */
+static const char *source_of(const struct given *given, size_t field) {
+    for (size_t i = 0; i < option_count; i++) {
+        if (options[i].field == field) {
+            return given->by[i];
+        }
+    }
+    return NULL;
+}
+
+static int find_listen(struct configuration *configuration, const struct given *given) {
     const char *wrong =
         listen_address_read(configuration->listen, configuration->address, &configuration->port);
     if (wrong != NULL) {
         terminal_error(
-            "--listen '%s': %s; give an address and a port, such as 127.0.0.1:8080, :8080 or "
-            "[::1]:8080",
-            configuration->listen, wrong);
+            "%s: '%s' %s; expected ADDRESS:PORT, such as 127.0.0.1:8080, :8080 or [::1]:8080",
+            source_of(given, offsetof(struct configuration, listen)), configuration->listen, wrong);
         return EXIT_USAGE;
     }
     if (!configuration->insecure && !listen_address_is_loopback(configuration->address)) {
         terminal_error(
-            "other machines can reach %s, and access tokens are not built yet: everybody "
-            "could send and read. Use --insecure only in a trusted network, or listen on "
-            "127.0.0.1 and put an authenticating proxy in front",
-            configuration->listen);
+            "%s: other machines can reach %s, and parley has no authentication: anyone who can "
+            "reach it could send and read. Listen on a loopback address behind an authenticating "
+            "proxy, or add --insecure in a trusted network",
+            source_of(given, offsetof(struct configuration, listen)), configuration->listen);
         return EXIT_USAGE;
     }
     return -1;
@@ -343,13 +300,13 @@ static int find_data(struct configuration *configuration) {
         return -1;
     }
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    /* The XDG Base Directory Specification wants relative paths ignored. */
+    /* The XDG Base Directory Specification says to ignore relative paths. */
     if (state != NULL && state[0] == '/') {
         configuration->data = keep_joined(configuration, state, "/parley");
     } else if (home != NULL && home[0] == '/') {
         configuration->data = keep_joined(configuration, home, "/.local/state/parley");
     } else {
-        terminal_error("there is no home folder for the data; name a folder with --data DIR");
+        terminal_error("no home folder to keep the data in; choose a folder with --data DIR");
         return EXIT_USAGE;
     }
     if (configuration->data == NULL) {
@@ -359,23 +316,13 @@ static int find_data(struct configuration *configuration) {
     return -1;
 }
 
-/* Who gave the option whose field is at `field`. */
-static const char *giver_of(const struct given *given, size_t field) {
-    for (size_t i = 0; i < OPTIONS; i++) {
-        if (options[i].field == field) {
-            return given->by[i];
-        }
-    }
-    return NULL;
-}
-
 static int find_nats(struct configuration *configuration, const struct given *given) {
     if (configuration->nats == NULL) {
         return -1;
     }
     char error[NATS_URLS_ERROR_MAX];
     if (!nats_urls_check(configuration->nats, error)) {
-        terminal_error("%s: %s", giver_of(given, offsetof(struct configuration, nats)), error);
+        terminal_error("%s: %s", source_of(given, offsetof(struct configuration, nats)), error);
         return EXIT_USAGE;
     }
     struct parley_buffer shown;
@@ -391,9 +338,8 @@ static int find_nats(struct configuration *configuration, const struct given *gi
 
 static int find_replicas(const struct configuration *configuration) {
     if (configuration->replicas > 1 && configuration->nats == NULL) {
-        terminal_error("%" PRIu64
-                       " replicas need a cluster of NATS servers: name it with --nats, or "
-                       "leave --replicas at 1",
+        terminal_error("%" PRIu64 " replicas need a cluster of NATS servers: give its URLs with "
+                       "--nats, or use --replicas 1",
                        configuration->replicas);
         return EXIT_USAGE;
     }
@@ -405,7 +351,7 @@ static int find_channels(struct configuration *configuration, const struct given
     const enum parley_status status = channels_create(
         configuration->subject_prefixes, configuration->storage, &configuration->channels, error);
     if (status == PARLEY_E_UNSUPPORTED) {
-        terminal_error("%s: %s", giver_of(given, offsetof(struct configuration, subject_prefixes)),
+        terminal_error("%s: %s", source_of(given, offsetof(struct configuration, subject_prefixes)),
                        error);
         return EXIT_USAGE;
     }
@@ -422,7 +368,7 @@ static int print_configuration(const struct configuration *configuration) {
     struct parley_buffer out;
     parley_buffer_init(&out);
     parley_buffer_text(&out, "{");
-    for (size_t i = 0; i < OPTIONS; i++) {
+    for (size_t i = 0; i < option_count; i++) {
         if (!options[i].is_not_in_file) {
             parley_buffer_format(&out, "%s\n  \"%s\": ", i == 0 ? "" : ",", options[i].flag);
             option_write_json(&options[i], configuration, &out);
@@ -439,7 +385,7 @@ static int print_configuration(const struct configuration *configuration) {
     return status == PARLEY_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* ---- the whole ---- */
+/* ---- loading ---- */
 
 static size_t index_of(size_t field) {
     size_t i = 0;
@@ -449,12 +395,12 @@ static size_t index_of(size_t field) {
     return i;
 }
 
-static const char *find_config(const struct given *given) {
+static const char *config_path(const struct given *given) {
     return given->text[index_of(offsetof(struct configuration, config))];
 }
 
-static int read_any_file(struct configuration *configuration, struct given *given) {
-    const char *path = find_config(given);
+static int read_file_if_any(struct configuration *configuration, struct given *given) {
+    const char *path = config_path(given);
     return path != NULL ? read_file(configuration, given, path) : -1;
 }
 
@@ -465,9 +411,9 @@ static int load(struct configuration *configuration, int argc, char **argv) {
     if (status < 0) {
         warn_of_variables();
     }
-    status = status < 0 ? read_any_file(configuration, &given) : status;
+    status = status < 0 ? read_file_if_any(configuration, &given) : status;
     status = status < 0 ? assign_all(configuration, &given) : status;
-    status = status < 0 ? find_listen(configuration) : status;
+    status = status < 0 ? find_listen(configuration, &given) : status;
     status = status < 0 ? find_data(configuration) : status;
     status = status < 0 ? find_nats(configuration, &given) : status;
     status = status < 0 ? find_replicas(configuration) : status;
@@ -475,7 +421,7 @@ static int load(struct configuration *configuration, int argc, char **argv) {
     return status < 0 && configuration->check_config ? print_configuration(configuration) : status;
 }
 
-static int begin(struct configuration *configuration) {
+static int init(struct configuration *configuration) {
     *configuration = (struct configuration){.storage = malloc(sizeof(struct parley_arena))};
     if (configuration->storage == NULL) {
         terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
@@ -486,7 +432,7 @@ static int begin(struct configuration *configuration) {
 }
 
 int configuration_load(struct configuration *configuration, int argc, char **argv) {
-    const int status = begin(configuration);
+    const int status = init(configuration);
     return status < 0 ? load(configuration, argc, argv) : status;
 }
 
@@ -494,10 +440,10 @@ int configuration_load_listen(struct configuration *configuration, const char *p
     const size_t listen = index_of(offsetof(struct configuration, listen));
     const size_t config = index_of(offsetof(struct configuration, config));
     struct given given = {.text = {NULL}};
-    int status = begin(configuration);
+    int status = init(configuration);
     given.text[config] = path;
     status = status < 0 ? read_variables(configuration, &given) : status;
-    status = status < 0 ? read_any_file(configuration, &given) : status;
+    status = status < 0 ? read_file_if_any(configuration, &given) : status;
     configuration->listen =
         given.text[listen] != NULL ? given.text[listen] : options[listen].fallback;
     return status;

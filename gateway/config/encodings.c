@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Encodings in words, from the protocols' tables of codecs. */
+/* Lists from the protocols' tables of codecs. */
 
 #include "encodings.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reading addresses to listen on. It resolves no names and opens nothing. */
+/* Parses addresses to listen on. It resolves no names and opens nothing. */
 
 #include "listen_address.h"
 
@@ -21,7 +21,7 @@ const char *listen_address_read(const char *text, char address[64], unsigned *ou
     const char *colon = strrchr(text, ':');
     uint64_t port;
     if (colon == NULL || !quantity_read_count(colon + 1, &port) || port > UINT16_MAX) {
-        return "it ends in no port from 0 to 65535";
+        return "does not end with a port from 0 to 65535";
     }
     size_t length = (size_t)(colon - text);
     const bool has_brackets = length >= 2 && text[0] == '[' && text[length - 1] == ']';
@@ -30,7 +30,7 @@ const char *listen_address_read(const char *text, char address[64], unsigned *ou
         length -= 2;
     }
     if (length >= 64) {
-        return "the address is too long";
+        return "has an address that is too long";
     }
     memcpy(address, text, length);
     address[length] = '\0';
@@ -41,10 +41,11 @@ const char *listen_address_read(const char *text, char address[64], unsigned *ou
     struct in6_addr address6;
     bool is_6;
     if (!read_ip(address, &address4, &address6, &is_6)) {
-        return "the address is neither IPv4 nor IPv6";
+        return "has an address that is neither IPv4 nor IPv6";
     }
     if (is_6 != has_brackets) {
-        return is_6 ? "an IPv6 address stands in brackets" : "only IPv6 stands in brackets";
+        return is_6 ? "has an IPv6 address without brackets"
+                    : "has brackets around an address that is not IPv6";
     }
     *out_port = (unsigned)port;
     return NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reading the addresses of NATS servers. It resolves no names, and decodes nothing: that is left to
- * who connects. A comma always separates two URLs, so that one in a password has to be %2C; what
- * looks like the second half of such a password is refused, since its first half would be taken for
- * a host, and written to the log as one. */
+/* Parses URLs of NATS servers. It resolves no names and decodes nothing: nats.c does. A comma
+ * always separates two URLs, so a comma in a password must be written as %2C. What looks like the
+ * second half of such a password is refused: its first half would be taken for a host, and logged.
+ */
 
 #include "nats_urls.h"
 
@@ -18,7 +18,7 @@ static const char expected[] =
     "nats://HOST:4222, nats://USER:PASSWORD@HOST:4222, nats://TOKEN@HOST:4222, or the same with "
     "tls://; several with commas between them";
 
-/* One URL, taken apart. The parts are borrowed from the text. */
+/* The parts of one URL, borrowed from the text. */
 struct url {
     struct parley_bytes scheme; /* empty: none was given */
     struct parley_bytes host;   /* with its brackets, for IPv6 */
@@ -34,7 +34,7 @@ static const char *find_last(struct parley_bytes in, char wanted) {
     return in.length > 0 ? memrchr(in.data, wanted, in.length) : NULL;
 }
 
-static struct url take_apart(struct parley_bytes text) {
+static struct url parse(struct parley_bytes text) {
     struct url url = {.has_user = false};
     const char *end = text.data + text.length;
     const char *at = text.data;
@@ -88,7 +88,7 @@ static bool is_scheme(struct parley_bytes scheme) {
            parley_bytes_equal(scheme, PARLEY_BYTES("tls"));
 }
 
-/* A scheme is only named where it can be nothing else. */
+/* A scheme is quoted only if it cannot be part of a password. */
 static bool is_word(struct parley_bytes scheme) {
     for (size_t i = 0; i < scheme.length; i++) {
         if (!isalpha((unsigned char)scheme.data[i])) {
@@ -99,19 +99,19 @@ static bool is_word(struct parley_bytes scheme) {
 }
 
 static bool check_url(struct parley_bytes text, unsigned number, char *error) {
-    const struct url url = take_apart(text);
+    const struct url url = parse(text);
     char what[160] = "";
     if (!is_scheme(url.scheme)) {
-        snprintf(what, sizeof what, "has a scheme that is not NATS's%s%.*s%s",
+        snprintf(what, sizeof what, "has an unknown scheme%s%.*s%s",
                  is_word(url.scheme) ? " (" : "", is_word(url.scheme) ? (int)url.scheme.length : 0,
                  url.scheme.data, is_word(url.scheme) ? "://)" : "");
     } else if (url.scheme.length == 0 && url.has_user) {
         snprintf(what, sizeof what,
-                 "has a user but no scheme (in a password, a comma is written as %%2C)");
+                 "has a user but no scheme (write a comma in a password as %%2C)");
     } else if (!is_host(url.host)) {
-        snprintf(what, sizeof what, "has no host that can be");
+        snprintf(what, sizeof what, "has no valid host");
     } else if (url.port.length > 0 && !is_port(url.port)) {
-        snprintf(what, sizeof what, "has no port from 1 to 65535");
+        snprintf(what, sizeof what, "has an invalid port (expected 1 to 65535)");
     }
     if (what[0] != '\0') {
         snprintf(error, NATS_URLS_ERROR_MAX, "URL %u of NATS %s; expected %s", number, what,
@@ -147,7 +147,7 @@ bool nats_urls_check(const char *urls, char error[NATS_URLS_ERROR_MAX]) {
 void nats_urls_describe(const char *urls, struct parley_buffer *out) {
     struct parley_bytes text;
     for (bool is_first = true; next_url(&urls, &text); is_first = false) {
-        const struct url url = take_apart(text);
+        const struct url url = parse(text);
         parley_buffer_text(out, is_first ? "" : ", ");
         parley_buffer_append(out, url.scheme.length > 0 ? url.scheme : PARLEY_BYTES("nats"));
         parley_buffer_text(out, "://");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The addresses of NATS servers, as --nats takes them: checked before anything connects, and
- * written without what must not be read by others. Source: nats.c's url.c, which takes all that is
- * before the last '@' for the user, and ignores the scheme. */
+/* The value of --nats: checked before anything connects, and shown without secrets. Source:
+ * nats.c's url.c, which takes everything before the last '@' for the user, and ignores the scheme.
+ */
 
 #include <stdbool.h>
 
@@ -11,8 +11,8 @@
 
 #define NATS_URLS_ERROR_MAX 400
 
-/* Checks a list with commas between its URLs.  `error` gets what is wrong and what is expected; it
- * quotes nothing that may be part of a password.  Returns: whether they can be. */
+/* Checks a comma-separated list of URLs.  `error` gets what is wrong and what is expected; it
+ * quotes nothing that may be part of a password.  Returns: whether all are valid. */
 bool nats_urls_check(const char *urls, char error[NATS_URLS_ERROR_MAX]);
 
 /* Appends "nats://a:4222, nats://b:4222": without user, password or token.  `urls` must have passed

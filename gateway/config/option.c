@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The options of the server and their values. Every row must hold for struct configuration: the
- * unit tests load each of them. */
+/* The values of options. */
 
 #include "option.h"
 
@@ -13,142 +12,6 @@
 
 #include "quantity.h"
 #include "terminal.h"
-
-#define FIELD(name) .field = offsetof(struct configuration, name)
-#define DAY_MS 86400000
-
-const struct option options[OPTIONS] = {
-    {.flag = "listen",
-     FIELD(listen),
-     .value_name = "ADDR:PORT",
-     .fallback = "127.0.0.1:8080",
-     .help = "Where to listen. :PORT means 127.0.0.1, port 0 a free one. An address that other "
-             "machines can reach needs --insecure."},
-    {.flag = "data",
-     FIELD(data),
-     .value_name = "DIR",
-     .fallback_text = "$XDG_STATE_HOME/parley, else ~/.local/state/parley",
-     .help = "The folder for the embedded nats-server's store and for spooled results."},
-    {.flag = "nats",
-     FIELD(nats),
-     .value_name = "URL,…",
-     .fallback_text = "the embedded nats-server, started and stopped with parley",
-     .help = "The NATS servers to use, with JetStream: nats://USER:PASSWORD@HOST:4222. With tls:// "
-             "all of them must speak TLS. In a password, a comma is %2C."},
-    {.flag = "config",
-     FIELD(config),
-     .value_name = "FILE",
-     .fallback_text = "none",
-     .is_not_in_file = true,
-     .help = "Read options from this file, see below."},
-    {.flag = "insecure",
-     .type = OPTION_SWITCH,
-     FIELD(insecure),
-     .fallback = "false",
-     .help =
-         "Allow an address that is not loopback although there is no authentication: anyone who "
-         "can reach it can send and read. Only for a trusted network."},
-    {.flag = "check-config",
-     .type = OPTION_SWITCH,
-     FIELD(check_config),
-     .fallback = "false",
-     .is_not_in_file = true,
-     .help = "Print the effective configuration, as a configuration file (with the passwords in "
-             "--nats), and exit."},
-    {.flag = "reactors",
-     .type = OPTION_COUNT,
-     FIELD(reactors),
-     .value_name = "N",
-     .fallback = "0",
-     .fallback_text = "0, which is one a core",
-     .maximum = 1024,
-     .help = "Threads that serve, each with its own connection to NATS."},
-    {.flag = "replicas",
-     .type = OPTION_COUNT,
-     FIELD(replicas),
-     .value_name = "N",
-     .fallback = "1",
-     .minimum = 1,
-     .maximum = 5,
-     .help = "How many servers of a cluster keep each message, in streams that parley creates; "
-             "more than 1 needs --nats."},
-    {.flag = "subject-prefix",
-     .type = OPTION_LIST,
-     FIELD(subject_prefixes),
-     .value_name = "PROTOCOL=TOKEN",
-     .fallback_text = "each protocol's own name",
-     .help = "Put this protocol's messages under TOKEN.> instead, in a stream of their own "
-             "(roundtable=fleet-a: subjects fleet-a.>, stream ROUNDTABLE_FLEET-A), so that several "
-             "fleets can share one NATS. May be given more than once; the variable takes several "
-             "with commas between them."},
-    {.flag = "message-max",
-     .type = OPTION_SIZE,
-     FIELD(message_max_bytes),
-     .value_name = "SIZE",
-     .fallback = "0",
-     .fallback_text = "0, which is each protocol's own",
-     .maximum = UINT64_C(1) << 30,
-     .help = "Messages larger than this are refused (rule GW-002)."},
-    {.flag = "gather-max",
-     .type = OPTION_SIZE,
-     FIELD(gather_max_bytes),
-     .value_name = "SIZE",
-     .fallback = "256m",
-     .minimum = 1 << 20,
-     .maximum = UINT64_C(1) << 40,
-     .help = "What the messages that are being received may hold in all, and an eighth more for "
-             "the first 64 KiB of each; 4 KiB of each are not counted. Past it the answer is 503. "
-             "One that is larger than this cannot be sent."},
-    {.flag = "spool-max",
-     .type = OPTION_SIZE,
-     FIELD(spool_max_bytes),
-     .value_name = "SIZE",
-     .fallback = "1g",
-     .maximum = INT64_MAX,
-     .help = "How much room all results together that no client has read yet may take in the data "
-             "folder. They never take the last tenth of its disk, nor its last GiB. Beyond that, a "
-             "body is read no further until its results have left."},
-    {.flag = "connections",
-     .type = OPTION_COUNT,
-     FIELD(connections_max),
-     .value_name = "N",
-     .fallback = "20000",
-     .minimum = 1,
-     .maximum = 10000000,
-     .help = "Connections at a time, fewer where the limit of open files says so."},
-    {.flag = "in-flight",
-     .type = OPTION_COUNT,
-     FIELD(in_flight_max),
-     .value_name = "N",
-     .fallback = "16384",
-     .minimum = 1,
-     .maximum = 10000000,
-     .help = "Messages at a time that await NATS's acknowledgement; past it the answer is 503."},
-    {.flag = "dedupe-window",
-     .type = OPTION_DURATION,
-     FIELD(dedupe_window_ms),
-     .value_name = "TIME",
-     .fallback = "2m",
-     .maximum = 7 * DAY_MS,
-     .help = "How long repeats of a message are recognised and dropped, in streams that parley "
-             "creates. 0 turns this off."},
-    {.flag = "ack-timeout",
-     .type = OPTION_DURATION,
-     FIELD(ack_timeout_ms),
-     .value_name = "TIME",
-     .fallback = "10s",
-     .minimum = 1,
-     .maximum = DAY_MS,
-     .help = "How long to wait for NATS's acknowledgement before the answer is 504."},
-    {.flag = "idle-timeout",
-     .type = OPTION_DURATION,
-     FIELD(idle_timeout_ms),
-     .value_name = "TIME",
-     .fallback = "30s",
-     .minimum = 1000,
-     .maximum = DAY_MS,
-     .help = "Close a connection on which nothing comes or goes for so long."},
-};
 
 void option_name_variable(const char *flag, char out[64]) {
     const int length = snprintf(out, 64, "PARLEY_%s", flag);
@@ -204,14 +67,14 @@ static void write_bound(struct parley_buffer *out, enum option_type type, uint64
     }
 }
 
-void option_say_invalid(const struct option *option, const char *by, const char *text) {
-    static const char *const wanted[] = {
-        [OPTION_TEXT] = "a value",
-        [OPTION_LIST] = "a value",
+void option_print_invalid(const struct option *option, const char *by, const char *text) {
+    static const char *const expected[] = {
+        [OPTION_TEXT] = "a non-empty value",
+        [OPTION_LIST] = "a non-empty value",
         [OPTION_SWITCH] = "true or false",
         [OPTION_COUNT] = "a whole number",
-        [OPTION_SIZE] = "a number of bytes, or of k, m or g, such as 512k,",
-        [OPTION_DURATION] = "a number with a unit (ms, s, m, h or d), such as 90s,",
+        [OPTION_SIZE] = "a size such as 512k,",
+        [OPTION_DURATION] = "a number with a unit (ms, s, m, h or d) such as 90s,",
     };
     struct parley_buffer range;
     parley_buffer_init(&range);
@@ -222,7 +85,7 @@ void option_say_invalid(const struct option *option, const char *by, const char 
         write_bound(&range, option->type, option->maximum);
     }
     parley_buffer_char(&range, '\0');
-    terminal_error("%s wants %s%s, not '%s'", by, wanted[option->type],
+    terminal_error("%s must be %s%s, not '%s'", by, expected[option->type],
                    range.has_failed ? "" : range.data, text);
     parley_buffer_finish(&range);
 }
@@ -233,7 +96,7 @@ static bool write_file_value(enum option_type type, const json_t *value,
                              struct parley_buffer *out) {
     const bool takes_string = type == OPTION_TEXT || type == OPTION_LIST || type == OPTION_SIZE ||
                               type == OPTION_DURATION;
-    /* A duration without a unit means nothing, but none at all needs no unit. */
+    /* A duration needs a unit, except 0. */
     const bool takes_integer = type == OPTION_COUNT || type == OPTION_SIZE ||
                                (type == OPTION_DURATION && json_integer_value(value) == 0);
     if (json_is_string(value) && takes_string) {
@@ -262,16 +125,16 @@ static bool write_items(const json_t *array, struct parley_buffer *out) {
 }
 
 bool option_read_json(const struct option *option, const json_t *value, struct parley_buffer *out,
-                      const char **out_wants) {
-    static const char *const wanted[] = {
+                      const char **out_expected) {
+    static const char *const expected[] = {
         [OPTION_TEXT] = "a string",
-        [OPTION_LIST] = "a string, or an array of strings",
+        [OPTION_LIST] = "a string or an array of strings",
         [OPTION_SWITCH] = "true or false",
         [OPTION_COUNT] = "a whole number",
-        [OPTION_SIZE] = "a number of bytes, or a string such as \"512k\"",
+        [OPTION_SIZE] = "a number of bytes or a string such as \"512k\"",
         [OPTION_DURATION] = "a string with a unit, such as \"90s\"",
     };
-    *out_wants = wanted[option->type];
+    *out_expected = expected[option->type];
     if (option->type == OPTION_LIST && json_is_array(value)) {
         return write_items(value, out);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The table behind configuration.h: an option a row, and what its values may be. Where values come
- * from is configuration.c's. */
+/* The options of configuration.h, one row each, and their values as text and as JSON. Where a value
+ * comes from is up to configuration.c. */
 
 #include <jansson.h>
 
@@ -16,40 +16,45 @@ enum option_type {
     OPTION_COUNT,
     OPTION_SIZE,
     OPTION_DURATION,
-    OPTION_LIST, /* comma-separated; an option that is given again adds to it */
+    OPTION_LIST, /* comma-separated; giving the option again appends to it */
 };
 
 struct option {
     const char *flag;
     enum option_type type;
-    size_t field;              /* offset in struct configuration */
+    size_t field;              /* offset in struct configuration, of the type for `type` */
     const char *value_name;    /* in --help */
-    const char *fallback;      /* the default, as one would write it; NULL: found out at start */
-    const char *fallback_text; /* what --help says of the default, where it says more */
+    const char *fallback;      /* the default, as a user would write it; NULL: found at start */
+    const char *fallback_text; /* the default in --help, where `fallback` would not explain it */
     uint64_t minimum, maximum; /* of counts, sizes (bytes) and durations (ms) */
-    bool is_not_in_file;       /* it says what to do, not how to serve */
+    bool is_not_in_file;       /* not a key of the configuration file */
     const char *help;
 };
 
-#define OPTIONS 17
-extern const struct option options[OPTIONS];
+/* The table is in options.c. */
+enum { OPTIONS_MAX = 31 };
+extern const struct option options[];
+extern const size_t option_count;
+
+/* Prints `parley serve --help`. */
+void configuration_print_help(void);
 
 /* PARLEY_SPOOL_MAX for "spool-max". */
 void option_name_variable(const char *flag, char out[64]);
 
-/* Puts a value into its field, whether or not it may be there.  Owns: a text is borrowed.
- * Returns: whether it may. */
+/* Stores a value in its field, even if it is out of range.  Owns: a text is borrowed.
+ * Returns: whether the value is allowed. */
 bool option_assign(const struct option *option, const char *text,
                    struct configuration *configuration);
 
-/* Says that option_assign refused `text`, which `by` ("--listen") had brought. */
-void option_say_invalid(const struct option *option, const char *by, const char *text);
+/* Prints that option_assign refused `text`, which came from `by` ("--listen"). */
+void option_print_invalid(const struct option *option, const char *by, const char *text);
 
-/* The text that a value of the configuration file would be on the command line.
- * Returns: whether it is of a type that may stand there; else `out_wants` says what may. */
+/* Appends a value of the configuration file as it would be written on the command line.
+ * Returns: whether it is of an allowed type; if not, `out_expected` is the allowed types. */
 bool option_read_json(const struct option *option, const json_t *value, struct parley_buffer *out,
-                      const char **out_wants);
+                      const char **out_expected);
 
-/* The value as the configuration file would have it. */
+/* Appends the value as in a configuration file. */
 void option_write_json(const struct option *option, const struct configuration *configuration,
                        struct parley_buffer *out);

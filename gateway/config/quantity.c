@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Counts, sizes and durations, read strictly: no sign, no fraction, no blank, no overflow. */
+/* Counts, sizes and durations, parsed strictly: no sign, fraction, space or overflow. */
 
 #include "quantity.h"
 
@@ -12,12 +12,12 @@ struct unit {
     uint64_t factor;
 };
 
-/* Both tables from the largest to the smallest, for writing; the smallest needs no name. */
+/* From the largest to the smallest, which quantity_write relies on. */
 static const struct unit sizes[] = {{"g", 1u << 30}, {"m", 1u << 20}, {"k", 1u << 10}, {"", 1}};
 static const struct unit durations[] = {
     {"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
 
-/* Reads digits.  Returns: what stands behind them, or NULL when there are none or too many. */
+/* Reads digits.  Returns: the text after them; NULL without digits or on overflow. */
 static const char *read_digits(const char *text, uint64_t *out) {
     uint64_t value = 0;
     const char *at = text;

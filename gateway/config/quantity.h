@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Numbers with units, as people write them on a command line and in a configuration. Each reader
- * returns whether the whole text is one, and leaves *out alone otherwise. */
+/* Numbers with units, on the command line and in the configuration file. Each reader returns
+ * whether the whole text is valid, and otherwise leaves *out unchanged. */
 
 #include <stdbool.h>
 #include <stdint.h>

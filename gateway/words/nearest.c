@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Slips of the keyboard, by how many of them there would have to be. */
+/* Mistyped words, by the number of edits between two words. */
 
 #include "nearest.h"
 
@@ -13,13 +13,13 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* A slip of the shift key is the smallest of all. */
+/* Case does not count as an edit. */
 static bool is_same(char a, char b) {
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* How many letters to insert, drop, change or swap with their neighbour to get from one word to
- * the other, in either case (restricted Damerau-Levenshtein). */
+/* The number of letters to insert, delete, change or swap with their neighbour to turn one word
+ * into the other, ignoring case (restricted Damerau-Levenshtein distance). */
 static size_t distance(const char *a, const char *b) {
     size_t rows[NEAREST_WORD_MAX + 1][NEAREST_WORD_MAX + 1];
     const size_t a_length = strlen(a), b_length = strlen(b);
@@ -45,7 +45,7 @@ static size_t distance(const char *a, const char *b) {
 
 const char *nearest_word(const char *word, const char *const names[]) {
     const char *nearest = NULL;
-    /* Further away than a third of its letters, it is another word. */
+    /* With more edits than a third of its letters, it is a different word. */
     size_t limit = strlen(word) / 3 + 1;
     for (const char *const *name = names; *name != NULL; name++) {
         const size_t away = distance(word, *name);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What somebody probably meant: for command lines, configuration files and queries. */
+/* Suggestions for mistyped words in command lines, configuration files and queries. */
 
 #include <stddef.h>
 
-/* A longer word is no slip for anything. */
+/* Longer words get no suggestion. */
 #define NEAREST_WORD_MAX 31
 
-/* Of `names` (ends with NULL) the one that `word` is probably a slip for, whatever their case, or
+/* Returns: the one of `names` (ends with NULL) that `word` probably means, ignoring case, or
  * NULL. */
 const char *nearest_word(const char *word, const char *const names[]);

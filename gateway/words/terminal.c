@@ -26,10 +26,10 @@ void terminal_error_unknown(const char *kind, const char *word, const char *cons
                             const char *see) {
     const char *nearest = nearest_word(word, names);
     if (nearest != NULL) {
-        terminal_error("there is no %s '%s'; did you mean '%s'? (%s lists them)", kind, word,
-                       nearest, see);
+        terminal_error("unknown %s '%s'; did you mean '%s'? (%s lists them)", kind, word, nearest,
+                       see);
     } else {
-        terminal_error("there is no %s '%s' (%s lists them)", kind, word, see);
+        terminal_error("unknown %s '%s' (%s lists them)", kind, word, see);
     }
 }
 
@@ -49,7 +49,7 @@ size_t terminal_width(FILE *stream) {
     return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/* Columns of `length` bytes: of what we write ourselves, every code point takes one. */
+/* Columns of `length` bytes: in parley's own texts, every code point takes one. */
 static size_t columns(const char *text, size_t length) {
     size_t count = 0;
     for (size_t i = 0; i < length; i++) {

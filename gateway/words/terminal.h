@@ -12,7 +12,7 @@
 /* Prints "parley: …" and a line feed on standard error. */
 void terminal_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints "parley: there is no KIND 'WORD'; did you mean 'NEAREST'? (SEE lists them)".
+/* Prints "parley: unknown KIND 'WORD'; did you mean 'NEAREST'? (SEE lists them)".
  * `names` ends with NULL. */
 void terminal_error_unknown(const char *kind, const char *word, const char *const names[],
                             const char *see);

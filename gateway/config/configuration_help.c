@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* `parley serve --help`, most of it from the table of options. */
+
+#include <stdio.h>
+
+#include "option.h"
+#include "terminal.h"
+
+static void print_option(FILE *out, const struct option *option) {
+    char variable[64];
+    option_name_variable(option->flag, variable);
+    fprintf(out, "  --%s%s%s\n      ", option->flag, option->value_name != NULL ? " " : "",
+            option->value_name != NULL ? option->value_name : "");
+    terminal_wrap(out, option->help, 6, 80);
+    const char *fallback = option->fallback_text != NULL ? option->fallback_text : option->fallback;
+    fprintf(out, "      [default: %s; %s]\n", fallback, variable);
+}
+
+void configuration_print_help(void) {
+    fputs(
+        "Usage: parley serve [OPTION]…\n"
+        "\n"
+        "Runs the gateway: an HTTP server that checks the messages agents POST, publishes the\n"
+        "valid ones to NATS JetStream, and streams them to readers.\n"
+        "\n"
+        "When it is ready, it prints \"listening on http://127.0.0.1:8080\". SIGTERM, SIGINT\n"
+        "(Ctrl-C) or SIGHUP stops it: requests in progress are finished, new ones get 503. A\n"
+        "second SIGTERM or SIGINT stops it at once.\n"
+        "\n"
+        "Examples:\n"
+        "  parley serve                                for this machine, with its own nats-server\n"
+        "  parley serve --listen :9000 --data ./state  on port 9000, with its data in ./state\n"
+        "  parley serve --nats nats://nats:4222        with an existing NATS server\n"
+        "  parley serve --check-config                 print the effective configuration\n"
+        "\n"
+        "Options:\n",
+        stdout);
+    for (size_t i = 0; i < option_count; i++) {
+        print_option(stdout, &options[i]);
+    }
+    fputs(
+        "  -h, --help\n"
+        "      Print this text.\n"
+        "\n"
+        "SIZE is a number of bytes, or of k, m or g (powers of 1024): 512k. TIME is a number with\n"
+        "a unit (ms, s, m, h or d): 90s.\n"
+        "\n"
+        "Each option can also be set by the environment variable in brackets and, except for\n"
+        "config and check-config, in the configuration file. An empty variable counts as unset; a\n"
+        "switch is true or 1, false or 0. The file is one JSON object without comments, such as\n"
+        "  {\"listen\": \":9000\", \"message-max\": \"2m\", \"insecure\": false}\n"
+        "Precedence: command line, environment, file, default.\n"
+        "\n"
+        "Exit status: 0 stopped as requested, 1 failed, 2 an option is wrong.\n",
+        stdout);
+}

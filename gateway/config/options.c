@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The options of the server: the one place that names their flags, bounds and help. */
+
+#include <stddef.h>
+
+#include "option.h"
+
+#define FIELD(name) .field = offsetof(struct configuration, name)
+#define DAY_MS 86400000
+
+const struct option options[] = {
+    {.flag = "listen",
+     FIELD(listen),
+     .value_name = "ADDR:PORT",
+     .fallback = "127.0.0.1:8080",
+     .help = "Address and port to listen on. :PORT is 127.0.0.1:PORT; port 0 picks a free port. An "
+             "address that other machines can reach needs --insecure."},
+    {.flag = "data",
+     FIELD(data),
+     .value_name = "DIR",
+     .fallback_text = "$XDG_STATE_HOME/parley, else ~/.local/state/parley",
+     .help = "Folder for the embedded nats-server's store and for spooled results."},
+    {.flag = "nats",
+     FIELD(nats),
+     .value_name = "URL,…",
+     .fallback_text = "the embedded nats-server, which parley starts and stops",
+     .help = "Use these NATS servers, which must have JetStream enabled: "
+             "nats://USER:PASSWORD@HOST:4222. If one URL has tls://, all servers must support TLS. "
+             "Write a comma in a password as %2C."},
+    {.flag = "config",
+     FIELD(config),
+     .value_name = "FILE",
+     .fallback_text = "none",
+     .is_not_in_file = true,
+     .help = "Read options from this file (see below)."},
+    {.flag = "insecure",
+     .type = OPTION_SWITCH,
+     FIELD(insecure),
+     .fallback = "false",
+     .help = "Allow an address that other machines can reach although there is no authentication: "
+             "anyone who can reach it can send and read. For trusted networks only."},
+    {.flag = "check-config",
+     .type = OPTION_SWITCH,
+     FIELD(check_config),
+     .fallback = "false",
+     .is_not_in_file = true,
+     .help = "Print the effective configuration in the form of a configuration file, including the "
+             "passwords in --nats, and exit."},
+    {.flag = "reactors",
+     .type = OPTION_COUNT,
+     FIELD(reactors),
+     .value_name = "N",
+     .fallback = "0",
+     .fallback_text = "0 (one per core)",
+     .maximum = 1024,
+     .help = "Number of threads that serve requests, each with its own connection to NATS."},
+    {.flag = "replicas",
+     .type = OPTION_COUNT,
+     FIELD(replicas),
+     .value_name = "N",
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 5,
+     .help = "Number of servers in the NATS cluster that store each message. Applies to streams "
+             "that parley creates; more than 1 needs --nats."},
+    {.flag = "subject-prefix",
+     .type = OPTION_LIST,
+     FIELD(subject_prefixes),
+     .value_name = "PROTOCOL=TOKEN",
+     .fallback_text = "each protocol's name",
+     .help = "Publish this protocol's messages under TOKEN.> and in a separate stream, so that "
+             "several fleets can share one NATS. With roundtable=fleet-a, the subjects are "
+             "fleet-a.> and the stream is ROUNDTABLE_FLEET-A. Can be given more than once; the "
+             "variable is a comma-separated list."},
+    {.flag = "message-max",
+     .type = OPTION_SIZE,
+     FIELD(message_max_bytes),
+     .value_name = "SIZE",
+     .fallback = "0",
+     .fallback_text = "0 (each protocol's own limit)",
+     .maximum = UINT64_C(1) << 30,
+     .help = "Refuse larger messages (rule GW-002)."},
+    {.flag = "gather-max",
+     .type = OPTION_SIZE,
+     FIELD(gather_max_bytes),
+     .value_name = "SIZE",
+     .fallback = "256m",
+     .minimum = 1 << 20,
+     .maximum = UINT64_C(1) << 40,
+     .help =
+         "Memory for all request bodies being received. When it is used up, requests get 503. The "
+         "first 64 KiB of each body use a reserve of their own, one eighth of this size; the first "
+         "4 KiB are not counted. A single message larger than this is always refused."},
+    {.flag = "spool-max",
+     .type = OPTION_SIZE,
+     FIELD(spool_max_bytes),
+     .value_name = "SIZE",
+     .fallback = "1g",
+     .maximum = INT64_MAX,
+     .help = "Disk space in the data folder for batch results that clients have not read yet. "
+             "parley leaves the last tenth of the disk and its last GiB free. When the space is "
+             "used up, parley stops reading a batch until the client has read its results."},
+    {.flag = "connections",
+     .type = OPTION_COUNT,
+     FIELD(connections_max),
+     .value_name = "N",
+     .fallback = "20000",
+     .minimum = 1,
+     .maximum = 10000000,
+     .help = "Maximum number of open connections; lower if the limit on open files requires it."},
+    {.flag = "in-flight",
+     .type = OPTION_COUNT,
+     FIELD(in_flight_max),
+     .value_name = "N",
+     .fallback = "16384",
+     .minimum = 1,
+     .maximum = 10000000,
+     .help = "Maximum number of messages waiting for NATS's acknowledgement; beyond it, requests "
+             "get 503."},
+    {.flag = "dedupe-window",
+     .type = OPTION_DURATION,
+     FIELD(dedupe_window_ms),
+     .value_name = "TIME",
+     .fallback = "2m",
+     .maximum = 7 * DAY_MS,
+     .help = "How long repeats of a message are recognised and dropped. Applies to streams that "
+             "parley creates; 0 turns it off."},
+    {.flag = "ack-timeout",
+     .type = OPTION_DURATION,
+     FIELD(ack_timeout_ms),
+     .value_name = "TIME",
+     .fallback = "10s",
+     .minimum = 1,
+     .maximum = DAY_MS,
+     .help = "How long to wait for NATS's acknowledgement before answering 504."},
+    {.flag = "idle-timeout",
+     .type = OPTION_DURATION,
+     FIELD(idle_timeout_ms),
+     .value_name = "TIME",
+     .fallback = "30s",
+     .minimum = 1000,
+     .maximum = DAY_MS,
+     .help = "Close a connection after this time without traffic."},
+};
+
+const size_t option_count = sizeof options / sizeof options[0];
+_Static_assert(sizeof options / sizeof options[0] <= OPTIONS_MAX, "struct given has room for all");
