@@ -107,7 +107,8 @@ enum parley_constraint {
     PARLEY_MAX_LENGTH, /* .maximum, in code points */
     PARLEY_PATTERN,    /* .pattern; .maximum code points at most, unless 0 */
     PARLEY_MIN_ITEMS,  /* .minimum: of an array */
-    PARLEY_INCREASING, /* greater than at the same place of the array's items before it */
+    PARLEY_INCREASING, /* greater than at the same place of the array's item before; at one place
+                          below an array */
 };
 
 /* One place that a rule speaks of. */

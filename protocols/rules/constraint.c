@@ -24,15 +24,20 @@ enum parley_kind constraint_kind(enum parley_constraint constraint) {
     }
 }
 
-unsigned constraint_sure_kinds(const struct parley_place *place) {
-    if (place->constraint == PARLEY_INCREASING) {
-        return 0;
+unsigned constraint_wrong_kinds(const struct parley_place *place) {
+    unsigned right = place->kinds != 0 ? place->kinds : ~0u;
+    right |= (right & PARLEY_NUMBER) != 0 ? (unsigned)PARLEY_INTEGER : 0;
+    right |= (right & PARLEY_INTEGER) != 0 ? (unsigned)PARLEY_NUMBER : 0; /* it may be whole */
+    return ~right;
+}
+
+unsigned constraint_asked_kinds(const struct parley_place *place) {
+    unsigned asked = (unsigned)constraint_kind(place->constraint);
+    asked |= (asked & PARLEY_NUMBER) != 0 ? (unsigned)PARLEY_INTEGER : 0;
+    if ((place->kinds & PARLEY_INTEGER) != 0 && (place->kinds & PARLEY_NUMBER) == 0) {
+        asked |= PARLEY_NUMBER; /* whether it is whole */
     }
-    const unsigned kinds = place->kinds != 0 ? place->kinds : ~0u;
-    /* How many items an array has is asked at its end, not of the value. */
-    return place->constraint == PARLEY_MIN_ITEMS
-               ? kinds
-               : kinds & ~(unsigned)constraint_kind(place->constraint);
+    return asked & ~constraint_wrong_kinds(place);
 }
 
 /* Whether an integer is wanted, and `value` is one. */

@@ -16,9 +16,32 @@ bool constraint_holds(const struct schema_check *check, const struct parley_valu
 /* The one kind that a constraint speaks of; PARLEY_ABSENT: of none. */
 enum parley_kind constraint_kind(enum parley_constraint constraint);
 
-/* The set of kinds of which the place asks no more than that a value is of one of them: whatever
- * such a value is, constraint_holds. */
-unsigned constraint_sure_kinds(const struct parley_place *place);
+/* Two sets of kinds: those that are wrong at the place, and those where it depends on the value.
+ * A value of any other kind is right. PARLEY_INTEGER is a number that the reader knows to be whole;
+ * PARLEY_NUMBER may be whole. */
+unsigned constraint_wrong_kinds(const struct parley_place *place);
+unsigned constraint_asked_kinds(const struct parley_place *place);
+
+/* PARLEY_MIN_ITEMS of an array with `count` items. */
+static inline bool constraint_has_items(const struct parley_place *place, size_t count) {
+    return (double)count >= place->minimum;
+}
+
+/* PARLEY_INCREASING: what a reader keeps of an array. */
+struct constraint_rising {
+    const struct parley_place *place; /* NULL: no number yet */
+    double last;
+};
+
+/* Whether `number` is greater than the one before it at the same place.  Only one place of an array
+ * can be compared: a second one fails. */
+static inline bool constraint_rises(struct constraint_rising *rising,
+                                    const struct parley_place *place, double number) {
+    const bool has_risen =
+        rising->place == NULL || (rising->place == place && number > rising->last);
+    *rising = (struct constraint_rising){place, number};
+    return has_risen;
+}
 
 /* Whether a place speaks of several members, so that it is asked once all facts are known. */
 static inline bool place_is_over_members(const struct parley_place *place) {

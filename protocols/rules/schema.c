@@ -6,7 +6,6 @@
 #include "schema.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,7 +25,7 @@ const struct schema_node schema_unasked = {
     .slots = no_slots,
     .slot_count = 1,
     .rest = &schema_unasked,
-    .sure_kinds = ~0u,
+    .free_kinds = ~0u,
 };
 
 static struct schema_node *add_child(struct parley_arena *arena, struct schema_node *node,
@@ -102,7 +101,7 @@ static enum parley_status add_copy(struct parley_schema *schema, struct schema_c
 static enum parley_status add_check(struct parley_schema *schema, const struct parley_rule *rule,
                                     const struct parley_place *place, unsigned order) {
     struct schema_check check = {
-        .rule = rule, .place = place, .order = order, .sure_kinds = constraint_sure_kinds(place)};
+        .rule = rule, .place = place, .order = order, .asked_kinds = constraint_asked_kinds(place)};
     assert(place->hint != NULL || rule->hint != NULL);
     assert(!place_is_over_members(place) || place->message != NULL);
     assert(place->is_asked == NULL || place_is_over_members(place));
@@ -210,30 +209,20 @@ static void spell(struct schema_node *node) {
     spelling->length = length;
 }
 
-static void sum_up_checks(struct schema_node *node) {
-    node->sure_kinds = UINT_MAX;
-    for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
-        node->required_types |= check->place->is_required ? schema_types(check) : 0;
-        node->sure_kinds &= check->sure_kinds;
-    }
-}
-
-/* What is said of each node at once, for those who have no time to read its checks. As deep as the
- * rules' paths. */
-static enum parley_status sum_up(struct parley_schema *schema, struct schema_node *node) {
-    sum_up_checks(node);
+/* Computes what readers look up instead of going through checks. Recurses as deep as the rules'
+ * paths. */
+static enum parley_status prepare(struct parley_schema *schema, struct schema_node *node) {
     spell(node);
     if (schema->numbered_count < PARLEY_PLACES_NUMBERED) {
         node->number = schema->numbered_count++;
         schema->numbered[node->number] = node;
     }
     for (struct schema_node *child = node->children; child != NULL; child = child->next) {
-        PARLEY_TRY(sum_up(schema, child));
-        node->required |= child->required_types != 0 ? child->bit : 0;
+        PARLEY_TRY(prepare(schema, child));
     }
-    PARLEY_TRY(schema_sum_up_types(schema->arena, node));
+    PARLEY_TRY(schema_digest(schema->arena, node));
     PARLEY_TRY(index_children(schema, node));
-    return node->every != NULL ? sum_up(schema, node->every) : PARLEY_OK;
+    return node->every != NULL ? prepare(schema, node->every) : PARLEY_OK;
 }
 
 static enum parley_status build(struct parley_schema *schema) {
@@ -260,7 +249,7 @@ static enum parley_status build(struct parley_schema *schema) {
     }
     PARLEY_TRY(index_children(schema, &schema->types));
     PARLEY_TRY(merge_every(schema, &schema->root));
-    return sum_up(schema, &schema->root);
+    return prepare(schema, &schema->root);
 }
 
 const struct schema_node *schema_at(const struct parley_schema *schema, const char *path) {

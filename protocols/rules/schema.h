@@ -15,7 +15,7 @@ struct schema_check {
     const struct parley_rule *rule;
     const struct parley_place *place;
     unsigned order;                /* of the rule in the table */
-    unsigned sure_kinds;           /* those of which it asks no more (constraint_sure_kinds) */
+    unsigned asked_kinds;          /* constraint_asked_kinds() of its place */
     const struct pattern *pattern; /* PARLEY_PATTERN */
     struct schema_check *next;
 };
@@ -63,15 +63,13 @@ struct schema_node {
     uint64_t slot_factor;            /* finds the first slot of a mark … */
     size_t slot_count;               /* … and that is a power of two */
     const struct schema_node *rest;  /* `every`, or schema_unasked: of what has no name here */
-    uint64_t required;               /* the bits of children that some row requires */
-    uint32_t required_types;         /* the types for which some row requires this one */
-    unsigned sure_kinds; /* those of which no row asks more than that a value is of them */
-    /* The same type by type: by the number of a kind, the types for which no value of it may stand
-     * here; and the set of kinds of which some row asks more. */
-    uint32_t wrong_types[SCHEMA_KINDS];
-    unsigned asked_kinds;
-    /* By type: the bits of the children that some row requires for it; NULL: of none. */
-    uint64_t *required_for;
+    /* A digest of its checks: */
+    unsigned free_kinds;                /* any value of these is right for every type */
+    unsigned asked_kinds;               /* for these, some check depends on the value */
+    uint32_t wrong_types[SCHEMA_KINDS]; /* by the number of a kind: the types it is wrong for */
+    /* A digest of its children's checks: */
+    uint64_t required;      /* the bits of those that some type requires */
+    uint64_t *required_for; /* by type: the bits of those it requires; NULL: no type requires any */
 };
 
 /* More members of one object than this cannot be named by rules. */
@@ -144,9 +142,10 @@ static inline bool schema_is_spelled(const struct schema_spelling *spelling, con
 
 /* The place of which no rule asks anything, nor of anything in it. */
 extern const struct schema_node schema_unasked;
-/* Fills what is said of a node type by type, once its checks and children are known. */
-enum parley_status schema_sum_up_types(struct parley_arena *arena,
-                                       struct schema_node *node) PARLEY_MUST_CHECK;
+
+/* Writes the digests of a node, once its checks and its children are known. */
+enum parley_status schema_digest(struct parley_arena *arena,
+                                 struct schema_node *node) PARLEY_MUST_CHECK;
 
 /* The node at a path that the table names. */
 const struct schema_node *schema_at(const struct parley_schema *schema, const char *path);

@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "constraint.h"
 #include "text.h"
 
 unsigned walk_type_of(const struct parley_protocol *protocol, const struct parley_value *value) {
@@ -165,11 +164,7 @@ static bool rises(struct walk *walk, const struct schema_check *check,
     while (walk->frames[depth - 1].kind != PARLEY_ARRAY) { /* the path of the place has a `*` */
         depth--;
     }
-    struct walk_frame *array = &walk->frames[depth - 1];
-    const bool has_risen = !array->has_last || value->number > array->last;
-    array->has_last = true;
-    array->last = value->number;
-    return has_risen;
+    return constraint_rises(&walk->frames[depth - 1].rising, check->place, value->number);
 }
 
 /* `asked`: the message types for which a value may stand here at all.
@@ -189,8 +184,8 @@ static uint32_t ask_value(struct walk *walk, const struct schema_node *node,
     return inside;
 }
 
-static void ask_missing(struct walk *walk, const struct schema_node *node,
-                        const struct walk_frame *object) {
+static void report_missing(struct walk *walk, const struct schema_node *node,
+                           const struct walk_frame *object) {
     uint32_t asked = object->types;
     for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
         const uint32_t types = schema_types(check) & asked;
@@ -249,7 +244,7 @@ static void ask_count(struct walk *walk, const struct walk_frame *array, size_t 
     for (; check != NULL; check = check->next) {
         const uint32_t types = schema_types(check) & array->types;
         if (types != 0 && check->place->constraint == PARLEY_MIN_ITEMS &&
-            (double)count < check->place->minimum) {
+            !constraint_has_items(check->place, count)) {
             report(walk, check, types, (struct parley_bytes){0}, &value, array->offset);
         }
     }
@@ -260,7 +255,7 @@ void walk_leave(struct walk *walk, size_t count) {
     const struct schema_node *child = frame->kind == PARLEY_OBJECT ? frame->node->children : NULL;
     for (; child != NULL; child = child->next) {
         if ((frame->seen & child->bit) == 0) {
-            ask_missing(walk, child, frame);
+            report_missing(walk, child, frame);
         }
     }
     if (frame->node->field >= 0 && !walk->is_inside) {

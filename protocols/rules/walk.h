@@ -15,7 +15,7 @@
 
 #include <parley/message.h>
 
-#include "schema.h"
+#include "constraint.h"
 
 struct walk_frame {
     const struct schema_node *node;
@@ -26,8 +26,7 @@ struct walk_frame {
     uint64_t seen;  /* members, by schema_node.bit */
     size_t index;   /* of the next item, in an array */
     size_t offset;
-    bool has_last; /* of an array: what PARLEY_INCREASING compares with */
-    double last;
+    struct constraint_rising rising; /* of an array */
 };
 
 struct walk {

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "accept.h"
+
+#include "text.h"
+
+static bool rises(struct accept *accept, const struct parley_place *place, double number) {
+    struct accept_level *level = accept->level;
+    while (level > accept->levels && level->closing != ']') {
+        level--;
+    }
+    return level > accept->levels && constraint_rises(&level->rising, place, number);
+}
+
+/* Called once the fact that is the message's type has been captured, or there is none. */
+static unsigned note_type(struct accept *accept) {
+    struct parley_message *message = accept->message;
+    const struct parley_value *type = &message->values[message->protocol->type_field];
+    message->type = type->kind == PARLEY_STRING ? schema_type_of(message->schema, type->text)
+                                                : PARLEY_TYPE_OTHER;
+    accept->is_type_known = true;
+    return message->type;
+}
+
+/* PARLEY_ONE_OF. The row that asks for a known type also finds which one it is, so that the list of
+ * types is searched once. */
+static bool is_choice(struct accept *accept, const struct schema_check *check,
+                      const struct parley_value *value) {
+    const struct parley_message *message = accept->message;
+    const struct parley_protocol *protocol = message->protocol;
+    return check->place->choices == protocol->types &&
+                   value == &message->values[protocol->type_field]
+               ? note_type(accept) != PARLEY_TYPE_OTHER
+               : constraint_holds(check, value);
+}
+
+/* Whether a check passes a value of a kind in its asked_kinds.  `is_time`: an earlier row at this
+ * place has found that the value is a time. */
+static bool holds(struct accept *accept, const struct schema_check *check,
+                  const struct parley_value *value, bool is_time) {
+    const struct parley_place *place = check->place;
+    switch (place->constraint) {
+    case PARLEY_MIN_ITEMS:
+        return constraint_has_items(place, value->count);
+    case PARLEY_INCREASING:
+        return constraint_holds(check, value) && rises(accept, place, value->number);
+    case PARLEY_TIME_UTC:
+        return is_time ? text_time_is_utc(value->text) : constraint_holds(check, value);
+    case PARLEY_ONE_OF:
+        return is_choice(accept, check, value);
+    default:
+        return constraint_holds(check, value);
+    }
+}
+
+void accept_ask_rows(struct accept *accept, const struct schema_node *node, unsigned kind,
+                     const struct parley_value *value) {
+    bool is_time = false;
+    for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
+        if ((check->asked_kinds & kind) == 0) {
+            continue;
+        }
+        if (!holds(accept, check, value, is_time)) {
+            accept->failed |= schema_types(check);
+        } else if (check->place->constraint == PARLEY_TIME) {
+            is_time = true;
+        }
+    }
+}
+
+/* Whether the inspection has no findings. */
+static bool passes_inspection(struct parley_message *message) {
+    struct walk walk; /* only carries what is reported */
+    walk.message = message;
+    walk.frames[0].offset = 0;
+    walk.status = PARLEY_OK;
+    const enum parley_status status = message->protocol->inspect(message, &walk);
+    const bool has_findings = message->findings.count > 0 || message->findings.omitted_count > 0;
+    message->findings = (struct parley_findings){0};
+    return status == PARLEY_OK && walk.status == PARLEY_OK && !has_findings;
+}
+
+bool accept_keeps_rules(struct accept *accept) {
+    struct parley_message *message = accept->message;
+    if (!accept->is_type_known) {
+        note_type(accept);
+    }
+    const uint32_t type = PARLEY_TYPE_BIT(message->type);
+    if ((accept->failed & type) != 0) {
+        return false;
+    }
+    const struct parley_facts facts = {
+        .values = message->values, .type = message->type, .options = &message->options};
+    const struct schema_check *check = message->schema->cross_checks;
+    while (check != NULL &&
+           ((schema_types(check) & type) == 0 || !place_is_broken(check->place, &facts))) {
+        check = check->next;
+    }
+    return check == NULL && (message->protocol->inspect == NULL || passes_inspection(message));
+}
