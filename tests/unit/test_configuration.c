@@ -219,6 +219,25 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->ack_timeout_ms, 10000);
     assert_int_equal(configuration->idle_timeout_ms, 30000);
     finish(&loaded);
+    LOAD(&loaded, "--check-config", NULL); /* all of them, so that a new one must be added here */
+    assert_string_equal(loaded.out, "{\n"
+                                    "  \"listen\": \"127.0.0.1:8080\",\n"
+                                    "  \"data\": \"/home/somebody/.local/state/parley\",\n"
+                                    "  \"nats\": null,\n"
+                                    "  \"insecure\": false,\n"
+                                    "  \"reactors\": 0,\n"
+                                    "  \"replicas\": 1,\n"
+                                    "  \"subject-prefix\": null,\n"
+                                    "  \"message-max\": \"0\",\n"
+                                    "  \"gather-max\": \"256m\",\n"
+                                    "  \"spool-max\": \"1g\",\n"
+                                    "  \"connections\": 20000,\n"
+                                    "  \"in-flight\": 16384,\n"
+                                    "  \"dedupe-window\": \"2m\",\n"
+                                    "  \"ack-timeout\": \"10s\",\n"
+                                    "  \"idle-timeout\": \"30s\"\n"
+                                    "}\n");
+    finish(&loaded);
 }
 
 static void test_a_flag_takes_its_value_in_both_forms(void **state) {
