@@ -115,7 +115,7 @@ const messages = {
     { of: "parley", to: "publish", atLeast: 0.9 },
     { of: "parley", to: "hand", atLeast: 1.8 },
     { of: "parley", to: "js", atLeast: 8 },
-    { of: "parley", to: "publishRaw" },
+    { of: "parley", to: "publishRaw", atLeast: 0.95 },
     { of: "parley", to: "raw" },
   ],
 };

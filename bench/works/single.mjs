@@ -54,8 +54,7 @@ const validate = {
   ratios: [{ of: "parley", to: "swallow", atLeast: 0.9 }],
 };
 
-// Beyond what the documents of the peers' NATS clients tell: shown, so that everybody sees what there
-// is to gain.
+// Beyond what the documents of the peers' NATS clients describe.
 const byAllMeans = {
   contenders: {
     bareRaw: requests(
@@ -68,7 +67,7 @@ const byAllMeans = {
     raw: requests(storedByFastify("by all means", "raw"), 64),
   },
   ratios: [
-    { of: "parley", to: "bareRaw" },
+    { of: "parley", to: "bareRaw", atLeast: 0.9 },
     { of: "parley", to: "raw" },
   ],
 };
