@@ -211,18 +211,6 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd) {
     return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
-/* It waits for edges, and an end that came together with data made none of its own: after a short
- * read nothing would tell it. */
-static void notice_early_end(const struct http_request *request) {
-    char byte;
-    const bool is_whole = request->content_length == request->received_length;
-    if (!is_whole && request->wait == HTTP_WAIT_NONE &&
-        recvfrom(request->connection->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) ==
-            0) {
-        http_look_again(request->connection);
-    }
-}
-
 static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const char *target,
                               const char *method, const char *version, const char *data,
                               size_t *size, void **slot) {
@@ -243,14 +231,11 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
         return MHD_NO;
     }
     if (*size > 0) {
-        struct parley_bytes bytes = {data, *size};
+        const struct parley_bytes given = {data, *size};
+        const struct parley_bytes bytes = http_wire_piece(request->connection, given);
         *size = 0;
         request->received_length += (int64_t)bytes.length;
-        if (http_take_body(request, bytes) != PARLEY_OK) {
-            return MHD_NO;
-        }
-        notice_early_end(request);
-        return MHD_YES;
+        return http_take_body(request, bytes) == PARLEY_OK ? MHD_YES : MHD_NO;
     }
     if (request->connection->wire.fault != NULL && !request->has_ended) {
         break_body(request, request->connection->wire.fault);
@@ -341,8 +326,8 @@ static bool has_more(const struct http_side *side) {
     return MHD_get_timeout(side->daemon, &wanted) == MHD_YES && wanted == 0;
 }
 
-/* It reads a pool of each connection at most. What comes of large bodies leaves for NATS in one
- * write a turn, the larger the better. */
+/* It reads once from each connection. What comes of bodies leaves in one write a turn, so the turn
+ * ends when there is enough of it, and before results would have to wait in a file. */
 static void run_side(struct http_side *side) {
     struct http_server *server = side->server;
     side->is_due = false;
@@ -351,7 +336,7 @@ static void run_side(struct http_side *side) {
         http_wire_enter(server);
         MHD_run(side->daemon);
         http_wire_leave();
-        if (!server->has_moved || !has_more(side)) {
+        if (!server->has_moved || server->turn_bytes >= HTTP_BODY_PIECE_BYTES || !has_more(side)) {
             break;
         }
     }
@@ -361,6 +346,7 @@ static void run_turn(struct reactor_turn *turn) {
     struct http_server *server = OWNER_OF(turn, struct http_server, turn);
     http_go_on_with_queue(server);
     int64_t now_ms = reactor_now_ms(server->reactor);
+    server->turn_bytes = 0;
     for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
         struct http_side *side = &server->sides[i];
         if (side->is_due || (side->due_ms >= 0 && side->due_ms <= now_ms)) {

@@ -148,38 +148,38 @@ static size_t follow_trailer(struct http_chunks *chunks, struct parley_bytes byt
     return length;
 }
 
-size_t http_chunks_follow(struct http_chunks *chunks, struct parley_bytes bytes,
-                          size_t *data_length) {
-    size_t at = 0;
-    *data_length = 0;
-    while (at < bytes.length && chunks->phase != HTTP_CHUNKS_END && chunks->fault == NULL) {
-        const struct parley_bytes rest = {bytes.data + at, bytes.length - at};
-        size_t length = 0;
-        switch (chunks->phase) {
-        case HTTP_CHUNK_SIZE:
-            length = follow_size(chunks, rest);
-            break;
-        case HTTP_CHUNK_DATA:
-            length = follow_data(chunks, rest);
-            break;
-        case HTTP_CHUNK_DATA_END:
-            length = follow_data_end(chunks, rest);
-            break;
-        case HTTP_CHUNK_TRAILERS:
-            length = follow_trailer(chunks, rest);
-            at += length;
-            if (length == 0) {
-                return at;
-            }
-            continue;
-        case HTTP_CHUNKS_END:
-            break;
-        }
-        if (length == 0) {
-            return at;
-        }
-        at += length;
-        *data_length = at;
+/* Returns: how many of the bytes were read; 0: a line is not whole yet, or a fault. */
+static size_t follow(struct http_chunks *chunks, struct parley_bytes bytes) {
+    switch (chunks->phase) {
+    case HTTP_CHUNK_SIZE:
+        return follow_size(chunks, bytes);
+    case HTTP_CHUNK_DATA:
+        return follow_data(chunks, bytes);
+    case HTTP_CHUNK_DATA_END:
+        return follow_data_end(chunks, bytes);
+    case HTTP_CHUNK_TRAILERS:
+        return follow_trailer(chunks, bytes);
+    case HTTP_CHUNKS_END:
+        break;
     }
-    return at;
+    return 0;
+}
+
+struct parley_bytes http_chunks_gather(struct http_chunks *chunks, char *bytes, size_t length,
+                                       size_t *used) {
+    char *start = bytes, *end = bytes; /* of the data so far */
+    size_t at = 0, step = 1;
+    for (; at < length && step > 0; at += step) {
+        const bool is_data = chunks->phase == HTTP_CHUNK_DATA;
+        step = follow(chunks, (struct parley_bytes){bytes + at, length - at});
+        if (is_data && end == start) {
+            start = bytes + at; /* the first stays where it is */
+            end = start + step;
+        } else if (is_data) {
+            memmove(end, bytes + at, step);
+            end += step;
+        }
+    }
+    *used = at;
+    return (struct parley_bytes){start, (size_t)(end - start)};
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /* Whether the framing of a chunked body is what RFC 9112, section 7.1, says, to the letter. It
- * looks at the bytes and changes none. */
+ * leaves the data and takes the framing out. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,9 +31,9 @@ struct http_chunks {
     const char *fault; /* NULL: none */
 };
 
-/* Looks at the next bytes of a body, up to its end, a fault, or a line that is not whole yet.
- * `bytes`: begins where the last call stopped.
- * Returns: how many were looked at; the rest is to be shown again, with more, or is not of this
- * body.  *data_length: how many of them lie before the trailers. */
-size_t http_chunks_follow(struct http_chunks *chunks, struct parley_bytes bytes,
-                          size_t *data_length);
+/* Reads the next bytes of a body, up to its end, a fault, or a line that is not whole yet.
+ * `bytes`: begins where the last call stopped; the data of its chunks is moved together in it.
+ * Returns: that data.  *used: how many bytes were read; the rest is to be shown again, with more,
+ * or is not of this body. */
+struct parley_bytes http_chunks_gather(struct http_chunks *chunks, char *bytes, size_t length,
+                                       size_t *used);

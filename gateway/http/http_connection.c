@@ -131,6 +131,6 @@ void http_connection_finish(struct http_connection *connection) {
     http_wire_close(connection);
     http_head_finish(&connection->head);
     parley_buffer_finish(&connection->headers);
-    parley_buffer_finish(&connection->held);
+    http_forget_held(connection);
     ASAN_UNPOISON_MEMORY_REGION(&connection->request, sizeof connection->request);
 }

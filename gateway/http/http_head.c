@@ -496,7 +496,7 @@ static char *put_number(char *at, int64_t number) {
     return at;
 }
 
-size_t http_head_write(const struct http_head *head, char *out) {
+size_t http_head_write(const struct http_head *head, bool is_chunked, char *out) {
     char *at = put(out, head->is_head ? "HEAD / HTTP/1." : "GET / HTTP/1.");
     at = put(at, head->is_1_0 ? "0\r\n" : "1\r\n");
     if (head->fault != NULL || head->is_close) {
@@ -504,7 +504,7 @@ size_t http_head_write(const struct http_head *head, char *out) {
     } else if (head->is_kept) {
         at = put(at, "Connection:keep-alive\r\n");
     }
-    if (head->fault == NULL && head->is_chunked) {
+    if (head->fault == NULL && is_chunked) {
         at = put(at, "Transfer-Encoding:chunked\r\n");
     } else if (head->fault == NULL && head->length_count > 0) {
         at = put_number(put(at, "Content-Length:"), head->content_length);

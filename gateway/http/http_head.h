@@ -65,9 +65,10 @@ void http_head_refuse(struct http_head *head, unsigned status, const char *fault
 const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from, unsigned *status);
 
 /* The same request in as few words as possible: all that the framing of bodies and answers has to
- * know of it.  `out`: HTTP_REWRITTEN_MAX bytes.  Returns: its length. It is longer than what
- * http_head_read was given by at most one byte, where that had no fault. */
-size_t http_head_write(const struct http_head *head, char *out);
+ * know of it.  `is_chunked`: whether its body will be.  `out`: HTTP_REWRITTEN_MAX bytes.  Returns:
+ * its length. It is longer than what http_head_read was given by at most one byte, where that had
+ * no fault. */
+size_t http_head_write(const struct http_head *head, bool is_chunked, char *out);
 
 /* Of several the first, but of Accept all (RFC 9110, section 5.3). NULL: absent.  `name`: in any
  * case. */

@@ -136,7 +136,8 @@ struct http_connection {
     struct http_wire wire;
     struct http_head head;        /* of `request` */
     struct parley_buffer headers; /* of the answer: name, NUL, value, NUL, … */
-    struct parley_buffer held;    /* what the body callback has not taken */
+    struct parley_buffer held;    /* what the body callback has not taken … */
+    size_t held_offset;           /* … from here on */
     struct parley_buffer unsent;  /* of a live answer: its head, what the socket did not take */
     size_t unsent_offset;         /* how much of that it has taken meanwhile */
     bool is_active;               /* `request` is one */
@@ -158,6 +159,18 @@ struct http_scratch {
     char back[HTTP_BACK_BYTES]; /* the chunk's end, the last chunk */
 };
 
+/* Of a body, as it was read last: its handler sees it there. One suffices, for libmicrohttpd calls
+ * back for one connection before it reads from the next.  With 64 KiB the system calls of a body
+ * cost less than its copying, and the piece, the results and what checks them fit a core's cache.
+ */
+enum { HTTP_BODY_PIECE_BYTES = 64 * 1024 };
+
+struct http_piece {
+    const struct http_connection *connection; /* whose it is; NULL: it was taken */
+    struct parley_bytes body;                 /* within data */
+    char data[HTTP_BODY_PIECE_BYTES];
+};
+
 struct http_server {
     struct reactor *reactor;
     struct acceptor *acceptor;
@@ -174,8 +187,10 @@ struct http_server {
     TAILQ_HEAD(, http_linger) lingering; /* in the order in which they end */
     struct reactor_timer linger_timer;
     size_t unsent_bytes;            /* of all connections */
+    size_t kept_bytes;              /* of all: what came, and nobody has taken */
     struct http_connection **by_fd; /* for http_wire.c; NULL where there is none */
     size_t by_fd_count;
+    size_t turn_bytes; /* of bodies, that were read in this turn */
     size_t active_count;
     bool is_draining;
     bool has_taken; /* the connection that is being added was counted by libmicrohttpd */
@@ -186,6 +201,7 @@ struct http_server {
         unsigned char ids[HTTP_IDS_AT_ONCE][HTTP_ID_BYTES];
     } random;
     struct http_scratch scratch;
+    struct http_piece piece;
 };
 
 static inline struct http_server *http_server_of(const struct http_request *request) {
@@ -222,6 +238,8 @@ enum parley_status http_take_body(struct http_request *request,
 enum parley_status http_take_end(struct http_request *request) PARLEY_MUST_CHECK;
 /* Has the request go on in the next turn, not here: the caller may be in the middle of anything. */
 void http_queue(struct http_request *request);
+/* What was held is of no use any more. */
+void http_forget_held(struct http_connection *connection);
 /* Those that were queued go on. */
 void http_go_on_with_queue(struct http_server *server);
 

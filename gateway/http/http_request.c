@@ -49,7 +49,7 @@ void http_go_on(struct http_request *request) {
     }
     request->has_waited = request->wait != HTTP_WAIT_BODY; /* and so the socket is looked at anew */
     request->wait = HTTP_WAIT_NONE;
-    parley_buffer_clear(&request->connection->held);
+    http_forget_held(request->connection);
     http_resume(request->connection);
 }
 
@@ -97,11 +97,16 @@ static size_t offer(struct http_request *request, struct parley_bytes bytes) {
     return is_discarding(request) ? bytes.length : taken;
 }
 
+void http_forget_held(struct http_connection *connection) {
+    connection->side->server->kept_bytes -= connection->held.length;
+    parley_buffer_finish(&connection->held);
+    connection->held_offset = 0;
+}
+
 enum parley_status http_take_body(struct http_request *request, struct parley_bytes bytes) {
     struct parley_buffer *held = &request->connection->held;
-    /* It goes on to the end of what it has read, suspended or not. */
-    bool is_waiting = request->wait == HTTP_WAIT_BODY;
-    size_t taken = is_waiting ? 0 : offer(request, bytes);
+    assert(request->wait != HTTP_WAIT_BODY); /* a read gives one piece at most */
+    const size_t taken = offer(request, bytes);
     if (request->is_live) {
         http_live_take_body(request);
     }
@@ -114,11 +119,10 @@ enum parley_status http_take_body(struct http_request *request, struct parley_by
         request->has_failed = true;
         return PARLEY_E_MEMORY;
     }
-    if (!is_waiting) {
-        http_wait(request, HTTP_WAIT_BODY);
-        if (request->has_wake) {
-            http_queue(request);
-        }
+    http_server_of(request)->kept_bytes += held->length;
+    http_wait(request, HTTP_WAIT_BODY);
+    if (request->has_wake) {
+        http_queue(request);
     }
     return PARLEY_OK;
 }
@@ -127,14 +131,19 @@ static void go_on_with_body(struct http_request *request) {
     if (request->wait != HTTP_WAIT_BODY) {
         return; /* answered meanwhile */
     }
-    struct parley_buffer *held = &request->connection->held;
-    size_t taken = offer(request, parley_buffer_bytes(held));
-    if (request->wait != HTTP_WAIT_BODY || taken == held->length) {
+    struct http_connection *connection = request->connection;
+    struct parley_buffer held = connection->held; /* its handler reads it though it may answer */
+    const struct parley_bytes left = {held.data + connection->held_offset,
+                                      held.length - connection->held_offset};
+    parley_buffer_init(&connection->held);
+    const size_t taken = offer(request, left);
+    connection->held = held;
+    if (request->wait != HTTP_WAIT_BODY || taken == left.length) {
+        http_forget_held(connection);
         http_go_on(request);
         return;
     }
-    held->length -= taken;
-    memmove(held->data, held->data + taken, held->length);
+    connection->held_offset += taken;
     if (request->has_wake) {
         http_queue(request);
     }

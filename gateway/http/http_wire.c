@@ -8,7 +8,8 @@
  *
  *   - a head when it is whole, was read by http_head.c, and in words of ours: a refused one as a
  *     request without a body, which http.c refuses when it comes to it;
- *   - a body up to its end, or up to where its framing breaks, and then an end;
+ *   - a body that is whole with its head, or placeholders for its pieces, which are read into one
+ *     buffer of the server (ADR 10), up to its end or to where its framing breaks;
  *   - the next request when this one is over.
  *
  * The price is a copy of the head. There is no system call more; often there is one less, since a
@@ -30,6 +31,12 @@ enum {
     EMPTY_LINES_MAX = 8, /* before a request: a client could send them for ever */
     MARGIN_BYTES = 32,   /* that a head of a sound request may be longer when it is written anew */
     FD_TABLE_MIN = 64,
+    SMALL_PIECE_BYTES = HTTP_TRAILERS_MAX, /* of bodies while much is kept: a line fits … */
+    KEPT_BYTES_MAX = 8 << 20,              /* … since so much is kept of all connections */
+    OVERREAD_BYTES_MAX = 1024,             /* behind a body of known length */
+    PLACEHOLDER_LINE_BYTES = sizeof "00000000\r\n" - 1,
+    PLACEHOLDER_FRAME_BYTES = PLACEHOLDER_LINE_BYTES + 2,
+    PLACEHOLDER_MIN_BYTES = PLACEHOLDER_FRAME_BYTES + 1,
 };
 
 static _Thread_local struct http_server *running;
@@ -112,71 +119,104 @@ static void put_back(struct http_wire *wire, const char *data, size_t length) {
 
 /* ---- the body ---- */
 
-static void end_body(struct http_wire *wire, const char *tail) {
-    wire->phase = HTTP_WIRE_TAIL;
-    wire->tail = tail;
+/* How much of a body is read at once. What its handler does not take is kept, so while much is kept
+ * only a little is read. Of a body of known length, hardly more than the body is read. */
+static size_t piece_size(const struct http_connection *connection) {
+    const struct http_wire *wire = &connection->wire;
+    const bool is_crowded = connection->side->server->kept_bytes >= KEPT_BYTES_MAX;
+    const size_t size = is_crowded ? SMALL_PIECE_BYTES : HTTP_BODY_PIECE_BYTES;
+    const bool is_last =
+        wire->phase == HTTP_WIRE_BODY && wire->body_left + OVERREAD_BYTES_MAX < size;
+    return is_last ? (size_t)wire->body_left + OVERREAD_BYTES_MAX : size;
 }
 
-static void break_chunks(struct http_wire *wire, const char *fault) {
-    static const char *const tails[] = {
-        [HTTP_CHUNK_SIZE] = "0\r\n\r\n",
-        [HTTP_CHUNK_DATA] = "",
-        [HTTP_CHUNK_DATA_END] = "\r\n0\r\n\r\n",
-        [HTTP_CHUNK_TRAILERS] = "\r\n",
-        [HTTP_CHUNKS_END] = "",
-    };
-    wire->fault = fault;
-    end_body(wire, tails[wire->chunks.phase]);
-}
-
-static size_t pass_chunks(struct http_wire *wire, const char *data, size_t length) {
-    size_t given = 0;
-    const size_t used =
-        http_chunks_follow(&wire->chunks, (struct parley_bytes){data, length}, &given);
-    if (wire->chunks.fault != NULL) {
-        break_chunks(wire, wire->chunks.fault);
-        return given;
+/* Returns: the length of the piece, of which `length` bytes were there before. */
+static size_t read_piece(struct http_connection *connection, char *data, size_t length) {
+    const size_t size = piece_size(connection);
+    if (length < size && (!connection->wire.is_drained || connection->wire.pending.length > 0)) {
+        const ssize_t count = take(connection, data + length, size - length);
+        length += count > 0 ? (size_t)count : 0;
     }
-    if (wire->chunks.phase == HTTP_CHUNKS_END) {
-        end_body(wire, "\r\n"); /* the trailers are for nobody */
-    }
-    put_back(wire, data + used, length - used);
-    return given;
+    return length;
 }
 
-static size_t pass_counted(struct http_wire *wire, const char *data, size_t length) {
-    const size_t given = length < wire->body_left ? length : (size_t)wire->body_left;
-    wire->body_left -= given;
+static struct parley_bytes unframe_counted(struct http_wire *wire, char *data, size_t length) {
+    const size_t used = length < wire->body_left ? length : (size_t)wire->body_left;
+    wire->body_left -= used;
     if (wire->body_left == 0) {
         wire->phase = HTTP_WIRE_WHOLE;
-        put_back(wire, data + given, length - given);
     }
-    return given;
+    put_back(wire, data + used, length - used);
+    return (struct parley_bytes){data, used};
 }
 
-/* Returns: how many of the bytes libmicrohttpd gets; the others are pending or dropped. */
-static size_t pass(struct http_wire *wire, const char *data, size_t length) {
-    switch (wire->phase) {
-    case HTTP_WIRE_BODY:
-        return pass_counted(wire, data, length);
-    case HTTP_WIRE_CHUNKS:
-        return pass_chunks(wire, data, length);
-    case HTTP_WIRE_HEAD:
-    case HTTP_WIRE_TAIL:
-    case HTTP_WIRE_WHOLE:
-        break;
-    }
-    put_back(wire, data, length);
-    return 0;
-}
-
-static size_t give_tail(struct http_wire *wire, char *out, size_t size) {
-    const size_t left = strlen(wire->tail);
-    const size_t given = left < size ? left : size;
-    memcpy(out, wire->tail, given);
-    wire->tail += given;
-    if (given == left) {
+/* What follows a fault is dropped: the connection is closed after the answer. */
+static struct parley_bytes unframe_chunks(struct http_wire *wire, char *data, size_t length) {
+    size_t used = 0;
+    const struct parley_bytes body = http_chunks_gather(&wire->chunks, data, length, &used);
+    wire->fault = wire->chunks.fault;
+    if (wire->fault != NULL || wire->chunks.phase == HTTP_CHUNKS_END) {
         wire->phase = HTTP_WIRE_WHOLE;
+    }
+    if (wire->fault == NULL) {
+        put_back(wire, data + used, length - used);
+    }
+    return body;
+}
+
+/* libmicrohttpd waits for edges, and a FIN that came with data made none of its own: after a read
+ * that drained the socket nothing would report it. */
+static void watch_for_end(struct http_connection *connection) {
+    const struct http_wire *wire = &connection->wire;
+    const bool has_failed = wire->error != 0 && wire->error != EAGAIN;
+    if (connection->has_half_closed || wire->has_ended || has_failed) {
+        http_look_later(connection);
+    } else if (!connection->is_watched) {
+        (void)http_connection_watch(connection, 0); /* without memory the idle timeout has to do */
+    }
+}
+
+/* A chunk of arbitrary content that stands for the piece.  `length`: of all of it. */
+static size_t write_placeholder(char *out, size_t length) {
+    static const char line[PLACEHOLDER_LINE_BYTES + 1] = "00000000\r\n";
+    size_t content = length - PLACEHOLDER_FRAME_BYTES;
+    memcpy(out, line, PLACEHOLDER_LINE_BYTES);
+    for (char *digit = out + PLACEHOLDER_LINE_BYTES - 2; content > 0; content >>= 4) {
+        *--digit = "0123456789abcdef"[content & 15];
+    }
+    memcpy(out + length - 2, "\r\n", 2);
+    return length;
+}
+
+/* Reads a piece of the body, which begins with `length` bytes that were read before. A placeholder
+ * as long as libmicrohttpd's buffer has it read again; after a shorter one it waits for the socket.
+ * Returns: how many bytes libmicrohttpd gets. */
+static size_t give_body(struct http_connection *connection, char *out, size_t size, size_t length) {
+    static const char last_chunk[] = "0\r\n\r\n";
+    struct http_wire *wire = &connection->wire;
+    struct http_piece *piece = &connection->side->server->piece;
+    struct parley_bytes body;
+    assert(size >= PLACEHOLDER_MIN_BYTES + sizeof last_chunk);
+    do {
+        length = read_piece(connection, piece->data, length);
+        body = wire->phase == HTTP_WIRE_CHUNKS ? unframe_chunks(wire, piece->data, length)
+                                               : unframe_counted(wire, piece->data, length);
+        length = 0;
+    } while (body.length == 0 && wire->phase != HTTP_WIRE_WHOLE && !wire->is_drained);
+    const bool is_whole = wire->phase == HTTP_WIRE_WHOLE;
+    size_t given = 0;
+    if (body.length > 0) {
+        piece->connection = connection;
+        piece->body = body;
+        connection->side->server->turn_bytes += body.length;
+        const bool is_last = is_whole || wire->is_drained;
+        given = write_placeholder(out, is_last ? (size_t)PLACEHOLDER_MIN_BYTES : size);
+    }
+    if (is_whole) {
+        memcpy(out + given, last_chunk, sizeof last_chunk - 1);
+        given += sizeof last_chunk - 1;
+    } else if (wire->is_drained) {
+        watch_for_end(connection);
     }
     return given;
 }
@@ -197,7 +237,7 @@ static ssize_t refuse(struct http_connection *connection, unsigned status, const
     http_head_refuse(&connection->head, status, fault, is_head);
     begin_body(&connection->wire, &connection->head);
     connection->is_cut = true;
-    return (ssize_t)http_head_write(&connection->head, out);
+    return (ssize_t)http_head_write(&connection->head, false, out);
 }
 
 /* `raw`: a whole head.  Returns: as recv. */
@@ -225,10 +265,25 @@ static size_t head_end(struct parley_bytes bytes, size_t from) {
     return 0;
 }
 
-/* A whole head came in one piece, and lies where libmicrohttpd wants it: `length` bytes at `out`,
- * of which the head are `end`. */
-static ssize_t rewrite(struct http_connection *connection, char *out, size_t length, size_t end) {
+/* The body comes in pieces, of which the first begins behind the head, unless it has to wait. */
+static ssize_t begin_pieces(struct http_connection *connection, char *out, size_t length,
+                            size_t end, size_t *in_piece) {
+    if (connection->head.expects_continue) {
+        put_back(&connection->wire, out + end, length - end);
+    } else {
+        *in_piece = length - end;
+        memcpy(connection->side->server->piece.data, out + end, *in_piece);
+    }
+    return (ssize_t)http_head_write(&connection->head, true, out);
+}
+
+/* A whole head came in one piece, and is where libmicrohttpd wants it: `length` bytes at `out`, of
+ * which the head is `end`. If the body is whole too, it stays there (*in_piece is 0). */
+static ssize_t rewrite(struct http_connection *connection, char *out, size_t length, size_t end,
+                       size_t *in_piece) {
+    struct http_wire *wire = &connection->wire;
     struct http_head *head = &connection->head;
+    const size_t rest = length - end;
     char written[HTTP_REWRITTEN_MAX];
     if (take_head(connection, (struct parley_bytes){out, end}) != 0) {
         return -1;
@@ -236,12 +291,17 @@ static ssize_t rewrite(struct http_connection *connection, char *out, size_t len
     if (head->fault != NULL) {
         return refuse(connection, head->status, head->fault, head->is_head, out);
     }
-    const size_t head_length = http_head_write(head, written);
-    const size_t given = pass(&connection->wire, out + end, length - end);
+    if (wire->phase == HTTP_WIRE_CHUNKS || wire->body_left > rest) {
+        return begin_pieces(connection, out, length, end, in_piece);
+    }
+    const size_t body_length = (size_t)wire->body_left;
+    const size_t head_length = http_head_write(head, false, written);
+    wire->phase = HTTP_WIRE_WHOLE;
+    put_back(wire, out + end + body_length, rest - body_length);
     assert(head_length <= end + MARGIN_BYTES);
-    memmove(out + head_length, out + end, given);
+    memmove(out + head_length, out + end, body_length);
     memcpy(out, written, head_length);
-    return (ssize_t)(head_length + given);
+    return (ssize_t)(head_length + body_length);
 }
 
 /* Empty lines before a request are skipped (RFC 9112, section 2.2: at least one).
@@ -302,10 +362,11 @@ static ssize_t gather_head(struct http_connection *connection, char *out, size_t
         return refuse(connection, head->status, head->fault, head->is_head, out);
     }
     drop_pending(wire, end);
-    return (ssize_t)http_head_write(head, out);
+    return (ssize_t)http_head_write(head, wire->phase != HTTP_WIRE_WHOLE, out);
 }
 
-static ssize_t give_head(struct http_connection *connection, char *out, size_t size) {
+static ssize_t give_head(struct http_connection *connection, char *out, size_t size,
+                         size_t *in_piece) {
     struct http_wire *wire = &connection->wire;
     const bool has_room = size >= 2 * (size_t)HTTP_REWRITTEN_MAX;
     assert(has_room); /* libmicrohttpd's pool is made with that much */
@@ -321,7 +382,7 @@ static ssize_t give_head(struct http_connection *connection, char *out, size_t s
         const struct parley_bytes bytes = {out, (size_t)count};
         const size_t end = out[0] != '\r' ? head_end(bytes, 0) : 0;
         if (end > 0) {
-            return rewrite(connection, out, bytes.length, end);
+            return rewrite(connection, out, bytes.length, end, in_piece);
         }
         put_back(wire, out, bytes.length);
     }
@@ -331,59 +392,47 @@ static ssize_t give_head(struct http_connection *connection, char *out, size_t s
 /* ---- reading ---- */
 
 static bool is_within_body(const struct http_wire *wire) {
-    return wire->phase == HTTP_WIRE_BODY || wire->phase == HTTP_WIRE_CHUNKS ||
-           wire->phase == HTTP_WIRE_TAIL;
+    return wire->phase == HTTP_WIRE_BODY || wire->phase == HTTP_WIRE_CHUNKS;
 }
 
-/* Returns: how much of the body libmicrohttpd gets. */
-static size_t give_some(struct http_connection *connection, char *out, size_t size) {
+/* Returns: as recv. */
+static ssize_t give(struct http_connection *connection, char *out, size_t size) {
     struct http_wire *wire = &connection->wire;
-    const ssize_t count = take(connection, out, size);
-    const size_t given = count > 0 ? pass(wire, out, (size_t)count) : 0;
-    if (given == 0 && wire->phase == HTTP_WIRE_CHUNKS && wire->pending.length >= size) {
-        break_chunks(wire, "A line of the chunked body is too long.");
-    }
-    return given;
-}
-
-/* What is kept back of a chunked body makes room for more. */
-static size_t give_body(struct http_connection *connection, char *out, size_t size) {
-    struct http_wire *wire = &connection->wire;
-    bool has_more = !wire->is_drained || wire->pending.length > 0;
-    size_t given = 0;
-    while (given < size && is_within_body(wire)) {
-        if (wire->phase == HTTP_WIRE_TAIL) {
-            given += give_tail(wire, out + given, size - given);
-        } else if (!has_more || (given > 0 && wire->pending.length >= size - given)) {
-            break;
-        } else {
-            given += give_some(connection, out + given, size - given);
-            has_more = !wire->is_drained;
+    const bool is_head = wire->phase == HTTP_WIRE_HEAD;
+    ssize_t given = 0;
+    size_t in_piece = 0;
+    if (is_head) {
+        given = give_head(connection, out, size, &in_piece);
+        if (given <= 0) {
+            return given;
         }
     }
-    const bool has_failed = wire->error != 0 && wire->error != EAGAIN;
-    if (given < size && is_within_body(wire) && (has_more || wire->has_ended || has_failed)) {
-        /* libmicrohttpd takes a short read for a socket that has no more. */
-        http_look_later(connection);
+    if (!is_within_body(wire)) {
+        return given;
     }
-    return given;
+    if (is_head && connection->head.expects_continue) {
+        /* libmicrohttpd sends its 100 before it looks at the body. */
+        if (wire->pending.length > 0 || !wire->is_drained) {
+            http_look_later(connection);
+        }
+        return given;
+    }
+    return given + (ssize_t)give_body(connection, out + given, size - (size_t)given, in_piece);
 }
 
 static ssize_t read_for(struct http_connection *connection, char *out, size_t size) {
+    struct http_server *server = connection->side->server;
     struct http_wire *wire = &connection->wire;
-    ssize_t given = 0;
+    const size_t pending_before = wire->pending.length;
     if (wire->phase == HTTP_WIRE_WHOLE) {
         errno = EAGAIN;
         return -1;
     }
+    server->piece.connection = NULL;
     wire->is_drained = wire->has_ended = false;
     wire->error = 0;
-    if (wire->phase == HTTP_WIRE_HEAD) {
-        given = give_head(connection, out, size);
-    }
-    if (given >= 0 && is_within_body(wire)) {
-        given += (ssize_t)give_body(connection, out + given, size - (size_t)given);
-    }
+    ssize_t given = give(connection, out, size);
+    server->kept_bytes += wire->pending.length - pending_before;
     connection->is_cut = connection->is_cut || wire->fault != NULL;
     if (parley_buffer_status(&wire->pending) != PARLEY_OK) {
         wire->error = ENOMEM;
@@ -394,6 +443,15 @@ static ssize_t read_for(struct http_connection *connection, char *out, size_t si
     }
     errno = wire->error != 0 ? wire->error : EAGAIN;
     return -1;
+}
+
+struct parley_bytes http_wire_piece(struct http_connection *connection, struct parley_bytes given) {
+    struct http_piece *piece = &connection->side->server->piece;
+    if (piece->connection != connection) {
+        return given;
+    }
+    piece->connection = NULL;
+    return piece->body;
 }
 
 /* ---- life ---- */
@@ -419,6 +477,7 @@ enum parley_status http_wire_open(struct http_connection *connection) {
 void http_wire_close(struct http_connection *connection) {
     struct http_server *server = connection->side->server;
     const size_t fd = (size_t)connection->watch.fd;
+    server->kept_bytes -= connection->wire.pending.length;
     parley_buffer_finish(&connection->wire.pending);
     if (fd < server->by_fd_count && server->by_fd[fd] == connection) {
         server->by_fd[fd] = NULL;

@@ -19,7 +19,6 @@ enum http_wire_phase {
     HTTP_WIRE_HEAD,   /* before or within a head */
     HTTP_WIRE_BODY,   /* within a body of known length */
     HTTP_WIRE_CHUNKS, /* within a chunked body */
-    HTTP_WIRE_TAIL,   /* the last bytes of the body are ours */
     HTTP_WIRE_WHOLE,  /* libmicrohttpd has all of the request; what follows waits for its answer */
 };
 
@@ -31,11 +30,14 @@ struct http_wire {
     const char *fault;            /* what is wrong with the framing of the body; NULL: nothing */
     uint64_t body_left;           /* of a body of known length */
     struct http_chunks chunks;    /* of a chunked one */
-    const char *tail;             /* what of ours is still to be given */
     struct parley_buffer pending; /* came, and was not given */
     size_t scanned;               /* of pending, in which there is no end of a head */
     size_t empty_lines;           /* that came since the last head */
 };
+
+/* The piece of a body for which libmicrohttpd was given a placeholder just now, or else what it was
+ * given. */
+struct parley_bytes http_wire_piece(struct http_connection *connection, struct parley_bytes given);
 
 /* A connection's first and last. */
 enum parley_status http_wire_open(struct http_connection *connection) PARLEY_MUST_CHECK;

@@ -72,7 +72,21 @@ static size_t take_all(void *state, struct http_request *request, struct parley_
     struct exchange *exchange = state;
     parley_buffer_append(&exchange->body, bytes);
     exchange->app->body_bytes += bytes.length;
+    if (bytes.length > exchange->app->longest_piece) {
+        exchange->app->longest_piece = bytes.length;
+    }
     return bytes.length;
+}
+
+/* Takes nothing before app_end_streams. */
+static size_t take_at_last(void *state, struct http_request *request, struct parley_bytes bytes) {
+    struct exchange *exchange = state;
+    if (exchange->app->is_over) {
+        return take_all(state, request, bytes);
+    }
+    exchange->app->kept_bytes += bytes.length;
+    exchange->app->offered_count++;
+    return 0;
 }
 
 static void echo(void *state, struct http_request *request) {
@@ -317,6 +331,7 @@ static const struct route {
     {.path = "/early-close", .begin = respond_early_and_close},
     {.path = "/echo", .handler = {.body = take_all, .end = echo, .closed = closed}},
     {.path = "/slow", .handler = {.body = take_a_bit, .end = echo, .closed = closed}},
+    {.path = "/stuck", .handler = {.body = take_at_last, .end = echo, .closed = closed}},
     {.path = "/eager", .handler = {.body = take_one, .end = echo, .closed = closed}},
     {.path = "/late", .handler = {.end = set_late, .closed = closed}},
     {.path = "/never", .handler = {.end = do_nothing, .closed = closed}},
@@ -491,6 +506,10 @@ bool app_has_body_bytes(struct app *app, size_t count) {
     return has(app, &app->body_bytes, count);
 }
 
+bool app_has_offered(struct app *app, size_t count) {
+    return has(app, &app->offered_count, count);
+}
+
 struct look {
     const struct app *app;
     size_t read_count, turn_count;
@@ -537,9 +556,14 @@ void app_hold(struct app *app) {
     }
 }
 
+static void go_on(void *context) {
+    (void)context;
+}
+
+/* Returns once the reactor goes on: the next app_hold begins with the same semaphores. */
 void app_release(struct app *app) {
-    (void)app;
     sem_post(&released);
+    loop_do(&app->loop, go_on, NULL);
 }
 
 /* ---- the client's side ---- */

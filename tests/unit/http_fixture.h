@@ -8,6 +8,7 @@
  *   /echo       the body                              /early-body   413, at the body's first piece
  *   /slow       the body, taken bit by bit            /ticks        a stream of app.published lines
  *   /eager      the same, woken from the callback     /late-ticks   the same, some time later
+ *   /stuck      the body, nothing of it before app_end_streams
  *   /late       "late", some time after the end       /abort        a stream that breaks off
  *   /large      LARGE_BYTES of 'x'                    /flood        a stream of FLOOD_BYTES of 'x'
  *   /live-ticks, /live-late-ticks, /live-abort, /live-flood: the same, live
@@ -39,7 +40,10 @@ struct app {
     size_t published; /* lines that each stream of /ticks has to show */
     bool is_over;     /* and then they end */
     size_t complete_count, broken_count, read_count;
-    size_t body_bytes; /* taken by body callbacks */
+    size_t body_bytes;    /* taken by body callbacks */
+    size_t longest_piece; /* of those */
+    size_t offered_count; /* pieces that /stuck did not take … */
+    size_t kept_bytes;    /* … and their bytes */
     struct reactor_turn turn;
     size_t turn_count;
 };
@@ -60,6 +64,7 @@ bool app_has_active(struct app *app, size_t count);
 bool app_has_complete(struct app *app, size_t count);
 bool app_has_broken(struct app *app, size_t count);
 bool app_has_body_bytes(struct app *app, size_t count);
+bool app_has_offered(struct app *app, size_t count);
 size_t app_read_count(struct app *app);
 /* Watches the reactor for a moment.  Returns: whether it slept for the most of it. */
 bool app_is_asleep(struct app *app);
