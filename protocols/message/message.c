@@ -113,67 +113,6 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
     return message->is_decoded ? message->protocol->validate(message) : PARLEY_OK;
 }
 
-void parley_position_write(struct parley_position at, struct parley_buffer *out) {
-    if (at.line == PARLEY_IN_BYTES) {
-        parley_buffer_text(out, "{\"offset\":");
-    } else {
-        parley_buffer_text(out, "{\"line\":");
-        parley_buffer_uint(out, at.line);
-        parley_buffer_text(out, ",\"column\":");
-    }
-    parley_buffer_uint(out, at.column);
-    parley_buffer_char(out, '}');
-}
-
-void parley_position_describe(struct parley_position at, struct parley_buffer *out) {
-    if (at.line == PARLEY_IN_BYTES) {
-        parley_buffer_text(out, "byte ");
-    } else {
-        parley_buffer_text(out, "line ");
-        parley_buffer_uint(out, at.line);
-        parley_buffer_text(out, ", column ");
-    }
-    parley_buffer_uint(out, at.column);
-}
-
-const char *parley_severity_name(enum parley_severity severity) {
-    return severity == PARLEY_ERROR ? "error" : "warning";
-}
-
-/* `member` with its comma, quotes and colon. */
-static void write_position(struct parley_buffer *out, const char *member,
-                           struct parley_position at) {
-    if (at.line != 0) {
-        parley_buffer_text(out, member);
-        parley_position_write(at, out);
-    }
-}
-
-void parley_findings_write(const struct parley_findings *findings, struct parley_buffer *out) {
-    parley_buffer_char(out, '[');
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct parley_finding *finding = &findings->items[i];
-        parley_buffer_text(out, i == 0 ? "{\"rule\":\"" : ",{\"rule\":\"");
-        parley_buffer_text(out, finding->rule->id);
-        parley_buffer_text(out, "\",\"severity\":\"");
-        parley_buffer_text(out, parley_severity_name(finding->rule->severity));
-        parley_buffer_text(out, "\",\"path\":");
-        parley_buffer_json(out, parley_bytes_of(finding->path));
-        write_position(out, ",\"at\":", finding->at);
-        write_position(out, ",\"body_at\":", finding->body_at);
-        parley_buffer_text(out, ",\"message\":");
-        parley_buffer_json(out, parley_bytes_of(finding->message));
-        parley_buffer_text(out, ",\"hint\":");
-        parley_buffer_json(out, parley_bytes_of(finding->hint));
-        parley_buffer_char(out, '}');
-    }
-    parley_buffer_char(out, ']');
-    if (findings->omitted_count > 0) {
-        parley_buffer_text(out, ",\"violations_omitted\":");
-        parley_buffer_uint(out, findings->omitted_count);
-    }
-}
-
 /* `member` with its comma, quotes and colon. */
 static void write_or_null(struct parley_buffer *out, const char *member, struct parley_bytes text) {
     parley_buffer_text(out, member);

@@ -66,70 +66,6 @@ static const char *present_path(const struct walk *walk, struct parley_bytes mis
     return copy;
 }
 
-static void omit(struct parley_findings *findings, const struct parley_finding *finding) {
-    findings->omitted_count++;
-    if (finding->rule->severity == PARLEY_ERROR) {
-        findings->omitted_error_types |= finding->for_types;
-    }
-}
-
-/* There is no memory for a finding, or the message may have no more of it: a sender whose keys are
- * very long is told less, but not that the fault is ours. */
-static enum parley_status do_without(struct parley_message *message,
-                                     const struct parley_finding *finding) {
-    if (!message->arena.is_over_limit) {
-        return PARLEY_E_MEMORY;
-    }
-    omit(&message->findings, finding);
-    return PARLEY_OK;
-}
-
-/* Of too many findings those are kept that make the message invalid. */
-static bool has_room(const struct parley_findings *findings, enum parley_severity severity) {
-    return findings->count < PARLEY_FINDINGS_MAX ||
-           (severity == PARLEY_ERROR && findings->warning_count > 0);
-}
-
-/* The list is full, of warnings too: the last of them gives way. */
-static void displace_warning(struct parley_findings *findings, struct parley_finding finding) {
-    size_t i = findings->count - 1;
-    while (findings->items[i].rule->severity != PARLEY_WARNING) {
-        i--;
-    }
-    omit(findings, &findings->items[i]);
-    findings->items[i] = finding;
-    findings->warning_count--;
-}
-
-enum parley_status findings_add(struct parley_message *message, struct parley_finding finding) {
-    struct parley_findings *findings = &message->findings;
-    finding.discovered = findings->discovered_count++;
-    if (!has_room(findings, finding.rule->severity)) {
-        omit(findings, &finding);
-        return PARLEY_OK;
-    }
-    if (findings->count == PARLEY_FINDINGS_MAX) {
-        displace_warning(findings, finding);
-        return PARLEY_OK;
-    }
-    if (findings->count == findings->capacity) {
-        const size_t capacity = findings->capacity == 0 ? 8 : findings->capacity * 2;
-        struct parley_finding *items =
-            parley_arena_allocate(&message->arena, capacity * sizeof *items);
-        if (items == NULL) {
-            return do_without(message, &finding);
-        }
-        if (findings->count > 0) {
-            memcpy(items, findings->items, findings->count * sizeof *items);
-        }
-        findings->items = items;
-        findings->capacity = capacity;
-    }
-    findings->items[findings->count++] = finding;
-    findings->warning_count += finding.rule->severity == PARLEY_WARNING;
-    return PARLEY_OK;
-}
-
 /* `missing`: the token of a member that is not there; `value` NULL then. */
 static void report(struct walk *walk, const struct schema_check *check, uint32_t for_types,
                    struct parley_bytes missing, const struct parley_value *value, size_t offset) {
@@ -139,7 +75,7 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
                                      .offset = walk->is_inside ? walk->inside_offset : offset,
                                      .hint = check->place->hint != NULL ? check->place->hint
                                                                         : check->rule->hint};
-    const bool is_wanted = has_room(&walk->message->findings, check->rule->severity);
+    const bool is_wanted = findings_has_room(&walk->message->findings, check->rule->severity);
     if (is_wanted) {
         finding.path = present_path(walk, missing);
         finding.message =
@@ -149,8 +85,8 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
     }
     const bool is_told = finding.path != NULL && finding.message != NULL;
     const bool is_kept = is_told || !is_wanted;
-    const enum parley_status status =
-        is_kept ? findings_add(walk->message, finding) : do_without(walk->message, &finding);
+    const enum parley_status status = is_kept ? findings_add(walk->message, finding)
+                                              : findings_do_without(walk->message, &finding);
     walk->status = status != PARLEY_OK ? status : walk->status;
 }
 
@@ -359,74 +295,4 @@ enum parley_status walk_end(struct walk *walk) {
         qsort(findings->items, findings->count, sizeof *findings->items, by_table);
     }
     return walk->status;
-}
-
-static int by_offset(const void *left, const void *right) {
-    const struct parley_finding *const *a = left, *const *b = right;
-    return ((*a)->offset > (*b)->offset) - ((*a)->offset < (*b)->offset);
-}
-
-enum parley_status findings_refuse(struct parley_message *message, enum parley_gateway_rule rule,
-                                   struct parley_finding finding) {
-    finding.rule = &parley_gateway_rules[rule];
-    finding.hint = finding.hint != NULL ? finding.hint : finding.rule->hint;
-    finding.for_types = WALK_EVERY_TYPE;
-    message->findings.has_error = true;
-    PARLEY_TRY(findings_add(message, finding));
-    return findings_locate(message);
-}
-
-/* From an offset in what was read to one in what was sent. */
-static size_t sent_offset(const struct parley_message *message, size_t offset) {
-    if (offset >= message->stamp_offset + message->stamp_length) {
-        return offset - message->stamp_length;
-    }
-    return offset > message->stamp_offset ? message->stamp_offset : offset;
-}
-
-/* Where `offset` of what was read lies in the body, in bytes. */
-static struct parley_position byte_position(const struct parley_message *message, size_t offset) {
-    return (struct parley_position){PARLEY_IN_BYTES,
-                                    message->origin.column + sent_offset(message, offset)};
-}
-
-/* One pass over the text for all findings, in the order of their offsets. */
-enum parley_status findings_locate(struct parley_message *message) {
-    struct parley_findings *findings = &message->findings;
-    if (findings->count == 0) {
-        return PARLEY_OK;
-    }
-    struct parley_finding **sorted =
-        parley_arena_allocate(&message->arena, findings->count * sizeof *sorted);
-    if (sorted == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    const bool is_in_bytes = message->origin.line == PARLEY_IN_BYTES;
-    size_t count = 0;
-    for (size_t i = 0; i < findings->count; i++) {
-        if (findings->items[i].at.line != 0) {
-            continue;
-        }
-        if (is_in_bytes) {
-            findings->items[i].at = byte_position(message, findings->items[i].offset);
-        } else {
-            sorted[count++] = &findings->items[i];
-        }
-    }
-    qsort(sorted, count, sizeof *sorted, by_offset);
-    struct parley_position here = message->origin;
-    size_t at = 0;
-    for (size_t i = 0; i < count; i++) {
-        const size_t target = sent_offset(message, sorted[i]->offset);
-        for (; at < target && at < message->sent.length; at++) {
-            const unsigned char c = (unsigned char)message->sent.data[at];
-            if (c == '\n') {
-                here = (struct parley_position){.line = here.line + 1, .column = 1};
-            } else if ((c & 0xC0) != 0x80) {
-                here.column++;
-            }
-        }
-        sorted[i]->at = here;
-    }
-    return PARLEY_OK;
 }

@@ -16,6 +16,7 @@
 #include <parley/message.h>
 
 #include "constraint.h"
+#include "findings.h"
 
 struct walk_frame {
     const struct schema_node *node;
@@ -81,16 +82,3 @@ enum parley_status walk_end(struct walk *walk) PARLEY_MUST_CHECK;
  * message, offset or at, body_at; hint NULL: the rule's).
  * Owns: the texts are borrowed, and live as long as the message. */
 void walk_report(struct walk *walk, unsigned rule, struct parley_finding finding);
-
-/* Fills `at` of all findings that have none from their offsets. */
-enum parley_status findings_locate(struct parley_message *message) PARLEY_MUST_CHECK;
-
-/* Adds a finding.  Owns: path, text and hint are borrowed, and live as long as the message.
- * Returns: PARLEY_E_MEMORY; what is too much is counted, not kept. */
-enum parley_status findings_add(struct parley_message *message,
-                                struct parley_finding finding) PARLEY_MUST_CHECK;
-
-/* For decoders: reading stopped, for the rule `rule`, as `finding` says (path, message, offset;
- * hint NULL: the rule's).  Owns: as findings_add. */
-enum parley_status findings_refuse(struct parley_message *message, enum parley_gateway_rule rule,
-                                   struct parley_finding finding) PARLEY_MUST_CHECK;
