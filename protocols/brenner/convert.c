@@ -69,12 +69,12 @@ static enum parley_status write_json(struct parley_bytes json, struct parley_are
     struct key_set keys;
     struct json_fault fault;
     key_set_init(&keys, json);
-    const enum json_text_result result = json_text_read(json, NULL, arena, &keys, &fault);
+    const enum json_reader_result result = json_reader_read(json, NULL, arena, &keys, &fault);
     key_set_finish(&keys);
-    if (result == JSON_TEXT_MEMORY) {
+    if (result == JSON_READER_MEMORY) {
         return PARLEY_E_MEMORY;
     }
-    if (result == JSON_TEXT_FAULT) {
+    if (result == JSON_READER_FAULT) {
         return last_keys_write(json, arena, out);
     }
     struct token token;
@@ -87,16 +87,16 @@ static enum parley_status write_json(struct parley_bytes json, struct parley_are
 static enum parley_status write_delta(const struct brenner_block *block, struct parley_arena *arena,
                                       struct parley_buffer *out) {
     struct json_fault fault;
-    const enum json_text_result result = brenner_delta_read(block->text, arena, &fault);
+    const enum json_reader_result result = brenner_delta_read(block->text, arena, &fault);
     parley_buffer_format(out, "{\"line\":%zu,\"delta\":", block->at.line);
     enum parley_status status = PARLEY_OK;
-    if (result == JSON_TEXT_MEMORY) {
+    if (result == JSON_READER_MEMORY) {
         status = PARLEY_E_MEMORY;
-    } else if (result == JSON_TEXT_READ && depth_of(block->text) <= DELTA_DEPTH_MAX) {
+    } else if (result == JSON_READER_READ && depth_of(block->text) <= DELTA_DEPTH_MAX) {
         status = write_json(block->text, arena, out);
     } else {
         parley_buffer_text(out, "null,\"error\":");
-        parley_buffer_json(out, parley_bytes_of(result == JSON_TEXT_READ
+        parley_buffer_json(out, parley_bytes_of(result == JSON_READER_READ
                                                     ? "it is nested too deep to stand here"
                                                     : fault.message));
     }

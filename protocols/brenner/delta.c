@@ -94,17 +94,17 @@ static void on_leave(void *context, size_t count) {
     delta->depth--;
 }
 
-static enum json_text_result read_delta(struct parley_bytes text, struct parley_arena *arena,
-                                        struct delta *delta, struct json_fault *out_fault) {
+static enum json_reader_result read_delta(struct parley_bytes text, struct parley_arena *arena,
+                                          struct delta *delta, struct json_fault *out_fault) {
     *delta = (struct delta){0};
     const struct json_events events = {
         .context = delta, .value = on_value, .key = on_key, .leave = on_leave};
-    return json_text_read(text, &events, arena, NULL, out_fault);
+    return json_reader_read(text, &events, arena, NULL, out_fault);
 }
 
-enum json_text_result brenner_delta_read(struct parley_bytes text, struct parley_arena *arena,
-                                         struct json_fault *out_fault) {
-    return json_text_read(text, NULL, arena, NULL, out_fault);
+enum json_reader_result brenner_delta_read(struct parley_bytes text, struct parley_arena *arena,
+                                           struct json_fault *out_fault) {
+    return json_reader_read(text, NULL, arena, NULL, out_fault);
 }
 
 /* ---- the rules of one delta ---- */
@@ -287,10 +287,10 @@ static enum parley_status check_block(struct checker *checker) {
     struct parley_position place = {0};
     parley_arena_reset(&checker->scratch);
     switch (read_delta(checker->block->text, &checker->scratch, &checker->delta, &fault)) {
-    case JSON_TEXT_READ:
+    case JSON_READER_READ:
         check_delta(checker);
         return PARLEY_OK;
-    case JSON_TEXT_FAULT:
+    case JSON_READER_FAULT:
         if (brenner_remarks_has_room(checker->remarks)) {
             place = brenner_block_place(checker->body, checker->block, fault.offset);
         }
@@ -298,7 +298,7 @@ static enum parley_status check_block(struct checker *checker) {
                        "delta block %zu is not valid JSON: %s", checker->block->number,
                        fault.message);
         return PARLEY_OK;
-    case JSON_TEXT_MEMORY:
+    case JSON_READER_MEMORY:
         break;
     }
     return PARLEY_E_MEMORY;

@@ -10,7 +10,7 @@
 
 #include <yaml.h>
 
-#include "json_text.h"
+#include "json_reader.h"
 #include "text.h"
 #include "walk.h"
 #include "front_matter_fault.h"

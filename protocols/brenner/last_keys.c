@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "json_string.h"
-#include "json_text.h"
+#include "json_reader.h"
 #include "tokens.h"
 
 /* A member, in the order of the text. */

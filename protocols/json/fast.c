@@ -9,7 +9,7 @@
 #include "accept.h"
 #include "json_number.h"
 #include "json_string.h"
-#include "json_text.h"
+#include "json_reader.h"
 
 _Static_assert((int)ACCEPT_DEPTH_MAX == JSON_DEPTH_MAX, "GW-004");
 

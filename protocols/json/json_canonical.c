@@ -6,7 +6,7 @@
 #include "json_canonical.h"
 
 #include "json_string.h"
-#include "json_text.h"
+#include "json_reader.h"
 
 char *json_canonical_copy(const char *at, const char *end, char *out) {
     size_t depth = 0;
@@ -76,11 +76,11 @@ static enum parley_status search_text(struct parley_message *message, struct sea
     const struct json_events events = {
         .context = search, .value = on_value, .key = on_key, .leave = on_leave, .is_brief = true};
     struct json_fault fault;
-    const enum json_text_result result =
-        json_text_read(message->text, &events, &message->arena, NULL, &fault);
-    return result == JSON_TEXT_READ     ? PARLEY_OK
-           : result == JSON_TEXT_MEMORY ? PARLEY_E_MEMORY
-                                        : PARLEY_E_UNSUPPORTED; /* it was read before */
+    const enum json_reader_result result =
+        json_reader_read(message->text, &events, &message->arena, NULL, &fault);
+    return result == JSON_READER_READ     ? PARLEY_OK
+           : result == JSON_READER_MEMORY ? PARLEY_E_MEMORY
+                                          : PARLEY_E_UNSUPPORTED; /* it was read before */
 }
 
 /* Readers without positions leave 0, where no member can be. */

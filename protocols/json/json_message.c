@@ -12,7 +12,7 @@
 
 #include "fast.h"
 #include "json_fault.h"
-#include "json_text.h"
+#include "json_reader.h"
 #include "walk.h"
 
 static bool is_blank(char c) {
@@ -35,14 +35,14 @@ static enum parley_status look_for_fault(struct parley_message *message,
     struct json_fault fault;
     struct key_set keys;
     key_set_init(&keys, message->text);
-    const enum json_text_result result =
-        json_text_read(message->text, events, &message->arena, &keys, &fault);
+    const enum json_reader_result result =
+        json_reader_read(message->text, events, &message->arena, &keys, &fault);
     key_set_finish(&keys);
-    *out_has_fault = result == JSON_TEXT_FAULT;
+    *out_has_fault = result == JSON_READER_FAULT;
     if (*out_has_fault) {
         return add_fault(message, &fault);
     }
-    return result == JSON_TEXT_READ ? PARLEY_OK : PARLEY_E_MEMORY;
+    return result == JSON_READER_READ ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
 static enum parley_status refuse_top_level(struct parley_message *message) {
@@ -119,7 +119,8 @@ enum parley_status json_walk(struct parley_message *message) {
     assert(message->is_decoded);
     walk_begin(&walk, message, PARLEY_TYPE_BIT(message->type));
     const struct json_events events = json_events_of_walk(&walk);
-    if (json_text_read(message->text, &events, &message->arena, NULL, &fault) != JSON_TEXT_READ) {
+    if (json_reader_read(message->text, &events, &message->arena, NULL, &fault) !=
+        JSON_READER_READ) {
         return PARLEY_E_MEMORY; /* this text was read before: it has no fault */
     }
     return walk_end(&walk);
@@ -233,7 +234,7 @@ enum parley_status json_stamp(struct parley_message *message, const struct parle
     const struct json_events events = events_of_outline(&outline);
     const struct parley_bytes text = message->text;
     struct json_fault fault;
-    if (json_text_read(text, &events, &message->arena, NULL, &fault) != JSON_TEXT_READ) {
+    if (json_reader_read(text, &events, &message->arena, NULL, &fault) != JSON_READER_READ) {
         return PARLEY_E_MEMORY; /* this text was read before: it has no fault */
     }
     struct parley_buffer members;

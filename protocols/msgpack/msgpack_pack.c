@@ -11,7 +11,7 @@
 
 #include <msgpack/pack.h>
 
-#include "json_text.h"
+#include "json_reader.h"
 #include "msgpack_read.h"
 
 static int append(void *buffer, const char *data, size_t length) {
@@ -113,7 +113,8 @@ static void pack_end(void *context, size_t count) {
 static enum parley_status read_json(struct parley_message *message,
                                     const struct json_events *events) {
     struct json_fault fault; /* there is none: the text was decoded */
-    return json_text_read(message->text, events, &message->arena, NULL, &fault) == JSON_TEXT_READ
+    return json_reader_read(message->text, events, &message->arena, NULL, &fault) ==
+                   JSON_READER_READ
                ? PARLEY_OK
                : PARLEY_E_MEMORY;
 }

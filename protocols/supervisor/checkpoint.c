@@ -13,7 +13,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "json_text.h"
+#include "json_reader.h"
 #include "msgpack_message.h"
 
 enum {
@@ -205,16 +205,16 @@ static enum checkpoint_result read_json(struct parley_bytes inside, struct walk 
     struct key_set keys;
     const struct json_events events = json_events_of_walk(walk);
     key_set_init(&keys, inside);
-    const enum json_text_result result = json_text_read(inside, &events, own, &keys, &fault);
+    const enum json_reader_result result = json_reader_read(inside, &events, own, &keys, &fault);
     key_set_finish(&keys);
     switch (result) {
-    case JSON_TEXT_READ:
+    case JSON_READER_READ:
         return CHECKPOINT_READ;
-    case JSON_TEXT_FAULT:
+    case JSON_READER_FAULT:
         return say(arena, out_fault, fault.hint,
                    "the JSON that is compressed in `data` is refused at its byte %zu: %s",
                    fault.offset, fault.message);
-    case JSON_TEXT_MEMORY:
+    case JSON_READER_MEMORY:
         break;
     }
     return CHECKPOINT_MEMORY;

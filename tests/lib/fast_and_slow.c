@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "json/fast.h"
-#include "json/json_text.h"
+#include "json/json_reader.h"
 #include "rules/walk.h"
 #include "json_oracle.h"
 
@@ -87,10 +87,10 @@ static bool agree_with_events(struct fast_and_slow *both) {
     walk_begin(&walk, slow, WALK_EVERY_TYPE);
     const struct json_events events = json_events_of_walk(&walk);
     key_set_init(&keys, slow->text);
-    const enum json_text_result result =
-        json_text_read(slow->text, &events, &slow->arena, &keys, &fault);
+    const enum json_reader_result result =
+        json_reader_read(slow->text, &events, &slow->arena, &keys, &fault);
     key_set_finish(&keys);
-    if (result != JSON_TEXT_READ || walk_end(&walk) != PARLEY_OK) {
+    if (result != JSON_READER_READ || walk_end(&walk) != PARLEY_OK) {
         return differ(both, "the event reader does not read it");
     }
     return has_no_findings(both, "the event reader") && same_facts(both, true);

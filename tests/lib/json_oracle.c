@@ -4,7 +4,7 @@
 
 #include "json_oracle.h"
 
-#include "json/json_text.h"
+#include "json/json_reader.h"
 #include "rules/walk.h"
 
 #define LOAD_FLAGS                                                                                 \

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "json/json_text.h"
+#include "json/json_reader.h"
 #include "rules/walk.h"
 #include "json_oracle.h"
 
@@ -83,7 +83,7 @@ static bool agrees_with_text(struct readers *readers, struct parley_bytes text,
     const struct json_events events = json_events_of_walk(&walk);
     key_set_init(&keys, text);
     const bool is_read =
-        json_text_read(text, &events, &readers->by_text.arena, &keys, &fault) == JSON_TEXT_READ;
+        json_reader_read(text, &events, &readers->by_text.arena, &keys, &fault) == JSON_READER_READ;
     key_set_finish(&keys);
     if (is_read != (tree != NULL)) {
         return differ(readers, "only one of them reads it; the event reader: %s",

@@ -6,7 +6,7 @@
  * It stops at that fault, unless the fault leaves the text's structure intact: then it reads on, in
  * silence, to say whether the rest is intact as well. */
 
-#include "json_text.h"
+#include "json_reader.h"
 
 #include <errno.h>
 #include <math.h>
@@ -514,9 +514,9 @@ struct json_events json_events_of_walk(struct walk *walk) {
         .context = walk, .value = walk_on_value, .key = walk_on_key, .leave = walk_on_leave};
 }
 
-enum json_text_result json_text_read(struct parley_bytes text, const struct json_events *events,
-                                     struct parley_arena *arena, struct key_set *keys,
-                                     struct json_fault *out_fault) {
+enum json_reader_result json_reader_read(struct parley_bytes text, const struct json_events *events,
+                                         struct parley_arena *arena, struct key_set *keys,
+                                         struct json_fault *out_fault) {
     struct reader reader = {.start = text.data,
                             .at = text.data,
                             .end = text.data + text.length,
@@ -528,7 +528,7 @@ enum json_text_result json_text_read(struct parley_bytes text, const struct json
     const bool is_read = read_all(&reader);
     parley_buffer_finish(&reader.decoded);
     if (is_read && !reader.has_fault) {
-        return JSON_TEXT_READ;
+        return JSON_READER_READ;
     }
-    return reader.is_out_of_memory ? JSON_TEXT_MEMORY : JSON_TEXT_FAULT;
+    return reader.is_out_of_memory ? JSON_READER_MEMORY : JSON_READER_FAULT;
 }

@@ -19,10 +19,10 @@ struct json_fault {
                             what comes after this text can be trusted */
 };
 
-enum json_text_result {
-    JSON_TEXT_READ,
-    JSON_TEXT_FAULT,
-    JSON_TEXT_MEMORY,
+enum json_reader_result {
+    JSON_READER_READ,
+    JSON_READER_FAULT,
+    JSON_READER_MEMORY,
 };
 
 /* What the reader tells, in the order of the text. What is inside a value that nobody wants to hear
@@ -43,9 +43,9 @@ struct json_events {
 /* Reads `text`. `events` NULL: only look for faults; nothing after a fault is told. `keys`: made
  * for this text, and empty; NULL: do not look for keys that are repeated. Owns: decoded strings and
  * the fault's path live in the arena, other strings in `text`. */
-enum json_text_result json_text_read(struct parley_bytes text, const struct json_events *events,
-                                     struct parley_arena *arena, struct key_set *keys,
-                                     struct json_fault *out_fault);
+enum json_reader_result json_reader_read(struct parley_bytes text, const struct json_events *events,
+                                         struct parley_arena *arena, struct key_set *keys,
+                                         struct json_fault *out_fault);
 
 /* The rules as one who listens. */
 struct json_events json_events_of_walk(struct walk *walk);
