@@ -111,7 +111,7 @@ enum json_reader_result brenner_delta_read(struct parley_bytes text, struct parl
 
 struct checker {
     struct brenner_body *body;
-    struct brenner_remarks *remarks;
+    struct body_findings *findings;
     struct parley_arena scratch; /* for decoded strings */
     struct parley_buffer words;  /* a value in words */
     const struct brenner_block *block;
@@ -124,7 +124,7 @@ static const struct parley_value *value_of(const struct checker *checker, enum m
     return &checker->delta.values[member];
 }
 
-/* A value for the message of a remark: "missing", "an array", "\"DELETE\"". */
+/* A value for a message: "missing", "an array", "\"DELETE\"". */
 static const char *in_words(struct checker *checker, const struct parley_value *value) {
     switch (value->kind) {
     case PARLEY_ABSENT:
@@ -134,7 +134,7 @@ static const char *in_words(struct checker *checker, const struct parley_value *
     case PARLEY_BOOLEAN:
         return value->number != 0 ? "true" : "false";
     case PARLEY_STRING:
-        return brenner_quote(checker->remarks, &checker->words, value->text);
+        return body_findings_quote(checker->findings, &checker->words, value->text);
     case PARLEY_ARRAY:
         return "an array";
     case PARLEY_OBJECT:
@@ -150,20 +150,20 @@ static const char *in_words(struct checker *checker, const struct parley_value *
 static struct parley_position place_of(const struct checker *checker,
                                        const struct parley_value *value,
                                        const struct parley_value *object) {
-    if (!brenner_remarks_has_room(checker->remarks)) {
+    if (!body_findings_has_room(checker->findings)) {
         return (struct parley_position){0};
     }
     return brenner_block_place(checker->body, checker->block,
                                value->kind != PARLEY_ABSENT ? value->offset : object->offset);
 }
 
-/* Remarks that `member` is what it is, and that `wanted` is wanted. */
-static void remark_on(struct checker *checker, enum brenner_rule rule, enum member member,
-                      const char *wanted) {
+/* Adds that `member` is what it is, and that `wanted` is wanted. */
+static void add_expected(struct checker *checker, enum brenner_rule rule, enum member member,
+                         const char *wanted) {
     const struct parley_value *value = value_of(checker, member);
-    brenner_remark(checker->remarks, rule, place_of(checker, value, &checker->delta.whole), NULL,
-                   "`%s` of delta block %zu is %s; expected %s", members[member],
-                   checker->block->number, in_words(checker, value), wanted);
+    body_findings_add(checker->findings, rule, place_of(checker, value, &checker->delta.whole),
+                      NULL, "`%s` of delta block %zu is %s; expected %s", members[member],
+                      checker->block->number, in_words(checker, value), wanted);
 }
 
 static void read_operation(struct checker *checker) {
@@ -171,7 +171,7 @@ static void read_operation(struct checker *checker) {
     const int index = value->kind == PARLEY_STRING ? index_of(operations, value->text) : -1;
     checker->operation = index >= 0 ? (enum operation)index : NO_OPERATION;
     if (index < 0) {
-        remark_on(checker, MB_104, OPERATION, "ADD, EDIT or KILL");
+        add_expected(checker, MB_104, OPERATION, "ADD, EDIT or KILL");
     }
 }
 
@@ -183,7 +183,7 @@ static void read_section(struct checker *checker) {
         }
     }
     if (checker->section == NULL) {
-        remark_on(checker, MB_105, SECTION, "the name of one of the seven sections");
+        add_expected(checker, MB_105, SECTION, "the name of one of the seven sections");
     }
 }
 
@@ -191,11 +191,11 @@ static void check_target(struct checker *checker) {
     const struct parley_value *target = value_of(checker, TARGET_ID);
     if (checker->operation == EDIT && checker->section == RESEARCH_THREAD) {
         if (!parley_value_is_nothing(target) && !parley_value_is(target, "RT")) {
-            remark_on(checker, MB_106, TARGET_ID, "\"RT\", or no `target_id`");
+            add_expected(checker, MB_106, TARGET_ID, "\"RT\", or no `target_id`");
         }
     } else if ((checker->operation == EDIT || checker->operation == KILL) &&
                target->kind != PARLEY_STRING) {
-        remark_on(checker, MB_106, TARGET_ID, "the id of an item");
+        add_expected(checker, MB_106, TARGET_ID, "the id of an item");
     }
 }
 
@@ -204,17 +204,17 @@ static void check_payload(struct checker *checker) {
     const struct parley_value *reason = &checker->delta.payload[REASON];
     if (checker->operation != NO_OPERATION && checker->operation != EDIT &&
         checker->section == RESEARCH_THREAD) {
-        remark_on(checker, MB_107, OPERATION, "EDIT, the only operation on research_thread");
+        add_expected(checker, MB_107, OPERATION, "EDIT, the only operation on research_thread");
     }
     if ((checker->operation == ADD || checker->operation == EDIT) &&
         payload->kind != PARLEY_OBJECT) {
-        remark_on(checker, MB_107, PAYLOAD, "an object");
+        add_expected(checker, MB_107, PAYLOAD, "an object");
     } else if (checker->operation == KILL && payload->kind != PARLEY_OBJECT) {
-        remark_on(checker, MB_107, PAYLOAD, "an object with a `reason`");
+        add_expected(checker, MB_107, PAYLOAD, "an object with a `reason`");
     } else if (checker->operation == KILL && reason->kind != PARLEY_STRING) {
-        brenner_remark(checker->remarks, MB_107, place_of(checker, reason, payload), NULL,
-                       "`payload.reason` of delta block %zu is %s; expected a string",
-                       checker->block->number, in_words(checker, reason));
+        body_findings_add(checker->findings, MB_107, place_of(checker, reason, payload), NULL,
+                          "`payload.reason` of delta block %zu is %s; expected a string",
+                          checker->block->number, in_words(checker, reason));
     }
 }
 
@@ -232,10 +232,10 @@ static void check_letter(struct checker *checker) {
         has_letter(target->text, checker->section->letter)) {
         return;
     }
-    brenner_remark(checker->remarks, MB_143, place_of(checker, target, &checker->delta.whole), NULL,
-                   "`target_id` of delta block %zu is %s; the ids of %s begin with %s",
-                   checker->block->number, in_words(checker, target), checker->section->name,
-                   checker->section->letter);
+    body_findings_add(checker->findings, MB_143, place_of(checker, target, &checker->delta.whole),
+                      NULL, "`target_id` of delta block %zu is %s; the ids of %s begin with %s",
+                      checker->block->number, in_words(checker, target), checker->section->name,
+                      checker->section->letter);
 }
 
 static void check_needs(struct checker *checker) {
@@ -251,21 +251,21 @@ static void check_needs(struct checker *checker) {
             parley_buffer_text(&checker->words, *need);
         }
     }
-    checker->remarks->is_out_of_memory |= checker->words.has_failed;
+    checker->findings->is_out_of_memory |= checker->words.has_failed;
     if (checker->words.length > 0) {
-        brenner_remark(checker->remarks, MB_142, place_of(checker, payload, payload), NULL,
-                       "the payload of delta block %zu lacks %.*s", checker->block->number,
-                       (int)checker->words.length, checker->words.data);
+        body_findings_add(checker->findings, MB_142, place_of(checker, payload, payload), NULL,
+                          "the payload of delta block %zu lacks %.*s", checker->block->number,
+                          (int)checker->words.length, checker->words.data);
     }
 }
 
 static void check_delta(struct checker *checker) {
     const struct parley_value *target = value_of(checker, TARGET_ID);
     if (checker->delta.whole.kind != PARLEY_OBJECT) {
-        brenner_remark(checker->remarks, MB_104,
-                       place_of(checker, &checker->delta.whole, &checker->delta.whole), NULL,
-                       "delta block %zu is %s; expected an object", checker->block->number,
-                       in_words(checker, &checker->delta.whole));
+        body_findings_add(checker->findings, MB_104,
+                          place_of(checker, &checker->delta.whole, &checker->delta.whole), NULL,
+                          "delta block %zu is %s; expected an object", checker->block->number,
+                          in_words(checker, &checker->delta.whole));
         return;
     }
     read_operation(checker);
@@ -273,10 +273,10 @@ static void check_delta(struct checker *checker) {
     check_target(checker);
     check_payload(checker);
     if (value_of(checker, RATIONALE)->kind != PARLEY_STRING) {
-        remark_on(checker, MB_139, RATIONALE, "a string");
+        add_expected(checker, MB_139, RATIONALE, "a string");
     }
     if (checker->operation == ADD && !parley_value_is_nothing(target)) {
-        remark_on(checker, MB_140, TARGET_ID, "null: ADD makes a new id");
+        add_expected(checker, MB_140, TARGET_ID, "null: ADD makes a new id");
     }
     check_needs(checker);
     check_letter(checker);
@@ -291,12 +291,12 @@ static enum parley_status check_block(struct checker *checker) {
         check_delta(checker);
         return PARLEY_OK;
     case JSON_READER_FAULT:
-        if (brenner_remarks_has_room(checker->remarks)) {
+        if (body_findings_has_room(checker->findings)) {
             place = brenner_block_place(checker->body, checker->block, fault.offset);
         }
-        brenner_remark(checker->remarks, MB_005, place, NULL,
-                       "delta block %zu is not valid JSON: %s", checker->block->number,
-                       fault.message);
+        body_findings_add(checker->findings, MB_005, place, NULL,
+                          "delta block %zu is not valid JSON: %s", checker->block->number,
+                          fault.message);
         return PARLEY_OK;
     case JSON_READER_MEMORY:
         break;
@@ -315,12 +315,12 @@ struct prose {
     struct parley_position place;
 };
 
-static void remark_lost(void *context, size_t at) {
+static void add_lost(void *context, size_t at) {
     struct prose *prose = context;
     brenner_body_move(prose->checker->body, &prose->place_at, &prose->place, prose->start + at);
-    brenner_remark(prose->checker->remarks, MB_141, prose->place, NULL,
-                   "this JSON object has an `operation` and a `section`, but is not in a delta "
-                   "block: it would be lost");
+    body_findings_add(prose->checker->findings, MB_141, prose->place, NULL,
+                      "this JSON object has an `operation` and a `section`, but is not in a delta "
+                      "block: it would be lost");
 }
 
 /* Most prose has no brace at all. */
@@ -338,7 +338,7 @@ static enum parley_status check_prose(struct prose *prose, size_t start, size_t 
     }
     const struct parley_bytes part = {prose->text.data + start, end - start};
     prose->start = start;
-    return object_search(part, names, remark_lost, prose) ? PARLEY_OK : PARLEY_E_MEMORY;
+    return object_search(part, names, add_lost, prose) ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
 static enum parley_status check_all_prose(struct checker *checker) {
@@ -355,8 +355,8 @@ static enum parley_status check_all_prose(struct checker *checker) {
 static enum parley_status check_all(struct checker *checker) {
     const struct brenner_block *first = checker->body->deltas;
     if (first == NULL) {
-        brenner_remark(checker->remarks, MB_004, (struct parley_position){1, 1}, NULL,
-                       "the body has no ```delta block");
+        body_findings_add(checker->findings, MB_004, (struct parley_position){1, 1}, NULL,
+                          "the body has no ```delta block");
     }
     for (checker->block = first; checker->block != NULL; checker->block = checker->block->next) {
         PARLEY_TRY(check_block(checker));
@@ -364,9 +364,8 @@ static enum parley_status check_all(struct checker *checker) {
     return check_all_prose(checker);
 }
 
-enum parley_status brenner_deltas_check(struct brenner_body *body,
-                                        struct brenner_remarks *remarks) {
-    struct checker checker = {.body = body, .remarks = remarks};
+enum parley_status brenner_deltas_check(struct brenner_body *body, struct body_findings *findings) {
+    struct checker checker = {.body = body, .findings = findings};
     parley_arena_init(&checker.scratch, 0);
     parley_buffer_init(&checker.words);
     const enum parley_status status = check_all(&checker);

@@ -6,7 +6,7 @@
 
 #include "json_reader.h"
 #include "body.h"
-#include "remarks.h"
+#include "body_findings.h"
 
 /* Whether the text of a block is JSON, as the rules read it: nested no deeper than a message, and
  * its keys may repeat.  Owns: out_fault's path lives in the arena. */
@@ -15,4 +15,4 @@ enum json_reader_result brenner_delta_read(struct parley_bytes text, struct parl
 
 /* Asks all rules about deltas (MB-004, MB-005, MB-104 to MB-107, MB-139 to MB-143). */
 enum parley_status brenner_deltas_check(struct brenner_body *body,
-                                        struct brenner_remarks *remarks) PARLEY_MUST_CHECK;
+                                        struct body_findings *findings) PARLEY_MUST_CHECK;

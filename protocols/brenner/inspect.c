@@ -138,8 +138,8 @@ static void append_choices(struct parley_buffer *out, const char *const *choices
     }
 }
 
-static void remark_value(struct brenner_remarks *remarks, const struct section_rule *rule,
-                         const struct brenner_section *section) {
+static void add_value(struct body_findings *findings, const struct section_rule *rule,
+                      const struct brenner_section *section) {
     struct parley_buffer value, choices;
     parley_buffer_init(&value);
     parley_buffer_init(&choices);
@@ -149,27 +149,27 @@ static void remark_value(struct brenner_remarks *remarks, const struct section_r
         parley_buffer_text(&choices, "the name of one agent (A-Z a-z 0-9 _ -)");
     }
     parley_buffer_char(&choices, '\0');
-    brenner_remark(
-        remarks, rule->rule, section->at, NULL, "`## %s` says %s; expected %s", rule->section,
-        section->text.length > 0 ? brenner_quote(remarks, &value, section->text) : "nothing",
+    body_findings_add(
+        findings, rule->rule, section->at, NULL, "`## %s` says %s; expected %s", rule->section,
+        section->text.length > 0 ? body_findings_quote(findings, &value, section->text) : "nothing",
         choices.has_failed ? "" : choices.data);
-    remarks->is_out_of_memory |= choices.has_failed;
+    findings->is_out_of_memory |= choices.has_failed;
     parley_buffer_finish(&value);
     parley_buffer_finish(&choices);
 }
 
 static void check_section(const struct section_rule *rule, const struct brenner_body *body,
-                          struct brenner_remarks *remarks) {
+                          struct body_findings *findings) {
     const struct brenner_section *section = brenner_body_section(body, rule->section);
     if (section == NULL) {
-        brenner_remark(remarks, rule->rule, body_start, NULL, "the body has no `## %s` section",
-                       rule->section);
+        body_findings_add(findings, rule->rule, body_start, NULL, "the body has no `## %s` section",
+                          rule->section);
     } else if (!holds(rule, section)) {
         if (rule->wants == NON_EMPTY) {
-            brenner_remark(remarks, rule->rule, section->at, NULL, "the section `## %s` is empty",
-                           rule->section);
+            body_findings_add(findings, rule->rule, section->at, NULL,
+                              "the section `## %s` is empty", rule->section);
         } else {
-            remark_value(remarks, rule, section);
+            add_value(findings, rule, section);
         }
     }
 }
@@ -177,7 +177,7 @@ static void check_section(const struct section_rule *rule, const struct brenner_
 /* ---- rules of their own ---- */
 
 static void check_research_question(const struct brenner_body *body,
-                                    struct brenner_remarks *remarks) {
+                                    struct body_findings *findings) {
     struct parley_position place = body_start;
     for (const struct brenner_section *at = body->sections; at != NULL; at = at->next) {
         const bool is_question = at->level == 2 && brenner_section_is(at, "Research Question");
@@ -186,9 +186,9 @@ static void check_research_question(const struct brenner_body *body,
         }
         place = at->level == 1 || is_question ? at->at : place;
     }
-    brenner_remark(remarks, MB_002, place, NULL,
-                   "the body asks no research question: it has neither a title (`# …`) nor a "
-                   "`## Research Question` section with text");
+    body_findings_add(findings, MB_002, place, NULL,
+                      "the body asks no research question: it has neither a title (`# …`) nor a "
+                      "`## Research Question` section with text");
 }
 
 /* "v3", unless it is the end of a word. */
@@ -214,7 +214,7 @@ static bool has_citation(struct parley_bytes text) {
     return false;
 }
 
-static void check_version(const struct brenner_body *body, struct brenner_remarks *remarks) {
+static void check_version(const struct brenner_body *body, struct body_findings *findings) {
     for (const struct brenner_section *at = body->sections; at != NULL; at = at->next) {
         const bool is_summary = at->level == 2 && brenner_section_is(at, "Summary");
         if ((at->level == 1 && has_version(at->title)) || (is_summary && has_version(at->text))) {
@@ -222,14 +222,15 @@ static void check_version(const struct brenner_body *body, struct brenner_remark
         }
     }
     const bool has_title = body->sections != NULL && body->sections->level == 1;
-    brenner_remark(remarks, MB_110, has_title ? body->sections->at : body_start, NULL,
-                   "neither the title nor `## Summary` says which version this is (v1, v2, …)");
+    body_findings_add(findings, MB_110, has_title ? body->sections->at : body_start, NULL,
+                      "neither the title nor `## Summary` says which version this is (v1, v2, …)");
 }
 
-static void check_excerpt(const struct brenner_body *body, struct brenner_remarks *remarks) {
+static void check_excerpt(const struct brenner_body *body, struct body_findings *findings) {
     const struct brenner_section *first = brenner_body_section(body, "Excerpt");
     if (first == NULL) {
-        brenner_remark(remarks, MB_130, body_start, NULL, "the body has no `## Excerpt` section");
+        body_findings_add(findings, MB_130, body_start, NULL,
+                          "the body has no `## Excerpt` section");
         return;
     }
     for (const struct brenner_section *at = first; at != NULL; at = at->next) {
@@ -237,23 +238,23 @@ static void check_excerpt(const struct brenner_body *body, struct brenner_remark
             return;
         }
     }
-    brenner_remark(remarks, MB_130, first->at, NULL,
-                   "the section `## Excerpt` cites no \xC2\xA7n of the transcript");
+    body_findings_add(findings, MB_130, first->at, NULL,
+                      "the section `## Excerpt` cites no \xC2\xA7n of the transcript");
 }
 
 static enum parley_status check_body(enum brenner_type type, struct brenner_body *body,
-                                     struct brenner_remarks *remarks) {
+                                     struct body_findings *findings) {
     if (type == BRENNER_KICKOFF) {
-        check_research_question(body, remarks);
-        check_excerpt(body, remarks);
+        check_research_question(body, findings);
+        check_excerpt(body, findings);
     } else if (type == BRENNER_COMPILED) {
-        check_version(body, remarks);
+        check_version(body, findings);
     } else if (type == BRENNER_DELTA) {
-        return brenner_deltas_check(body, remarks); /* no rule asks for a section */
+        return brenner_deltas_check(body, findings); /* no rule asks for a section */
     }
     for (size_t i = 0; i < sizeof section_rules / sizeof section_rules[0]; i++) {
         if (section_rules[i].type == type) {
-            check_section(&section_rules[i], body, remarks);
+            check_section(&section_rules[i], body, findings);
         }
     }
     return PARLEY_OK;
@@ -263,20 +264,20 @@ static enum parley_status check_body(enum brenner_type type, struct brenner_body
 
 /* Reads the body once a message, and keeps what there is to say in message->derived. */
 static enum parley_status read_body(struct parley_message *message, struct parley_bytes markdown) {
-    struct brenner_remarks *remarks = parley_arena_allocate(&message->arena, sizeof *remarks);
+    struct body_findings *findings = parley_arena_allocate(&message->arena, sizeof *findings);
     struct brenner_body body;
-    if (remarks == NULL) {
+    if (findings == NULL) {
         return PARLEY_E_MEMORY;
     }
-    *remarks = (struct brenner_remarks){.arena = &message->arena};
+    *findings = (struct body_findings){.arena = &message->arena};
     const bool has_section_rules = message->type != BRENNER_DELTA;
     enum parley_status status =
         (has_section_rules ? brenner_body_read : brenner_body_read_deltas)(&body, markdown);
     if (status == PARLEY_OK) {
-        status = check_body((enum brenner_type)message->type, &body, remarks);
+        status = check_body((enum brenner_type)message->type, &body, findings);
     }
     brenner_body_finish(&body);
-    message->derived = status == PARLEY_OK ? remarks : NULL;
+    message->derived = status == PARLEY_OK ? findings : NULL;
     return status;
 }
 
@@ -294,5 +295,5 @@ enum parley_status brenner_inspect(struct parley_message *message, struct walk *
     if (message->derived == NULL) {
         PARLEY_TRY(read_body(message, body->text));
     }
-    return brenner_remarks_report(message->derived, walk, field);
+    return body_findings_report(message->derived, walk, field);
 }
