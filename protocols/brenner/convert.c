@@ -11,7 +11,7 @@
 #include "delta.h"
 #include "last_keys.h"
 #include "markdown.h"
-#include "tokens.h"
+#include "json_tokens.h"
 
 /* How deep a delta may be where it stands three levels deep in a message. */
 enum { DELTA_DEPTH_MAX = JSON_DEPTH_MAX - 3 };
@@ -21,11 +21,11 @@ static enum parley_status write_members(struct parley_message *message, struct p
     struct parley_buffer line;
     parley_buffer_init(&line);
     enum parley_status status = message->protocol->encode(message, &line);
-    struct members members = {.rest = parley_buffer_bytes(&line)};
-    struct member member;
+    struct json_members members = {.rest = parley_buffer_bytes(&line)};
+    struct json_member member;
     parley_buffer_char(out, '{');
     const size_t start = out->length;
-    while (status == PARLEY_OK && member_next(&members, &member)) {
+    while (status == PARLEY_OK && json_member_next(&members, &member)) {
         if (!markdown_is_derived(member.key)) {
             parley_buffer_text(out, out->length > start ? "," : "");
             parley_buffer_json(out, member.key);
@@ -33,7 +33,7 @@ static enum parley_status write_members(struct parley_message *message, struct p
             parley_buffer_append(out, member.value);
         }
     }
-    members_finish(&members);
+    json_members_finish(&members);
     parley_buffer_finish(&line);
     return status == PARLEY_OK && members.has_failed ? PARLEY_E_MEMORY : status;
 }
@@ -52,9 +52,9 @@ static void write_sections(const struct brenner_body *body, struct parley_buffer
 }
 
 static size_t depth_of(struct parley_bytes json) {
-    struct token token;
+    struct json_token token;
     size_t depth = 0, deepest = 0;
-    while (token_next(&json, &token)) {
+    while (json_token_next(&json, &token)) {
         depth += token.kind == '{' || token.kind == '[';
         deepest = depth > deepest ? depth : deepest;
         depth -= token.kind == '}' || token.kind == ']';
@@ -77,8 +77,8 @@ static enum parley_status write_json(struct parley_bytes json, struct parley_are
     if (result == JSON_READER_FAULT) {
         return last_keys_write(json, arena, out);
     }
-    struct token token;
-    while (token_next(&json, &token)) {
+    struct json_token token;
+    while (json_token_next(&json, &token)) {
         parley_buffer_append(out, token.text);
     }
     return PARLEY_OK;

@@ -9,7 +9,7 @@
 
 #include "json_string.h"
 #include "json_reader.h"
-#include "tokens.h"
+#include "json_tokens.h"
 
 /* A member, in the order of the text. */
 struct entry {
@@ -42,8 +42,8 @@ struct list {
 
 static size_t count_members(struct parley_bytes json) {
     size_t count = 0;
-    struct token token;
-    while (token_next(&json, &token)) {
+    struct json_token token;
+    while (json_token_next(&json, &token)) {
         count += token.kind == ':';
     }
     return count;
@@ -73,7 +73,7 @@ static void end_entry(struct list *list, struct level *level, const char *end) {
 }
 
 /* `end`: where the token before ended. */
-static bool add_token(struct list *list, const struct token *token, const char *end) {
+static bool add_token(struct list *list, const struct json_token *token, const char *end) {
     struct level *level = list->depth > 0 ? &list->levels[list->depth - 1] : NULL;
     if (token->kind == '{' || token->kind == '[') {
         list->levels[list->depth++] = (struct level){
@@ -93,9 +93,9 @@ static bool add_token(struct list *list, const struct token *token, const char *
 }
 
 static bool list_members(struct list *list, struct parley_bytes json) {
-    struct token token;
+    struct json_token token;
     const char *end = json.data;
-    while (token_next(&json, &token)) {
+    while (json_token_next(&json, &token)) {
         if (!add_token(list, &token, end)) {
             return false;
         }
@@ -151,8 +151,8 @@ static void skip_to(struct parley_bytes *rest, const char *at) {
 static void write_value(const struct list *list, struct parley_bytes rest, size_t number,
                         struct parley_buffer *out) {
     bool has_comma = false;
-    struct token token;
-    while (token_next(&rest, &token)) {
+    struct json_token token;
+    while (json_token_next(&rest, &token)) {
         if (token.kind == ',') {
             has_comma = true; /* unless the member after it is dropped */
             continue;

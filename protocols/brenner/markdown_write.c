@@ -7,7 +7,7 @@
 
 #include "text.h"
 #include "front_matter_fault.h"
-#include "tokens.h"
+#include "json_tokens.h"
 #include "yaml_scalar.h"
 
 /* libyaml takes a key for one only within 1,024 characters, and a byte becomes six at most. */
@@ -109,12 +109,12 @@ static void append_key(struct parley_buffer *out, struct parley_bytes key) {
 /* Appends a JSON value as YAML flow. */
 static enum parley_status append_value(struct parley_buffer *out, struct parley_bytes json,
                                        struct parley_buffer *scratch) {
-    struct token token, next;
+    struct json_token token, next;
     struct parley_bytes text;
-    for (bool is_more = token_next(&json, &token); is_more; token = next) {
-        is_more = token_next(&json, &next);
+    for (bool is_more = json_token_next(&json, &token); is_more; token = next) {
+        is_more = json_token_next(&json, &next);
         if (token.kind == '"') {
-            if (!string_decode(token.text, scratch, &text)) {
+            if (!json_token_decode(token.text, scratch, &text)) {
                 return PARLEY_E_MEMORY;
             }
             (is_more && next.kind == ':' ? append_key : append_string)(out, text);
@@ -127,7 +127,7 @@ static enum parley_status append_value(struct parley_buffer *out, struct parley_
     return PARLEY_OK;
 }
 
-static bool is_body(const struct member *member) {
+static bool is_body(const struct json_member *member) {
     return parley_bytes_equal(member->key, PARLEY_BYTES("body_md")) ||
            parley_bytes_equal(member->key, PARLEY_BYTES("body"));
 }
@@ -138,12 +138,12 @@ bool markdown_is_derived(struct parley_bytes key) {
 }
 
 /* `out_body`: the token of the body; data NULL: there is none. */
-static enum parley_status append_members(struct parley_buffer *out, struct members *members,
+static enum parley_status append_members(struct parley_buffer *out, struct json_members *members,
                                          struct parley_buffer *scratch,
                                          struct parley_bytes *out_body) {
-    struct member member;
+    struct json_member member;
     bool is_body_md = false;
-    while (member_next(members, &member)) {
+    while (json_member_next(members, &member)) {
         if (is_body(&member)) {
             const bool is_new = out_body->data == NULL || !is_body_md;
             if (member.value.data[0] == '"' && is_new) {
@@ -160,14 +160,14 @@ static enum parley_status append_members(struct parley_buffer *out, struct membe
     return members->has_failed ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 
-static enum parley_status append_all(struct parley_buffer *out, struct members *members,
+static enum parley_status append_all(struct parley_buffer *out, struct json_members *members,
                                      struct parley_buffer *scratch) {
     struct parley_bytes body = {0}, text;
     parley_buffer_text(out, "---\n");
     PARLEY_TRY(append_members(out, members, scratch, &body));
     parley_buffer_text(out, "---\n");
     if (body.data != NULL) {
-        if (!string_decode(body, scratch, &text)) {
+        if (!json_token_decode(body, scratch, &text)) {
             return PARLEY_E_MEMORY;
         }
         parley_buffer_append(out, text);
@@ -177,11 +177,11 @@ static enum parley_status append_all(struct parley_buffer *out, struct members *
 
 enum parley_status markdown_write(struct parley_message *message, struct parley_buffer *out) {
     PARLEY_TRY(markdown_complete(message));
-    struct members members = {.rest = message->text};
+    struct json_members members = {.rest = message->text};
     struct parley_buffer scratch;
     parley_buffer_init(&scratch);
     const enum parley_status status = append_all(out, &members, &scratch);
     parley_buffer_finish(&scratch);
-    members_finish(&members);
+    json_members_finish(&members);
     return status;
 }

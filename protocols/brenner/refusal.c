@@ -8,7 +8,7 @@
 #include <ctype.h>
 
 #include "text.h"
-#include "tokens.h"
+#include "json_tokens.h"
 
 /* Longer quotations are cut: the message itself is with its sender. */
 enum { QUOTED_BYTES_MAX = 1000 };
@@ -83,12 +83,12 @@ static void append_quotation(struct parley_buffer *out, struct parley_bytes text
 
 /* ---- which message ---- */
 
-/* The text of a string or number; of anything else, none.  Owns: as string_decode.
+/* The text of a string or number; of anything else, none.  Owns: as json_token_decode.
  * Returns: false when there is no memory. */
 static bool text_of(struct parley_bytes value, struct parley_buffer *scratch,
                     struct parley_bytes *out) {
     if (value.data[0] == '"') {
-        return string_decode(value, scratch, out);
+        return json_token_decode(value, scratch, out);
     }
     const bool is_number = value.data[0] == '-' || isdigit((unsigned char)value.data[0]);
     *out = is_number ? value : (struct parley_bytes){0};
@@ -98,12 +98,12 @@ static bool text_of(struct parley_bytes value, struct parley_buffer *scratch,
 /* Appends what the member `name` of the message says, if it is text. */
 static void append_member(struct parley_buffer *out, struct parley_bytes message,
                           struct parley_bytes name) {
-    struct members members = {.rest = message};
-    struct member member;
+    struct json_members members = {.rest = message};
+    struct json_member member;
     struct parley_buffer scratch;
     struct parley_bytes text;
     parley_buffer_init(&scratch);
-    while (member_next(&members, &member)) {
+    while (json_member_next(&members, &member)) {
         if (!parley_bytes_equal(member.key, name)) {
             continue;
         }
@@ -115,7 +115,7 @@ static void append_member(struct parley_buffer *out, struct parley_bytes message
     }
     out->has_failed |= members.has_failed;
     parley_buffer_finish(&scratch);
-    members_finish(&members);
+    json_members_finish(&members);
 }
 
 static void append_name(struct parley_buffer *out, const struct parley_message *message) {

@@ -12,19 +12,19 @@
 
 #include "json_string.h"
 #include "text.h"
-#include "tokens.h"
+#include "json_tokens.h"
 
 /* The digits of an id that is a number, as they were written. */
 static enum parley_status spelling_of_id(const struct parley_message *message,
                                          struct parley_bytes *out) {
-    struct members members = {.rest = message->text};
-    struct member member;
-    while (member_next(&members, &member)) {
+    struct json_members members = {.rest = message->text};
+    struct json_member member;
+    while (json_member_next(&members, &member)) {
         if (parley_bytes_equal(member.key, PARLEY_BYTES("id"))) {
             *out = member.value;
         }
     }
-    members_finish(&members);
+    json_members_finish(&members);
     return members.has_failed ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 
@@ -58,8 +58,8 @@ static enum parley_status id_of(struct parley_message *message, struct parley_by
 /* The next string of the list that `rest` is in, at `*depth` 1; strings inside its other items do
  * not count.  Returns: false after its `]`. */
 static bool next_item(struct parley_bytes *rest, size_t *depth, struct parley_bytes *out) {
-    struct token token;
-    while (*depth > 0 && token_next(rest, &token)) {
+    struct json_token token;
+    while (*depth > 0 && json_token_next(rest, &token)) {
         if (token.kind == '"' && *depth == 1) {
             *out = (struct parley_bytes){token.text.data + 1, token.text.length - 2};
             return true;

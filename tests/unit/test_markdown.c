@@ -11,7 +11,7 @@
 #include <glob.h>
 
 #include "brenner/markdown.h"
-#include "brenner/tokens.h"
+#include "brenner/json_tokens.h"
 #include "lib/cases.h"
 #include "brenner/brenner.h"
 #include "json/json_message.h"
@@ -289,12 +289,12 @@ static void test_members_are_written_as_people_would(void **state) {
 /* Appends a JSON value on one line, its strings spelled as parley_buffer_json does. */
 static void append_plain_json(struct parley_buffer *out, struct parley_bytes json) {
     struct parley_buffer scratch;
-    struct token token;
+    struct json_token token;
     parley_buffer_init(&scratch);
-    while (token_next(&json, &token)) {
+    while (json_token_next(&json, &token)) {
         if (token.kind == '"') {
             struct parley_bytes text;
-            assert_true(string_decode(token.text, &scratch, &text));
+            assert_true(json_token_decode(token.text, &scratch, &text));
             parley_buffer_json(out, text);
         } else {
             parley_buffer_append(out, token.text);
@@ -315,14 +315,14 @@ static bool is_left_out(struct parley_bytes key) {
 
 /* What a message must be when it was written as Markdown and is read again. */
 static void make_wanted(struct fixture *fixture, const json_t *tree) {
-    struct members members = {.rest = fixture->message.text};
-    struct member member;
+    struct json_members members = {.rest = fixture->message.text};
+    struct json_member member;
     struct parley_buffer *out = &fixture->wanted;
     const json_t *body = json_object_get(tree, "body_md");
     body = json_is_string(body) ? body : json_object_get(tree, "body");
     parley_buffer_clear(out);
     parley_buffer_char(out, '{');
-    while (member_next(&members, &member)) {
+    while (json_member_next(&members, &member)) {
         if (!is_left_out(member.key)) {
             parley_buffer_json(out, member.key);
             parley_buffer_char(out, ':');
@@ -330,7 +330,7 @@ static void make_wanted(struct fixture *fixture, const json_t *tree) {
             parley_buffer_char(out, ',');
         }
     }
-    members_finish(&members);
+    json_members_finish(&members);
     parley_buffer_text(out, "\"body_md\":");
     parley_buffer_json(out,
                        (struct parley_bytes){json_string_value(body), json_string_length(body)});

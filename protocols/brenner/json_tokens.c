@@ -2,7 +2,7 @@
 
 /* Steps over JSON that is known to be right: the event reader or the fast path has read it. */
 
-#include "tokens.h"
+#include "json_tokens.h"
 
 #include "json_string.h"
 
@@ -31,7 +31,7 @@ static size_t word_length(struct parley_bytes text) {
     return at;
 }
 
-bool token_next(struct parley_bytes *rest, struct token *out) {
+bool json_token_next(struct parley_bytes *rest, struct json_token *out) {
     while (rest->length > 0 && is_one_of(rest->data[0], " \t\r\n")) {
         skip(rest, 1);
     }
@@ -47,8 +47,8 @@ bool token_next(struct parley_bytes *rest, struct token *out) {
     return true;
 }
 
-bool string_decode(struct parley_bytes token, struct parley_buffer *scratch,
-                   struct parley_bytes *out) {
+bool json_token_decode(struct parley_bytes token, struct parley_buffer *scratch,
+                       struct parley_bytes *out) {
     const struct parley_bytes raw = {token.data + 1, token.length - 2};
     *out = raw;
     if (memchr(raw.data, '\\', raw.length) == NULL) {
@@ -67,8 +67,8 @@ bool string_decode(struct parley_bytes token, struct parley_buffer *scratch,
 static struct parley_bytes take_value(struct parley_bytes *rest) {
     const char *start = NULL;
     size_t depth = 0;
-    struct token token;
-    while (token_next(rest, &token)) {
+    struct json_token token;
+    while (json_token_next(rest, &token)) {
         start = start != NULL ? start : token.text.data;
         depth += token.kind == '{' || token.kind == '[';
         depth -= token.kind == '}' || token.kind == ']';
@@ -79,19 +79,19 @@ static struct parley_bytes take_value(struct parley_bytes *rest) {
     return (struct parley_bytes){start, (size_t)(rest->data - start)};
 }
 
-bool member_next(struct members *members, struct member *out) {
-    struct token token;
+bool json_member_next(struct json_members *members, struct json_member *out) {
+    struct json_token token;
     do { /* the opening brace, or the comma */
-        if (!token_next(&members->rest, &token) || token.kind == '}') {
+        if (!json_token_next(&members->rest, &token) || token.kind == '}') {
             return false;
         }
     } while (token.kind != '"');
-    members->has_failed = !string_decode(token.text, &members->decoded, &out->key);
-    token_next(&members->rest, &token);
+    members->has_failed = !json_token_decode(token.text, &members->decoded, &out->key);
+    json_token_next(&members->rest, &token);
     out->value = take_value(&members->rest);
     return !members->has_failed;
 }
 
-void members_finish(struct members *members) {
+void json_members_finish(struct json_members *members) {
     parley_buffer_finish(&members->decoded);
 }
