@@ -150,6 +150,9 @@ source_files() { # [PATTERN…]: names from the root, each ended by NUL
 
 # --- builds ---
 
+# CMake reads it from the environment when it first configures.
+! command -v ccache >/dev/null || export CMAKE_C_COMPILER_LAUNCHER=ccache
+
 # Configures and builds; the compiler's words go to build/PRESET.log, and to the screen on failure.
 build() { # PRESET [TARGET…]
     local preset=$1 log=$root/build/$1.log
