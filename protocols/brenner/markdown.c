@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-#include "fast.h"
+#include "json_accept.h"
 #include "json_message.h"
 #include "text.h"
 #include "walk.h"
-#include "front_matter_fast.h"
+#include "front_matter_accept.h"
 
 /* What the arena must hold besides what any message needs: the JSON, in which a byte may become
  * six, once more with what stamp adds; and the places of members. */
@@ -199,12 +199,12 @@ static enum parley_status keep_source(struct parley_message *message, const stru
 /* ---- fast ---- */
 
 /* Appends the members of the front matter as JSON.  Returns: false when it is not sure. */
-static bool read_members_fast(struct parley_message *message, struct parley_bytes yaml) {
+static bool accept_members(struct parley_message *message, struct parley_bytes yaml) {
     struct parley_buffer json;
     parley_buffer_init(&json);
     parley_buffer_reserve(&json, yaml.length * 2);
     parley_buffer_char(&json, '{');
-    const bool is_read = front_matter_read_fast(yaml, &json);
+    const bool is_read = front_matter_accept(yaml, &json);
     parley_buffer_char(&json, '}');
     char *copy = is_read && !json.has_failed
                      ? parley_arena_copy(&message->arena, parley_buffer_bytes(&json))
@@ -224,8 +224,8 @@ static bool accepts(struct parley_message *message, const struct parts *parts) {
     const size_t used_bytes = message->arena.used_bytes;
     struct markdown_source *source = parley_arena_allocate(&message->arena, sizeof *source);
     const struct parley_value body = {.kind = PARLEY_STRING, .text = parts->body};
-    if (source != NULL && read_members_fast(message, parts->yaml) &&
-        fast_accepts_with(message, PARLEY_BYTES("body_md"), &body)) {
+    if (source != NULL && accept_members(message, parts->yaml) &&
+        json_accept_with(message, PARLEY_BYTES("body_md"), &body)) {
         *source = (struct markdown_source){.body = parts->body};
         message->source = source;
         message->is_decoded = message->is_certain = true;
@@ -305,7 +305,7 @@ enum parley_status markdown_decode(struct parley_message *message) {
     return accepts(message, &parts) ? PARLEY_OK : decode(message, &parts);
 }
 
-enum parley_status markdown_decode_slowly(struct parley_message *message) {
+enum parley_status markdown_decode_carefully(struct parley_message *message) {
     const struct parts parts = split(message->sent);
     return decode(message, &parts);
 }

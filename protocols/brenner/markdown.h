@@ -14,11 +14,11 @@
  * as JSON would be, its members in the order written and then "body_md"; or leaves a GW finding
  * with its place in the Markdown. Where members and body stand is kept in message->source.
  * `body_md` or `body` in the front matter is GW-003: the body stands below it.
- * What is certainly right is only seen to be so (json/fast.h). */
+ * What is certainly right is only seen to be so (json/json_accept.h). */
 enum parley_status markdown_decode(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* The same, however right the message is. */
-enum parley_status markdown_decode_slowly(struct parley_message *message) PARLEY_MUST_CHECK;
+enum parley_status markdown_decode_carefully(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* A message that certainly keeps every rule has a text that is JSON yet without its body
  * (is_certain). These put it there: appending the whole as json_encode would, or making it the

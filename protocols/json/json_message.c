@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON in two ways. What is certainly right is accepted in one pass (fast.h). All else is read by
- * the event reader: first for faults and for the message's type, then for the rules, so that every
- * finding has its place. No tree is made: a message takes its own size and little more, and memory
- * that is missing is a status. What goes on is the text itself. */
+/* JSON in two ways. What is certainly right is accepted in one pass (json_accept.h). All else is
+ * read by the event reader: first for faults and for the message's type, then for the rules, so
+ * that every finding has its place. No tree is made: a message takes its own size and little more,
+ * and memory that is missing is a status. What goes on is the text itself. */
 
 #include "json_message.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
-#include "fast.h"
+#include "json_accept.h"
 #include "json_fault.h"
 #include "json_reader.h"
 #include "walk.h"
@@ -130,7 +130,7 @@ enum parley_status json_walk(struct parley_message *message) {
 
 enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
     (void)codec;
-    if (!fast_accepts(message)) {
+    if (!json_accept(message)) {
         return json_decode_carefully(message);
     }
     message->is_decoded = message->is_certain = true;

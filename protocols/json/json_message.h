@@ -11,8 +11,8 @@ enum parley_status json_encode(struct parley_message *message, struct parley_buf
 enum parley_status json_convert(struct parley_message *message, const struct parley_codec *to,
                                 struct parley_buffer *out);
 
-/* Decodes without fast.h: afterwards the text is known to have no fault, and the message's type is
- * known; or a GW finding says what is wrong. */
+/* Decodes without json_accept.h: afterwards the text is known to have no fault, and the message's
+ * type is known; or a GW finding says what is wrong. */
 enum parley_status json_decode_carefully(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* The first half of json_validate for what was decoded carefully: asks the rules. The findings know

@@ -82,7 +82,7 @@ static bool tell_walk(struct parley_bytes bytes, struct walk *walk, struct parle
 enum msgpack_result msgpack_read_inside(struct parley_bytes bytes, struct walk *walk,
                                         struct parley_arena *arena,
                                         struct msgpack_fault *out_fault) {
-    switch (msgpack_fast_read_inside(walk->message, bytes, walk->base)) {
+    switch (msgpack_accept_inside(walk->message, bytes, walk->base)) {
     case MSGPACK_RIGHT:
         return MSGPACK_READ;
     case MSGPACK_WHOLE:
@@ -104,7 +104,7 @@ enum parley_status msgpack_decode(struct parley_message *message,
                                   const struct parley_codec *codec) {
     (void)codec;
     struct msgpack_fault fault;
-    const enum msgpack_certainty certainty = msgpack_fast_read(message);
+    const enum msgpack_certainty certainty = msgpack_accept(message);
     if (certainty != MSGPACK_UNSURE) {
         message->is_decoded = true;
         message->is_certain = certainty == MSGPACK_RIGHT && !message->options.stamp;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The readers of MessagePack: one that accepts what is right (msgpack_fast.c), one that tells of
+/* The readers of MessagePack: one that accepts what is right (msgpack_accept.c), one that tells of
  * what has no fault whoever wants to hear of it (msgpack_events.c), and one that finds faults
  * (msgpack_read.c). Private to these files. */
 
@@ -20,12 +20,12 @@ enum msgpack_certainty {
 /* One pass over a message that was reset. Unless unsure, message->type is the walk's; if the
  * message is right, so are the facts.  Owns: facts are borrowed from the text; the base64 texts of
  * `bin` live in the arena. Nothing else is allocated, unless a message has a great many keys. */
-enum msgpack_certainty msgpack_fast_read(struct parley_message *message);
+enum msgpack_certainty msgpack_accept(struct parley_message *message);
 
 /* The same of a value that stands at `path` of a message in another encoding, in its inspection:
  * whether it is right is known but for the rules over several members. It leaves no facts. */
-enum msgpack_certainty msgpack_fast_read_inside(struct parley_message *message,
-                                                struct parley_bytes bytes, const char *path);
+enum msgpack_certainty msgpack_accept_inside(struct parley_message *message,
+                                             struct parley_bytes bytes, const char *path);
 
 /* A `bin` as the rules see it.  Returns: data NULL without memory. */
 struct parley_bytes msgpack_base64(struct parley_arena *arena, struct parley_bytes bytes);

@@ -202,7 +202,7 @@ bool msgpack_pair_agree(struct msgpack_pair *pair, struct parley_bytes bytes,
     pair->has_findings = false;
     prepare(&pair->fast, bytes, codec, options);
     prepare(&pair->slow, bytes, codec, options);
-    pair->certainty = msgpack_fast_read(&pair->fast);
+    pair->certainty = msgpack_accept(&pair->fast);
     const bool is_whole = msgpack_find_fault(bytes, &pair->slow.arena, &fault) == MSGPACK_READ;
     if (is_whole != (pair->certainty != MSGPACK_UNSURE)) {
         return differ(pair, "%s", is_whole ? "it is unsure of what has no fault" : fault.message);

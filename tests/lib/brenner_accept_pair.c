@@ -2,21 +2,21 @@
 
 /* What is compared is text: a difference shows itself. */
 
-#include "brenner_fast_and_slow.h"
+#include "brenner_accept_pair.h"
 
 #include "brenner/brenner.h"
 #include "brenner/markdown.h"
 #include "json/json_message.h"
 
-void brenner_fast_and_slow_init(struct brenner_fast_and_slow *both,
-                                const struct parley_schema *schema) {
+void brenner_accept_pair_init(struct brenner_accept_pair *both,
+                              const struct parley_schema *schema) {
     parley_message_init(&both->fast, schema);
     parley_message_init(&both->slow, schema);
     parley_buffer_init(&both->fast_words);
     parley_buffer_init(&both->slow_words);
 }
 
-void brenner_fast_and_slow_finish(struct brenner_fast_and_slow *both) {
+void brenner_accept_pair_finish(struct brenner_accept_pair *both) {
     parley_message_finish(&both->fast);
     parley_message_finish(&both->slow);
     parley_buffer_finish(&both->fast_words);
@@ -87,13 +87,13 @@ static enum parley_status check_slowly(struct parley_message *message, struct pa
     message->codec = codec;
     message->origin = (struct parley_position){1, 1};
     message->arena.limit_bytes = text.length * 8 + ARENA_BYTES_AT_LEAST;
-    PARLEY_TRY(codec == &brenner_codec_markdown ? markdown_decode_slowly(message)
+    PARLEY_TRY(codec == &brenner_codec_markdown ? markdown_decode_carefully(message)
                                                 : json_decode_carefully(message));
     return message->is_decoded ? message->protocol->validate(message) : PARLEY_OK;
 }
 
-bool brenner_fast_and_slow_agree(struct brenner_fast_and_slow *both, struct parley_bytes text,
-                                 const struct parley_codec *codec) {
+bool brenner_accept_pair_agree(struct brenner_accept_pair *both, struct parley_bytes text,
+                               const struct parley_codec *codec) {
     const struct parley_options options = {0};
     parley_buffer_clear(&both->fast_words);
     parley_buffer_clear(&both->slow_words);

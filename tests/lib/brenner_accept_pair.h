@@ -5,21 +5,20 @@
 
 #include <parley/message.h>
 
-struct brenner_fast_and_slow {
+struct brenner_accept_pair {
     struct parley_message fast, slow;
     struct parley_buffer fast_words, slow_words; /* all there is to tell of it */
     bool is_accepted;                            /* without a tree, the last time */
 };
 
 /* Owns: schema is borrowed, and must outlive this. */
-void brenner_fast_and_slow_init(struct brenner_fast_and_slow *both,
-                                const struct parley_schema *schema);
-void brenner_fast_and_slow_finish(struct brenner_fast_and_slow *both);
+void brenner_accept_pair_init(struct brenner_accept_pair *both, const struct parley_schema *schema);
+void brenner_accept_pair_finish(struct brenner_accept_pair *both);
 
 /* Whether both have the same verdict with the same findings and places, the same facts and route,
  * and write the same payload, conversions and refusal, byte for byte. */
-bool brenner_fast_and_slow_agree(struct brenner_fast_and_slow *both, struct parley_bytes text,
-                                 const struct parley_codec *codec);
+bool brenner_accept_pair_agree(struct brenner_accept_pair *both, struct parley_bytes text,
+                               const struct parley_codec *codec);
 
 /* Appends all that can be told of a checked message. */
 void brenner_tell(struct parley_message *message, struct parley_buffer *out);

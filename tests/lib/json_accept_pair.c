@@ -2,32 +2,32 @@
 
 /* The fast path against jansson and its walk, then against the event reader, which knows places. */
 
-#include "fast_and_slow.h"
+#include "json_accept_pair.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "json/fast.h"
+#include "json/json_accept.h"
 #include "json/json_reader.h"
 #include "rules/walk.h"
 #include "json_oracle.h"
 
-void fast_and_slow_init(struct fast_and_slow *both, const struct parley_schema *schema) {
+void json_accept_pair_init(struct json_accept_pair *both, const struct parley_schema *schema) {
     parley_message_init(&both->fast, schema);
     parley_message_init(&both->slow, schema);
     both->difference[0] = '\0';
 }
 
-void fast_and_slow_finish(struct fast_and_slow *both) {
+void json_accept_pair_finish(struct json_accept_pair *both) {
     parley_message_finish(&both->fast);
     parley_message_finish(&both->slow);
 }
 
-static bool differ(struct fast_and_slow *both, const char *format, ...)
+static bool differ(struct json_accept_pair *both, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static bool differ(struct fast_and_slow *both, const char *format, ...) {
+static bool differ(struct json_accept_pair *both, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(both->difference, sizeof both->difference, format, arguments);
@@ -35,7 +35,7 @@ static bool differ(struct fast_and_slow *both, const char *format, ...) {
     return false;
 }
 
-static bool left_nothing(struct fast_and_slow *both) {
+static bool left_nothing(struct json_accept_pair *both) {
     for (size_t i = 0; i < PARLEY_FIELDS_MAX; i++) {
         if (both->fast.values[i].kind != PARLEY_ABSENT || both->fast.values[i].count != 0) {
             return differ(both, "fact %zu is left, though it was not sure", i);
@@ -44,7 +44,7 @@ static bool left_nothing(struct fast_and_slow *both) {
     return both->fast.type == PARLEY_TYPE_OTHER || differ(both, "a type is left");
 }
 
-static bool same_facts(struct fast_and_slow *both, bool has_offsets) {
+static bool same_facts(struct json_accept_pair *both, bool has_offsets) {
     for (size_t i = 0; i < PARLEY_FIELDS_MAX; i++) {
         const struct parley_value *a = &both->fast.values[i], *b = &both->slow.values[i];
         if (a->kind != b->kind || !parley_bytes_equal(a->text, b->text) || a->count != b->count ||
@@ -58,7 +58,7 @@ static bool same_facts(struct fast_and_slow *both, bool has_offsets) {
     return both->fast.type == both->slow.type || differ(both, "the type");
 }
 
-static bool has_no_findings(struct fast_and_slow *both, const char *reader) {
+static bool has_no_findings(struct json_accept_pair *both, const char *reader) {
     const struct parley_findings *findings = &both->slow.findings;
     if (findings->count > 0 || findings->omitted_count > 0 || findings->has_error) {
         return differ(both, "%s has findings: %s", reader,
@@ -67,7 +67,7 @@ static bool has_no_findings(struct fast_and_slow *both, const char *reader) {
     return true;
 }
 
-static bool agree_with_tree(struct fast_and_slow *both) {
+static bool agree_with_tree(struct json_accept_pair *both) {
     struct parley_message *slow = &both->slow;
     json_t *tree = json_oracle_read(slow->text);
     bool agree = json_is_object(tree) || differ(both, "jansson does not read it");
@@ -79,7 +79,7 @@ static bool agree_with_tree(struct fast_and_slow *both) {
     return agree;
 }
 
-static bool agree_with_events(struct fast_and_slow *both) {
+static bool agree_with_events(struct json_accept_pair *both) {
     struct parley_message *slow = &both->slow;
     struct json_fault fault;
     struct key_set keys;
@@ -96,11 +96,11 @@ static bool agree_with_events(struct fast_and_slow *both) {
     return has_no_findings(both, "the event reader") && same_facts(both, true);
 }
 
-bool fast_and_slow_agree(struct fast_and_slow *both, struct parley_bytes text,
-                         const struct parley_options *options) {
+bool json_accept_pair_agree(struct json_accept_pair *both, struct parley_bytes text,
+                            const struct parley_options *options) {
     both->difference[0] = '\0';
     json_oracle_prepare(&both->fast, text, options);
-    both->is_accepted = fast_accepts(&both->fast);
+    both->is_accepted = json_accept(&both->fast);
     if (!both->is_accepted) {
         return left_nothing(both);
     }

@@ -7,7 +7,7 @@
  *
  * Functions that read return false when they are not sure. */
 
-#include "front_matter_fast.h"
+#include "front_matter_accept.h"
 
 #include "front_matter_fault.h"
 #include "yaml_scalar.h"
@@ -242,7 +242,7 @@ static bool read_member(struct reader *reader) {
     }
 }
 
-bool front_matter_read_fast(struct parley_bytes yaml, struct parley_buffer *out) {
+bool front_matter_accept(struct parley_bytes yaml, struct parley_buffer *out) {
     struct reader reader; /* its array is written before it is read */
     reader.at = yaml.data;
     reader.end = yaml.data + yaml.length;

@@ -227,7 +227,7 @@ static bool read_bytes(struct reader *reader, struct parley_bytes bytes,
     return is_read;
 }
 
-enum msgpack_certainty msgpack_fast_read(struct parley_message *message) {
+enum msgpack_certainty msgpack_accept(struct parley_message *message) {
     struct reader reader;
     accept_begin(&reader.accept, message);
     reader.is_inside = false;
@@ -238,8 +238,8 @@ enum msgpack_certainty msgpack_fast_read(struct parley_message *message) {
     return accept_keeps_rules(&reader.accept) ? MSGPACK_RIGHT : MSGPACK_WHOLE;
 }
 
-enum msgpack_certainty msgpack_fast_read_inside(struct parley_message *message,
-                                                struct parley_bytes bytes, const char *path) {
+enum msgpack_certainty msgpack_accept_inside(struct parley_message *message,
+                                             struct parley_bytes bytes, const char *path) {
     struct reader reader;
     accept_begin(&reader.accept, message);
     reader.is_inside = reader.accept.is_type_known = true;

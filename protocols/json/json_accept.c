@@ -4,7 +4,7 @@
  *
  * Functions that read return where they stopped; NULL: not sure. */
 
-#include "fast.h"
+#include "json_accept.h"
 
 #include "accept.h"
 #include "json_number.h"
@@ -257,8 +257,8 @@ static bool read_message(struct reader *reader, struct parley_bytes key,
     return at != NULL && skip_blanks(at, reader->end) == reader->end;
 }
 
-bool fast_accepts_with(struct parley_message *message, struct parley_bytes key,
-                       const struct parley_value *member) {
+bool json_accept_with(struct parley_message *message, struct parley_bytes key,
+                      const struct parley_value *member) {
     const struct parley_protocol *protocol = message->protocol;
     struct reader reader;
     accept_begin(&reader.accept, message);
@@ -271,6 +271,6 @@ bool fast_accepts_with(struct parley_message *message, struct parley_bytes key,
     return false;
 }
 
-bool fast_accepts(struct parley_message *message) {
-    return fast_accepts_with(message, (struct parley_bytes){0}, NULL);
+bool json_accept(struct parley_message *message) {
+    return json_accept_with(message, (struct parley_bytes){0}, NULL);
 }

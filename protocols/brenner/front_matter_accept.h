@@ -7,4 +7,4 @@
 
 /* Whether front_matter_read() would read `yaml`, with no member called `body` or `body_md`, and
  * append to `out` what this has appended. When it is not sure, `out` is garbage. */
-bool front_matter_read_fast(struct parley_bytes yaml, struct parley_buffer *out);
+bool front_matter_accept(struct parley_bytes yaml, struct parley_buffer *out);

@@ -13,15 +13,15 @@
 #include <stdlib.h>
 
 #include "brenner/brenner.h"
-#include "brenner/front_matter_fast.h"
+#include "brenner/front_matter_accept.h"
 #include "json/json_message.h"
-#include "lib/brenner_fast_and_slow.h"
+#include "lib/brenner_accept_pair.h"
 #include "lib/brenner_messages.h"
 
 struct fixture {
     struct test_cases cases;
     struct parley_schema *schema;
-    struct brenner_fast_and_slow both;
+    struct brenner_accept_pair both;
 };
 
 static int set_up(void **state) {
@@ -30,14 +30,14 @@ static int set_up(void **state) {
     if (parley_schema_create(fixture.cases.items[0].protocol, &fixture.schema) != PARLEY_OK) {
         return -1;
     }
-    brenner_fast_and_slow_init(&fixture.both, fixture.schema);
+    brenner_accept_pair_init(&fixture.both, fixture.schema);
     *state = &fixture;
     return 0;
 }
 
 static int tear_down(void **state) {
     struct fixture *fixture = *state;
-    brenner_fast_and_slow_finish(&fixture->both);
+    brenner_accept_pair_finish(&fixture->both);
     parley_schema_destroy(fixture->schema);
     cases_finish(&fixture->cases);
     return 0;
@@ -46,8 +46,8 @@ static int tear_down(void **state) {
 /* Returns: whether it is accepted fast. */
 static bool assert_agree(struct fixture *fixture, struct parley_bytes text,
                          const struct parley_codec *codec) {
-    struct brenner_fast_and_slow *both = &fixture->both;
-    if (!brenner_fast_and_slow_agree(both, text, codec)) {
+    struct brenner_accept_pair *both = &fixture->both;
+    if (!brenner_accept_pair_agree(both, text, codec)) {
         fail_msg("%.*s\nis told fast as\n%.*s\nand slowly as\n%.*s", (int)text.length, text.data,
                  (int)both->fast_words.length, both->fast_words.data, (int)both->slow_words.length,
                  both->slow_words.data);
@@ -208,7 +208,7 @@ static void test_front_matter_is_read_fast_or_left_to_libyaml(void **state) {
             malloc(yaml.length > 0 ? yaml.length : 1); /* so that a read behind the end is seen */
         memcpy(copy, yaml.data, yaml.length);
         parley_buffer_clear(&out);
-        const bool is_read = front_matter_read_fast((struct parley_bytes){copy, yaml.length}, &out);
+        const bool is_read = front_matter_accept((struct parley_bytes){copy, yaml.length}, &out);
         free(copy);
         const bool is_same = is_read == (rows[i].json != NULL) &&
                              (!is_read || parley_bytes_equal(parley_buffer_bytes(&out),

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "lib/cases.h"
-#include "lib/fast_and_slow.h"
+#include "lib/json_accept_pair.h"
 #include "lib/fault_heap.h"
 #include "lib/mutate.h"
 
@@ -23,7 +23,7 @@ enum { PROTOCOLS = sizeof names / sizeof names[0], VLP = 0 };
 struct fixture {
     struct test_cases cases;
     struct parley_schema *schema;
-    struct fast_and_slow both;
+    struct json_accept_pair both;
 };
 
 static int set_up(void **state) {
@@ -36,7 +36,7 @@ static int set_up(void **state) {
         if (parley_schema_create(fixture->cases.items[0].protocol, &fixture->schema) != PARLEY_OK) {
             return -1;
         }
-        fast_and_slow_init(&fixture->both, fixture->schema);
+        json_accept_pair_init(&fixture->both, fixture->schema);
     }
     *state = fixtures;
     return 0;
@@ -45,7 +45,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     struct fixture *fixtures = *state;
     for (size_t i = 0; i < PROTOCOLS; i++) {
-        fast_and_slow_finish(&fixtures[i].both);
+        json_accept_pair_finish(&fixtures[i].both);
         parley_schema_destroy(fixtures[i].schema);
         cases_finish(&fixtures[i].cases);
     }
@@ -55,7 +55,7 @@ static int tear_down(void **state) {
 /* Returns: whether the fast path accepts it. */
 static bool assert_agree(struct fixture *fixture, const char *name, struct parley_bytes text,
                          const struct parley_options *options) {
-    if (!fast_and_slow_agree(&fixture->both, text, options)) {
+    if (!json_accept_pair_agree(&fixture->both, text, options)) {
         fail_msg("%s: %s\n%.*s", name, fixture->both.difference, (int)text.length, text.data);
     }
     return fixture->both.is_accepted;

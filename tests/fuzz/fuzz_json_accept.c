@@ -6,19 +6,19 @@
 #include "fuzz.h"
 
 #include "lib/cases.h"
-#include "lib/fast_and_slow.h"
+#include "lib/json_accept_pair.h"
 
 /* Made once: what is asked is what a schema does, not how it is made. */
-static struct fast_and_slow *pair_of(size_t number, const char *protocol) {
+static struct json_accept_pair *pair_of(size_t number, const char *protocol) {
     static struct {
         struct parley_schema *schema;
-        struct fast_and_slow both;
+        struct json_accept_pair both;
     } pairs[3];
     if (pairs[number].schema == NULL) {
         const enum parley_status status = parley_schema_create(
             parley_protocol_find(parley_bytes_of(protocol)), &pairs[number].schema);
         demand(status == PARLEY_OK, "the schema is made");
-        fast_and_slow_init(&pairs[number].both, pairs[number].schema);
+        json_accept_pair_init(&pairs[number].both, pairs[number].schema);
     }
     return &pairs[number].both;
 }
@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct parley_options options = {.strict = (size & 1) != 0,
                                            .now_seconds = (size & 2) != 0 ? CASES_NOW_SECONDS : 0};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct fast_and_slow *both = pair_of(i, names[i]);
-        demand(fast_and_slow_agree(both, text, &options), both->difference);
+        struct json_accept_pair *both = pair_of(i, names[i]);
+        demand(json_accept_pair_agree(both, text, &options), both->difference);
     }
     return 0;
 }

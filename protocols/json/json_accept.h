@@ -12,9 +12,9 @@
  * GW-006) that keeps every rule and deserves no warning; then type and facts are those of the walk.
  * If not, they are cleared. Owns: facts are borrowed from the text; those with escapes live in the
  * arena, and nothing else is allocated. */
-bool fast_accepts(struct parley_message *message);
+bool json_accept(struct parley_message *message);
 
-/* fast_accepts() for a text to whose object a member belongs that does not stand in it; some rule
+/* json_accept() for a text to whose object a member belongs that does not stand in it; some rule
  * must name `key`.  Owns: the member is borrowed. */
-bool fast_accepts_with(struct parley_message *message, struct parley_bytes key,
-                       const struct parley_value *member);
+bool json_accept_with(struct parley_message *message, struct parley_bytes key,
+                      const struct parley_value *member);
