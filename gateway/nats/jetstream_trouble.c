@@ -119,8 +119,8 @@ void jetstream_violation_note(struct jetstream *jetstream, bool is_publish, cons
 
 static const char *describe_off(int error) {
     return error == JETSTREAM_E_OFF_FOR_ACCOUNT
-               ? "JetStream is not enabled for this NATS account: enable it in the server's "
-                 "configuration"
+               ? "JetStream is not enabled for this account: enable it in the configuration of the "
+                 "NATS server"
                : "JetStream is not enabled on the NATS server: enable it there (nats-server -js)";
 }
 
