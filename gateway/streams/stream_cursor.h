@@ -1,28 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One reader's place in one stream: which sequence it wants next, and where to get it. Within
- * reach of the hub's ring it reads there; behind it, it has a bounded feed of its own until it has
- * caught up. The join rests on sequences alone: whichever source an event comes from, it is passed
- * on when its turn has come and never again. */
+/* One reader's place in one stream: which sequence it needs next, and where to get it. Where the
+ * hub's ring covers that, the cursor reads there; where it is older, the cursor has a bounded feed
+ * of its own until it has caught up. Only sequences decide: from whichever source an event comes,
+ * it is delivered when its turn has come and never again. */
 
 #include "stream_hub.h"
 
 enum stream_item {
     STREAM_NOTHING, /* not now */
     STREAM_EVENT,
-    STREAM_GAP,        /* messages that are gone */
-    STREAM_DONE,       /* the end that was asked for is reached */
-    STREAM_FAILED,     /* memory: it cannot go on without losing something */
-    STREAM_UNREADABLE, /* NATS lets nobody read it: hub->refusal says why */
+    STREAM_GAP,        /* messages are gone */
+    STREAM_DONE,       /* the requested end is reached */
+    STREAM_FAILED,     /* out of memory: it cannot go on without losing something */
+    STREAM_UNREADABLE, /* NATS does not permit reading it: hub->refusal says why */
 };
 
-/* What a cursor tells its reader. */
+struct stream_cursor;
+
+/* What a cursor reports to its reader. */
 struct stream_cursor_events {
     void (*ready)(struct stream_cursor *cursor);  /* it may be read from */
-    void (*more)(struct stream_cursor *cursor);   /* it waits no longer: there is something */
+    void (*more)(struct stream_cursor *cursor);   /* its wait is over: there is something */
     void (*failed)(struct stream_cursor *cursor); /* before ready: NATS or the stream is away, or
                                                      refuses (hub->refusal) */
+};
+
+/* How far it knows where it is: UNPLACED → PLACED → READY. */
+enum stream_stage {
+    STREAM_UNPLACED, /* until the server says where the stream begins and ends */
+    STREAM_PLACED,   /* `next` is known; a cursor that follows waits for the hub's feed */
+    STREAM_READY,    /* it may be read from */
+};
+
+/* In which of the hub's lists it is: ASKING → BUSY ⇄ any of the last three, which change among
+ * themselves with what the cursor has to wait for. */
+enum stream_place {
+    STREAM_ASKING,
+    STREAM_BUSY,
+    STREAM_WAITING,  /* the reader has nothing to send */
+    STREAM_FETCHING, /* … and the cursor's feed, or room in the pool, will wake it */
+    STREAM_PARKED,   /* … and it has delivered everything up to the hub's newest event */
+};
+
+enum stream_failure {
+    STREAM_SOUND,
+    STREAM_OUT_OF_MEMORY,
+    STREAM_FORBIDDEN, /* by NATS: hub->refusal */
 };
 
 struct stream_cursor {
@@ -31,80 +56,68 @@ struct stream_cursor {
     const struct stream_cursor_events *events;
     void *reader;
 
-    LIST_ENTRY(stream_cursor) link; /* in one of the hub's lists */
-    uint64_t awaited_ask;
-    bool is_ready, has_next, is_live, is_waiting, has_failed;
-    bool is_refused;            /* why it has failed */
-    bool is_parked;             /* `next` is behind: it has passed all up to the hub's newest */
+    struct stream_member member; /* of the hub */
+    enum stream_stage stage;
+    enum stream_place place;
+    enum stream_failure failure;
+    bool is_live;               /* it follows */
     struct stream_group *group; /* NULL: it does not follow, or there was no memory for one */
 
-    uint64_t next;         /* the sequence that is wanted next */
-    uint64_t awaited;      /* what was wanted first, past the stream's end; 0: it was not past it */
-    uint64_t end;          /* the last one that is wanted */
-    uint64_t past_end;     /* the last one that was stored as it began; 0: that says nothing now */
-    uint64_t silent_until; /* what is missing up to here is not spoken of */
-    int64_t not_before_ns; /* older messages are passed over */
-    bool has_gap;          /* of which the reader is to be told first */
+    uint64_t next;     /* the sequence to deliver next; out of date while it is parked */
+    uint64_t awaited;  /* the sequence asked for, if it was past the stream's end; else 0 */
+    uint64_t end;      /* the last sequence to deliver */
+    uint64_t past_end; /* the last one that was stored when it began; 0: not relevant any more */
+    uint64_t silent_until; /* what is missing up to here is not reported as a gap */
+    int64_t not_before_ns; /* older messages are skipped */
+    bool has_gap;          /* the reader gets it first */
     uint64_t gap_first, gap_last;
 
-    struct ordered_consumer *feed; /* of its own; NULL: none now */
-    uint64_t queue_next;           /* the sequence that is wanted next behind the queue */
+    struct ordered_consumer *feed; /* of its own; NULL: none at present */
+    uint64_t queue_next;           /* the sequence needed next after the queue */
     struct stream_event *queue, **queue_end;
     size_t queue_count, queue_bytes;
     struct stream_holder holder; /* of the queue */
     struct stream_waiter waiter; /* for room in the pool */
-    size_t typical_bytes;        /* of an event that came lately; 0: none has */
-    bool is_pulling;             /* the feed has yet to rest */
-    bool is_quiet;               /* nothing has come since the last check */
+    size_t typical_bytes;        /* of the last event; 0: none has come */
+    bool is_pulling;             /* the feed's pull has not ended */
+    bool is_quiet;               /* nothing came since the last check */
 };
 
-/* Begins to find out where to start; `ready` or `failed` tells, in a later turn.
- * Owns: everything is borrowed.  Returns: false when NATS is away (nothing will be told). */
+/* Begins to find out where to start; `ready` or `failed` is called in a later turn.
+ * Owns: borrows all arguments.  Returns: false when NATS is away (neither is called). */
 bool stream_cursor_start(struct stream_cursor *cursor, struct stream_hub *hub,
                          const struct stream_query *query,
                          const struct stream_cursor_events *events, void *reader);
 /* Harmless when it is not in use. */
 void stream_cursor_stop(struct stream_cursor *cursor);
 
-/* What is next, passing over what the filters refuse. */
+/* What is next, skipping what the filters refuse. */
 enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_event **out);
-/* What was stored as it began is not all passed yet. */
+/* Something that was stored when it began is still to be delivered. */
 static inline bool stream_cursor_is_in_past(const struct stream_cursor *cursor) {
     return cursor->next <= cursor->past_end;
 }
-/* After STREAM_EVENT: passes over it.  Owns: a reference is the caller's. */
+/* After STREAM_EVENT: moves on past it.  Owns: returns a reference, which the caller drops. */
 struct stream_event *stream_cursor_take(struct stream_cursor *cursor, struct stream_event *event);
-/* After take, before anything else was asked for: the event is next again, and is fetched once
- * more. The caller drops its reference.  Returns: false when it cannot be. */
+/* After stream_cursor_take, before any other call: the event is next again, and is fetched once
+ * more. The caller drops its reference.  Returns: false when that is not possible. */
 bool stream_cursor_return(struct stream_cursor *cursor, const struct stream_event *event);
-/* After STREAM_GAP: passes over it.  `last` 0: the stream was made anew. */
+/* After STREAM_GAP: moves on past it.  `last` 0: the stream was created again. */
 void stream_cursor_take_gap(struct stream_cursor *cursor, uint64_t *out_first, uint64_t *out_last);
 
-/* `more` will tell once when there is something, unless the wait is taken back before. */
+/* `more` is called once when there is something, unless the wait is cancelled before. */
 void stream_cursor_wait(struct stream_cursor *cursor);
 void stream_cursor_unwait(struct stream_cursor *cursor);
 
-/* The sequence that was asked for, when it was not stored yet as the cursor began and nothing has
- * come since; else 0.  `out_last`: the newest one of the stream. */
+/* ---- where it is (stream_resume.c) ---- */
+
+/* The sequence that it needs next. */
+uint64_t stream_cursor_next(const struct stream_cursor *cursor);
+
+/* Returns: the sequence that was asked for, if it was not stored when the cursor began and nothing
+ * has come since; else 0.  `out_last`: the newest one of the stream. */
 uint64_t stream_cursor_waits_for(const struct stream_cursor *cursor, uint64_t *out_last);
 
 /* Its part of a resume token (struct stream_token): a reader that comes back with it gets what this
- * reader has not been given yet, gaps included, and nothing that it did not ask for. */
+ * reader has not got so far, gaps included, and nothing that it did not ask for. */
 size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM_TOKEN_MAX]);
-
-/* ---- from the hub ---- */
-
-void stream_cursor_informed(struct stream_cursor *cursor, const struct jetstream_stream_info *info);
-void stream_cursor_hub_opened(struct stream_cursor *cursor);
-/* It is parked, and all before this event is passed; the event's filters are its own. */
-void stream_cursor_called(struct stream_cursor *cursor, const struct stream_event *event);
-/* It is parked: takes it out, to where the hub is. */
-void stream_cursor_unpark(struct stream_cursor *cursor);
-void stream_cursor_hub_stored(struct stream_cursor *cursor);
-void stream_cursor_restart(struct stream_cursor *cursor, const struct jetstream_stream_info *info);
-/* Messages from `sequence` to `newest` are gone, and other ones will bear their numbers. */
-void stream_cursor_rewind(struct stream_cursor *cursor, uint64_t sequence, uint64_t newest);
-/* NATS lets nobody read the stream. */
-void stream_cursor_refused(struct stream_cursor *cursor);
-/* The server has answered about the stream, which is still the same. */
-void stream_cursor_checked(struct stream_cursor *cursor);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Readers that wait for what is new in one stream, by what they filter for: those with the same
- * filters are a group, and a group is found by what an event bears. So an event costs as much as
- * there are groups that it may concern, however many others wait. */
+/* Readers that wait for what is new in one stream, by their filters: those with the same filters
+ * are a group, and a group is found by the values in an event. So the cost of an event grows with
+ * the groups that it may concern, not with the readers that wait. */
 
 #include <sys/queue.h>
 
 #include "stream_event.h"
 
-struct stream_cursor;
-LIST_HEAD(stream_cursors, stream_cursor);
+struct stream_member; /* stream_hub.h */
+LIST_HEAD(stream_members, stream_member);
 
 /* A value of a filter, by which its group is found. */
 struct stream_group_key {
@@ -21,9 +21,9 @@ struct stream_group_key {
 };
 
 struct stream_group {
-    struct stream_query query; /* its filters alone; their texts lie behind the keys */
+    struct stream_query query; /* only its filters; their texts are after the keys */
     size_t reference_count;
-    struct stream_cursors parked; /* who waits, having passed all that there is */
+    struct stream_members parked; /* they wait, and have passed everything that is stored */
     LIST_ENTRY(stream_group) link;
     size_t key_count;
     struct stream_group_key keys[];
@@ -34,27 +34,27 @@ LIST_HEAD(stream_group_chain, stream_group_key);
 
 struct stream_groups {
     struct stream_group_list indexed[STREAM_FILTER_COUNT]; /* by the filter of their keys */
-    struct stream_group_list others;                       /* each event is held against them */
-    struct stream_group_chain *chains;                     /* NULL: not needed yet */
+    struct stream_group_list others;                       /* each event is compared with them */
+    struct stream_group_chain *chains;                     /* NULL: not needed so far */
     unsigned char seed[16];
 };
 
 typedef void stream_group_fn(void *context, struct stream_group *group);
 
 void stream_groups_init(struct stream_groups *groups);
-/* All groups have been left. */
+/* All groups must have been left. */
 void stream_groups_finish(struct stream_groups *groups);
 
-/* The group with these filters.  Owns: the caller, until it leaves; nothing of the query is kept.
- * Returns: NULL without memory. */
+/* Returns: the group with these filters; NULL: out of memory.  Owns: returns a reference, which
+ * stream_groups_leave gives back; copies what it needs of the query. */
 struct stream_group *stream_groups_join(struct stream_groups *groups,
                                         const struct stream_query *query);
-/* NULL is fine. */
+/* NULL is allowed. */
 void stream_groups_leave(struct stream_group *group);
 
-/* Calls `found` for each group that the event matches and in which somebody is parked. It may take
- * cursors out of that group.  Returns: against how many groups the event was held. */
+/* Calls `found` for each group that the event matches and that has parked members. It may take
+ * members out of that group.  Returns: with how many groups the event was compared. */
 size_t stream_groups_match(struct stream_groups *groups, const struct stream_event *event,
                            stream_group_fn *found, void *context);
-/* Calls it for each group in which somebody is parked. */
+/* Calls `found` for each group that has parked members. */
 void stream_groups_each(struct stream_groups *groups, stream_group_fn *found, void *context);

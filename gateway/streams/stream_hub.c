@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The live side of one protocol. Questions about the stream are answered in batches: of a thousand
- * readers that come at once, the first is answered alone and the others together.
+/* See stream_hub.h. Questions about the stream are answered in batches: of a thousand readers that
+ * come at once, the first is answered alone and the others together.
  *
- * A stream that is deleted and made anew counts from 1 again, which a feed cannot see: it would
- * wait for a sequence that is years away. So every answer about the stream is looked at, and a new
- * time of creation begins everything anew. It deliberately knows nothing of requests: it tells
- * cursors, and they tell their readers. */
+ * A stream that is deleted and created again counts from 1 again, which an ordered consumer cannot
+ * see: it would wait for a sequence that is years away. So every answer about the stream is
+ * compared, and a new time of creation starts everything again. The hub knows nothing of requests
+ * and cursors: it notifies its members. */
 
 #include "stream_hub.h"
 
-#include "stream_cursor.h"
-
 #include <stdio.h>
 
-/* Not much shorter than the readers' keepalive, which is what asks for checks. */
+/* A little shorter than the readers' keepalive interval: keepalives trigger the checks. */
 enum { CHECK_PERIOD_MS = 10000 };
 
 void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
@@ -53,35 +51,30 @@ const struct channel *stream_hub_channel(const struct stream_hub *hub) {
     return hub->renderer.channel;
 }
 
-/* ---- telling cursors ---- */
+/* ---- notices ---- */
 
-/* Tells every cursor of a list. What is told may take that cursor out of the list or end it, but
- * no other one of this hub. */
-static void tell(struct stream_cursors *list, void (*what)(struct stream_cursor *cursor)) {
-    struct stream_cursor *next;
-    for (struct stream_cursor *cursor = LIST_FIRST(list); cursor != NULL; cursor = next) {
-        next = LIST_NEXT(cursor, link);
-        what(cursor);
+static void notify(struct stream_members *list, enum stream_notice notice) {
+    struct stream_member *next;
+    for (struct stream_member *member = LIST_FIRST(list); member != NULL; member = next) {
+        next = LIST_NEXT(member, link);
+        member->ops->notice(member, notice);
     }
 }
 
-/* ---- the parked ones ---- */
+/* ---- parked members ---- */
 
-/* Those who have passed what is before an event, which their filters let through. */
-static void tell_group(void *context, struct stream_group *group) {
+static void notify_group(void *context, struct stream_group *group) {
     const struct stream_event *event = context;
-    struct stream_cursor *next;
-    for (struct stream_cursor *cursor = LIST_FIRST(&group->parked); cursor != NULL; cursor = next) {
-        next = LIST_NEXT(cursor, link);
-        if (cursor->next <= event->sequence) {
-            stream_cursor_called(cursor, event);
-        }
+    struct stream_member *next;
+    for (struct stream_member *member = LIST_FIRST(&group->parked); member != NULL; member = next) {
+        next = LIST_NEXT(member, link);
+        member->ops->matched(member, event);
     }
 }
 
 static void unpark_group(void *context, struct stream_group *group) {
     (void)context;
-    tell(&group->parked, stream_cursor_unpark);
+    notify(&group->parked, STREAM_HUB_UNPARK);
 }
 
 static void unpark_all(struct stream_hub *hub) {
@@ -95,22 +88,21 @@ static void feed_opened(void *context, uint64_t next_sequence) {
     hub->is_open = true;
     hub->newest = next_sequence - 1;
     stream_ring_restart(&hub->ring, next_sequence);
-    tell(&hub->waiting, stream_cursor_hub_opened);
-    tell(&hub->fetching, stream_cursor_hub_opened);
-    tell(&hub->busy, stream_cursor_hub_opened);
+    notify(&hub->waiting, STREAM_HUB_OPENED);
+    notify(&hub->fetching, STREAM_HUB_OPENED);
+    notify(&hub->busy, STREAM_HUB_OPENED);
 }
 
-/* A NATS that lost its power may have lost its newest messages too, and counts again from where it
- * is. Those who have read the lost ones go back with it, or they would take what is new now for
- * what they have. */
+/* A server that lost its power may have lost its newest messages too, and reuses their sequences.
+ * The members that have read the lost messages go back with it, or they would skip the new ones. */
 static void rewind_to(struct stream_hub *hub, uint64_t sequence) {
     stream_ring_restart(&hub->ring, sequence);
     unpark_all(hub);
-    struct stream_cursors *lists[] = {&hub->busy, &hub->waiting, &hub->fetching};
+    struct stream_members *lists[] = {&hub->busy, &hub->waiting, &hub->fetching};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        struct stream_cursor *cursor;
-        LIST_FOREACH(cursor, lists[i], link) {
-            stream_cursor_rewind(cursor, sequence, hub->newest);
+        struct stream_member *member;
+        LIST_FOREACH(member, lists[i], link) {
+            member->ops->rewound(member, sequence, hub->newest);
         }
     }
 }
@@ -123,24 +115,24 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
     }
     struct stream_event *event = stream_render(&hub->renderer, hub->created, stored);
     if (event == NULL || sequence != hub->newest + 1) {
-        unpark_all(hub); /* a hole, of which all are to know */
+        unpark_all(hub); /* a gap, which wakes all readers */
     }
     hub->newest = sequence;
     if (event != NULL) {
         stream_ring_push(&hub->ring, event);
-        hub->held_count += stream_groups_match(&hub->groups, event, tell_group, event);
+        hub->compared_count += stream_groups_match(&hub->groups, event, notify_group, event);
     } else {
-        /* Without memory for it the ring has a hole: readers fetch what lies before its new
-         * beginning from the stream. */
+        /* Out of memory for it, the ring begins after it: readers fetch what is before that from
+         * the stream. */
         stream_ring_restart(&hub->ring, sequence + 1);
     }
-    tell(&hub->waiting, stream_cursor_hub_stored);
+    notify(&hub->waiting, STREAM_HUB_STORED);
 }
 
 void stream_hub_note_refusal(struct stream_hub *hub, const char *error) {
     snprintf(hub->refusal, sizeof hub->refusal,
-             "NATS does not let the stream %.64s be read: %.160s", stream_hub_channel(hub)->stream,
-             error);
+             "NATS does not permit reading the stream %.64s: %.160s",
+             stream_hub_channel(hub)->stream, error);
 }
 
 static void feed_refused(void *context, const char *error) {
@@ -148,10 +140,10 @@ static void feed_refused(void *context, const char *error) {
     stream_hub_note_refusal(hub, error);
     unpark_all(hub);
     close_feed(hub);
-    /* The busy ones first: a waiting one that is told becomes busy. */
-    tell(&hub->busy, stream_cursor_refused);
-    tell(&hub->waiting, stream_cursor_refused);
-    tell(&hub->fetching, stream_cursor_refused);
+    /* The busy members first: a waiting one that is notified becomes busy. */
+    notify(&hub->busy, STREAM_HUB_REFUSED);
+    notify(&hub->waiting, STREAM_HUB_REFUSED);
+    notify(&hub->fetching, STREAM_HUB_REFUSED);
 }
 
 static enum parley_status open_feed(struct stream_hub *hub) {
@@ -193,8 +185,8 @@ static bool send_ask(struct stream_hub *hub) {
     return hub->is_asking;
 }
 
-bool stream_hub_ask(struct stream_hub *hub, struct stream_cursor *cursor) {
-    cursor->awaited_ask = hub->ask_count + 1;
+bool stream_hub_ask(struct stream_hub *hub, struct stream_member *member) {
+    member->awaited_ask = hub->ask_count + 1;
     return hub->is_asking || send_ask(hub);
 }
 
@@ -207,7 +199,7 @@ void stream_hub_check(struct stream_hub *hub, int64_t now_ms) {
 
 void stream_hub_renewed(struct stream_hub *hub) {
     if (hub->created[0] == '\0') {
-        return; /* nobody has read it yet */
+        return; /* no reader has read it so far */
     }
     hub->is_stale = hub->is_asking;
     if (!hub->is_asking) {
@@ -215,32 +207,32 @@ void stream_hub_renewed(struct stream_hub *hub) {
     }
 }
 
-/* The stream was made anew: its readers begin at its first message. */
+/* The stream was created again: its readers begin at its first message. */
 static void restart(struct stream_hub *hub, const struct jetstream_stream_info *info) {
     unpark_all(hub);
     close_feed(hub);
     snprintf(hub->former, sizeof hub->former, "%s", hub->created);
     snprintf(hub->created, sizeof hub->created, "%s", info->created);
     if (hub->live_count > 0) {
-        open_feed(hub); /* without it every reader reads from the stream by itself */
+        open_feed(hub); /* without it each reader uses a feed of its own */
     }
-    /* The busy ones first: a waiting one that is told becomes busy. */
-    struct stream_cursors *lists[] = {&hub->busy, &hub->waiting, &hub->fetching};
+    /* The busy members first: a waiting one that is notified becomes busy. */
+    struct stream_members *lists[] = {&hub->busy, &hub->waiting, &hub->fetching};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        struct stream_cursor *next;
-        for (struct stream_cursor *cursor = LIST_FIRST(lists[i]); cursor != NULL; cursor = next) {
-            next = LIST_NEXT(cursor, link);
-            stream_cursor_restart(cursor, info);
+        struct stream_member *next;
+        for (struct stream_member *member = LIST_FIRST(lists[i]); member != NULL; member = next) {
+            next = LIST_NEXT(member, link);
+            member->ops->restarted(member, info);
         }
     }
 }
 
 static void inform(struct stream_hub *hub, const struct jetstream_stream_info *info) {
-    struct stream_cursor *next;
-    for (struct stream_cursor *cursor = LIST_FIRST(&hub->asking); cursor != NULL; cursor = next) {
-        next = LIST_NEXT(cursor, link);
-        if (cursor->awaited_ask <= hub->ask_count || !info->is_known) {
-            stream_cursor_informed(cursor, info);
+    struct stream_member *next;
+    for (struct stream_member *member = LIST_FIRST(&hub->asking); member != NULL; member = next) {
+        next = LIST_NEXT(member, link);
+        if (member->awaited_ask <= hub->ask_count || !info->is_known) {
+            member->ops->informed(member, info);
         }
     }
 }
@@ -252,8 +244,8 @@ static void informed(void *context, const struct jetstream_stream_info *info) {
     if (info->is_known && strcmp(hub->created, info->created) != 0) {
         restart(hub, info);
     } else if (info->is_known && was_check) {
-        tell(&hub->waiting, stream_cursor_checked);
-        tell(&hub->fetching, stream_cursor_checked);
+        notify(&hub->waiting, STREAM_HUB_CHECKED);
+        notify(&hub->fetching, STREAM_HUB_CHECKED);
     }
     inform(hub, info);
     if (hub->is_stale) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What all readers of one protocol share: one feed of what is new, and the ring of its events.
- * The feed is opened with the first reader that follows and closed when the last one has gone. */
+/* What all readers of one protocol share: one ordered consumer that follows the stream, and the
+ * ring of its events. The consumer is opened with the first reader that follows and closed with the
+ * last. */
 
 #include <sys/queue.h>
 
@@ -10,65 +11,94 @@
 #include "stream_pool.h"
 #include "stream_ring.h"
 
+/* What a hub notifies its members of. */
+enum stream_notice {
+    STREAM_HUB_OPENED,  /* the ring says from where on it covers the stream */
+    STREAM_HUB_STORED,  /* the ring has a new event */
+    STREAM_HUB_REFUSED, /* NATS does not permit reading the stream: hub->refusal */
+    STREAM_HUB_CHECKED, /* the server has answered about the stream, which is still the same */
+    STREAM_HUB_UNPARK,  /* a parked member has to leave its group, to the place where the hub is */
+};
+
+struct stream_member_ops {
+    void (*notice)(struct stream_member *member, enum stream_notice notice);
+    /* The answer to the question of stream_hub_ask. */
+    void (*informed)(struct stream_member *member, const struct jetstream_stream_info *info);
+    /* It is parked, and `event` passes the filters of its group. */
+    void (*matched)(struct stream_member *member, const struct stream_event *event);
+    /* The stream was created again. */
+    void (*restarted)(struct stream_member *member, const struct jetstream_stream_info *info);
+    /* The messages from `sequence` to `newest` are gone, and others will get their sequences. */
+    void (*rewound)(struct stream_member *member, uint64_t sequence, uint64_t newest);
+};
+
+/* A reader's place in the hub.  Owns: its owner embeds it. Each callback may take its own member
+ * out of its list, or end it, but no other member of the hub. */
+struct stream_member {
+    const struct stream_member_ops *ops;
+    LIST_ENTRY(stream_member) link; /* in one of the hub's lists, or a group's */
+    uint64_t awaited_ask;
+};
+
 struct stream_hub {
     struct jetstream *jetstream;
     struct stream_renderer renderer;
     struct stream_pool *pool;
     size_t ring_count_max, ring_bytes_max;
 
-    struct ordered_consumer *feed; /* NULL: nobody follows */
-    bool is_open;                  /* the feed stands, and the ring says what it covers */
+    struct ordered_consumer *feed; /* NULL: no reader follows */
+    bool is_open;                  /* the feed is opened, and the ring says what it covers */
     struct stream_ring ring;
-    uint64_t newest;   /* the last sequence that the feed passed */
-    char created[40];  /* of the stream, as last heard; "": never */
+    uint64_t newest;   /* the last sequence of the feed */
+    char created[40];  /* of the stream, as last read; "": never */
     char former[40];   /* of the one before it */
-    char refusal[320]; /* that NATS lets nobody read it, and why; "": not heard yet */
+    char refusal[320]; /* why NATS does not permit reading it; "": not known */
 
-    bool is_asking;     /* an answer about the stream is under way */
-    bool is_stale;      /* … and it may be older than what stream_hub_renewed was told */
-    bool is_checking;   /* … and it was asked for by stream_hub_check */
-    uint64_t ask_count; /* how many were asked for */
+    bool is_asking;     /* a question about the stream is pending */
+    bool is_stale;      /* … and its answer may be older than the last stream_hub_renewed */
+    bool is_checking;   /* … and stream_hub_check asked it */
+    uint64_t ask_count; /* questions so far */
     int64_t checked_ms;
 
-    /* A cursor is in one of them, or parked in a group. */
-    struct stream_cursors asking;   /* it waits for an answer about the stream */
-    struct stream_cursors waiting;  /* its reader has nothing to send */
-    struct stream_cursors fetching; /* … and its own feed will tell it */
-    struct stream_cursors busy;
-    struct stream_groups groups; /* … and it has passed all that there is */
-    uint64_t held_count;         /* so often was an event held against a group */
+    /* Each member is in one of these lists, or parked in a group. */
+    struct stream_members asking;   /* until the answer about the stream */
+    struct stream_members waiting;  /* their readers have nothing to send */
+    struct stream_members fetching; /* … and their own feeds will wake them */
+    struct stream_members busy;
+    struct stream_groups groups; /* of members that wait, and have passed everything */
+    uint64_t compared_count;     /* how often an event was compared with a group */
     size_t live_count;
 };
 
-/* Owns: jetstream, schema, channel and pool are borrowed. */
+/* Owns: borrows jetstream, schema, channel and pool. */
 void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
                      const struct parley_schema *schema, const struct channel *channel,
                      struct stream_pool *pool, size_t ring_count_max, size_t ring_bytes_max);
-/* All cursors have gone, and no answer comes any more: jetstream must be destroyed, or the process
- * ended, before the reactor's next turn. */
+/* All members must have left. The jetstream must be destroyed, or the process ended, before the
+ * reactor's next turn: no answer may come any more. */
 void stream_hub_finish(struct stream_hub *hub);
 
 const struct channel *stream_hub_channel(const struct stream_hub *hub);
 
-/* Asks about the stream for a cursor of the list `asking`: with a question that is sent from now
- * on, never with one under way, whose answer may be older than the reader's request.
- * Returns: false: it cannot be asked now. */
-bool stream_hub_ask(struct stream_hub *hub, struct stream_cursor *cursor);
+/* Asks about the stream for a member of the list `asking`, with a question that is sent from now
+ * on, not with a pending one, whose answer may be older than the reader's request. Returns: false:
+ * the server cannot be asked now. */
+bool stream_hub_ask(struct stream_hub *hub, struct stream_member *member);
 
-/* Asks whether the stream is still the one that is read, unless that was asked lately. */
+/* Asks whether the stream is still the same, unless that was asked a short time ago. */
 void stream_hub_check(struct stream_hub *hub, int64_t now_ms);
 
-/* The stream was made anew, as was heard elsewhere: asks at once. */
+/* The stream was created again, as another module noticed: asks at once. */
 void stream_hub_renewed(struct stream_hub *hub);
 
-/* Keeps why NATS refuses to have the stream read. */
+/* Keeps the reason why NATS does not permit reading the stream. */
 void stream_hub_note_refusal(struct stream_hub *hub, const char *error);
 
-/* Counts one more, one less cursor that follows. */
+/* One more, one less member follows. */
 enum parley_status stream_hub_join(struct stream_hub *hub) PARLEY_MUST_CHECK;
 void stream_hub_leave(struct stream_hub *hub);
 
-/* A feed is there, but it is not known yet from where on. */
+/* The feed exists, but where it begins is not known yet. */
 static inline bool stream_hub_is_opening(const struct stream_hub *hub) {
     return hub->feed != NULL && !hub->is_open;
 }

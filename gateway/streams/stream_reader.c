@@ -20,7 +20,7 @@ enum {
 static void cursor_ready(struct stream_cursor *cursor) {
     struct stream_reader *reader = cursor->reader;
     for (size_t i = 0; i < reader->cursor_count; i++) {
-        if (!reader->cursors[i].is_ready) {
+        if (reader->cursors[i].stage != STREAM_READY) {
             return;
         }
     }

@@ -121,7 +121,7 @@ static void reader_ready(struct stream_reader *reader) {
 static void reader_failed(struct stream_reader *reader) {
     for (size_t i = 0; i < reader->cursor_count; i++) {
         const struct stream_cursor *cursor = &reader->cursors[i];
-        if (cursor->is_refused) {
+        if (cursor->failure == STREAM_FORBIDDEN) {
             refuse(reader, PROBLEM_BUS_UNAVAILABLE, cursor->hub->refusal);
             return;
         }

@@ -31,7 +31,7 @@ struct fixture {
     struct stream_renderer renderer;
     struct stream_groups groups;
     struct stream_group *joined[GROUPS_MAX];
-    struct stream_cursor waiting[GROUPS_MAX];
+    struct stream_member waiting[GROUPS_MAX];
     size_t count;
     char found[GROUPS_MAX + 1];
 };

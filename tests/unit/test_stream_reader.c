@@ -586,7 +586,7 @@ static void test_a_keepalive_says_how_far_a_filtered_reader_has_been_brought(voi
     assert_int_equal(read_all(world, 100), 0);
     assert_own_event(world->sent, "r1:", "parley.keepalive",
                      "\"resume\":\"" TOKEN(40) "," TOKEN(59) "\"}\n");
-    assert_true(world->reader->cursors[1].is_parked);
+    assert_int_equal(world->reader->cursors[1].place, STREAM_PARKED);
 }
 
 static void test_an_event_that_comes_before_the_keepalive_is_sent_in_its_place(void **state) {

@@ -931,7 +931,7 @@ static void test_a_frozen_nats_is_no_reason_to_wait_for_ever(void **state) {
 /* attack F4 */
 static void test_a_stream_that_nats_lets_nobody_read_is_said_to_be_so(void **state) {
     struct world *world = *state;
-    static const char reason[] = "NATS does not let the stream VLP be read: ";
+    static const char reason[] = "NATS does not permit reading the stream VLP: ";
     struct client *live = open_stream(world, "/v1/vlp/stream", "");
     publish_claims(world, 1, 1);
     client_await(live, "m-1");

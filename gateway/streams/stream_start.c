@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "stream_start.h"
+
+bool stream_start_is_former(const struct stream_query *query, const char *stream,
+                            const struct jetstream_stream_info *info) {
+    struct stream_token token;
+    return query->since == STREAM_SINCE_TOKEN && stream_token_find(query->token, stream, &token) &&
+           !parley_bytes_equal(token.created, parley_bytes_of(info->created));
+}
+
+bool stream_start_find(const struct stream_query *query, const char *stream,
+                       const struct jetstream_stream_info *info, uint64_t *out) {
+    struct stream_token token;
+    switch (query->since) {
+    case STREAM_SINCE_ALL:
+        *out = info->first_sequence;
+        return true;
+    case STREAM_SINCE_SEQUENCE:
+        *out = query->sequence;
+        return true;
+    case STREAM_SINCE_TIME:
+        /* An empty stream has no times: whatever will be stored is newer. */
+        *out = info->first_sequence;
+        return info->first_time_ns == 0 || info->first_time_ns >= query->time_ns;
+    case STREAM_SINCE_TOKEN:
+        if (stream_token_find(query->token, stream, &token)) {
+            /* The token's message was stored once, unless the token says otherwise: if it is past
+             * the end now, the stream has lost its end, and what comes next is new. */
+            const bool is_lost = !token.is_ahead && token.sequence > info->last_sequence &&
+                                 !stream_start_is_former(query, stream, info);
+            *out = (is_lost ? info->last_sequence : token.sequence) + 1;
+            return true;
+        }
+        break; /* the token is older than this stream */
+    case STREAM_SINCE_NOW:
+        break;
+    }
+    *out = info->last_sequence + 1;
+    return true;
+}
+
+bool stream_start_is_awaited(const struct stream_query *query, const char *stream,
+                             const struct jetstream_stream_info *info, uint64_t sequence) {
+    struct stream_token token;
+    const bool is_asked_for =
+        query->since == STREAM_SINCE_SEQUENCE ||
+        (query->since == STREAM_SINCE_TOKEN && stream_token_find(query->token, stream, &token) &&
+         token.is_ahead && !stream_start_is_former(query, stream, info));
+    return is_asked_for && !query->is_ending && sequence > info->last_sequence;
+}

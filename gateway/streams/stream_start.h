@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Where a query begins in a stream, by what the server says of the stream. Nothing here has state.
+ */
+
+#include "jetstream.h"
+#include "stream_query.h"
+
+/* Whether the query's resume token is of an earlier stream of this name, which was deleted. */
+bool stream_start_is_former(const struct stream_query *query, const char *stream,
+                            const struct jetstream_stream_info *info);
+/* Finds the first sequence to deliver.  Returns: false when only the server can find it: a time
+ * between the stream's first message and now. */
+bool stream_start_find(const struct stream_query *query, const char *stream,
+                       const struct jetstream_stream_info *info, uint64_t *out);
+/* Whether the query asked for this sequence, which is not stored so far, and waits for it. */
+bool stream_start_is_awaited(const struct stream_query *query, const char *stream,
+                             const struct jetstream_stream_info *info, uint64_t sequence);
