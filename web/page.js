@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands on the page name the address that it was loaded from, whatever port, name or proxy
-// that is. Without scripts they name the default one.
+// Sets the address in the page's commands to the one that the page was loaded from. Without scripts
+// they have the default address.
 
 for (const element of document.querySelectorAll('.origin')) {
   element.textContent = location.origin;

@@ -7,9 +7,10 @@
 
 const char describe_gateway_title[] = "GW: every protocol";
 
-/* ---- what a rule's places say, each thing once ---- */
+/* ---- paths and hints of a rule's places, each once ---- */
 
-static bool is_told(const char *text, const struct parley_rule *rule, size_t before, bool is_path) {
+static bool is_listed(const char *text, const struct parley_rule *rule, size_t before,
+                      bool is_path) {
     for (size_t i = 0; i < before; i++) {
         const char *other = is_path ? rule->places[i].path : rule->places[i].hint;
         if (other != NULL && strcmp(other, text) == 0) {
@@ -22,12 +23,12 @@ static bool is_told(const char *text, const struct parley_rule *rule, size_t bef
 /* The place's path, or NULL when one before it has the same. */
 static const char *new_path(const struct parley_rule *rule, size_t place) {
     const char *path = rule->places[place].path;
-    return is_told(path, rule, place, true) ? NULL : path;
+    return is_listed(path, rule, place, true) ? NULL : path;
 }
 
 static const char *new_hint(const struct parley_rule *rule, size_t place) {
     const char *hint = rule->places[place].hint;
-    return hint == NULL || is_told(hint, rule, place, false) ? NULL : hint;
+    return hint == NULL || is_listed(hint, rule, place, false) ? NULL : hint;
 }
 
 /* The rule's own hint, then those of its places, with `separator` between. */

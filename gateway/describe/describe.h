@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Protocols and their rules put into words, from their tables alone: for the command line, the
- * documents in docs/rules/ and whoever else must never say anything but what the tables say. */
+/* Descriptions of protocols and their rules, written from their tables alone: for the command line,
+ * the server and the pages in docs/rules/. */
 
 #include <parley/protocol.h>
 
@@ -10,12 +10,13 @@
 
 /* {"name","title","version","stream","subjects","types":[…],"lanes":[…],"encodings":[{"name",
  * "media_types","extensions"}],"rules":N}; lanes is null where the protocol has none, and N counts
- * its own rules.  `channel` NULL: no server is asked; else its stream and subjects, and "links" to
- * its addresses. */
+ * its own rules.  `channel` NULL: the protocol's own stream and subjects; else those of this
+ * server, and "links" to its addresses. */
 void describe_protocol(struct parley_buffer *out, const struct parley_protocol *protocol,
                        const struct channel *channel);
 
-/* All of them as a JSON array, a line each.  `channels`: in the order of parley_protocols, or NULL.
+/* All protocols as a JSON array, one a line.  `channels`: in the order of parley_protocols, or
+ * NULL.
  */
 void describe_protocols(struct parley_buffer *out, const struct channel *channels);
 
@@ -29,7 +30,7 @@ void describe_rules(struct parley_buffer *out, const struct parley_protocol *pro
 /* The same as a page of Markdown, with an anchor for each rule. */
 void describe_rules_page(struct parley_buffer *out, const struct parley_protocol *protocol);
 
-/* How the set of rules with the GW ids is called, for a heading. */
+/* The heading of the GW rules. */
 extern const char describe_gateway_title[];
 
 /* All protocols as rows of an HTML table: name and link, then what it is. */

@@ -123,7 +123,7 @@ static void respond_page(struct http_request *request, struct parley_buffer *pag
     if (parley_buffer_status(page) == PARLEY_OK) {
         http_respond(request, 200, "text/html; charset=utf-8", parley_buffer_bytes(page));
     } else {
-        problem_respond(request, PROBLEM_INTERNAL, "There is no memory for this page.");
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
     }
     parley_buffer_finish(page);
 }
@@ -161,5 +161,5 @@ void problem_page(struct http_request *request, const char *name) {
         }
     }
     problem_respond(request, PROBLEM_NOT_FOUND,
-                    "There is no problem of that name; /problems lists them.");
+                    "There is no problem with this name; /problems lists them.");
 }

@@ -9,63 +9,62 @@
 
 #include "http.h"
 
-/* Identifier, name, status, title, and what to do about it. */
+/* Identifier, name, status, title, and advice: what the client can do about it. */
 #define PROBLEM_LIST(X)                                                                            \
     X(PROBLEM_MALFORMED, "malformed", 400, "The body cannot be read",                              \
-      "The body is not valid JSON, or a GW rule stopped it: the violations name the place. "       \
+      "The body could not be parsed, or broke another GW rule. The violations give the place. "    \
       "Fix it there and send it again.")                                                           \
     X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 400, "Invalid query parameter or header",    \
       "The detail names the query option or header and what it may be.")                           \
-    X(PROBLEM_NOT_FOUND, "not-found", 404, "There is nothing here",                                \
-      "Check the path: POST /v1/PROTOCOL/messages sends, GET /v1/PROTOCOL/stream "                 \
-      "reads.")                                                                                    \
-    X(PROBLEM_METHOD_NOT_ALLOWED, "method-not-allowed", 405, "This address takes other methods",   \
+    X(PROBLEM_NOT_FOUND, "not-found", 404, "No such address",                                      \
+      "Check the path: POST /v1/PROTOCOL/messages sends, GET /v1/PROTOCOL/stream reads.")          \
+    X(PROBLEM_METHOD_NOT_ALLOWED, "method-not-allowed", 405, "Method not allowed here",            \
       "The Allow header lists them.")                                                              \
-    X(PROBLEM_NOT_ACCEPTABLE, "not-acceptable", 406,                                               \
-      "None of the accepted media types is offered",                                               \
-      "Accept one of the media types that the detail names, or leave the Accept "                  \
-      "header out.")                                                                               \
-    X(PROBLEM_ID_REUSED, "id-reused", 409, "This id or Idempotency-Key is another message's",      \
-      "It was used before, for another message, whose stream and sequence the problem names. "     \
-      "Nothing was stored, and trying again changes nothing: send this message with an id or "     \
-      "key of its own. A repetition has to be the same message: a Round Table message with the "   \
-      "same from, to, correlationId and payload; with an Idempotency-Key, the same body.")         \
+    X(PROBLEM_NOT_ACCEPTABLE, "not-acceptable", 406, "No media type in Accept is available",       \
+      "Accept one of the media types that the detail names, or omit the Accept header.")           \
+    X(PROBLEM_ID_REUSED, "id-reused", 409,                                                         \
+      "This id or Idempotency-Key was used for another message",                                   \
+      "The problem names the stream and sequence of that message. Nothing was stored, and "        \
+      "sending it again changes nothing: use a new id or key. A repeated message must be the "     \
+      "same "                                                                                      \
+      "message: a Round Table message with the same from, to, correlationId and payload; with an " \
+      "Idempotency-Key, the same body.")                                                           \
     X(PROBLEM_TOO_LARGE, "too-large", 413, "The message is too large",                             \
-      "The detail names the limit. Put bulk data elsewhere and refer to it; or let "               \
-      "the operator raise --message-max, or max_payload of NATS.")                                 \
-    X(PROBLEM_URI_TOO_LONG, "uri-too-long", 414, "The request's target is too long",               \
-      "A request's head has at most 16 KiB and 64 query options.")                                 \
+      "The detail names the limit. Store large data elsewhere and refer to it, or "                \
+      "ask the operator to raise --message-max, or max_payload of NATS.")                          \
+    X(PROBLEM_URI_TOO_LONG, "uri-too-long", 414, "The request target is too long",                 \
+      "The head of a request may have 16 KiB and 64 query options.")                               \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", 415,                               \
-      "The body's media type is not read here",                                                    \
+      "This media type or encoding is not supported",                                              \
       "Set Content-Type to one that the Accept-Post header lists, and send the body "              \
       "without Content-Encoding.")                                                                 \
     X(PROBLEM_EXPECTATION_FAILED, "expectation-failed", 417, "The expectation cannot be met",      \
-      "Leave the Expect header out, or set it to 100-continue.")                                   \
+      "Omit the Expect header, or set it to 100-continue.")                                        \
     X(PROBLEM_INVALID_MESSAGE, "invalid-message", 422, "The message breaks rules of its protocol", \
-      "Each violation names the rule, the place and, as its hint, what would make "                \
-      "it right. Nothing was forwarded.")                                                          \
-    X(PROBLEM_HEAD_TOO_LARGE, "head-too-large", 431, "The request's head is too large",            \
-      "A request's head has at most 16 KiB and 128 headers: send fewer headers, or shorter "       \
+      "Each violation names the rule and the place, and its hint says how to fix it. "             \
+      "Nothing was forwarded.")                                                                    \
+    X(PROBLEM_HEAD_TOO_LARGE, "head-too-large", 431, "The head of the request is too large",       \
+      "The head of a request may have 16 KiB and 128 headers. Send fewer headers, or shorter "     \
       "cookies and tokens.")                                                                       \
     X(PROBLEM_INTERNAL, "internal", 500, "Internal error",                                         \
-      "Please report it with the request id.")                                                     \
-    X(PROBLEM_BUS_UNAVAILABLE, "bus-unavailable", 503, "NATS cannot take the message now",         \
+      "Please report it with the request id, which is also in the log of the server.")             \
+    X(PROBLEM_BUS_UNAVAILABLE, "bus-unavailable", 503, "NATS cannot store the message now",        \
       "Nothing was stored. Send it again after the time in Retry-After.")                          \
-    X(PROBLEM_OVERLOADED, "overloaded", 503, "Too much is under way at once",                      \
+    X(PROBLEM_OVERLOADED, "overloaded", 503, "Too many requests or messages are in progress",      \
       "Nothing was stored. Send it again after the time in Retry-After, or send "                  \
-      "less at once.")                                                                             \
+      "fewer at a time.")                                                                          \
     X(PROBLEM_DRAINING, "draining", 503, "The server is shutting down",                            \
-      "Nothing was stored. Send it again after the time in Retry-After: to this "                  \
-      "server's successor, or to another one.")                                                    \
+      "Nothing was stored. Send it again after the time in Retry-After, to this "                  \
+      "server when it has restarted, or to another one.")                                          \
     X(PROBLEM_VERSION_NOT_SUPPORTED, "version-not-supported", 505,                                 \
       "This version of HTTP is not supported", "Send the request in HTTP/1.1 or HTTP/1.0.")        \
     X(PROBLEM_BUS_TIMEOUT, "bus-timeout", 504, "JetStream did not acknowledge in time",            \
-      "The message may have been stored. The detail says whether it is safe to send it again: "    \
-      "within the dedupe window (--dedupe-window, 2 minutes by default) what JetStream can "       \
-      "recognise is stored once. That is a message with an Idempotency-Key, a Round Table "        \
-      "message with its id, the same bytes of a VLP or Brenner message with an id, and those of "  \
-      "a supervisor message that names its agent. For any other, send an Idempotency-Key. "        \
-      "With --dedupe-window 0 nothing is recognised.")
+      "The message may have been stored. The detail says whether it is safe to send it again. "    \
+      "Within the dedupe window (--dedupe-window, 2 minutes by default) JetStream stores these "   \
+      "once: a message with an Idempotency-Key; a Round Table message with the same id; the same " \
+      "bytes of a VLP or Brenner message with an id, or of a supervisor message whose request "    \
+      "names the agent. For any other, send an Idempotency-Key. With --dedupe-window 0 nothing "   \
+      "is recognised.")
 
 enum problem {
 #define X(id, name, status, title, advice) id,
@@ -90,8 +89,8 @@ void problem_write(struct parley_buffer *out, enum problem problem, const char *
 void problem_write_members(struct parley_buffer *out, enum problem problem, const char *detail,
                            struct parley_bytes members);
 
-/* Answers with it, as application/problem+json, with Retry-After where one should try again. A
- * defect of ours is logged. */
+/* Answers with it, as application/problem+json, with Retry-After if it is 503. An
+ * internal error is logged. */
 void problem_respond(struct http_request *request, enum problem problem, const char *detail);
 void problem_respond_format(struct http_request *request, enum problem problem, const char *format,
                             ...) __attribute__((format(printf, 3, 4)));
@@ -99,9 +98,9 @@ void problem_respond_findings(struct http_request *request, enum problem problem
                               const char *detail, const struct parley_findings *findings);
 void problem_respond_members(struct http_request *request, enum problem problem, const char *detail,
                              struct parley_bytes members);
-/* The same with what parley_findings_write wrote of a message that is gone. */
+/* The same with violations that parley_findings_write wrote before the message was freed. */
 void problem_respond_violations(struct http_request *request, enum problem problem,
                                 const char *detail, struct parley_bytes violations);
 
-/* Says on standard error what went wrong on our side, with the request's id. */
+/* Logs an internal error on standard error, with the id of the request. */
 void problem_log(const struct http_request *request, const char *detail);

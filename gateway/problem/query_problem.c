@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The 400 of a query option. */
+/* The 400 answers about query options. */
 
 #include "query_problem.h"
 
@@ -44,10 +44,10 @@ void query_problem_unknown(struct http_request *request, const char *name,
 }
 
 void query_problem_value(struct http_request *request, const char *name, const char *value,
-                         const char *wants) {
+                         const char *expected) {
     problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
                            "The query option `%.64s` cannot be `%.128s`: it takes %s.", name, value,
-                           wants);
+                           expected);
 }
 
 void query_problem_twice(struct http_request *request, const char *name) {

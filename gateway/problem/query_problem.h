@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What is wrong with a query option, in the same words for every address. */
+/* The answers to a wrong query option, in the same words for every address. */
 
 #include "problem.h"
 
-/* "Unknown query option `sinse`; did you mean `since`? …"  `names`: those that are known here; ends
- * with NULL. */
+/* "Unknown query option `sinse`; did you mean `since`? …"  `names`: the options of this address;
+ * ends with NULL. */
 void query_problem_unknown(struct http_request *request, const char *name,
                            const char *const names[]);
-/* `wants`: what it may be, or what it lists. */
+/* `expected`: the values that it may have, or what its list may hold. */
 void query_problem_value(struct http_request *request, const char *name, const char *value,
-                         const char *wants);
-/* It is given twice. */
+                         const char *expected);
+/* The option is given twice. */
 void query_problem_twice(struct http_request *request, const char *name);

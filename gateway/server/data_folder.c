@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Making and checking the data folder. Of the folders above it nothing is asked: who can write
- * there can take the folder away, but not put files into it unseen. */
+/* Creates and checks the data folder. The folders above it are not checked: a user who can write
+ * there can remove the folder, but cannot add files to it. */
 
 #include "data_folder.h"
 
@@ -68,7 +68,7 @@ bool data_folder_prepare(const char *folder, char *error, size_t error_size) {
     if ((status.st_mode & S_IWOTH) != 0 || is_group_foreign) {
         snprintf(error, error_size,
                  "the data folder %s can be written by other users (mode %04o): chmod go-w it, or "
-                 "name a new folder in it with --data %s/parley, which parley makes for itself",
+                 "choose a new folder in it with --data %s/parley, which parley creates",
                  folder, (unsigned)status.st_mode & 07777, folder);
         return false;
     }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* mkdir -p, for its owner alone, then the check: it must be this user's or root's, be writable by
- * us, and by nobody else but a group that is ours.
+/* mkdir -p with mode 0700, then the check: the folder must belong to this user or root, and be
+ * writable by this process, and by no other user except in one of its groups.
  * Returns: false: `error` gets a sentence that says what is wrong and what to do. */
 bool data_folder_prepare(const char *folder, char *error, size_t error_size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The pages on which parley describes itself, a table of their forms. */
+/* The pages on which parley describes itself: a table of pages and media types. */
 
 #include "describe_pages.h"
 
@@ -68,7 +68,7 @@ static void write_examples(struct parley_buffer *out, const struct subject *subj
     describe_examples(out, subject->protocol);
 }
 
-/* The first form of a page is what a client gets that accepts anything. */
+/* A client that accepts anything gets the first form of a page. */
 static const struct form {
     enum describe_page page;
     const char *media_type, *content_type;
@@ -170,7 +170,7 @@ void describe_pages_destroy(struct describe_pages *pages) {
 
 /* ---- serving ---- */
 
-/* What the client has may be a list, or anything (RFC 9110, section 13.1.2). */
+/* If-None-Match may be a list or "*" (RFC 9110, section 13.1.2). */
 static bool has_it(const struct http_request *request, const char *etag) {
     const char *known = http_request_header(request, "If-None-Match");
     return known != NULL && (strcmp(known, "*") == 0 || strstr(known, etag) != NULL);
@@ -179,7 +179,7 @@ static bool has_it(const struct http_request *request, const char *etag) {
 static void respond(struct http_request *request, const struct form *form,
                     const struct rendered *rendered) {
     http_header(request, "ETag", rendered->etag);
-    /* A new parley may describe itself otherwise: keep it, but ask. */
+    /* Another version may answer differently: cache it, but revalidate. */
     http_header(request, "Cache-Control", "no-cache");
     if (has_it(request, rendered->etag)) {
         http_respond(request, 304, NULL, (struct parley_bytes){0});

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* After a flood of bodies that never end, the C library keeps what it freed: whatever was allocated
- * last holds the top of its heap, so that the hundreds of megabytes below stay resident, for ever.
- * malloc_trim gives all free pages back, but walks everything that is free, holding each arena's
- * lock. So it is called only when it is worth it: when much is resident that nobody uses. */
+/* After a flood of bodies that never end, the C library keeps what was freed: the last allocation
+ * holds the top of its heap, so hundreds of megabytes below it stay resident. malloc_trim returns
+ * all free pages, but walks every free block with the arenas' locks held. So it is called only when
+ * much is resident that is not in use. */
 
 #include "memory_trim.h"
 
@@ -16,10 +16,10 @@ enum {
     LARGE_BLOCK_BYTES = 1 << 20,
     WORTH_BYTES = 8 << 20,
     PAUSE_LEAST_MS = 2000,
-    PAUSE_MOST_MS = 8000, /* of a load that takes again at once what was given back */
+    PAUSE_MOST_MS = 8000, /* for a load that allocates again at once */
 };
 
-/* Returns: 0 when it cannot be found out. */
+/* Returns: 0 if it is not known. */
 static size_t resident_bytes(void) {
     size_t pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
@@ -32,7 +32,7 @@ static size_t resident_bytes(void) {
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Resident, and not in use.  Code and stacks are among it, and what was never written to is not. */
+/* Resident and not in use. It includes code and stacks. */
 static size_t idle_bytes(size_t resident) {
     const struct mallinfo2 info = mallinfo2();
     const size_t used = info.uordblks + info.hblkhd;
@@ -60,9 +60,8 @@ static void look(struct reactor_timer *timer) {
 }
 
 void memory_trim_start(struct memory_trim *trim, struct reactor *reactor) {
-    /* Blocks of that size are the kernel's again once they are freed. By itself the C library
-     * raises the bound with the largest block that it has seen freed, and from then on keeps such
-     * blocks. */
+    /* Blocks of this size go back to the kernel when they are freed. By default the C library
+     * raises the threshold to the largest block that was freed, and keeps such blocks. */
     mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
     *trim = (struct memory_trim){
         .reactor = reactor, .timer = {.fire = look}, .pause_ms = PAUSE_LEAST_MS};

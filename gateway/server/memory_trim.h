@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Has what was freed go back to the kernel, on the main thread, while workers go on. */
+/* Returns freed memory to the kernel, on the main thread, while workers run. */
 
 #include "reactor.h"
 
@@ -13,6 +13,6 @@ struct memory_trim {
     int64_t pause_ms;  /* until the next look */
 };
 
-/* Sets the C library up for it, and looks from now on.  Owns: the reactor is borrowed. */
+/* Configures the C library and starts checking.  Owns: the reactor is borrowed. */
 void memory_trim_start(struct memory_trim *trim, struct reactor *reactor);
 void memory_trim_stop(struct memory_trim *trim);

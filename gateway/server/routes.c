@@ -98,7 +98,8 @@ static void serve_livez(struct gateway *gateway, struct http_request *request,
     http_respond(request, 200, "text/plain", PARLEY_BYTES("alive\n"));
 }
 
-/* A stream that is full keeps nobody from sending to the others: it is named, and no more. */
+/* A stream that is full stops only its own protocol, so the server is still ready: the answer names
+ * the stream. */
 static void respond_ready(const struct gateway *gateway, struct http_request *request) {
     struct parley_buffer text;
     const char *remark;
@@ -118,7 +119,7 @@ static void serve_readyz(struct gateway *gateway, struct http_request *request,
     if (trouble != NULL) {
         problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.", trouble);
     } else if (!jetstream_is_ready(gateway->jetstream)) {
-        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS cannot take messages yet.");
+        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS is not ready yet.");
     } else {
         respond_ready(gateway, request);
     }
@@ -146,7 +147,7 @@ static const struct route {
     {.path = "/readyz", .get = serve_readyz},
 };
 
-/* Whether `path` is one of `pattern`; `variable` then tells the part in braces. */
+/* Whether `path` matches `pattern`; `out` then has the part in braces. */
 static bool matches(const char *pattern, const char *path, char *name, size_t name_size,
                     struct variable *out) {
     const size_t fixed = strcspn(pattern, "{");
@@ -211,12 +212,12 @@ void gateway_begin(void *context, struct http_request *request) {
     const char *path = http_request_path(request);
     if (gateway->is_draining && strcmp(path, "/livez") != 0) {
         problem_respond(request, PROBLEM_DRAINING,
-                        "The server is shutting down, and has not acted on this request: send it "
-                        "again in a moment, or to another server.");
+                        "The server is shutting down and did not process this request. Send it "
+                        "again later, or to another server.");
         return;
     }
     if (strcmp(path, "*") == 0 && strcmp(http_request_method(request), "OPTIONS") == 0) {
-        /* The server, and no address of it (RFC 9110, section 9.3.7). */
+        /* The server as a whole, not one of its addresses (RFC 9110, section 9.3.7). */
         http_header(request, "Allow", "GET, HEAD, POST, OPTIONS");
         http_respond(request, 204, NULL, (struct parley_bytes){0});
         return;
@@ -236,11 +237,11 @@ void gateway_begin(void *context, struct http_request *request) {
     }
     problem_respond_format(request, PROBLEM_NOT_FOUND,
                            "There is nothing at %.200s. Send to /v1/PROTOCOL/messages, read from "
-                           "/v1/PROTOCOL/stream; / and /v1/protocols list what there is.",
+                           "/v1/PROTOCOL/stream; / and /v1/protocols list all addresses.",
                            path);
 }
 
-/* "GET /v1/stream" or "GET /v1/NAME/stream", up to the blank or the question mark behind it. */
+/* "GET /v1/stream" or "GET /v1/NAME/stream", up to the space or the question mark after it. */
 int gateway_is_stream(struct parley_bytes start) {
     static const struct parley_bytes prefix = {"GET /v1/", 8};
     const size_t common = start.length < prefix.length ? start.length : prefix.length;
@@ -267,7 +268,7 @@ int gateway_is_stream(struct parley_bytes start) {
 }
 
 void gateway_refuse(struct http_request *request, unsigned status, const char *detail) {
-    const bool is_body = http_request_content_length(request) < 0; /* the head was sound */
+    const bool is_body = http_request_content_length(request) < 0; /* the head was valid */
     enum problem problem = is_body ? PROBLEM_MALFORMED : PROBLEM_INVALID_PARAMETER;
     static const enum problem others[] = {PROBLEM_URI_TOO_LONG, PROBLEM_EXPECTATION_FAILED,
                                           PROBLEM_HEAD_TOO_LARGE, PROBLEM_VERSION_NOT_SUPPORTED};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `parley serve`: starts NATS if it is to bring its own, a worker a core, and waits for signals.
- * The main thread has a reactor too; it serves nobody: it watches the signals and the child. */
+/* `parley serve`: starts the embedded nats-server unless --nats is given, and one worker for each
+ * core, then waits for signals. The main thread has a reactor too, but serves no client: it watches
+ * signals and the nats-server. */
 
 #include "serve.h"
 
@@ -53,13 +54,13 @@ struct server {
     int exit_status;
 };
 
-/* Says what is wrong, and returns the exit status of a start that failed. */
+/* Prints the error.  Returns: the exit status of a start that failed. */
 static int fail(const char *what, const char *why) {
     fprintf(stderr, "parley: %s: %s\n", what, why);
     return 1;
 }
 
-/* ---- what workers and the child tell; worker events are posted to the main thread ---- */
+/* ---- events of workers and nats-server; those of workers are posted to the main thread ---- */
 
 static void announce(struct server *server) {
     if (server->is_announced) {
@@ -73,8 +74,8 @@ static void announce(struct server *server) {
              is_v6 ? "]" : "", server->port);
     printf("listening on %s\n", url);
     fflush(stdout);
-    if (isatty(STDERR_FILENO)) { /* for a person, who may not know what to do next */
-        fprintf(stderr, "%s/ shows what to send; data is in %s; Ctrl-C stops it\n", url,
+    if (isatty(STDERR_FILENO)) { /* a person may not know what to do next */
+        fprintf(stderr, "%s/ has examples; data is in %s; Ctrl-C stops the server\n", url,
                 server->configuration.data);
     }
 }
@@ -90,7 +91,7 @@ static void announce_anyway(struct reactor_timer *timer) {
         fprintf(stderr, "parley: NATS does not answer yet: %s\n", shown_nats(server));
     }
     if (!server->is_announced) {
-        fprintf(stderr, "parley: until NATS can take messages, they get 503\n");
+        fprintf(stderr, "parley: messages get 503 until NATS is ready\n");
     }
     announce(server);
 }
@@ -126,14 +127,14 @@ static void drain(void *context) {
     reactor_stop(server->reactor);
 }
 
-/* Started by nohup or the like: the end of the terminal is to be none of its business. */
+/* Whether it was started by nohup or the like, and must outlive its terminal. */
 static bool ignores_hangups(void) {
     struct sigaction action;
     return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/* While workers drain, the main thread waits for them: a signal then must end it all. Not SIGHUP,
- * which the end of a terminal sends more than once. */
+/* While workers drain, the main thread waits for them, so a signal has to end the process. Not
+ * SIGHUP, which a closing terminal sends more than once. */
 static void let_signals_kill(void) {
     sigset_t both;
     signal(SIGTERM, SIG_DFL);
@@ -144,7 +145,7 @@ static void let_signals_kill(void) {
     pthread_sigmask(SIG_UNBLOCK, &both, NULL);
 }
 
-/* Only a start is stopped by it: a stream that somebody changes later is a matter for the log. */
+/* Only a start is stopped by it. A stream that is changed later is logged. */
 static void stop_start(void *context) {
     struct server *server = context;
     if (!server->is_announced && !server->is_draining) {
@@ -157,7 +158,7 @@ static void stop_start(void *context) {
 
 static void worker_unusable(void *context, const char *error) {
     struct server *server = context;
-    (void)error; /* which worker_trouble says too */
+    (void)error; /* worker_trouble has logged it */
     if (reactor_post(server->reactor, stop_start, server) != PARLEY_OK) {
         fprintf(stderr, "parley: out of memory\n");
     }
@@ -171,8 +172,8 @@ static void worker_trouble(void *context, unsigned worker, const char *subject, 
 static void replace_child(void *context) {
     struct server *server = context;
     if (server->embedded != NULL && !server->is_draining) {
-        fprintf(stderr, "parley: the embedded nats-server does not acknowledge, as after a full "
-                        "disk: it is killed and started again\n");
+        fprintf(stderr, "parley: the embedded nats-server does not acknowledge messages (perhaps "
+                        "its disk was full); restarting it\n");
         embedded_replace(server->embedded);
     }
 }
@@ -207,7 +208,7 @@ static int watch_signals(struct server *server) {
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGTERM);
     sigaddset(&wanted, SIGINT);
-    if (!ignores_hangups()) { /* there is nothing yet that it could reload */
+    if (!ignores_hangups()) { /* there is nothing to reload */
         sigaddset(&wanted, SIGHUP);
     }
     pthread_sigmask(SIG_BLOCK, &wanted, NULL);
@@ -283,7 +284,7 @@ static int start_workers(struct server *server) {
     server->spools.max_bytes = configuration->spool_max_bytes;
     if (worker_pool_create(count < WORKER_POOL_THREADS ? count : WORKER_POOL_THREADS,
                            &server->worker_pool) != PARLEY_OK) {
-        return fail("cannot start", "there is no memory for its threads");
+        return fail("cannot start", "out of memory");
     }
     const bool is_own = server->embedded != NULL;
     struct worker_options options = {.configuration = configuration,
@@ -306,7 +307,7 @@ static int start_workers(struct server *server) {
                                          .unresponsive = worker_unresponsive,
                                          .context = server};
     for (; server->worker_count < count; server->worker_count++) {
-        /* One of them is enough to notice that the own server is wedged. */
+        /* One worker is enough to notice that the embedded nats-server hangs. */
         options.is_probing = is_own && server->worker_count == 0;
         options.is_correlating = server->worker_count == 0;
         options.number = server->worker_count;
@@ -327,7 +328,7 @@ static int start(struct server *server) {
         return fail("cannot start", strerror(errno));
     }
     memory_trim_start(&server->trim, server->reactor);
-    /* The port first: whoever starts a second one by mistake should hear it at once. */
+    /* The port first, so that a second server started by mistake fails at once. */
     server->listen_fd =
         http_listen(server->configuration.address, server->configuration.port, &server->port, &why);
     if (server->listen_fd < 0) {

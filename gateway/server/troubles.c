@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A row for each subject that was ever in trouble; there are a few more of them than streams. */
+/* One row for each subject that ever had a problem: a few more than there are streams. */
 
 #include "troubles.h"
 
@@ -16,16 +16,16 @@ enum { SETTLE_MS = 500, TEXT_MAX = 512, SUBJECT_MAX = 300, WORKERS_MAX = 1024 };
 struct row {
     SLIST_ENTRY(row) link;
     char subject[SUBJECT_MAX];
-    char text[TEXT_MAX];    /* as it was noted last */
-    char written[TEXT_MAX]; /* "": its end was, or nothing yet */
+    char text[TEXT_MAX];    /* the last one noted */
+    char written[TEXT_MAX]; /* "": the end was written, or nothing yet */
     unsigned char workers[WORKERS_MAX / 8];
-    unsigned count; /* of workers that are in that trouble */
+    unsigned count; /* of workers that have this problem */
 };
 
 struct troubles {
     struct reactor *reactor;
     struct reactor_timer settle;
-    pthread_mutex_t lock; /* of the rows; taken only when something goes wrong or ends */
+    pthread_mutex_t lock; /* of the rows; taken only when a problem begins or ends */
     SLIST_HEAD(, row) rows;
 };
 
@@ -33,10 +33,10 @@ static bool is_due(const struct row *row) {
     return strcmp(row->written, row->count > 0 ? row->text : "") != 0;
 }
 
-/* What is still wrong is named again, so that the last line is true by itself. */
+/* Names what is still wrong, so that the last line of the log is true by itself. */
 static void write_end(const struct troubles *troubles, const struct row *ended) {
     const struct row *row;
-    const char *between = "this is over, but still: ";
+    const char *between = "resolved, but still: ";
     fprintf(stderr, "parley: %s: ", ended->subject);
     SLIST_FOREACH(row, &troubles->rows, link) {
         if (row->count > 0) {
@@ -44,7 +44,7 @@ static void write_end(const struct troubles *troubles, const struct row *ended) 
             between = "; ";
         }
     }
-    fprintf(stderr, "%s\n", between[0] == ';' ? "" : "all is well again");
+    fprintf(stderr, "%s\n", between[0] == ';' ? "" : "resolved");
 }
 
 static void write_row(const struct troubles *troubles, struct row *row) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What all workers know to be wrong with NATS, as lines of the log: each once when it begins and
- * once when it ends, however many workers find it out, and not before it has lasted a moment, so
- * that what comes and goes writes nothing. */
+/* Logs what is wrong with NATS: one line when a problem begins and one when it ends, however many
+ * workers see it. A problem is logged only after it has lasted half a second, so that brief ones
+ * are not. */
 
 #include <parley/status.h>
 
@@ -17,11 +17,11 @@ enum parley_status troubles_create(struct reactor *reactor,
 /* The workers must have ended. NULL is allowed. */
 void troubles_destroy(struct troubles *troubles);
 
-/* A worker (from 0) says what is wrong with `subject` ("NATS", "stream VLP"); NULL: nothing, as
- * far as it knows.  Threads: any. */
+/* Worker number `worker` (from 0) reports a problem with `subject` ("NATS", "stream VLP"). `text`
+ * NULL: it sees none any more.  Threads: any. */
 void troubles_note(struct troubles *troubles, unsigned worker, const char *subject,
                    const char *text);
 
-/* Writes at once what would be written in a moment.  Returns: how many troubles there are.
+/* Writes pending lines at once.  Returns: how many problems there are now.
  * Threads: the reactor's. */
 unsigned troubles_flush(struct troubles *troubles);

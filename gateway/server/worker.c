@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Puts one reactor together: its connection to NATS, its HTTP server and its streams, in the
- * order in which they lean on each other, and takes them apart in the other order. */
+/* Creates the parts of one reactor (connection to NATS, HTTP server, streams) in the order in which
+ * they depend on each other, and destroys them in reverse. */
 
 #include "worker.h"
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One reactor's thread with all that serves on it. The main thread makes workers, tells them to
- * drain and to stop, and hears from them; nothing else passes between threads. */
+/* One reactor's thread with everything that runs on it. The main thread creates workers, makes them
+ * drain and stop, and receives their events; nothing else passes between threads. */
 
 #include <stdatomic.h>
 
 #include "gateway.h"
 
-/* What a worker has to say. Called on its thread. */
+/* The events of a worker. Called on its thread. */
 struct worker_events {
-    void (*ready)(void *context);                       /* each time NATS can take messages */
-    void (*unusable)(void *context, const char *error); /* a stream, until a person changes it */
-    /* The worker with that number finds something wrong, or right again (`text` is NULL). */
+    void (*ready)(void *context);                       /* each time NATS becomes ready */
+    void (*unusable)(void *context, const char *error); /* a stream, until an operator changes it */
+    /* Worker number `worker` sees a problem, or its end (`text` is NULL). */
     void (*trouble)(void *context, unsigned worker, const char *subject, const char *text);
     void (*unresponsive)(void *context); /* NATS does not acknowledge */
     void *context;
@@ -25,7 +25,7 @@ struct worker_options {
     const char *nats_urls;
     const char *nats_shown;          /* the same for people, without secrets */
     const char *nats_token;          /* NULL: none */
-    const char *nats_store;          /* where an own nats-server stores; NULL: it is not ours */
+    const char *nats_store;          /* where the embedded nats-server stores; NULL: --nats */
     int listen_fd;                   /* shared */
     struct budget *budget;           /* shared */
     struct spool_quota *spools;      /* shared */
@@ -45,10 +45,10 @@ enum parley_status worker_create(const struct worker_options *options,
                                  const struct worker_events *events,
                                  struct worker **out) PARLEY_MUST_CHECK;
 
-/* Finish what was begun and answer 503 to what is new, until no worker has anything left to finish
- * (options.busy_count, set before, is 0); at the latest after `deadline_ms`. Then end.
+/* Finishes requests in progress and answers 503 to new ones, until no worker has a request left
+ * (options.busy_count, set before, is 0), at the latest after `deadline_ms`. Then the thread ends.
  * Threads: main's. */
 void worker_drain(struct worker *worker, int64_t deadline_ms);
 
-/* Waits for the thread's end and frees everything. It must have been told to drain. */
+/* Waits for the end of the thread and frees everything.  After: worker_drain. */
 void worker_destroy(struct worker *worker);

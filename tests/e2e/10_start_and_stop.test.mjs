@@ -62,7 +62,7 @@ describe('starting', () => {
     const command = `exec ${BINARY} serve --listen 127.0.0.1:0 --data ${data}`;
     const program = new Program('script', ['-qec', command, '/dev/null'], { isOpen: true });
     atEnd(t, () => program.exit || program.killFamily());
-    await program.prints(new RegExp(`http://127\\.0\\.0\\.1:\\d+/ shows what to send; data is in ${data}; `));
+    await program.prints(new RegExp(`http://127\\.0\\.0\\.1:\\d+/ has examples; data is in ${data}; `));
     program.child.stdin.write('\x03'); // Ctrl-C
     assert.deepEqual(await program.hasExited(), { code: 0, signal: null });
   });

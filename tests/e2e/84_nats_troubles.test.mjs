@@ -131,7 +131,7 @@ describe('what goes wrong later', () => {
     await assertTold(server, /NATS is away/);
     const again = await nats.restart();
     atEnd(t, () => again.stop());
-    await until('it is over', () => logged(server, /NATS: all is well again/).length > 0);
+    await until('it is over', () => logged(server, /NATS: resolved$/).length > 0);
     await until('it is taken', async () => (await send(server, claim())).status === 200);
     assert.equal(logged(server, /./).length, 2, server.program.stderr);
   });
@@ -181,9 +181,9 @@ describe('what goes wrong later', () => {
       await until('the others are taken again', async () => (await heartbeat()) === 200);
       await until('/readyz names it again', isTold);
       assert.match(detailOf(await send(server, claim())), pattern);
-      await until('the log says that NATS is back', () => logged(server, /NATS: this is over/).length > 0);
+      await until('the log says that NATS is back', () => logged(server, /NATS: resolved, but still/).length > 0);
       assert.match(logged(server, /./).at(-1), pattern);
-      assert.equal(logged(server, /all is well again/).length, 0, server.program.stderr);
+      assert.equal(logged(server, /: resolved$/).length, 0, server.program.stderr);
     });
   }
 
@@ -200,7 +200,7 @@ describe('what goes wrong later', () => {
     });
     await until('the log says so', () => logged(server, /stream VLP is full/).length === 1);
     await manager.streams.update('VLP', { ...config, discard: 'new', max_msgs: 5 });
-    await until('it is over', () => logged(server, /stream VLP: all is well again/).length > 0);
+    await until('it is over', () => logged(server, /stream VLP: resolved$/).length > 0);
     await until('/readyz is plain', async () => (await get(server, '/readyz')).text === 'ready\n');
     assertAccepted(await send(server, claim()));
     assert.equal(logged(server, /./).length, 2, server.program.stderr);
