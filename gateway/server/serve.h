@@ -3,5 +3,5 @@
 
 /* The subcommand `serve`: the gateway itself. */
 
-/* Serves until it is told to stop.  `argv` starts after "serve".  Returns: the exit status. */
+/* Serves until a signal stops it.  `argv` starts after "serve".  Returns: the exit status. */
 int command_serve(int argc, char **argv);

@@ -40,7 +40,7 @@ struct worker {
     bool is_drained;
 };
 
-/* ---- what JetStream tells ---- */
+/* ---- events of JetStream ---- */
 
 static void on_ready(void *context) {
     struct worker *worker = context;
