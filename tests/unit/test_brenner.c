@@ -18,39 +18,10 @@
 
 #include "lib/cases.h"
 #include "lib/fault_heap.h"
+#include "lib/message_fixture.h"
 
-struct fixture {
-    struct parley_schema *schema;
-    struct parley_message message, other;
-    struct parley_route route;
-    struct parley_buffer out, again;
-};
-
-static int set_up(void **state) {
-    static struct fixture fixture;
-    if (parley_schema_create(parley_protocol_find(PARLEY_BYTES("brenner")), &fixture.schema) !=
-        PARLEY_OK) {
-        return -1;
-    }
-    parley_message_init(&fixture.message, fixture.schema);
-    parley_message_init(&fixture.other, fixture.schema);
-    parley_buffer_init(&fixture.out);
-    parley_buffer_init(&fixture.again);
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    parley_message_finish(&fixture->message);
-    parley_message_finish(&fixture->other);
-    parley_buffer_finish(&fixture->out);
-    parley_buffer_finish(&fixture->again);
-    parley_schema_destroy(fixture->schema);
-    return 0;
-}
-
-static const struct parley_codec *codec_of(const struct fixture *fixture, const char *media_type) {
+static const struct parley_codec *codec_of(const struct message_fixture *fixture,
+                                           const char *media_type) {
     return parley_codec_find(fixture->message.protocol, parley_bytes_of(media_type));
 }
 
@@ -63,7 +34,7 @@ static void check_as(struct parley_message *message, struct parley_bytes text,
         PARLEY_OK);
 }
 
-static void check(struct fixture *fixture, const char *text) {
+static void check(struct message_fixture *fixture, const char *text) {
     check_as(&fixture->message, parley_bytes_of(text), &parley_codec_json);
 }
 
@@ -76,7 +47,7 @@ static void assert_is(struct parley_bytes got, const char *wanted) {
 
 /* ---- routes ---- */
 
-static void check_route(struct fixture *fixture, const char *text) {
+static void check_route(struct message_fixture *fixture, const char *text) {
     check(fixture, text);
     assert_int_equal(fixture->message.protocol->route(&fixture->message, &fixture->route),
                      PARLEY_OK);
@@ -85,7 +56,7 @@ static void check_route(struct fixture *fixture, const char *text) {
 #define INFO "{\"subject\":\"INFO: x\",\"body_md\":\"b\""
 
 static void test_a_message_goes_to_its_type_and_thread(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, INFO ",\"id\":\"m-1\",\"from\":\"Green Dog\",\"to\":[\"A\",\"B\"],"
                               "\"thread_id\":\"bead-1.2.3\"}");
     assert_is(fixture->route.subject, "brenner.info.bead-1.2.3");
@@ -103,7 +74,7 @@ static void test_a_message_goes_to_its_type_and_thread(void **state) {
 }
 
 static void test_without_envelope_there_is_only_the_type(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, INFO ",\"id\":null,\"from\":null,\"to\":null,\"thread_id\":null}");
     assert_is(fixture->route.subject, "brenner.info");
     assert_is(fixture->route.source, "/brenner");
@@ -120,7 +91,7 @@ static void test_without_envelope_there_is_only_the_type(void **state) {
 }
 
 static void test_the_sender_may_go_by_its_alias_and_one_receiver_by_its_name(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, INFO ",\"sender_name\":\"S\",\"to\":\"R\"}");
     assert_is(fixture->route.sender, "S");
     assert_is(fixture->route.source, "/brenner/S");
@@ -131,7 +102,7 @@ static void test_the_sender_may_go_by_its_alias_and_one_receiver_by_its_name(voi
 }
 
 static void test_an_id_may_be_an_integer_of_any_spelling(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const struct {
         const char *spelling, *id;
     } ids[] = {{"1043", "1043"},   {"-7", "-7"},        {"9007199254740993", "9007199254740993"},
@@ -148,7 +119,7 @@ static void test_an_id_may_be_an_integer_of_any_spelling(void **state) {
 }
 
 static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, "{\"subject\":\"CLAIM: x\",\"id\":1,\"from\":\"F\",\"to\":[\"A\",5]}");
     assert_is(fixture->route.subject, NULL);
     assert_is(fixture->route.type, NULL);
@@ -166,7 +137,7 @@ static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **s
 /* ---- types ---- */
 
 static void test_a_type_is_told_by_what_its_subject_begins_with(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const struct {
         const char *subject, *type;
     } types[] = {{"KICKOFF: x", "kickoff"},
@@ -208,7 +179,7 @@ static void test_a_type_is_told_by_what_its_subject_begins_with(void **state) {
 /* ---- many findings ---- */
 
 static void test_findings_beyond_the_limit_are_counted(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     enum { BLOCKS = 1500 };
     struct parley_buffer *text = &fixture->out;
     parley_buffer_clear(text);
@@ -225,7 +196,7 @@ static void test_findings_beyond_the_limit_are_counted(void **state) {
 
 /* Receivers are the strings of the list itself, whether the message is right or not. */
 static void test_receivers_are_the_strings_of_their_list_alone(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char *const messages[] = {
         "{\"subject\":\"INFO: x\",\"to\":[\"a\\n\",\"b\"],\"from\":\"c\",\"body_md\":\"d\"}",
         "{\"subject\":\"INFO: x\",\"to\":[ 1 , \"a\\n\" , [\"x\"], {\"y\":\"]\"} ,\"b\" ],"
@@ -244,8 +215,8 @@ static void test_receivers_are_the_strings_of_their_list_alone(void **state) {
 
 /* ---- converting ---- */
 
-static void convert(struct fixture *fixture, struct parley_message *message, const char *media_type,
-                    struct parley_buffer *out) {
+static void convert(struct message_fixture *fixture, struct parley_message *message,
+                    const char *media_type, struct parley_buffer *out) {
     parley_buffer_clear(out);
     assert_true(parley_message_is_valid(message));
     assert_int_equal(message->protocol->convert(message, codec_of(fixture, media_type), out),
@@ -264,7 +235,7 @@ static void assert_json(struct parley_bytes got, const char *wanted) {
 }
 
 static void test_json_says_what_stands_in_the_body(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const struct {
         const char *message, *converted;
     } conversions[] = {
@@ -305,7 +276,7 @@ static void test_json_says_what_stands_in_the_body(void **state) {
 }
 
 static void test_of_repeated_keys_the_last_is_written_as_it_was(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check(fixture,
           "{\"subject\":\"INFO: x\",\"body_md\":\"```delta\\n{ \\\"a\\\": 1, \\\"b\\\": 0.10,"
           " \\\"a\\\" : [ 12345678901234567890 , 1E2 ] ,\\n\\\"b\\\":{}, \\\"c\\\":1}\\n```\"}");
@@ -316,7 +287,7 @@ static void test_of_repeated_keys_the_last_is_written_as_it_was(void **state) {
 }
 
 static void test_numbers_and_other_members_stay_as_they_were_written(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check(fixture, "{\n\"subject\": \"INFO: x\", \"x\": [0.10, 1E2 ],\n\"body_md\":"
                    "\"```delta\\n{\\t\\\"a\\\": 0.10,\\n \\\"b\\\": \\\"c  d\\\"}\\n```\"}\n");
     convert(fixture, &fixture->message, "application/x-ndjson", &fixture->out);
@@ -327,7 +298,7 @@ static void test_numbers_and_other_members_stay_as_they_were_written(void **stat
 
 /* A message may be 64 levels deep, and a delta stands three below its top. */
 static void test_a_delta_that_is_too_deep_is_left_out(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     for (int depth = 61; depth <= 62; depth++) {
         char text[512], brackets[80];
         memset(brackets, '[', sizeof brackets);
@@ -347,7 +318,7 @@ static void test_a_delta_that_is_too_deep_is_left_out(void **state) {
 
 /* There and back again, of every valid case; a body in Markdown has no alias any more. */
 static void test_converting_twice_gives_the_same_message(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char *const media_types[] = {"application/json", "text/markdown"};
     struct test_cases cases;
     cases_read(&cases, PARLEY_SOURCE_DIR "/tests/conformance/brenner.ndjson");
@@ -366,24 +337,24 @@ static void test_converting_twice_gives_the_same_message(void **state) {
             }
             assert_int_equal(fixture->other.findings.count, fixture->message.findings.count);
             convert(fixture, &fixture->message, media_types[j], &fixture->out);
-            convert(fixture, &fixture->other, media_types[j], &fixture->again);
+            convert(fixture, &fixture->other, media_types[j], &fixture->second);
             parley_buffer_char(&fixture->out, '\0');
-            parley_buffer_char(&fixture->again, '\0');
-            assert_string_equal(fixture->again.data, fixture->out.data);
+            parley_buffer_char(&fixture->second, '\0');
+            assert_string_equal(fixture->second.data, fixture->out.data);
         }
     }
     cases_finish(&cases);
 }
 
 static void test_converting_survives_every_allocation_that_fails(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_protocol *protocol = fixture->message.protocol;
     check(fixture, "{\"subject\":\"INFO: \\u0041\",\"sections\":[],\"b\\u0061\":1,\"body_md\":"
                    "\"# A\\u0000\\n\\n## B\\nc\\n```delta\\n{\\\"\\\\u0041\\\":1}\\n```\\n"
                    "```delta\\n{\\\"a\\\":1,\\\"a\\\":2}\\n```\\n![x]\"}");
     for (size_t i = 0; i < 2; i++) {
         const struct parley_codec *to = protocol->codecs[i == 0 ? 0 : 2];
-        convert(fixture, &fixture->message, to->media_types[0], &fixture->again);
+        convert(fixture, &fixture->message, to->media_types[0], &fixture->second);
         size_t first = 0;
         for (bool is_failing = true; is_failing; first++) {
             parley_buffer_finish(&fixture->out);
@@ -395,7 +366,7 @@ static void test_converting_survives_every_allocation_that_fails(void **state) {
             is_failing = fault_heap_has_failed();
             if (status == PARLEY_OK) {
                 assert_true(parley_bytes_equal(parley_buffer_bytes(&fixture->out),
-                                               parley_buffer_bytes(&fixture->again)));
+                                               parley_buffer_bytes(&fixture->second)));
             } else {
                 assert_int_equal(status, PARLEY_E_MEMORY);
                 assert_true(is_failing);
@@ -408,7 +379,7 @@ static void test_converting_survives_every_allocation_that_fails(void **state) {
 /* ---- examples ---- */
 
 static void test_there_is_an_example_of_each_type_without_findings(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_protocol *protocol = fixture->message.protocol;
     for (size_t i = 0; protocol->types[i] != NULL; i++) {
         assert_string_equal(protocol->examples[i].name, protocol->types[i]);
@@ -436,5 +407,5 @@ int main(void) {
         cmocka_unit_test(test_converting_survives_every_allocation_that_fails),
         cmocka_unit_test(test_there_is_an_example_of_each_type_without_findings),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, message_set_up_brenner, message_tear_down);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "brenner/brenner.h"
+#include "lib/message_fixture.h"
 
 struct meaning {
     const char *name;
@@ -249,30 +250,9 @@ static const struct fault faults[] = {
     {"a list with a fault in it", Y("- a\n- *x\n"), "GW-001", 3, 3, "", "Write the value"},
 };
 
-struct fixture {
-    struct parley_schema *schema;
-    struct parley_message message;
-};
-
-static int set_up(void **state) {
-    static struct fixture fixture;
-    assert_int_equal(
-        parley_schema_create(parley_protocol_find(PARLEY_BYTES("brenner")), &fixture.schema),
-        PARLEY_OK);
-    parley_message_init(&fixture.message, fixture.schema);
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    parley_message_finish(&fixture->message);
-    parley_schema_destroy(fixture->schema);
-    return 0;
-}
-
 /* Reads front matter around which the dashes are put, with an empty body. */
-static void read(struct fixture *fixture, struct parley_bytes yaml, struct parley_buffer *text) {
+static void read(struct message_fixture *fixture, struct parley_bytes yaml,
+                 struct parley_buffer *text) {
     const struct parley_options options = {0};
     parley_buffer_clear(text);
     parley_buffer_text(text, "---\n");
@@ -285,7 +265,7 @@ static void read(struct fixture *fixture, struct parley_bytes yaml, struct parle
 }
 
 static void test_front_matter_means_what_yaml_says(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer text, wanted;
     parley_buffer_init(&text);
     parley_buffer_init(&wanted);
@@ -309,7 +289,7 @@ static void test_front_matter_means_what_yaml_says(void **state) {
 }
 
 static void test_what_is_wrong_is_told_with_its_place_and_a_way_out(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer text;
     parley_buffer_init(&text);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
@@ -330,7 +310,7 @@ static void test_what_is_wrong_is_told_with_its_place_and_a_way_out(void **state
 
 /* The line that a hint shows, put in the place of the one that it is about, can be read. */
 static void test_a_line_that_a_hint_shows_can_be_read(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer text, mended;
     size_t shown = 0;
     parley_buffer_init(&text);
@@ -371,12 +351,12 @@ static void repeat(struct parley_buffer *out, const char *before, const char *un
     parley_buffer_text(out, after);
 }
 
-static const char *verdict_of(struct fixture *fixture) {
+static const char *verdict_of(struct message_fixture *fixture) {
     return fixture->message.is_decoded ? "read" : fixture->message.findings.items[0].rule->id;
 }
 
 static void test_nesting_ends_at_64(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer yaml, text;
     parley_buffer_init(&yaml);
     parley_buffer_init(&text);
@@ -401,7 +381,7 @@ static void test_nesting_ends_at_64(void **state) {
 
 /* Hostile front matter of the message limit's size: a verdict, and soon (the test's time limit). */
 static void test_front_matter_of_a_megabyte_gets_a_verdict(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer yaml, text;
     parley_buffer_init(&yaml);
     parley_buffer_init(&text);
@@ -449,7 +429,7 @@ static void test_front_matter_of_a_megabyte_gets_a_verdict(void **state) {
 }
 
 static void test_as_many_members_as_a_message_holds_are_read(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer yaml, text;
     parley_buffer_init(&yaml);
     parley_buffer_init(&text);
@@ -473,5 +453,5 @@ int main(void) {
         cmocka_unit_test(test_front_matter_of_a_megabyte_gets_a_verdict),
         cmocka_unit_test(test_as_many_members_as_a_message_holds_are_read),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, message_set_up_brenner, message_tear_down);
 }

@@ -13,35 +13,10 @@
 
 #include "json/json_message.h"
 #include "lib/cases.h"
+#include "lib/message_fixture.h"
 #include "lib/mutate.h"
 
-struct fixture {
-    struct parley_schema *schema;
-    struct parley_message message;
-    struct parley_buffer out;
-};
-
-static int set_up(void **state) {
-    static struct fixture fixture;
-    if (parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &fixture.schema) !=
-        PARLEY_OK) {
-        return -1;
-    }
-    parley_message_init(&fixture.message, fixture.schema);
-    parley_buffer_init(&fixture.out);
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    parley_message_finish(&fixture->message);
-    parley_schema_destroy(fixture->schema);
-    parley_buffer_finish(&fixture->out);
-    return 0;
-}
-
-static void check(struct fixture *fixture, struct parley_bytes text, bool stamp) {
+static void check(struct message_fixture *fixture, struct parley_bytes text, bool stamp) {
     const struct parley_options options = {.stamp = stamp, .now = CASES_NOW, .fresh_id = CASES_ID};
     assert_int_equal(parley_message_check(&fixture->message, text, &parley_codec_json, &options,
                                           (struct parley_position){1, 1}),
@@ -56,7 +31,8 @@ struct fault_row {
     size_t line, column;
 };
 
-static void check_faults(struct fixture *fixture, const struct fault_row *rows, size_t count) {
+static void check_faults(struct message_fixture *fixture, const struct fault_row *rows,
+                         size_t count) {
     for (size_t i = 0; i < count; i++) {
         check(fixture, rows[i].text, i % 2 == 0);
         assert_false(fixture->message.is_decoded);
@@ -131,7 +107,7 @@ static void test_a_repeated_key_is_told_at_its_second_place(void **state) {
 
 static void test_nesting_over_the_limit_is_told(void **state) {
     char text[512] = "{\"a\":";
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     for (size_t depth = 63; depth <= 64; depth++) {
         const size_t start = 5;
         memset(text + start, '[', depth);
@@ -153,7 +129,7 @@ static void test_nesting_over_the_limit_is_told(void **state) {
 }
 
 static void test_any_depth_is_refused_and_none_overflows_the_stack(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     enum { DEPTH = 1000000 };
     char *text = malloc(DEPTH);
     memset(text, '[', DEPTH);
@@ -176,7 +152,7 @@ static void test_of_several_faults_the_first_in_the_text_is_told(void **state) {
 }
 
 static void test_a_message_over_the_limit_is_not_read(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_options options = {.message_bytes_max = 10};
     assert_int_equal(parley_message_check(&fixture->message, PARLEY_BYTES("{\"a\":12345"),
                                           &parley_codec_json, &options,
@@ -195,13 +171,13 @@ static void test_a_message_over_the_limit_is_not_read(void **state) {
 
 /* ---- bytes out ---- */
 
-static struct parley_bytes encode(struct fixture *fixture) {
+static struct parley_bytes encode(struct message_fixture *fixture) {
     parley_buffer_clear(&fixture->out);
     assert_int_equal(json_encode(&fixture->message, &fixture->out), PARLEY_OK);
     return parley_buffer_bytes(&fixture->out);
 }
 
-static void assert_encodes(struct fixture *fixture, struct parley_bytes text,
+static void assert_encodes(struct message_fixture *fixture, struct parley_bytes text,
                            struct parley_bytes wanted) {
     check(fixture, text, false);
     assert_true(fixture->message.is_decoded);
@@ -278,7 +254,7 @@ static bool spans_lines(struct parley_bytes text) {
 }
 
 static void test_stripping_agrees_with_another_way_to_strip(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct test_cases cases;
     struct random_source source = {5};
     struct parley_buffer text, wanted;
@@ -319,7 +295,7 @@ static void test_stripping_agrees_with_another_way_to_strip(void **state) {
 }
 
 static void test_what_is_encoded_is_appended(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check(fixture, PARLEY_BYTES("{\n}"), false);
     encode(fixture);
     assert_int_equal(json_encode(&fixture->message, &fixture->out), PARLEY_OK);
@@ -332,7 +308,7 @@ static void test_what_is_encoded_is_appended(void **state) {
 #define PROTOCOL "\"protocol\":\"VLP/1.1\""
 #define TIMESTAMP "\"timestamp\":\"" CASES_NOW "\""
 
-static void assert_stamps(struct fixture *fixture, const char *text, const char *wanted) {
+static void assert_stamps(struct message_fixture *fixture, const char *text, const char *wanted) {
     check(fixture, parley_bytes_of(text), true);
     const struct parley_bytes got = fixture->message.text;
     if (!parley_bytes_equal(got, parley_bytes_of(wanted))) {
@@ -360,14 +336,14 @@ static void test_stamp_never_changes_what_is_there(void **state) {
 }
 
 static void test_stamp_copies_nothing_when_nothing_is_absent(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_bytes text = PARLEY_BYTES("{\"id\":1,\"protocol\":1,\"timestamp\":1}");
     check(fixture, text, true);
     assert_ptr_equal(fixture->message.text.data, text.data);
 }
 
 static void test_places_in_a_stamped_message_are_those_of_what_was_sent(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char *const texts[] = {"{ \"type\" :\"claim\",\n \"seq\":-1, \"safety\":{}}",
                                         "\n  {\"seq\":-1}",
                                         "{\"type\":7,\"\xC3\xA9\":1,\"seq\":\"\"}"};
@@ -397,7 +373,7 @@ static void test_places_in_a_stamped_message_are_those_of_what_was_sent(void **s
 }
 
 static void test_a_finding_about_a_stamped_member_is_told_behind_the_brace(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_options options = {.stamp = true, .now = "yesterday", .fresh_id = "ok1"};
     assert_int_equal(
         parley_message_check(&fixture->message, PARLEY_BYTES("\n {\"type\":\"notice\"}"),
@@ -410,7 +386,7 @@ static void test_a_finding_about_a_stamped_member_is_told_behind_the_brace(void 
 }
 
 static void test_a_message_object_is_used_again_without_a_trace(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check(fixture, PARLEY_BYTES("{\"type\":\"claim\",\"seq\":-1}"), true);
     check(fixture, PARLEY_BYTES("{"), false);
     assert_false(fixture->message.is_decoded);
@@ -447,5 +423,5 @@ int main(void) {
         cmocka_unit_test(test_a_finding_about_a_stamped_member_is_told_behind_the_brace),
         cmocka_unit_test(test_a_message_object_is_used_again_without_a_trace),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, message_set_up_vlp, message_tear_down);
 }

@@ -14,45 +14,21 @@
 
 #include <parley/splitter.h>
 
+#include "lib/message_fixture.h"
+
 enum { PADDING = (64 << 10) + 1 };
 
-struct fixture {
-    struct parley_schema *schema;
-    struct parley_message message;
-    struct parley_buffer padded;
-};
-
-static int set_up(void **state) {
-    static struct fixture fixture;
-    if (parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &fixture.schema) !=
-        PARLEY_OK) {
-        return -1;
-    }
-    parley_message_init(&fixture.message, fixture.schema);
-    parley_buffer_init(&fixture.padded);
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    parley_message_finish(&fixture->message);
-    parley_schema_destroy(fixture->schema);
-    parley_buffer_finish(&fixture->padded);
-    return 0;
-}
-
 /* Reads the text, behind blanks that make it large, if asked. */
-static const struct parley_finding *find(struct fixture *fixture, struct parley_bytes text,
+static const struct parley_finding *find(struct message_fixture *fixture, struct parley_bytes text,
                                          bool is_large) {
     static char blanks[PADDING];
     const struct parley_options options = {0};
     memset(blanks, ' ', PADDING);
-    parley_buffer_clear(&fixture->padded);
-    parley_buffer_append(&fixture->padded, (struct parley_bytes){blanks, is_large ? PADDING : 0});
-    parley_buffer_append(&fixture->padded, text);
-    const struct parley_bytes whole = {fixture->padded.length > 0 ? fixture->padded.data : "",
-                                       fixture->padded.length};
+    parley_buffer_clear(&fixture->out);
+    parley_buffer_append(&fixture->out, (struct parley_bytes){blanks, is_large ? PADDING : 0});
+    parley_buffer_append(&fixture->out, text);
+    const struct parley_bytes whole = {fixture->out.length > 0 ? fixture->out.data : "",
+                                       fixture->out.length};
     assert_int_equal(parley_message_check(&fixture->message, whole, &parley_codec_json, &options,
                                           (struct parley_position){1, 1}),
                      PARLEY_OK);
@@ -73,7 +49,7 @@ struct row {
 #define ROW(text, rule, column, message, hint)                                                     \
     { {(text), sizeof(text) - 1}, (rule), (column), (message), (hint) }
 
-static void check_rows(struct fixture *fixture, const struct row *rows, size_t count) {
+static void check_rows(struct message_fixture *fixture, const struct row *rows, size_t count) {
     for (size_t i = 0; i < 2 * count; i++) {
         const struct row *row = &rows[i / 2];
         const bool is_large = i % 2 == 1;
@@ -230,8 +206,8 @@ static const struct part parts[] = {
 };
 enum { PARTS = sizeof parts / sizeof parts[0] };
 
-static void check_pair(struct fixture *fixture, const struct part *first, const struct part *second,
-                       bool is_in_array, bool is_large) {
+static void check_pair(struct message_fixture *fixture, const struct part *first,
+                       const struct part *second, bool is_in_array, bool is_large) {
     char text[512];
     snprintf(text, sizeof text, is_in_array ? "[{%s,%s}]" : "{%s,%s}", first->text.data,
              second->text.data);
@@ -275,7 +251,7 @@ static void test_of_two_faults_in_one_token_the_first_is_reported(void **state) 
 /* ---- within an array ---- */
 
 /* Appends the rule of each result, "-" where there is none. */
-static void check_array(struct fixture *fixture, struct parley_bytes body,
+static void check_array(struct message_fixture *fixture, struct parley_bytes body,
                         struct parley_buffer *out) {
     const struct parley_options options = {0};
     struct parley_splitter splitter;
@@ -323,7 +299,7 @@ static void test_an_array_goes_on_after_what_is_wrong_with_one_message_alone(voi
         {"{\"id\":\"\\ud800\",}", "- GW-001 "},
         {"1e400\"", "- GW-001 "},
     };
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer body, results;
     parley_buffer_init(&body);
     parley_buffer_init(&results);
@@ -355,5 +331,5 @@ int main(void) {
         cmocka_unit_test(test_of_two_faults_in_one_token_the_first_is_reported),
         cmocka_unit_test(test_an_array_goes_on_after_what_is_wrong_with_one_message_alone),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, message_set_up_vlp, message_tear_down);
 }

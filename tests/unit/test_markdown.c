@@ -16,38 +16,8 @@
 #include "brenner/brenner.h"
 #include "json/json_message.h"
 #include "lib/json_oracle.h"
+#include "lib/message_fixture.h"
 #include "lib/mutate.h"
-
-struct fixture {
-    struct parley_schema *schema;
-    struct parley_message message, again;
-    struct parley_buffer out, second, wanted;
-};
-
-static int set_up(void **state) {
-    static struct fixture fixture;
-    assert_int_equal(
-        parley_schema_create(parley_protocol_find(PARLEY_BYTES("brenner")), &fixture.schema),
-        PARLEY_OK);
-    parley_message_init(&fixture.message, fixture.schema);
-    parley_message_init(&fixture.again, fixture.schema);
-    parley_buffer_init(&fixture.out);
-    parley_buffer_init(&fixture.second);
-    parley_buffer_init(&fixture.wanted);
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    parley_message_finish(&fixture->message);
-    parley_message_finish(&fixture->again);
-    parley_buffer_finish(&fixture->out);
-    parley_buffer_finish(&fixture->second);
-    parley_buffer_finish(&fixture->wanted);
-    parley_schema_destroy(fixture->schema);
-    return 0;
-}
 
 static void check(struct parley_message *message, struct parley_bytes text,
                   const struct parley_codec *codec, bool stamp) {
@@ -67,7 +37,7 @@ static void check(struct parley_message *message, struct parley_bytes text,
 /* ---- parts ---- */
 
 static void test_a_document_has_front_matter_and_a_body(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const struct {
         struct parley_bytes text;
         struct parley_bytes json;
@@ -106,7 +76,7 @@ static void test_a_document_has_front_matter_and_a_body(void **state) {
 }
 
 static void test_a_document_that_cannot_be_read_is_told_where(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const struct {
         struct parley_bytes text;
         const char *rule;
@@ -172,7 +142,7 @@ struct place {
     size_t line, column;
 };
 
-static void assert_places(struct fixture *fixture, struct parley_bytes text, bool stamp,
+static void assert_places(struct message_fixture *fixture, struct parley_bytes text, bool stamp,
                           const struct place *places) {
     check(&fixture->message, text, &brenner_codec_markdown, stamp);
     const struct parley_findings *findings = &fixture->message.findings;
@@ -215,7 +185,7 @@ static void test_findings_are_placed_in_the_markdown(void **state) {
 }
 
 static void test_a_document_within_a_body_has_places_of_the_body(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_options options = {0};
     const struct parley_bytes text = PARLEY_BYTES("---\nsubject: 1\n---\n");
     assert_int_equal(parley_message_check(&fixture->message, text, &brenner_codec_markdown,
@@ -232,7 +202,7 @@ static void test_a_document_within_a_body_has_places_of_the_body(void **state) {
 }
 
 static void test_stamp_fills_the_id_of_a_markdown_message(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check(&fixture->message, PARLEY_BYTES("---\nsubject: x\n---\ny"), &brenner_codec_markdown,
           true);
     assert_true(parley_bytes_equal(
@@ -243,7 +213,7 @@ static void test_stamp_fills_the_id_of_a_markdown_message(void **state) {
 /* ---- writing ---- */
 
 static void test_members_are_written_as_people_would(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const struct {
         const char *json;
         struct parley_bytes markdown;
@@ -314,7 +284,7 @@ static bool is_left_out(struct parley_bytes key) {
 }
 
 /* What a message must be when it was written as Markdown and is read again. */
-static void make_wanted(struct fixture *fixture, const json_t *tree) {
+static void make_wanted(struct message_fixture *fixture, const json_t *tree) {
     struct json_members members = {.rest = fixture->message.text};
     struct json_member member;
     struct parley_buffer *out = &fixture->wanted;
@@ -343,23 +313,23 @@ static bool same_member(const json_t *one, const json_t *other, const char *key)
 }
 
 /* Writes the present message, reads that, and writes it again. */
-static void assert_survives(struct fixture *fixture, const char *name) {
+static void assert_survives(struct message_fixture *fixture, const char *name) {
     parley_buffer_clear(&fixture->out);
     parley_buffer_clear(&fixture->second);
     assert_int_equal(markdown_write(&fixture->message, &fixture->out), PARLEY_OK);
-    check(&fixture->again, parley_buffer_bytes(&fixture->out), &brenner_codec_markdown, false);
-    if (!fixture->again.is_decoded) {
-        const struct parley_finding *finding = &fixture->again.findings.items[0];
+    check(&fixture->other, parley_buffer_bytes(&fixture->out), &brenner_codec_markdown, false);
+    if (!fixture->other.is_decoded) {
+        const struct parley_finding *finding = &fixture->other.findings.items[0];
         fail_msg("%s: %s at %zu:%zu of\n%.*s", name, finding->message, finding->at.line,
                  finding->at.column, (int)fixture->out.length, fixture->out.data);
     }
     json_t *tree = json_oracle_read(fixture->message.text);
-    json_t *again = json_oracle_read(fixture->again.text);
+    json_t *again = json_oracle_read(fixture->other.text);
     assert_true(json_is_object(tree) && json_is_object(again));
     make_wanted(fixture, tree);
-    if (!parley_bytes_equal(fixture->again.text, parley_buffer_bytes(&fixture->wanted))) {
+    if (!parley_bytes_equal(fixture->other.text, parley_buffer_bytes(&fixture->wanted))) {
         fail_msg("%s: %.*s\nbecame %.*s", name, (int)fixture->wanted.length, fixture->wanted.data,
-                 (int)fixture->again.text.length, fixture->again.text.data);
+                 (int)fixture->other.text.length, fixture->other.text.data);
     }
     const char *key;
     json_t *value;
@@ -368,14 +338,14 @@ static void assert_survives(struct fixture *fixture, const char *name) {
     }
     json_decref(tree);
     json_decref(again);
-    assert_int_equal(markdown_write(&fixture->again, &fixture->second), PARLEY_OK);
+    assert_int_equal(markdown_write(&fixture->other, &fixture->second), PARLEY_OK);
     assert_true(parley_bytes_equal(parley_buffer_bytes(&fixture->out),
                                    parley_buffer_bytes(&fixture->second)));
 }
 
 /* Those of every protocol: whatever is an object can be front matter. */
 static void test_every_conformance_case_survives_markdown(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     glob_t files;
     size_t survived = 0;
     assert_int_equal(glob(PARLEY_SOURCE_DIR "/tests/conformance/*.ndjson", 0, NULL, &files), 0);
@@ -404,7 +374,7 @@ static void test_every_conformance_case_survives_markdown(void **state) {
 }
 
 static void test_awkward_bodies_survive_markdown(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const struct parley_bytes bodies[] = {
         T(""),
         T("x"),
@@ -490,7 +460,7 @@ static void append_awkward_value(struct random_source *source, struct parley_buf
 }
 
 static void test_awkward_members_survive_markdown(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct random_source source = {11};
     struct parley_buffer text;
     size_t survived = 0;
@@ -516,7 +486,7 @@ static void test_awkward_members_survive_markdown(void **state) {
 }
 
 static void test_long_keys_and_deep_values_survive_markdown(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer text;
     parley_buffer_init(&text);
     for (size_t length = 100; length < 3000; length = length * 3 / 2) {
@@ -550,7 +520,7 @@ static void test_long_keys_and_deep_values_survive_markdown(void **state) {
 
 /* A body of a megabyte of which JSON is six times as long, stamped. */
 static void test_the_largest_body_is_read_and_written(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer text;
     parley_buffer_init(&text);
     parley_buffer_text(&text, "---\nsubject: x\n---\n");
@@ -580,5 +550,5 @@ int main(void) {
         cmocka_unit_test(test_long_keys_and_deep_values_survive_markdown),
         cmocka_unit_test(test_the_largest_body_is_read_and_written),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, message_set_up_brenner, message_tear_down);
 }

@@ -13,35 +13,11 @@
 
 #include "brenner/markdown.h"
 #include "lib/cases.h"
+#include "lib/message_fixture.h"
 #include "brenner/brenner.h"
 #include "lib/random.h"
 
-struct fixture {
-    struct parley_schema *schema;
-    struct parley_message message;
-    struct parley_buffer out;
-};
-
-static int set_up(void **state) {
-    static struct fixture fixture;
-    assert_int_equal(
-        parley_schema_create(parley_protocol_find(PARLEY_BYTES("brenner")), &fixture.schema),
-        PARLEY_OK);
-    parley_message_init(&fixture.message, fixture.schema);
-    parley_buffer_init(&fixture.out);
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    parley_message_finish(&fixture->message);
-    parley_buffer_finish(&fixture->out);
-    parley_schema_destroy(fixture->schema);
-    return 0;
-}
-
-static struct parley_bytes refuse(struct fixture *fixture, struct parley_bytes text,
+static struct parley_bytes refuse(struct message_fixture *fixture, struct parley_bytes text,
                                   const struct parley_codec *codec) {
     const struct parley_options options = {0};
     assert_int_equal(parley_message_check(&fixture->message, text, codec, &options,
@@ -52,7 +28,7 @@ static struct parley_bytes refuse(struct fixture *fixture, struct parley_bytes t
     return parley_buffer_bytes(&fixture->out);
 }
 
-static void assert_refusal(struct fixture *fixture, const char *text,
+static void assert_refusal(struct message_fixture *fixture, const char *text,
                            const struct parley_codec *codec, const char *wanted) {
     const struct parley_bytes got = refuse(fixture, parley_bytes_of(text), codec);
     if (!parley_bytes_equal(got, parley_bytes_of(wanted))) {
@@ -125,7 +101,7 @@ static void test_a_message_that_could_not_be_read_is_refused_too(void **state) {
 }
 
 static void test_a_number_is_a_name_as_it_was_spelled(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_bytes got =
         refuse(fixture, PARLEY_BYTES("{\"id\":12345678901234567890}"), &parley_codec_json);
     assert_non_null(memmem(got.data, got.length, "\n12345678901234567890\n", 22));
@@ -172,7 +148,7 @@ static void assert_form(struct parley_bytes markdown, struct parley_bytes name) 
 }
 
 /* A hint that shows a line of what was sent. */
-static void assert_hint_keeps_form(struct fixture *fixture, struct parley_buffer *text,
+static void assert_hint_keeps_form(struct message_fixture *fixture, struct parley_buffer *text,
                                    struct parley_bytes name) {
     parley_buffer_clear(text);
     parley_buffer_text(text, "---\nk: v: ");
@@ -183,7 +159,7 @@ static void assert_hint_keeps_form(struct fixture *fixture, struct parley_buffer
 }
 
 static void test_what_is_quoted_stays_text(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char *const pieces[] = {
         "#",        "##",       "*",     "_",  "__", "`",   "```", "~~~", "[a](b)",
         "[a]: b",   "![",       "<b>",   "<!", "-",  "---", "===", "+",   "1.",
@@ -224,7 +200,7 @@ static void test_what_is_quoted_stays_text(void **state) {
 }
 
 static void test_a_long_name_is_cut_between_characters(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_buffer text;
     parley_buffer_init(&text);
     parley_buffer_text(&text, "{\"subject\":\"INFO: x\",\"body_md\":\"\",\"to\":0,\"id\":\"x");
@@ -248,5 +224,5 @@ int main(void) {
         cmocka_unit_test(test_what_is_quoted_stays_text),
         cmocka_unit_test(test_a_long_name_is_cut_between_characters),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, message_set_up_brenner, message_tear_down);
 }

@@ -14,31 +14,7 @@
 
 #include <parley/message.h>
 
-struct fixture {
-    struct parley_schema *schema;
-    struct parley_message message;
-    struct parley_options options;
-    struct parley_route route;
-};
-
-static int set_up(void **state) {
-    static struct fixture fixture;
-    if (parley_schema_create(parley_protocol_find(PARLEY_BYTES("roundtable")), &fixture.schema) !=
-        PARLEY_OK) {
-        return -1;
-    }
-    parley_message_init(&fixture.message, fixture.schema);
-    fixture.options = (struct parley_options){0};
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    parley_message_finish(&fixture->message);
-    parley_schema_destroy(fixture->schema);
-    return 0;
-}
+#include "lib/message_fixture.h"
 
 #define ID "550E8400-e29b-41d4-a716-446655440000"
 #define ID_LOWER "550e8400-e29b-41d4-a716-446655440000"
@@ -55,21 +31,21 @@ static int tear_down(void **state) {
     MESSAGE("task.failed",                                                                         \
             ANSWERING "\"payload\":{\"error\":\"internal_error\",\"retryable\":false}")
 
-static void check(struct fixture *fixture, const char *text) {
+static void check(struct message_fixture *fixture, const char *text) {
     assert_int_equal(parley_message_check(&fixture->message, parley_bytes_of(text),
                                           &parley_codec_json, &fixture->options,
                                           (struct parley_position){1, 1}),
                      PARLEY_OK);
 }
 
-static void check_route(struct fixture *fixture, const char *text) {
+static void check_route(struct message_fixture *fixture, const char *text) {
     check(fixture, text);
     assert_int_equal(fixture->message.protocol->route(&fixture->message, &fixture->route),
                      PARLEY_OK);
 }
 
 /* A valid message's. */
-static void route(struct fixture *fixture, const char *text) {
+static void route(struct message_fixture *fixture, const char *text) {
     check_route(fixture, text);
     assert_true(parley_message_is_valid(&fixture->message));
 }
@@ -84,7 +60,7 @@ static void assert_is(struct parley_bytes got, const char *wanted) {
 /* ---- subjects ---- */
 
 static void test_every_type_has_its_subject(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const struct {
         const char *text, *type, *subject;
     } rows[] = {
@@ -113,7 +89,7 @@ static void test_every_type_has_its_subject(void **state) {
 }
 
 static void test_an_agent_id_that_is_not_plain_is_percent_encoded_in_the_subject(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     route(fixture, "{\"id\":\"" ID "\",\"version\":\"1.0\",\"from\":\"tim@50%/\xC3\xA9\","
                    "\"timestamp\":\"2026-02-08T16:00:00Z\",\"type\":\"heartbeat\","
                    "\"payload\":{\"status\":\"healthy\"}}");
@@ -123,13 +99,13 @@ static void test_an_agent_id_that_is_not_plain_is_percent_encoded_in_the_subject
 }
 
 static void test_a_task_of_many_tokens_is_the_tail_of_its_subject(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     route(fixture, REQUEST("security.cve-analysis.cve_2026.1", ""));
     assert_is(fixture->route.subject, "roundtable.tasks.security.cve-analysis.cve_2026.1");
 }
 
 static void test_a_fleet_has_its_own_first_token(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     fixture->options.subject_prefix = "fleet-a";
     check(fixture, RESULT);
     assert_int_equal(parley_message_route(&fixture->message, &fixture->route), PARLEY_OK);
@@ -138,7 +114,7 @@ static void test_a_fleet_has_its_own_first_token(void **state) {
 }
 
 static void test_a_route_is_worked_out_once_until_something_is_recalled(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     struct parley_message *message = &fixture->message;
     check(fixture, RESULT);
     assert_int_equal(parley_message_route(message, &fixture->route), PARLEY_OK);
@@ -158,7 +134,7 @@ static void test_a_route_is_worked_out_once_until_something_is_recalled(void **s
 /* ---- the domain of a reply ---- */
 
 static void test_a_request_is_remembered_by_its_id_with_the_first_token_of_its_task(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     route(fixture, REQUEST("security.cve.analysis", ""));
     assert_is(fixture->route.remember_key, ID_LOWER);
     assert_is(fixture->route.remember_value, "security");
@@ -168,7 +144,7 @@ static void test_a_request_is_remembered_by_its_id_with_the_first_token_of_its_t
 }
 
 static void test_a_result_and_a_failure_ask_for_the_domain_of_their_task(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char *const texts[] = {RESULT, FAILED};
     for (size_t i = 0; i < 2; i++) {
         fixture->options.recalled = NULL;
@@ -182,7 +158,7 @@ static void test_a_result_and_a_failure_ask_for_the_domain_of_their_task(void **
 }
 
 static void test_nothing_is_remembered_or_asked_for_any_other_message(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char *const texts[] = {
         MESSAGE("task.claimed", ANSWERING "\"payload\":{}"),
         MESSAGE("task.progress", ANSWERING "\"payload\":{}"),
@@ -195,7 +171,7 @@ static void test_nothing_is_remembered_or_asked_for_any_other_message(void **sta
 }
 
 static void test_the_domain_is_the_recalled_one_else_the_option_else_unknown(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char long_domain[] =
         "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd"
         "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd";
@@ -233,7 +209,7 @@ static void test_the_domain_is_the_recalled_one_else_the_option_else_unknown(voi
 }
 
 static void test_the_option_changes_no_request(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     fixture->options.domain = "code";
     fixture->options.recalled = "other";
     route(fixture, REQUEST("security.briefing", ""));
@@ -244,7 +220,7 @@ static void test_the_option_changes_no_request(void **state) {
 /* ---- other facts ---- */
 
 static void test_the_thread_is_the_request_or_the_task_that_is_answered(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     route(fixture, RESULT);
     assert_is(fixture->route.thread, TASK_ID);
     route(fixture, REQUEST("a.b", ""));
@@ -254,7 +230,7 @@ static void test_the_thread_is_the_request_or_the_task_that_is_answered(void **s
 }
 
 static void test_the_receiver_is_the_one_named_if_any(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     route(fixture, REQUEST("a.b", "\"to\":\"tim\","));
     assert_int_equal(fixture->route.receiver_count, 1);
     assert_is(fixture->route.receivers[0], "tim");
@@ -263,7 +239,7 @@ static void test_the_receiver_is_the_one_named_if_any(void **state) {
 }
 
 static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, MESSAGE("task.result", ANSWERING "\"to\":null,\"payload\":{}"));
     assert_is(fixture->route.subject, NULL);
     assert_is(fixture->route.type, NULL);
@@ -281,7 +257,7 @@ static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **s
 }
 
 static void test_what_is_remembered_has_a_place_and_a_time(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_protocol *protocol = fixture->message.protocol;
     assert_string_equal(protocol->memory, "parley_tasks");
     assert_string_equal(protocol->memory_subjects, "tasks.>");
@@ -291,7 +267,7 @@ static void test_what_is_remembered_has_a_place_and_a_time(void **state) {
 /* ---- stamps ---- */
 
 static void test_stamp_fills_id_version_and_timestamp_in_this_order(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     fixture->options = (struct parley_options){
         .stamp = true, .now = "2026-02-08T15:00:00Z", .now_seconds = 1, .fresh_id = ID_LOWER};
     check(fixture, " {\"type\":\"heartbeat\",\"from\":\"tim\",\"payload\":{\"status\":\"ok\"}}");
@@ -303,7 +279,7 @@ static void test_stamp_fills_id_version_and_timestamp_in_this_order(void **state
 }
 
 static void test_stamp_leaves_what_is_there(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     fixture->options = (struct parley_options){
         .stamp = true, .now = "2026-02-08T15:00:00Z", .now_seconds = 1, .fresh_id = ID_LOWER};
     static const char text[] = MESSAGE("heartbeat", "\"payload\":{\"status\":\"ok\"}");
@@ -314,7 +290,8 @@ static void test_stamp_leaves_what_is_there(void **state) {
 /* ---- RT-103 ---- */
 
 /* The request of REQUEST was made at 1770562800.5. */
-static void assert_expired(struct fixture *fixture, const char *text, int64_t now, bool wanted) {
+static void assert_expired(struct message_fixture *fixture, const char *text, int64_t now,
+                           bool wanted) {
     fixture->options.now_seconds = now;
     check(fixture, text);
     const struct parley_findings *findings = &fixture->message.findings;
@@ -327,7 +304,7 @@ static void assert_expired(struct fixture *fixture, const char *text, int64_t no
 }
 
 static void test_a_request_expires_when_its_ttl_is_past(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char text[] = REQUEST("a.b", "\"ttl\":60,");
     assert_expired(fixture, text, 1770562800, false);
     assert_expired(fixture, text, 1770562860, false);
@@ -336,14 +313,14 @@ static void test_a_request_expires_when_its_ttl_is_past(void **state) {
 }
 
 static void test_a_request_without_ttl_expires_after_an_hour(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char text[] = REQUEST("a.b", "");
     assert_expired(fixture, text, 1770562800 + 3600, false);
     assert_expired(fixture, text, 1770562800 + 3601, true);
 }
 
 static void test_a_request_has_not_expired_in_the_very_second_of_its_end(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char text[] = "{\"id\":\"" ID_LOWER "\",\"version\":\"1.0\",\"from\":\"tim\","
                                "\"timestamp\":\"2026-02-08T15:00:00Z\",\"type\":\"task.request\","
                                "\"ttl\":1,\"payload\":{\"task\":\"a.b\"}}";
@@ -352,14 +329,14 @@ static void test_a_request_has_not_expired_in_the_very_second_of_its_end(void **
 }
 
 static void test_without_a_time_no_request_has_expired(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     assert_expired(fixture, REQUEST("a.b", "\"ttl\":60,"), 0, false);
 }
 
 /* ---- examples ---- */
 
 static void test_its_examples_show_every_type_and_have_not_expired(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_example *example = fixture->message.protocol->examples;
     uint32_t shown = 0;
     fixture->options.now_seconds = time(NULL);
@@ -374,7 +351,8 @@ static void test_its_examples_show_every_type_and_have_not_expired(void **state)
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(name, message_set_up_roundtable, message_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_every_type_has_its_subject),
         TEST(test_an_agent_id_that_is_not_plain_is_percent_encoded_in_the_subject),

@@ -13,59 +13,31 @@
 
 #include <parley/message.h>
 
-struct fixture {
-    struct parley_schema *schema;
-    const struct parley_protocol *protocol;
-    struct parley_message message;
-    struct parley_options options;
-    struct parley_route route;
-    struct parley_buffer text, packed;
-};
-
-static int set_up(void **state) {
-    static struct fixture fixture;
-    fixture.protocol = parley_protocol_find(PARLEY_BYTES("supervisor"));
-    if (parley_schema_create(fixture.protocol, &fixture.schema) != PARLEY_OK) {
-        return -1;
-    }
-    parley_message_init(&fixture.message, fixture.schema);
-    parley_buffer_init(&fixture.text);
-    parley_buffer_init(&fixture.packed);
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    parley_message_finish(&fixture->message);
-    parley_schema_destroy(fixture->schema);
-    parley_buffer_finish(&fixture->text);
-    parley_buffer_finish(&fixture->packed);
-    return 0;
-}
+#include "lib/message_fixture.h"
 
 static int forget_options(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     fixture->options = (struct parley_options){0};
     return 0;
 }
 
-static const struct parley_codec *codec(const struct fixture *fixture, const char *media_type) {
+static const struct parley_codec *codec(const struct message_fixture *fixture,
+                                        const char *media_type) {
     return parley_codec_find(fixture->protocol, parley_bytes_of(media_type));
 }
 
-static void check_bytes(struct fixture *fixture, struct parley_bytes bytes,
+static void check_bytes(struct message_fixture *fixture, struct parley_bytes bytes,
                         const struct parley_codec *in) {
     assert_int_equal(parley_message_check(&fixture->message, bytes, in, &fixture->options,
                                           (struct parley_position){1, 1}),
                      PARLEY_OK);
 }
 
-static void check(struct fixture *fixture, const char *text) {
+static void check(struct message_fixture *fixture, const char *text) {
     check_bytes(fixture, parley_bytes_of(text), &parley_codec_json);
 }
 
-static void check_route(struct fixture *fixture, const char *text) {
+static void check_route(struct message_fixture *fixture, const char *text) {
     check(fixture, text);
     assert_int_equal(parley_message_route(&fixture->message, &fixture->route), PARLEY_OK);
 }
@@ -116,7 +88,7 @@ static void test_every_type_goes_to_the_side_that_sends_it(void **state) {
         {MESSAGE("shutdown", ",\"reason\":\"\""), "supervisor._.elixir.shutdown",
          "supervisor.shutdown", "elixir"},
     };
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char source[64];
         check_route(fixture, cases[i].text);
@@ -168,7 +140,7 @@ test_the_side_of_an_error_is_that_of_from_then_subject_then_code_then_form(void 
         {NULL, "supervisor", ERROR(",\"details\":{}"), "elixir"},
         {NULL, "", ERROR(",\"details\":{}"), "elixir"},
     };
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char subject[64];
         fixture->options =
@@ -204,7 +176,7 @@ static void test_the_agent_is_the_options_then_the_stored_subjects(void **state)
         {NULL, "supervisor.coder-1.heartbeat", NULL, "supervisor._.gerbil.heartbeat",
          "/supervisor/_/gerbil"},
     };
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fixture->options =
             (struct parley_options){.agent = cases[i].agent, .stored_subject = cases[i].stored};
@@ -218,7 +190,7 @@ static void test_the_agent_is_the_options_then_the_stored_subjects(void **state)
 }
 
 static void test_a_prefix_takes_the_place_of_the_subjects_first_token(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     fixture->options.subject_prefix = "fleet-a";
     check_route(fixture, HEARTBEAT);
     assert_is(fixture->route.subject, "fleet-a._.gerbil.heartbeat");
@@ -243,7 +215,7 @@ static void test_unix_seconds_become_a_time_that_four_digits_hold(void **state) 
         {"-1", NULL},
         {"\"now\"", NULL},
     };
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[128];
         snprintf(text, sizeof text, "{\"type\":\"heartbeat\",\"timestamp\":%s}", cases[i].seconds);
@@ -253,7 +225,7 @@ static void test_unix_seconds_become_a_time_that_four_digits_hold(void **state) 
 }
 
 static void test_a_requests_id_is_its_thread(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, MESSAGE("process_request", ",\"request_id\":\"r-1\",\"data\":"
                                                     "{\"message\":\"m\"}"));
     assert_is(fixture->route.thread, "r-1");
@@ -262,7 +234,7 @@ static void test_a_requests_id_is_its_thread(void **state) {
 }
 
 static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, "{\"type\":\"shutdown\",\"timestamp\":1}");
     assert_is(fixture->route.subject, NULL);
     assert_is(fixture->route.type, NULL);
@@ -316,38 +288,38 @@ static void make(struct parley_buffer *text, const char *type, const char *membe
     parley_buffer_text(text, "\"}");
 }
 
-static void pack(struct fixture *fixture) {
-    check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
-    parley_buffer_clear(&fixture->packed);
+static void pack(struct message_fixture *fixture) {
+    check_bytes(fixture, parley_buffer_bytes(&fixture->out), &parley_codec_json);
+    parley_buffer_clear(&fixture->second);
     assert_int_equal(fixture->protocol->convert(&fixture->message,
                                                 codec(fixture, "application/msgpack"),
-                                                &fixture->packed),
+                                                &fixture->second),
                      PARLEY_OK);
 }
 
-/* Leaves a message of exactly `size` bytes of MessagePack in fixture->packed, and the same as JSON
- * in fixture->text. */
-static void make_of_size(struct fixture *fixture, const char *type, const char *members,
+/* Leaves a message of exactly `size` bytes of MessagePack in fixture->second, and the same as JSON
+ * in fixture->out. */
+static void make_of_size(struct message_fixture *fixture, const char *type, const char *members,
                          size_t size) {
-    make(&fixture->text, type, members, 0);
+    make(&fixture->out, type, members, 0);
     pack(fixture);
-    const size_t left = size - fixture->packed.length;
-    make(&fixture->text, type, members,
+    const size_t left = size - fixture->second.length;
+    make(&fixture->out, type, members,
          left < 32      ? left
          : left < 258   ? left - 1
          : left < 65538 ? left - 2
                         : left - 4);
     pack(fixture);
-    assert_int_equal(fixture->packed.length, size);
+    assert_int_equal(fixture->second.length, size);
 }
 
-/* The same of a size that takes long to read as JSON: in fixture->packed alone, by making the
+/* The same of a size that takes long to read as JSON: in fixture->second alone, by making the
  * filling, a str 32 at the end, longer. */
-static void make_large(struct fixture *fixture, const char *type, const char *members,
+static void make_large(struct message_fixture *fixture, const char *type, const char *members,
                        size_t size) {
     enum { FILL = 1 << 16 };
-    struct parley_buffer *packed = &fixture->packed;
-    make(&fixture->text, type, members, FILL);
+    struct parley_buffer *packed = &fixture->second;
+    make(&fixture->out, type, members, FILL);
     pack(fixture);
     const size_t more = size - packed->length, fill = FILL + more;
     for (unsigned i = 1; i <= 4; i++) {
@@ -358,27 +330,27 @@ static void make_large(struct fixture *fixture, const char *type, const char *me
     packed->length += more;
 }
 
-static const char *first_rule(const struct fixture *fixture) {
+static const char *first_rule(const struct message_fixture *fixture) {
     const struct parley_findings *findings = &fixture->message.findings;
     return findings->count == 0 ? "" : findings->items[0].rule->id;
 }
 
-static void assert_packed(struct fixture *fixture, const char *rule, size_t count) {
-    check_bytes(fixture, parley_buffer_bytes(&fixture->packed),
+static void assert_packed(struct message_fixture *fixture, const char *rule, size_t count) {
+    check_bytes(fixture, parley_buffer_bytes(&fixture->second),
                 codec(fixture, "application/msgpack"));
     assert_string_equal(first_rule(fixture), rule);
     assert_int_equal(fixture->message.findings.count, count);
 }
 
-static void assert_both(struct fixture *fixture, const char *rule, size_t count) {
+static void assert_both(struct message_fixture *fixture, const char *rule, size_t count) {
     assert_packed(fixture, rule, count);
-    check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
+    check_bytes(fixture, parley_buffer_bytes(&fixture->out), &parley_codec_json);
     assert_string_equal(first_rule(fixture), rule);
     assert_int_equal(fixture->message.findings.count, count);
 }
 
 static void test_limits_hold_to_the_byte(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++) {
         make_of_size(fixture, sized[i].type, sized[i].members, sized[i].limit);
         assert_both(fixture, "", 0);
@@ -388,7 +360,7 @@ static void test_limits_hold_to_the_byte(void **state) {
 }
 
 static void test_a_type_that_the_document_does_not_list_has_no_limit_of_its_own(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof unlimited / sizeof unlimited[0]; i++) {
         make_of_size(fixture, unlimited[i].type, unlimited[i].members, 2 * MIB);
         assert_both(fixture, "", 0);
@@ -399,7 +371,7 @@ static void test_a_type_that_the_document_does_not_list_has_no_limit_of_its_own(
 }
 
 static void test_a_checkpoint_should_be_compressed_past_a_mebibyte_and_ends_at_100(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     fixture->options.message_bytes_max = 101 * MIB;
     make_of_size(fixture, "checkpoint", ",\"data\":{}", MIB);
     assert_both(fixture, "", 0);
@@ -427,20 +399,20 @@ static void make_intent(struct parley_buffer *text, size_t size, const char *cha
 
 static void test_json_is_measured_on_its_shortest_messagepack(void **state) {
     static const char *const characters[] = {"x", "\\n", "\\u0041"};
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof characters / sizeof characters[0]; i++) {
-        make_intent(&fixture->text, 1 << 20, characters[i]);
-        check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
+        make_intent(&fixture->out, 1 << 20, characters[i]);
+        check_bytes(fixture, parley_buffer_bytes(&fixture->out), &parley_codec_json);
         assert_string_equal(first_rule(fixture), "");
-        make_intent(&fixture->text, (1 << 20) + 1, characters[i]);
-        check_bytes(fixture, parley_buffer_bytes(&fixture->text), &parley_codec_json);
+        make_intent(&fixture->out, (1 << 20) + 1, characters[i]);
+        check_bytes(fixture, parley_buffer_bytes(&fixture->out), &parley_codec_json);
         assert_string_equal(first_rule(fixture), "IPC-007");
     }
 }
 
 /* ---- encodings ---- */
 
-static void assert_converts(struct fixture *fixture, const char *media_type,
+static void assert_converts(struct message_fixture *fixture, const char *media_type,
                             struct parley_bytes wanted) {
     struct parley_buffer out;
     parley_buffer_init(&out);
@@ -455,7 +427,7 @@ static void assert_converts(struct fixture *fixture, const char *media_type,
 #define FRAMED "\0\0\0\x1f" PACKED
 
 static void test_json_becomes_messagepack_and_frames(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check(fixture, "{ \"type\":\"heartbeat\",\n\"timestamp\":1705392000 }");
     assert_converts(fixture, "application/msgpack", PARLEY_BYTES(PACKED));
     assert_converts(fixture, "application/vnd.parley.frames", PARLEY_BYTES(FRAMED));
@@ -466,7 +438,7 @@ static void test_json_becomes_messagepack_and_frames(void **state) {
 /* Map 16, str 8, uint 64: what a lavish encoder sends goes on as it came. */
 static void test_messagepack_goes_on_as_it_was_sent(void **state) {
 #define LAVISH "\xde\0\2\xd9\4type\xa9heartbeat\xa9timestamp\xcf\0\0\0\0\x65\xa6\x37\x80"
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     static const char *const media_types[] = {"application/msgpack",
                                               "application/vnd.parley.frames"};
     for (size_t i = 0; i < 2; i++) {
@@ -481,7 +453,7 @@ static void test_messagepack_goes_on_as_it_was_sent(void **state) {
 }
 
 static void test_a_stamp_fills_the_timestamp_alone(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     fixture->options =
         (struct parley_options){.stamp = true, .now_seconds = 1705392000, .fresh_id = "id"};
     check(fixture, "{\"type\":\"heartbeat\"}");
@@ -514,7 +486,7 @@ static void test_an_encoding_is_told_by_its_first_bytes(void **state) {
         {PARLEY_BYTES(" \n{}"), NULL},
         {PARLEY_BYTES("[{}]"), NULL},
     };
-    const struct fixture *fixture = *state;
+    const struct message_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *found = NULL;
         for (size_t j = 0; fixture->protocol->codecs[j] != NULL; j++) {
@@ -532,7 +504,7 @@ static void test_an_encoding_is_told_by_its_first_bytes(void **state) {
 /* ---- examples ---- */
 
 static void test_there_is_a_good_example_of_every_type_of_each_side(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     uint32_t shown = 0;
     bool has_error[2] = {false, false};
     for (const struct parley_example *one = fixture->protocol->examples; one->name != NULL; one++) {
@@ -567,5 +539,5 @@ int main(void) {
         TEST(test_an_encoding_is_told_by_its_first_bytes),
         TEST(test_there_is_a_good_example_of_every_type_of_each_side),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, message_set_up_supervisor, message_tear_down);
 }

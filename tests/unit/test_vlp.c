@@ -15,31 +15,9 @@
 
 #include <parley/message.h>
 
-struct fixture {
-    struct parley_schema *schema;
-    struct parley_message message;
-    struct parley_route route;
-};
+#include "lib/message_fixture.h"
 
-static int set_up(void **state) {
-    static struct fixture fixture;
-    if (parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &fixture.schema) !=
-        PARLEY_OK) {
-        return -1;
-    }
-    parley_message_init(&fixture.message, fixture.schema);
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    parley_message_finish(&fixture->message);
-    parley_schema_destroy(fixture->schema);
-    return 0;
-}
-
-static void check(struct fixture *fixture, const char *text) {
+static void check(struct message_fixture *fixture, const char *text) {
     const struct parley_options options = {0};
     assert_int_equal(parley_message_check(&fixture->message, parley_bytes_of(text),
                                           &parley_codec_json, &options,
@@ -52,7 +30,7 @@ static void check(struct fixture *fixture, const char *text) {
     "{\"id\":\"MSG001\",\"protocol\":\"VLP/1.1\",\"timestamp\":\"2025-12-14T10:30:00Z\","          \
     "\"sender\":\"The Observer\",\"content\":\"c\",\"confidence\":0.5,\"type\":\"" type "\""
 
-static void check_route(struct fixture *fixture, const char *text) {
+static void check_route(struct message_fixture *fixture, const char *text) {
     check(fixture, text);
     assert_int_equal(fixture->message.protocol->route(&fixture->message, &fixture->route),
                      PARLEY_OK);
@@ -66,7 +44,7 @@ static void assert_is(struct parley_bytes got, const char *wanted) {
 }
 
 static void test_a_claim_goes_to_its_lane_and_type(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, MESSAGE("claim") ",\"receiver\":\"R\",\"session_id\":\"S\"}");
     assert_is(fixture->route.subject, "vlp.safe.claim");
     assert_is(fixture->route.type, "vlp.claim");
@@ -82,7 +60,7 @@ static void test_a_claim_goes_to_its_lane_and_type(void **state) {
 }
 
 static void test_every_type_in_every_lane_has_a_subject_of_its_own(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_protocol *protocol = fixture->message.protocol;
     for (size_t i = 0; protocol->types[i] != NULL; i++) {
         for (size_t j = 0; protocol->lanes[j] != NULL; j++) {
@@ -100,7 +78,7 @@ static void test_every_type_in_every_lane_has_a_subject_of_its_own(void **state)
 }
 
 static void test_null_or_absent_members_are_told_as_absent(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, MESSAGE("notice") ",\"receiver\":null,\"session_id\":null}");
     assert_is(fixture->route.thread, NULL);
     assert_int_equal(fixture->route.receiver_count, 0);
@@ -110,7 +88,7 @@ static void test_null_or_absent_members_are_told_as_absent(void **state) {
 }
 
 static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, MESSAGE("claim") ",\"seq\":-1,\"safety\":{\"level\":\"block\"}}");
     assert_is(fixture->route.subject, NULL);
     assert_is(fixture->route.type, NULL);
@@ -124,7 +102,7 @@ static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **s
 }
 
 static void test_what_a_sender_is_called_cannot_break_the_source(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check_route(fixture, "{\"id\":\"MSG001\",\"protocol\":\"VLP/1.1\",\"type\":\"notice\","
                          "\"timestamp\":\"2025-12-14T10:30:00Z\",\"content\":{},\"confidence\":0,"
                          "\"sender\":\"\\u0000\\r\\n../ > * \\u00e9%\"}");
@@ -134,7 +112,7 @@ static void test_what_a_sender_is_called_cannot_break_the_source(void **state) {
 
 /* ---- the verdict ---- */
 
-static json_t *verdict(struct fixture *fixture) {
+static json_t *verdict(struct message_fixture *fixture) {
     struct parley_buffer out;
     parley_buffer_init(&out);
     parley_buffer_char(&out, '{');
@@ -146,7 +124,7 @@ static json_t *verdict(struct fixture *fixture) {
     return json;
 }
 
-static void assert_verdict(struct fixture *fixture, const char *wanted) {
+static void assert_verdict(struct message_fixture *fixture, const char *wanted) {
     json_t *got = verdict(fixture);
     json_object_del(got, "violations");
     char *text = json_dumps(got, JSON_COMPACT);
@@ -171,7 +149,7 @@ static void test_the_verdict_on_an_invalid_message_says_what_can_be_read(void **
 static void test_the_verdict_on_what_cannot_be_read_is_null_all_over(void **state) {
     static const char wanted[] = "{\"valid\":false,\"protocol\":\"vlp\",\"type\":null,\"id\":null,"
                                  "\"lane\":null,\"subject\":null}";
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     check(fixture, "{\"id\":\"MSG001\",");
     assert_verdict(fixture, wanted);
     check(fixture, "[{\"id\":\"MSG001\"}]");
@@ -201,7 +179,7 @@ static void test_a_violation_has_all_its_members(void **state) {
 }
 
 static void test_its_examples_show_every_type_without_a_warning(void **state) {
-    struct fixture *fixture = *state;
+    struct message_fixture *fixture = *state;
     const struct parley_example *example = fixture->message.protocol->examples;
     uint32_t shown = 0;
     for (; example->name != NULL; example++) {
@@ -227,5 +205,5 @@ int main(void) {
         cmocka_unit_test(test_a_violation_has_all_its_members),
         cmocka_unit_test(test_its_examples_show_every_type_without_a_warning),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, message_set_up_vlp, message_tear_down);
 }
