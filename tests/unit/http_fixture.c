@@ -435,6 +435,20 @@ void app_stop(struct app *app) {
     }
 }
 
+int app_set_up(void **state) {
+    struct app *app = calloc(1, sizeof *app);
+    assert_non_null(app);
+    app_start(app, NULL);
+    *state = app;
+    return 0;
+}
+
+int app_tear_down(void **state) {
+    app_stop(*state);
+    free(*state);
+    return 0;
+}
+
 static void wake_all(struct app *app) {
     struct exchange *exchange;
     TAILQ_FOREACH(exchange, &app->exchanges, links) {

@@ -54,6 +54,11 @@ void app_start(struct app *app, void (*change)(struct http_options *options));
 void app_join(struct app *app, const struct app *other);
 void app_stop(struct app *app);
 
+/* A test whose state is an unlimited app of its own. */
+#define app_test(test) cmocka_unit_test_setup_teardown(test, app_set_up, app_tear_down)
+int app_set_up(void **state);
+int app_tear_down(void **state);
+
 /* One more line for every stream. */
 void app_publish(struct app *app);
 void app_end_streams(struct app *app);

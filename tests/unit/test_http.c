@@ -25,11 +25,9 @@
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
 
 static void test_a_connection_serves_one_request_after_another(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_ask(&client, GET("/hello"), 200, "hello");
     client_ask(&client, GET("/nowhere"), 404, "nothing");
     client_ask(&client, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 200,
@@ -42,13 +40,12 @@ static void test_a_connection_serves_one_request_after_another(void **state) {
                200, "abcdefg");
     client_ask(&client, GET("/hello"), 200, "hello");
     client_close(&client);
-    assert_true(app_has_complete(&app, 4));
-    assert_true(app_has_active(&app, 0));
-    app_stop(&app);
+    assert_true(app_has_complete(app, 4));
+    assert_true(app_has_active(app, 0));
 }
 
 static void test_the_path_stays_as_it_came_and_the_query_is_decoded(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const struct {
         const char *target, *told;
     } cases[] = {
@@ -63,10 +60,8 @@ static void test_the_path_stays_as_it_came_and_the_query_is_decoded(void **state
         {"http://localhost", "nothing"},
         {"*", "nothing"},
     };
-    struct app app;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char request[256];
         snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", cases[i].target);
@@ -74,15 +69,12 @@ static void test_the_path_stays_as_it_came_and_the_query_is_decoded(void **state
                    cases[i].told);
     }
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_headers_are_found_in_any_case_and_lengths_told(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_ask(&client, "GET /info HTTP/1.1\r\nhost: x\r\nX-prObe:  one\r\nX-Probe: two\r\n\r\n",
                200, "GET /info 0 probe=one a=none");
     client_ask(&client, "PUT /info HTTP/1.1\r\nHost: x\r\ncontent-length: 2\r\n\r\nxx", 200,
@@ -91,7 +83,6 @@ static void test_headers_are_found_in_any_case_and_lengths_told(void **state) {
                "PUT /info HTTP/1.1\r\nHost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", 200,
                "PUT /info -1 probe=none a=none");
     client_close(&client);
-    app_stop(&app);
 }
 
 static void ask_with_id(struct client *client, const char *id, char given[256]) {
@@ -106,12 +97,10 @@ static void ask_with_id(struct client *client, const char *id, char given[256]) 
 }
 
 static void test_a_good_request_id_is_kept_and_a_bad_one_replaced(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
     char given[256], again[256];
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     ask_with_id(&client, "abc-1~\"!", given);
     assert_string_equal(given, "abc-1~\"!");
     ask_with_id(&client, "not visible", given);
@@ -128,16 +117,13 @@ static void test_a_good_request_id_is_kept_and_a_bad_one_replaced(void **state) 
     ask_with_id(&client, longest + 1, given);
     assert_string_equal(given, longest + 1);
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_pipelined_requests_are_answered_in_order(void **state) {
-    (void)state;
+    struct app *app = *state;
     enum { ROUNDS = 40 };
-    struct app app;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     for (int i = 0; i < ROUNDS; i++) {
         client_send(&client, GET("/hello"));
         client_send(&client, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
@@ -151,7 +137,6 @@ static void test_pipelined_requests_are_answered_in_order(void **state) {
         client_ask(&client, "", 200, "slow");
     }
     client_close(&client);
-    app_stop(&app);
 }
 
 static void send_bytewise(struct client *client, const char *text) {
@@ -163,12 +148,10 @@ static void send_bytewise(struct client *client, const char *text) {
 }
 
 static void test_a_client_may_send_one_byte_at_a_time(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
     for (int i = 0; i < 3; i++) {
-        client_open(&client, &app);
+        client_open(&client, app);
         send_bytewise(&client,
                       "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
                       "3\r\nabc\r\n0\r\n\r\n");
@@ -177,17 +160,14 @@ static void test_a_client_may_send_one_byte_at_a_time(void **state) {
         client_ask(&client, "", 200, "abc");
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 static void test_head_gets_the_headers_alone(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
     struct reply reply;
     char value[256];
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, "HEAD /info HTTP/1.1\r\nHost: x\r\n\r\n");
     client_receive(&client, &reply, true);
     assert_int_equal(reply.status, 200);
@@ -199,16 +179,13 @@ static void test_head_gets_the_headers_alone(void **state) {
     reply_finish(&reply);
     client_ask(&client, GET("/hello"), 200, "hello");
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_a_large_answer_arrives_whole(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
     struct reply reply;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     for (int i = 0; i < 2; i++) {
         client_send(&client, GET("/large"));
         client_receive(&client, &reply, false);
@@ -217,19 +194,15 @@ static void test_a_large_answer_arrives_whole(void **state) {
         reply_finish(&reply);
     }
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_http_1_0_is_answered_and_closed(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_ask(&client, "GET /late HTTP/1.0\r\n\r\n", 200, "late");
     assert_int_equal(client_receive_all(&client), 0);
     client_close(&client);
-    app_stop(&app);
 }
 
 /* ---- heads that two readers may understand differently ---- */
@@ -239,7 +212,7 @@ static void test_http_1_0_is_answered_and_closed(void **state) {
     { text, sizeof text - 1 }
 
 static void test_heads_that_can_be_read_in_two_ways_are_refused(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const struct {
         const char *text;
         size_t length;
@@ -284,13 +257,11 @@ static void test_heads_that_can_be_read_in_two_ways_are_refused(void **state) {
         CASE("GET /hello HTTP/1.1\r\n\r\n"),
         CASE(POST "Host: y\r\nContent-Length: 3\r\n\r\nabc"),
     };
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct client client;
         struct reply reply;
         char value[256];
-        client_open(&client, &app);
+        client_open(&client, app);
         assert_true(client_try_send(&client, cases[i].text, cases[i].length));
         client_receive(&client, &reply, false);
         if (reply.status != 400) {
@@ -306,13 +277,12 @@ static void test_heads_that_can_be_read_in_two_ways_are_refused(void **state) {
         reply_finish(&reply);
         client_close(&client);
     }
-    assert_true(app_has_active(&app, 0));
-    assert_true(app_has_complete(&app, 0)); /* none of them was begun */
-    app_stop(&app);
+    assert_true(app_has_active(app, 0));
+    assert_true(app_has_complete(app, 0)); /* none of them was begun */
 }
 
 static void test_unusual_heads_that_mean_one_thing_are_served(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char *const heads[] = {
         "",
         "X-Empty:\r\n",
@@ -323,11 +293,9 @@ static void test_unusual_heads_that_mean_one_thing_are_served(void **state) {
         "X-Colons: a:b:c\r\nX-High: \xff\xfe\r\n",
         "Connection: keep-alive\r\nAccept: */*\r\nUser-Agent: test (x; y)\r\n",
     };
-    struct app app;
     struct client client;
     char request[4096];
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         snprintf(request, sizeof request,
                  "POST /echo HTTP/1.1\r\nHost: x\r\n%sContent-Length: 3\r\n\r\nabc", heads[i]);
@@ -345,22 +313,19 @@ static void test_unusual_heads_that_mean_one_thing_are_served(void **state) {
     client_ask(&client, request, 200, "hello");
     client_ask(&client, "GET /hello HTTP/1.0\r\n\r\n", 200, "hello"); /* no header at all */
     client_close(&client);
-    app_stop(&app);
 }
 
 /* ---- answers before the body ---- */
 
 static void test_an_early_answer_waits_for_a_big_body_and_reaches_the_client(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char *const paths[] = {"/early", "/early-body", "/nowhere"};
-    struct app app;
     struct client client;
     struct reply reply;
     char *body = malloc(LARGE_BYTES);
     assert_non_null(body);
     memset(body, 'x', LARGE_BYTES);
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         char head[128];
         snprintf(head, sizeof head, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n",
@@ -375,32 +340,26 @@ static void test_an_early_answer_waits_for_a_big_body_and_reaches_the_client(voi
     client_ask(&client, GET("/hello"), 200, "hello");
     free(body);
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_an_answer_that_closes_does_not_wait_for_the_body(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_ask(&client, "POST /early-close HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n\r\n", 413,
                "too large");
     assert_int_equal(client_receive_all(&client), 0);
     client_close(&client);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_ask(&client, GET("/early-close"), 413, "too large");
     assert_int_equal(client_receive_all(&client), 0);
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_who_expects_a_continue_gets_it_or_the_refusal(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(
         &client,
         "POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
@@ -413,7 +372,6 @@ static void test_who_expects_a_continue_gets_it_or_the_refusal(void **state) {
         "too large");
     assert_int_equal(client_receive_all(&client), 0);
     client_close(&client);
-    app_stop(&app);
 }
 
 /* ---- bodies that wait ---- */
@@ -425,16 +383,14 @@ static void fill(char *body, size_t length) {
 }
 
 static void test_a_body_that_is_taken_bit_by_bit_loses_nothing(void **state) {
-    (void)state;
+    struct app *app = *state;
     enum { LENGTH = 300 * 1000, CHUNK = 1234 };
-    struct app app;
     struct client client;
     struct reply reply;
     char *body = malloc(LENGTH);
     assert_non_null(body);
     fill(body, LENGTH);
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     for (int round = 0; round < 2; round++) {
         char head[128];
         snprintf(head, sizeof head, "POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n",
@@ -464,57 +420,47 @@ static void test_a_body_that_is_taken_bit_by_bit_loses_nothing(void **state) {
                200, "0123456789");
     client_close(&client);
     free(body);
-    app_stop(&app);
 }
 
 static void test_what_came_before_the_client_died_is_served(void **state) {
-    (void)state;
+    struct app *app = *state;
     enum { SENT = 50 * 1000 };
-    struct app app;
     struct client client;
     char *body = malloc(SENT);
     assert_non_null(body);
     fill(body, SENT);
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, "POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
     assert_true(client_try_send(&client, body, SENT));
     client_close(&client);
-    assert_true(app_has_broken(&app, 1));
-    assert_true(app_has_body_bytes(&app, SENT));
-    assert_true(app_has_active(&app, 0));
+    assert_true(app_has_broken(app, 1));
+    assert_true(app_has_body_bytes(app, SENT));
+    assert_true(app_has_active(app, 0));
     free(body);
-    app_stop(&app);
 }
 
 static void test_a_client_that_vanishes_half_way_closes_its_request(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
-    assert_true(app_has_body_bytes(&app, 3));
-    assert_true(app_has_active(&app, 1));
+    assert_true(app_has_body_bytes(app, 3));
+    assert_true(app_has_active(app, 1));
     client_close(&client);
-    assert_true(app_has_broken(&app, 1));
-    assert_true(app_has_active(&app, 0));
-    app_stop(&app);
+    assert_true(app_has_broken(app, 1));
+    assert_true(app_has_active(app, 0));
 }
 
 static void test_an_answer_after_the_client_has_gone_is_harmless(void **state) {
-    (void)state;
-    struct app app;
-    app_start(&app, NULL);
+    struct app *app = *state;
     for (size_t i = 0; i < 20; i++) {
         struct client client;
-        client_open(&client, &app);
+        client_open(&client, app);
         client_send(&client, GET("/late"));
-        assert_true(app_has_active(&app, 1));
+        assert_true(app_has_active(app, 1));
         client_close(&client);
-        assert_true(app_has_active(&app, 0));
+        assert_true(app_has_active(app, 0));
     }
-    app_stop(&app);
 }
 
 /* ---- limits ---- */
@@ -578,32 +524,29 @@ static void test_connections_on_which_nothing_moves_are_closed(void **state) {
 }
 
 static void test_without_descriptors_a_connection_waits_for_one(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
     struct rlimit before;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_ask(&client, GET("/hello"), 200, "hello"); /* everything is warm */
     client_close(&client);
-    assert_true(app_has_active(&app, 0));
+    assert_true(app_has_active(app, 0));
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    app_hold(&app);
-    client_open(&client, &app);
+    app_hold(app);
+    client_open(&client, app);
     client_send(&client, GET("/hello"));
     int lowest = fcntl(client.fd, F_DUPFD, 0); /* so the next one is taken or above it */
     assert_true(lowest >= 0);
     struct rlimit none = {.rlim_cur = (rlim_t)lowest, .rlim_max = before.rlim_max};
     close(lowest);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    app_release(&app);
-    assert_true(app_is_asleep(&app)); /* though the socket stays ready */
+    app_release(app);
+    assert_true(app_is_asleep(app)); /* though the socket stays ready */
     char byte;
     assert_int_equal(recv(client.fd, &byte, 1, MSG_DONTWAIT), -1);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     client_ask(&client, "", 200, "hello");
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_several_servers_share_a_listening_socket(void **state) {
@@ -629,19 +572,16 @@ static void test_several_servers_share_a_listening_socket(void **state) {
 
 /* The end arrives together with data, which libmicrohttpd alone would not notice. */
 static void test_a_client_that_ends_within_its_body_is_noticed_at_once(void **state) {
-    (void)state;
-    struct app app;
-    app_start(&app, NULL);
+    struct app *app = *state;
     struct client client;
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n");
-    assert_true(app_has_active(&app, 1)); /* the head was read by itself */
-    app_hold(&app);
+    assert_true(app_has_active(app, 1)); /* the head was read by itself */
+    app_hold(app);
     client_send(&client, "the beginning");
     client_close(&client);
-    app_release(&app);
-    assert_true(app_has_active(&app, 0));
-    app_stop(&app);
+    app_release(app);
+    assert_true(app_has_active(app, 0));
 }
 
 static void test_listening_where_one_cannot_says_why(void **state) {
@@ -667,29 +607,29 @@ static void test_listening_where_one_cannot_says_why(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_connection_serves_one_request_after_another),
-        cmocka_unit_test(test_the_path_stays_as_it_came_and_the_query_is_decoded),
-        cmocka_unit_test(test_headers_are_found_in_any_case_and_lengths_told),
-        cmocka_unit_test(test_a_good_request_id_is_kept_and_a_bad_one_replaced),
-        cmocka_unit_test(test_pipelined_requests_are_answered_in_order),
-        cmocka_unit_test(test_a_client_may_send_one_byte_at_a_time),
-        cmocka_unit_test(test_head_gets_the_headers_alone),
-        cmocka_unit_test(test_a_large_answer_arrives_whole),
-        cmocka_unit_test(test_http_1_0_is_answered_and_closed),
-        cmocka_unit_test(test_heads_that_can_be_read_in_two_ways_are_refused),
-        cmocka_unit_test(test_unusual_heads_that_mean_one_thing_are_served),
-        cmocka_unit_test(test_an_early_answer_waits_for_a_big_body_and_reaches_the_client),
-        cmocka_unit_test(test_an_answer_that_closes_does_not_wait_for_the_body),
-        cmocka_unit_test(test_who_expects_a_continue_gets_it_or_the_refusal),
-        cmocka_unit_test(test_a_body_that_is_taken_bit_by_bit_loses_nothing),
-        cmocka_unit_test(test_what_came_before_the_client_died_is_served),
-        cmocka_unit_test(test_a_client_that_vanishes_half_way_closes_its_request),
-        cmocka_unit_test(test_an_answer_after_the_client_has_gone_is_harmless),
+        app_test(test_a_connection_serves_one_request_after_another),
+        app_test(test_the_path_stays_as_it_came_and_the_query_is_decoded),
+        app_test(test_headers_are_found_in_any_case_and_lengths_told),
+        app_test(test_a_good_request_id_is_kept_and_a_bad_one_replaced),
+        app_test(test_pipelined_requests_are_answered_in_order),
+        app_test(test_a_client_may_send_one_byte_at_a_time),
+        app_test(test_head_gets_the_headers_alone),
+        app_test(test_a_large_answer_arrives_whole),
+        app_test(test_http_1_0_is_answered_and_closed),
+        app_test(test_heads_that_can_be_read_in_two_ways_are_refused),
+        app_test(test_unusual_heads_that_mean_one_thing_are_served),
+        app_test(test_an_early_answer_waits_for_a_big_body_and_reaches_the_client),
+        app_test(test_an_answer_that_closes_does_not_wait_for_the_body),
+        app_test(test_who_expects_a_continue_gets_it_or_the_refusal),
+        app_test(test_a_body_that_is_taken_bit_by_bit_loses_nothing),
+        app_test(test_what_came_before_the_client_died_is_served),
+        app_test(test_a_client_that_vanishes_half_way_closes_its_request),
+        app_test(test_an_answer_after_the_client_has_gone_is_harmless),
         cmocka_unit_test(test_a_connection_beyond_the_limit_waits_for_another_to_close),
         cmocka_unit_test(test_connections_on_which_nothing_moves_are_closed),
-        cmocka_unit_test(test_without_descriptors_a_connection_waits_for_one),
+        app_test(test_without_descriptors_a_connection_waits_for_one),
         cmocka_unit_test(test_several_servers_share_a_listening_socket),
-        cmocka_unit_test(test_a_client_that_ends_within_its_body_is_noticed_at_once),
+        app_test(test_a_client_that_ends_within_its_body_is_noticed_at_once),
         cmocka_unit_test(test_listening_where_one_cannot_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

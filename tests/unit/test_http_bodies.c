@@ -134,7 +134,7 @@ static void test_what_handlers_do_not_take_is_bounded(void **state) {
 
 /* A client need not wait for its 100. */
 static void test_a_body_may_begin_before_its_100_continue(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char *const requests[][2] = {
         {HEAD("/echo") "Expect: 100-continue\r\nContent-Length: 6\r\n\r\nabc", "def"},
         {HEAD("/echo") "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab",
@@ -142,30 +142,25 @@ static void test_a_body_may_begin_before_its_100_continue(void **state) {
         {HEAD("/slow") "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
          "3\r\ndef\r\n0\r\n\r\n"},
     };
-    struct app app;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         client_send(&client, requests[i][0]);
         assert_true(client_expect(&client, "HTTP/1.1 100 Continue\r\n\r\n"));
         client_ask(&client, requests[i][1], 200, "abcdef");
     }
     client_close(&client);
-    app_stop(&app);
 }
 
 /* What follows a body is the next request, however much of it was read with the body. */
 static void test_requests_that_follow_a_long_body_are_served(void **state) {
-    (void)state;
+    struct app *app = *state;
     enum { BODY_BYTES = 100000, COUNT = 20 };
     static const size_t chunk_sizes[] = {0, 5000};
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < 2; i++) {
         struct post post = make_post("/echo", BODY_BYTES, chunk_sizes[i]);
         struct client client;
-        client_open(&client, &app);
+        client_open(&client, app);
         for (size_t round = 0; round < COUNT; round++) {
             assert_true(client_try_send(&client, post.text, post.length));
             client_send(&client, HEAD("/echo") "Content-Length: 3\r\n\r\nabc");
@@ -175,7 +170,6 @@ static void test_requests_that_follow_a_long_body_are_served(void **state) {
         client_close(&client);
         finish_post(&post);
     }
-    app_stop(&app);
 }
 
 static void idle_out_soon(struct http_options *options) {
@@ -207,8 +201,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_long_body_is_read_in_long_pieces_on_any_connection),
         cmocka_unit_test(test_what_handlers_do_not_take_is_bounded),
-        cmocka_unit_test(test_a_body_may_begin_before_its_100_continue),
-        cmocka_unit_test(test_requests_that_follow_a_long_body_are_served),
+        app_test(test_a_body_may_begin_before_its_100_continue),
+        app_test(test_requests_that_follow_a_long_body_are_served),
         cmocka_unit_test(test_a_body_that_comes_slowly_is_not_idle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

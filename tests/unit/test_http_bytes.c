@@ -103,7 +103,7 @@ static void send_head(struct app *app, const char *path, size_t line_length, siz
 
 /* (contract 6, attack F5) */
 static void test_a_head_may_have_16_kib_wherever_it_goes(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const struct {
         size_t line_length, length;
         unsigned status;
@@ -122,22 +122,19 @@ static void test_a_head_may_have_16_kib_wherever_it_goes(void **state) {
         {17000, 17100, 414},
         {20000, 30000, 414},
     };
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t side = 0; side < sizeof sides / sizeof sides[0]; side++) {
             for (int is_first = 0; is_first <= 1; is_first++) {
-                send_head(&app, sides[side], rows[i].line_length, rows[i].length, rows[i].status,
+                send_head(app, sides[side], rows[i].line_length, rows[i].length, rows[i].status,
                           is_first == 1);
             }
         }
     }
-    app_end_streams(&app);
-    app_stop(&app);
+    app_end_streams(app);
 }
 
 static void test_a_head_that_has_no_end_is_refused_before_it_ends(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const struct {
         const char *start;
         unsigned status;
@@ -149,21 +146,18 @@ static void test_a_head_that_has_no_end_is_refused_before_it_ends(void **state) 
     };
     char piece[HTTP_HEAD_MAX];
     memset(piece, 'x', sizeof piece);
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct client client;
-        open_eager(&client, &app);
+        open_eager(&client, app);
         client_send(&client, rows[i].start);
         client_try_send(&client, piece, sizeof piece);
         expect_last(&client, rows[i].status, rows[i].start);
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 static void test_a_head_that_is_hopeless_is_refused_before_it_ends(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const struct bytes rows[] = {
         CASE("GET /hello HTTP/1.1\n"),
         CASE("GET /hello HTTP/1.1\r\nHost: x\n"),
@@ -171,16 +165,13 @@ static void test_a_head_that_is_hopeless_is_refused_before_it_ends(void **state)
         CASE("\x16\x03\x01\x02"), /* TLS */
         CASE("{\"id\":1}\r\n"),
     };
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct client client;
-        open_eager(&client, &app);
+        open_eager(&client, app);
         assert_true(client_try_send(&client, rows[i].text, rows[i].length));
         expect_last(&client, 400, rows[i].text);
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 static char *repeated(const char *start, const char *part, size_t count, const char *end) {
@@ -197,7 +188,7 @@ static char *repeated(const char *start, const char *part, size_t count, const c
 
 /* (attack F5, F1) */
 static void test_more_options_or_headers_than_there_can_be_are_refused(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char line[] = " HTTP/1.1\r\nHost: x\r\n\r\n";
     static const struct {
         const char *start, *part;
@@ -217,12 +208,10 @@ static void test_more_options_or_headers_than_there_can_be_are_refused(void **st
         {"GET /ticks HTTP/1.1\r\nHost: x\r\n", "A:\r\n", 3000, "\r\n", 431},
         {"GET /hello HTTP/1.1\r\nHost: x\r\nCookie: ", "a=b;", 2000, "\r\n\r\n", 200},
     };
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct client client;
         char *request = repeated(rows[i].start, rows[i].part, rows[i].count, rows[i].end);
-        open_eager(&client, &app);
+        open_eager(&client, app);
         if (rows[i].status == 200) {
             client_ask(&client, request, 200, "hello");
         } else {
@@ -232,15 +221,12 @@ static void test_more_options_or_headers_than_there_can_be_are_refused(void **st
         free(request);
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 static void test_a_large_head_is_followed_by_others_on_its_connection(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    open_eager(&client, &app);
+    open_eager(&client, app);
     for (int i = 0; i < 5; i++) {
         char *head = head_of("/hello", 0, HTTP_HEAD_MAX - (size_t)i);
         client_ask(&client, head, 200, "hello");
@@ -248,7 +234,6 @@ static void test_a_large_head_is_followed_by_others_on_its_connection(void **sta
         free(head);
     }
     client_close(&client);
-    app_stop(&app);
 }
 
 /* ---- what a head may say ---- */
@@ -257,7 +242,7 @@ static void test_a_large_head_is_followed_by_others_on_its_connection(void **sta
 #define EIGHT_EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n"
 
 static void test_a_head_that_cannot_be_is_refused_once(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const struct {
         const char *text;
         unsigned status;
@@ -296,22 +281,19 @@ static void test_a_head_that_cannot_be_is_refused_once(void **state) {
         {EIGHT_EMPTY_LINES "\r\n" GET("/hello"), 400}, /* or it might send them for ever */
         {EIGHT_EMPTY_LINES "\r\n", 400},
     };
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct client client;
-        open_eager(&client, &app);
+        open_eager(&client, app);
         client_ask(&client, GET("/hello"), 200, "hello");
         client_send(&client, rows[i].text);
         client_try_send(&client, GET("/hello"), sizeof GET("/hello") - 1);
         expect_last(&client, rows[i].status, rows[i].text);
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 static void test_blanks_around_a_value_are_not_of_it(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char *const requests[] = {
         POST "Content-Length: 3 \r\n\r\nabc",
         POST "Content-Length:\t 3\t \r\n\r\nabc",
@@ -321,19 +303,16 @@ static void test_blanks_around_a_value_are_not_of_it(void **state) {
         POST "Transfer-Encoding:\tChunked\t\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
         POST "Content-Length: 3\r\nConnection: keep-alive , x\r\n\r\nabc",
     };
-    struct app app;
     struct client client;
-    app_start(&app, NULL);
-    open_eager(&client, &app);
+    open_eager(&client, app);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         client_ask(&client, requests[i], 200, "abc");
     }
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_a_connection_is_kept_as_its_client_asks(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const struct {
         const char *request;
         bool is_kept;
@@ -346,11 +325,9 @@ static void test_a_connection_is_kept_as_its_client_asks(void **state) {
         {"GET /hello HTTP/1.0\r\n\r\n", false},
         {"GET /hello HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true},
     };
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct client client;
-        client_open(&client, &app);
+        client_open(&client, app);
         client_ask(&client, rows[i].request, 200, "hello");
         if (rows[i].is_kept) {
             client_ask(&client, GET("/hello"), 200, "hello");
@@ -359,15 +336,12 @@ static void test_a_connection_is_kept_as_its_client_asks(void **state) {
         }
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 static void test_empty_lines_before_a_request_are_skipped(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    open_eager(&client, &app);
+    open_eager(&client, app);
     client_ask(&client, "\r\n" GET("/hello"), 200, "hello");
     client_ask(&client, "\r\n\r\n\r\n" POST "Content-Length: 3\r\n\r\nabc", 200, "abc");
     client_ask(&client, "\r\n" GET("/hello") "\r\n", 200, "hello");
@@ -376,7 +350,6 @@ static void test_empty_lines_before_a_request_are_skipped(void **state) {
     client_ask(&client, EIGHT_EMPTY_LINES GET("/hello"), 200, "hello");
     client_ask(&client, GET("/hello"), 200, "hello");
     client_close(&client);
-    app_stop(&app);
 }
 
 /* ---- chunks ---- */
@@ -466,27 +439,22 @@ static void expect_body(struct client *client, size_t row) {
 }
 
 static void test_chunks_are_framed_to_the_letter(void **state) {
-    (void)state;
-    struct app app;
-    app_start(&app, NULL);
+    struct app *app = *state;
     for (size_t i = 0; i < BODY_COUNT; i++) {
         struct client client;
-        open_eager(&client, &app);
+        open_eager(&client, app);
         client_send(&client, CHUNKED);
         client_try_send(&client, bodies[i].bytes.text, bodies[i].bytes.length);
         expect_body(&client, i);
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 static void test_so_they_are_byte_by_byte(void **state) {
-    (void)state;
-    struct app app;
-    app_start(&app, NULL);
+    struct app *app = *state;
     for (size_t i = 0; i < BODY_COUNT; i++) {
         struct client client;
-        open_eager(&client, &app);
+        open_eager(&client, app);
         client_send(&client, CHUNKED);
         for (size_t at = 0; at < bodies[i].bytes.length; at++) {
             client_try_send(&client, bodies[i].bytes.text + at, 1);
@@ -494,55 +462,48 @@ static void test_so_they_are_byte_by_byte(void **state) {
         expect_body(&client, i);
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 /* In two reads, wherever the first one ends: the reactor is held until each piece has come. */
 static void test_so_they_are_cut_anywhere(void **state) {
-    (void)state;
-    struct app app;
-    app_start(&app, NULL);
+    struct app *app = *state;
     for (size_t i = 0; i < BODY_COUNT; i++) {
         const struct bytes bytes = bodies[i].bytes;
         for (size_t cut = 1; cut < bytes.length; cut++) {
             struct client client;
-            open_eager(&client, &app);
-            app_hold(&app);
+            open_eager(&client, app);
+            app_hold(app);
             client_send(&client, CHUNKED);
             client_try_send(&client, bytes.text, cut);
-            app_release(&app);
-            app_read_count(&app); /* a turn has passed */
+            app_release(app);
+            app_read_count(app); /* a turn has passed */
             client_try_send(&client, bytes.text + cut, bytes.length - cut);
             expect_body(&client, i);
             client_close(&client);
         }
     }
-    app_stop(&app);
 }
 
 /* (attack F1) */
 static void test_a_line_of_a_chunk_that_has_no_end_is_refused(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char *const starts[] = {"5;", "0\r\nX-Long: ", "0\r\n", "5", "00"};
     static const char *const fillers[] = {"e", "e", "A: 1\r\n", "5", "0"};
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
         struct client client;
         char *body = repeated(starts[i], fillers[i], 9000, "");
-        open_eager(&client, &app);
+        open_eager(&client, app);
         client_send(&client, CHUNKED);
         client_try_send(&client, body, strlen(body));
         expect_last(&client, 400, body);
         free(body);
         client_close(&client);
     }
-    assert_true(app_has_active(&app, 0));
-    app_stop(&app);
+    assert_true(app_has_active(app, 0));
 }
 
 static void test_chunks_of_any_size_arrive_whole(void **state) {
-    (void)state;
+    struct app *app = *state;
     enum { LENGTH = 40000 };
     static const size_t sizes[] = {1, 2, 3, 7, 100, 4095, 4096, 9999, LENGTH};
     static const char *const extensions[] = {"", ";x", ";a-signature=0123456789abcdef"};
@@ -552,10 +513,8 @@ static void test_chunks_of_any_size_arrive_whole(void **state) {
         body[i] = (char)('a' + i % 26);
     }
     body[LENGTH] = '\0';
-    struct app app;
     struct client client;
-    app_start(&app, NULL);
-    open_eager(&client, &app);
+    open_eager(&client, app);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         size_t length = (size_t)sprintf(sent, CHUNKED);
         for (size_t at = 0; at < LENGTH; at += sizes[i]) {
@@ -570,17 +529,14 @@ static void test_chunks_of_any_size_arrive_whole(void **state) {
     client_close(&client);
     free(body);
     free(sent);
-    app_stop(&app);
 }
 
 /* ---- what a broken body does to its answer ---- */
 
 static void test_a_body_that_breaks_leaves_its_live_answer_unfinished(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    open_eager(&client, &app);
+    open_eager(&client, app);
     client_send(&client, "POST /live-echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
                          "chunked\r\n\r\n3\r\nabc\r\n");
     assert_true(client_expect(&client, "abc\r\n"));
@@ -588,32 +544,26 @@ static void test_a_body_that_breaks_leaves_its_live_answer_unfinished(void **sta
     client_receive_all(&client);
     assert_string_equal(client.data, "");
     client_close(&client);
-    assert_true(app_has_broken(&app, 1));
-    app_stop(&app);
+    assert_true(app_has_broken(app, 1));
 }
 
 static void test_a_live_answer_that_has_not_begun_is_400_instead(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    open_eager(&client, &app);
+    open_eager(&client, app);
     client_send(&client, "POST /live-echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
                          "chunked\r\n\r\n3\nabc\r\n0\r\n\r\n" SMUGGLED);
     expect_last(&client, 400, "live");
     client_close(&client);
-    assert_true(app_has_active(&app, 0));
-    app_stop(&app);
+    assert_true(app_has_active(app, 0));
 }
 
 static void test_after_an_early_answer_a_body_that_breaks_closes(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
     struct reply reply;
     char value[256];
-    app_start(&app, NULL);
-    open_eager(&client, &app);
+    open_eager(&client, app);
     client_send(&client, "POST /early HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
                          "3\nabc\r\n0\r\n\r\n" SMUGGLED);
     client_receive(&client, &reply, false);
@@ -623,12 +573,11 @@ static void test_after_an_early_answer_a_body_that_breaks_closes(void **state) {
     assert_string_equal(client.data, "");
     reply_finish(&reply);
     client_close(&client);
-    app_stop(&app);
 }
 
 /* What comes after the answer is read, so that no reset takes the answer away. */
 static void test_a_client_that_sends_on_after_a_refusal_can_read_it(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const struct {
         const char *start;
         unsigned status;
@@ -638,17 +587,15 @@ static void test_a_client_that_sends_on_after_a_refusal_can_read_it(void **state
         {"POST /early-close HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n", 413},
     };
     static const char piece[50000] = "x";
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct client client;
         struct reply reply;
-        open_eager(&client, &app);
+        open_eager(&client, app);
         client_send(&client, rows[i].start);
-        assert_true(app_has_active(&app, 0));
+        assert_true(app_has_active(app, 0));
         for (int j = 0; j < 3; j++) {
             assert_true(client_try_send(&client, piece, sizeof piece));
-            app_read_count(&app); /* a turn has passed */
+            app_read_count(app); /* a turn has passed */
         }
         client_receive(&client, &reply, false);
         assert_int_equal(reply.status, rows[i].status);
@@ -657,18 +604,15 @@ static void test_a_client_that_sends_on_after_a_refusal_can_read_it(void **state
         reply_finish(&reply);
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 /* ---- one after another ---- */
 
 static void test_requests_that_come_at_once_are_answered_in_order_up_to_a_bad_one(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char bad[] = POST "Content-Length: x\r\n\r\n" SMUGGLED;
-    struct app app;
     struct client client;
-    app_start(&app, NULL);
-    open_eager(&client, &app);
+    open_eager(&client, app);
     client_send(&client, GET("/late") POST "Content-Length: 3\r\n\r\nabc" CHUNKED
                                            "3\r\nabc\r\n0\r\nX: 1\r\n\r\n" GET("/hello"));
     client_send(&client, bad);
@@ -678,16 +622,13 @@ static void test_requests_that_come_at_once_are_answered_in_order_up_to_a_bad_on
     client_ask(&client, "", 200, "hello");
     expect_last(&client, 400, bad);
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_a_long_row_of_requests_is_served_to_its_end(void **state) {
-    (void)state;
+    struct app *app = *state;
     enum { COUNT = 3000 };
-    struct app app;
     struct client client;
-    app_start(&app, NULL);
-    open_eager(&client, &app);
+    open_eager(&client, app);
     char *row = repeated("", POST "Content-Length: 3\r\n\r\nabc" GET("/hello"), COUNT, "");
     assert_true(client_try_send(&client, row, strlen(row)));
     for (int i = 0; i < COUNT; i++) {
@@ -696,31 +637,30 @@ static void test_a_long_row_of_requests_is_served_to_its_end(void **state) {
     }
     free(row);
     client_close(&client);
-    app_stop(&app);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_head_may_have_16_kib_wherever_it_goes),
-        cmocka_unit_test(test_a_head_that_has_no_end_is_refused_before_it_ends),
-        cmocka_unit_test(test_a_head_that_is_hopeless_is_refused_before_it_ends),
-        cmocka_unit_test(test_more_options_or_headers_than_there_can_be_are_refused),
-        cmocka_unit_test(test_a_large_head_is_followed_by_others_on_its_connection),
-        cmocka_unit_test(test_a_head_that_cannot_be_is_refused_once),
-        cmocka_unit_test(test_blanks_around_a_value_are_not_of_it),
-        cmocka_unit_test(test_a_connection_is_kept_as_its_client_asks),
-        cmocka_unit_test(test_empty_lines_before_a_request_are_skipped),
-        cmocka_unit_test(test_chunks_are_framed_to_the_letter),
-        cmocka_unit_test(test_so_they_are_byte_by_byte),
-        cmocka_unit_test(test_so_they_are_cut_anywhere),
-        cmocka_unit_test(test_a_line_of_a_chunk_that_has_no_end_is_refused),
-        cmocka_unit_test(test_chunks_of_any_size_arrive_whole),
-        cmocka_unit_test(test_a_body_that_breaks_leaves_its_live_answer_unfinished),
-        cmocka_unit_test(test_a_live_answer_that_has_not_begun_is_400_instead),
-        cmocka_unit_test(test_after_an_early_answer_a_body_that_breaks_closes),
-        cmocka_unit_test(test_a_client_that_sends_on_after_a_refusal_can_read_it),
-        cmocka_unit_test(test_requests_that_come_at_once_are_answered_in_order_up_to_a_bad_one),
-        cmocka_unit_test(test_a_long_row_of_requests_is_served_to_its_end),
+        app_test(test_a_head_may_have_16_kib_wherever_it_goes),
+        app_test(test_a_head_that_has_no_end_is_refused_before_it_ends),
+        app_test(test_a_head_that_is_hopeless_is_refused_before_it_ends),
+        app_test(test_more_options_or_headers_than_there_can_be_are_refused),
+        app_test(test_a_large_head_is_followed_by_others_on_its_connection),
+        app_test(test_a_head_that_cannot_be_is_refused_once),
+        app_test(test_blanks_around_a_value_are_not_of_it),
+        app_test(test_a_connection_is_kept_as_its_client_asks),
+        app_test(test_empty_lines_before_a_request_are_skipped),
+        app_test(test_chunks_are_framed_to_the_letter),
+        app_test(test_so_they_are_byte_by_byte),
+        app_test(test_so_they_are_cut_anywhere),
+        app_test(test_a_line_of_a_chunk_that_has_no_end_is_refused),
+        app_test(test_chunks_of_any_size_arrive_whole),
+        app_test(test_a_body_that_breaks_leaves_its_live_answer_unfinished),
+        app_test(test_a_live_answer_that_has_not_begun_is_400_instead),
+        app_test(test_after_an_early_answer_a_body_that_breaks_closes),
+        app_test(test_a_client_that_sends_on_after_a_refusal_can_read_it),
+        app_test(test_requests_that_come_at_once_are_answered_in_order_up_to_a_bad_one),
+        app_test(test_a_long_row_of_requests_is_served_to_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,99 +55,84 @@ static void assert_answered(struct client *client, const char *answer) {
 
 /* Both are there when the server looks for the first time. */
 static void test_an_end_that_comes_with_the_request_takes_no_answer_away(void **state) {
-    (void)state;
-    struct app app;
-    app_start(&app, NULL);
+    struct app *app = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct client client;
-        app_hold(&app);
-        client_open(&client, &app);
+        app_hold(app);
+        client_open(&client, app);
         client_send(&client, cases[i].request);
         shutdown(client.fd, SHUT_WR);
-        app_release(&app);
+        app_release(app);
         assert_answered(&client, cases[i].answer);
     }
-    app_stop(&app);
 }
 
 static void test_an_end_that_comes_with_the_last_piece_takes_no_answer_away(void **state) {
-    (void)state;
-    struct app app;
-    app_start(&app, NULL);
+    struct app *app = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *request = cases[i].request;
         size_t left = strlen(request);
         struct client client;
-        client_open(&client, &app);
+        client_open(&client, app);
         for (; left > PIECE_BYTES; request += PIECE_BYTES, left -= PIECE_BYTES) {
             assert_true(client_try_send(&client, request, PIECE_BYTES));
         }
-        app_hold(&app);
+        app_hold(app);
         client_send(&client, request);
         shutdown(client.fd, SHUT_WR);
-        app_release(&app);
+        app_release(app);
         assert_answered(&client, cases[i].answer);
     }
-    app_stop(&app);
 }
 
 static void test_an_end_that_comes_with_a_later_request_takes_no_answer_away(void **state) {
-    (void)state;
-    struct app app;
-    app_start(&app, NULL);
+    struct app *app = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct client client;
-        client_open(&client, &app);
+        client_open(&client, app);
         client_ask(&client, GET("/hello"), 200, "hello");
         client_ask(&client, GET("/late"), 200, "late");
-        app_hold(&app);
+        app_hold(app);
         client_send(&client, cases[i].request);
         shutdown(client.fd, SHUT_WR);
-        app_release(&app);
+        app_release(app);
         assert_answered(&client, cases[i].answer);
     }
-    app_stop(&app);
 }
 
 static void test_an_end_that_comes_with_a_later_request_of_http_1_0_is_seen(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char request[] = "GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
-    struct app app;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_ask(&client, request, 200, "hello");
-    app_hold(&app);
+    app_hold(app);
     client_send(&client, request);
     shutdown(client.fd, SHUT_WR);
-    app_release(&app);
+    app_release(app);
     assert_answered(&client, "hello");
-    app_stop(&app);
 }
 
 static void test_an_end_that_comes_while_the_answer_is_waited_for_does_not_take_it(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char *const requests[] = {
         GET("/late"),
         POST("/late", "Content-Length: 5", "abcde"),
         POST("/late", CHUNKED, "5\r\nabcde\r\n0\r\n\r\n"),
         "POST /late HTTP/1.0\r\nContent-Length: 5\r\n\r\nabcde",
     };
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         struct client client;
-        client_open(&client, &app);
+        client_open(&client, app);
         client_send(&client, requests[i]);
-        assert_true(app_has_active(&app, 1));
+        assert_true(app_has_active(app, 1));
         shutdown(client.fd, SHUT_WR);
         assert_answered(&client, "late");
     }
-    app_stop(&app);
 }
 
 static void test_half_a_request_is_not_answered(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char *const requests[] = {
         POST("/echo", "Content-Length: 6", "abcde"),
         POST("/slow", "Content-Length: 6", "abcde"),
@@ -155,18 +140,15 @@ static void test_half_a_request_is_not_answered(void **state) {
         POST("/eager", CHUNKED, "5\r\nabcde\r\n0\r\n"),
         "GET /hello HTTP/1.1\r\nHost: x\r\n",
     };
-    struct app app;
-    app_start(&app, NULL);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         struct client client;
-        client_open(&client, &app);
+        client_open(&client, app);
         client_send(&client, requests[i]);
         shutdown(client.fd, SHUT_WR);
         assert_int_equal(client_receive_all(&client), 0);
         assert_string_equal(client.data, "");
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 static void test_a_stream_goes_on(void **state) {
@@ -197,12 +179,12 @@ static void test_a_stream_goes_on(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_end_that_comes_with_the_request_takes_no_answer_away),
-        cmocka_unit_test(test_an_end_that_comes_with_the_last_piece_takes_no_answer_away),
-        cmocka_unit_test(test_an_end_that_comes_with_a_later_request_takes_no_answer_away),
-        cmocka_unit_test(test_an_end_that_comes_with_a_later_request_of_http_1_0_is_seen),
-        cmocka_unit_test(test_an_end_that_comes_while_the_answer_is_waited_for_does_not_take_it),
-        cmocka_unit_test(test_half_a_request_is_not_answered),
+        app_test(test_an_end_that_comes_with_the_request_takes_no_answer_away),
+        app_test(test_an_end_that_comes_with_the_last_piece_takes_no_answer_away),
+        app_test(test_an_end_that_comes_with_a_later_request_takes_no_answer_away),
+        app_test(test_an_end_that_comes_with_a_later_request_of_http_1_0_is_seen),
+        app_test(test_an_end_that_comes_while_the_answer_is_waited_for_does_not_take_it),
+        app_test(test_half_a_request_is_not_answered),
         cmocka_unit_test(test_a_stream_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

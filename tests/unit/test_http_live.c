@@ -63,111 +63,96 @@ static void test_it_shows_its_headers_at_once_and_each_line_when_it_is_there(voi
 }
 
 static void test_all_that_waits_leaves_as_one_chunk(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
     for (int i = 0; i < 3; i++) {
-        app_publish(&app);
+        app_publish(app);
     }
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, GET("/live-ticks"));
     assert_true(client_expect(&client, "\r\n\r\n15\r\ntick 1\ntick 2\ntick 3\n\r\n"));
-    app_end_streams(&app);
+    app_end_streams(app);
     assert_int_equal(client_receive_all(&client), 0);
     assert_string_equal(client.data, "0\r\n\r\n");
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_what_cannot_be_live_is_a_stream_all_the_same(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    app_publish(&app);
-    app_end_streams(&app);
-    client_open(&client, &app);
+    app_publish(app);
+    app_end_streams(app);
+    client_open(&client, app);
     client_send(&client, "GET /live-ticks HTTP/1.0\r\n\r\n");
     assert_true(client_expect(&client, "\r\n\r\ntick 1\n"));
     assert_int_equal(client_receive_all(&client), 0);
     client_close(&client);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, "HEAD /live-ticks HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_true(client_expect(&client, "\r\n\r\n"));
     assert_int_equal(client_receive_all(&client), 0);
     assert_int_equal(client.length, 0);
-    assert_true(app_has_complete(&app, 2));
+    assert_true(app_has_complete(app, 2));
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_a_client_that_vanishes_is_noticed(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char *const requests[] = {GET("/live-ticks"), GET("/live-late-ticks")};
-    struct app app;
     struct client client;
-    app_start(&app, NULL);
-    app_publish(&app);
+    app_publish(app);
     for (size_t i = 0; i < 8; i++) {
-        client_open(&client, &app);
+        client_open(&client, app);
         client_send(&client, requests[i % 2]);
         if (i % 4 < 2) { /* with something unread, else its end is a reset */
             assert_true(client_expect(&client, "tick 1\n\r\n"));
         }
-        assert_true(app_has_active(&app, 1));
+        assert_true(app_has_active(app, 1));
         client_close(&client);
-        assert_true(app_has_broken(&app, i + 1));
-        assert_true(app_has_active(&app, 0));
+        assert_true(app_has_broken(app, i + 1));
+        assert_true(app_has_active(app, 0));
     }
-    app_stop(&app);
 }
 
 static void test_one_that_breaks_off_is_not_taken_for_whole(void **state) {
-    (void)state;
+    struct app *app = *state;
     static const char *const requests[] = {GET("/live-abort"),
                                            POST("/live-abort-body", "Content-Length: 3\r\n") "abc"};
-    struct app app;
     struct client client;
     struct reply reply;
-    app_start(&app, NULL);
     for (size_t i = 0; i < 2; i++) {
-        client_open(&client, &app);
+        client_open(&client, app);
         client_send(&client, requests[i]);
         client_receive(&client, &reply, false);
         assert_int_equal(reply.status, 200);
         assert_false(reply.is_whole);
         assert_string_equal(reply.body, "part\n");
         assert_int_equal(client_receive_all(&client), 0);
-        assert_true(app_has_broken(&app, i + 1));
+        assert_true(app_has_broken(app, i + 1));
         reply_finish(&reply);
         client_close(&client);
     }
-    app_stop(&app);
 }
 
 static void test_a_slow_reader_gets_everything(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client, other;
     struct reply reply;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, GET("/live-flood"));
-    assert_true(app_has_active(&app, 1));
-    while (!app_is_asleep(&app)) {
+    assert_true(app_has_active(app, 1));
+    while (!app_is_asleep(app)) {
     }
-    client_open(&other, &app);
+    client_open(&other, app);
     client_ask(&other, GET("/hello"), 200, "hello");
     client_close(&other);
     client_receive(&client, &reply, false);
     assert_true(reply.is_whole);
     assert_int_equal(reply.length, FLOOD_BYTES);
     assert_int_equal(strspn(reply.body, "x"), FLOOD_BYTES);
-    assert_true(app_has_complete(&app, 1));
+    assert_true(app_has_complete(app, 1));
     reply_finish(&reply);
     client_close(&client);
-    app_stop(&app);
 }
 
 static void wait_a_second(struct http_options *options) {
@@ -193,11 +178,9 @@ static void test_a_client_that_never_reads_is_broken_off_and_one_that_waits_is_n
 }
 
 static void test_what_was_sent_behind_the_request_does_not_cost_the_answer(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, GET("/live-ticks"));
     assert_true(client_expect(&client, "\r\n\r\n"));
     char *more = calloc(1, 100000);
@@ -205,13 +188,12 @@ static void test_what_was_sent_behind_the_request_does_not_cost_the_answer(void 
     memset(more, 'G', 100000);
     assert_true(client_try_send(&client, more, 100000));
     free(more);
-    app_publish(&app);
-    app_end_streams(&app);
-    assert_true(app_has_complete(&app, 1));
+    app_publish(app);
+    app_end_streams(app);
+    assert_true(app_has_complete(app, 1));
     assert_int_equal(client_receive_all(&client), 0);
     assert_string_equal(client.data, "7\r\ntick 1\n\r\n0\r\n\r\n");
     client_close(&client);
-    app_stop(&app);
 }
 
 /* ---- while the body arrives ---- */
@@ -249,23 +231,20 @@ static void test_each_line_is_answered_before_the_next_one_is_sent(void **state)
 }
 
 static void test_a_body_of_announced_length_is_answered_while_it_arrives(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, POST("/live-echo", "Content-Length: 6\r\n") "abc");
     assert_true(client_expect(&client, "3\r\nabc\r\n"));
     client_send(&client, "def");
     assert_true(client_expect(&client, "3\r\ndef\r\n0\r\n\r\n"));
     assert_int_equal(client_receive_all(&client), 0);
     client_close(&client);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, POST("/live-echo", "Content-Length: 0\r\n"));
     assert_true(client_expect(&client, "\r\n\r\n0\r\n\r\n"));
     assert_int_equal(client_receive_all(&client), 0);
     client_close(&client);
-    app_stop(&app);
 }
 
 /* Sends chunks of the body until the server takes no more.  Returns: how many bytes of body. */
@@ -295,23 +274,20 @@ static size_t send_until_stopped(struct client *client, size_t most) {
 }
 
 static void test_who_does_not_read_the_answer_cannot_go_on_sending(void **state) {
-    (void)state;
+    struct app *app = *state;
     enum { MOST = 200 * 1000 * 1000 };
-    struct app app;
     struct client client, other;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, POST("/live-echo", CHUNKED));
     const size_t sent = send_until_stopped(&client, MOST);
     assert_true(sent > 0 && sent < MOST);
-    while (!app_is_asleep(&app)) {
+    while (!app_is_asleep(app)) {
     }
-    client_open(&other, &app);
+    client_open(&other, app);
     client_ask(&other, GET("/hello"), 200, "hello");
     client_close(&other);
     client_close(&client);
-    assert_true(app_has_broken(&app, 1));
-    app_stop(&app);
+    assert_true(app_has_broken(app, 1));
 }
 
 struct sender {
@@ -335,14 +311,12 @@ static void *send_chunks(void *context) {
 }
 
 static void test_a_large_body_comes_back_whole_though_its_client_closes_its_half(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
     struct reply reply;
     pthread_t thread;
     struct sender sender = {&client, 4000};
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, POST("/live-echo", CHUNKED));
     assert_int_equal(pthread_create(&thread, NULL, send_chunks, &sender), 0);
     client_receive(&client, &reply, false);
@@ -351,68 +325,58 @@ static void test_a_large_body_comes_back_whole_though_its_client_closes_its_half
     assert_int_equal(reply.length, 5000 * sender.count);
     assert_int_equal(strspn(reply.body, "z"), reply.length);
     assert_int_equal(client_receive_all(&client), 0);
-    assert_true(app_has_complete(&app, 1));
+    assert_true(app_has_complete(app, 1));
     reply_finish(&reply);
     client_close(&client);
-    app_stop(&app);
 }
 
 static void test_what_was_sent_before_its_client_went_is_taken(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, POST("/live-echo", CHUNKED) "3\r\nabc\r\n");
     assert_true(client_expect(&client, "3\r\nabc\r\n"));
     client_send(&client, "3\r\ndef\r\n3\r\nghi\r\n");
     client_close(&client);
-    assert_true(app_has_broken(&app, 1));
-    assert_true(app_has_body_bytes(&app, 9));
-    app_stop(&app);
+    assert_true(app_has_broken(app, 1));
+    assert_true(app_has_body_bytes(app, 9));
 }
 
 static void test_breaking_off_within_a_body_lets_the_client_see_it(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client client;
-    app_start(&app, NULL);
-    client_open(&client, &app);
+    client_open(&client, app);
     client_send(&client, POST("/live-abort-body", CHUNKED) "3\r\nabc\r\n");
     assert_int_equal(client_receive_all(&client), 0);
     assert_non_null(strstr(client.data, "\r\n\r\n5\r\npart\n\r\n"));
     assert_null(strstr(client.data, "0\r\n\r\n"));
     client_send(&client, "3\r\ndef\r\n0\r\n\r\n");
-    assert_true(app_has_broken(&app, 1));
+    assert_true(app_has_broken(app, 1));
     client_close(&client);
-    app_stop(&app);
 }
 
 /* ---- the end ---- */
 
 static void test_draining_lets_it_finish(void **state) {
-    (void)state;
-    struct app app;
+    struct app *app = *state;
     struct client stream, body;
-    app_start(&app, NULL);
-    client_open(&stream, &app);
+    client_open(&stream, app);
     client_send(&stream, GET("/live-ticks"));
     assert_true(client_expect(&stream, "\r\n\r\n"));
-    client_open(&body, &app);
+    client_open(&body, app);
     client_send(&body, POST("/live-echo", CHUNKED) "1\r\na\r\n");
     assert_true(client_expect(&body, "1\r\na\r\n"));
-    app_drain(&app);
-    app_publish(&app);
+    app_drain(app);
+    app_publish(app);
     assert_true(client_expect(&stream, "tick 1\n"));
     client_send(&body, "1\r\nb\r\n0\r\n\r\n");
     assert_true(client_expect(&body, "1\r\nb\r\n0\r\n\r\n"));
-    app_end_streams(&app);
+    app_end_streams(app);
     assert_int_equal(client_receive_all(&stream), 0);
     assert_int_equal(client_receive_all(&body), 0);
-    assert_true(app_has_complete(&app, 2));
+    assert_true(app_has_complete(app, 2));
     client_close(&stream);
     client_close(&body);
-    app_stop(&app);
 }
 
 static void test_a_server_may_be_destroyed_with_everything_open(void **state) {
@@ -451,20 +415,20 @@ static void test_a_server_may_be_destroyed_with_everything_open(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_shows_its_headers_at_once_and_each_line_when_it_is_there),
-        cmocka_unit_test(test_all_that_waits_leaves_as_one_chunk),
-        cmocka_unit_test(test_what_cannot_be_live_is_a_stream_all_the_same),
-        cmocka_unit_test(test_a_client_that_vanishes_is_noticed),
-        cmocka_unit_test(test_one_that_breaks_off_is_not_taken_for_whole),
-        cmocka_unit_test(test_a_slow_reader_gets_everything),
+        app_test(test_all_that_waits_leaves_as_one_chunk),
+        app_test(test_what_cannot_be_live_is_a_stream_all_the_same),
+        app_test(test_a_client_that_vanishes_is_noticed),
+        app_test(test_one_that_breaks_off_is_not_taken_for_whole),
+        app_test(test_a_slow_reader_gets_everything),
         cmocka_unit_test(test_a_client_that_never_reads_is_broken_off_and_one_that_waits_is_not),
-        cmocka_unit_test(test_what_was_sent_behind_the_request_does_not_cost_the_answer),
+        app_test(test_what_was_sent_behind_the_request_does_not_cost_the_answer),
         cmocka_unit_test(test_each_line_is_answered_before_the_next_one_is_sent),
-        cmocka_unit_test(test_a_body_of_announced_length_is_answered_while_it_arrives),
-        cmocka_unit_test(test_who_does_not_read_the_answer_cannot_go_on_sending),
-        cmocka_unit_test(test_a_large_body_comes_back_whole_though_its_client_closes_its_half),
-        cmocka_unit_test(test_what_was_sent_before_its_client_went_is_taken),
-        cmocka_unit_test(test_breaking_off_within_a_body_lets_the_client_see_it),
-        cmocka_unit_test(test_draining_lets_it_finish),
+        app_test(test_a_body_of_announced_length_is_answered_while_it_arrives),
+        app_test(test_who_does_not_read_the_answer_cannot_go_on_sending),
+        app_test(test_a_large_body_comes_back_whole_though_its_client_closes_its_half),
+        app_test(test_what_was_sent_before_its_client_went_is_taken),
+        app_test(test_breaking_off_within_a_body_lets_the_client_see_it),
+        app_test(test_draining_lets_it_finish),
         cmocka_unit_test(test_a_server_may_be_destroyed_with_everything_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
