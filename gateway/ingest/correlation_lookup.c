@@ -39,15 +39,14 @@ enum parley_status correlation_lookup_need(struct request_options *options,
     return message->options.recalled != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-static void on_answer(struct correlation_query *recall, const struct correlation_answer *answer) {
-    struct correlation_lookup *lookup = OWNER_OF(recall, struct correlation_lookup, recall);
-    lookup->is_asking = false;
-    lookup->has_failed = answer->found == CORRELATION_FAILED;
+static void on_answer(struct correlation_query *query, const struct correlation_answer *answer) {
+    struct correlation_lookup *lookup = OWNER_OF(query, struct correlation_lookup, query);
+    lookup->state = LOOKUP_DONE;
     if (answer->found == CORRELATION_FOUND) {
-        lookup->text = strdup(answer->value);
-        lookup->has_failed = lookup->text == NULL;
-    } else if (lookup->has_failed && answer->error != NULL) {
-        lookup->text = strdup(answer->error);
+        correlation_lookup_set(lookup, answer->value);
+    } else if (answer->found == CORRELATION_FAILED) {
+        lookup->state = LOOKUP_FAILED;
+        lookup->text = answer->error != NULL ? strdup(answer->error) : NULL;
     }
     lookup->on_ready(lookup);
 }
@@ -56,17 +55,25 @@ void correlation_lookup_begin(struct correlation_lookup *lookup, struct request_
                               struct parley_bytes key) {
     struct correlation_store *store =
         gateway_correlation_store(options->gateway, options->protocol);
-    lookup->recall.done = on_answer;
-    lookup->is_asking =
-        correlation_store_query(store, &lookup->recall, key, options->task == INGEST_FORWARD);
-    if (!lookup->is_asking) {
-        lookup->has_failed = true;
+    lookup->query.done = on_answer;
+    lookup->state = LOOKUP_ASKING;
+    if (!correlation_store_query(store, &lookup->query, key, options->task == INGEST_FORWARD)) {
+        lookup->state = LOOKUP_FAILED;
         lookup->text = strdup(failure_of_refusal(options, JETSTREAM_AWAY).detail);
     }
 }
 
+void correlation_lookup_set(struct correlation_lookup *lookup, const char *text) {
+    lookup->text = strdup(text);
+    lookup->state = lookup->text != NULL ? LOOKUP_DONE : LOOKUP_FAILED;
+}
+
+const char *correlation_lookup_value(const struct correlation_lookup *lookup) {
+    return lookup->state == LOOKUP_DONE ? lookup->text : NULL;
+}
+
 void correlation_lookup_finish(struct correlation_lookup *lookup) {
-    correlation_query_cancel(&lookup->recall);
+    correlation_query_cancel(&lookup->query);
     free(lookup->text);
     lookup->text = NULL;
 }

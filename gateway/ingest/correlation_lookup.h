@@ -4,18 +4,24 @@
 /* What a message on its way out has to do with its protocol's memory: a request is remembered, and
  * a reply has to know its request before it can be said where it goes. */
 
-#include "ingest.h"
+#include "failure.h"
 
-/* What a message wants to know of an earlier one.  Owns: the text; zeroed at first. */
-struct correlation_lookup {
-    struct correlation_query recall;
-    void (*on_ready)(struct correlation_lookup *lookup); /* is_asking is over */
-    bool is_asking;
-    bool has_failed;
-    char *text; /* the value, NULL: there is none; or what to tell the sender, NULL: no memory */
+enum correlation_lookup_state {
+    LOOKUP_NONE,
+    LOOKUP_ASKING, /* on_ready will be called */
+    LOOKUP_DONE,   /* `text` is the value, NULL: there is none */
+    LOOKUP_FAILED, /* `text` is what to say to the sender, NULL: no memory */
 };
 
-/* Whether a valid message wants to know something that is not known here: then that key, else what
+/* What a message needs to know of an earlier one.  Owns: the text; zeroed at first. */
+struct correlation_lookup {
+    struct correlation_query query;
+    void (*on_ready)(struct correlation_lookup *lookup);
+    enum correlation_lookup_state state;
+    char *text;
+};
+
+/* Whether a valid message needs to know something that is not known here: then that key, else what
  * is known has become an option of the message.
  * Owns: the key lives in the message's arena.  `out_key`: data NULL when nothing is to be asked. */
 enum parley_status correlation_lookup_need(struct request_options *options,
@@ -25,6 +31,10 @@ enum parley_status correlation_lookup_need(struct request_options *options,
 /* Asks; `told` follows in a later turn while is_asking. */
 void correlation_lookup_begin(struct correlation_lookup *lookup, struct request_options *options,
                               struct parley_bytes key);
+/* What is known here already. */
+void correlation_lookup_set(struct correlation_lookup *lookup, const char *text);
+/* The value, NULL: there is none, or it could not be found out. */
+const char *correlation_lookup_value(const struct correlation_lookup *lookup);
 void correlation_lookup_finish(struct correlation_lookup *lookup);
 struct failure correlation_lookup_failure(const struct correlation_lookup *lookup);
 

@@ -5,7 +5,7 @@
  * message, and where that lies, says the one that is stored: it is fetched by its sequence, and its
  * Parley-Digest compared (docs/api.md#nats). */
 
-#include "ingest.h"
+#include "failure.h"
 
 /* Owns: texts are borrowed for the call. */
 struct duplicate_answer {

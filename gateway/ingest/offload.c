@@ -68,7 +68,8 @@ struct offload *offload_begin(const struct request_options *options,
                               const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context) {
     struct gateway *gateway = options->gateway;
-    struct offload *offload = gateway->completions != NULL ? malloc(sizeof *offload) : NULL;
+    const bool is_wanted = slice->bytes.length >= OFFLOAD_BYTES_MIN && gateway->completions != NULL;
+    struct offload *offload = is_wanted ? malloc(sizeof *offload) : NULL;
     if (offload == NULL) {
         return NULL;
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A large message that is checked, and made ready for what follows, by the worker pool instead of
- * on the reactor: 100 MiB of JSON take seconds (docs/adr/0008). */
+/* A large message that is checked, and prepared for what follows, by the worker pool instead of on
+ * the reactor: 100 MiB of JSON take seconds (docs/adr/0008). */
 
+#include "check.h"
 #include "worker_pool.h"
-#include "ingest.h"
 
-/* From here on a message is one. What it takes at worst below that, 30 ms, others can wait. */
+/* A message is large from here on. A smaller one takes 30 ms at worst, which others can wait. */
 #define OFFLOAD_BYTES_MIN (256u * 1024)
 
 struct offload {
@@ -19,22 +19,23 @@ struct offload {
     size_t nats_bytes_max;     /* what NATS takes; 0: not known */
     LIST_ENTRY(offload) links; /* of the gateway's, until `done` */
 
-    /* What came of it. */
+    /* The result. */
     struct parley_message message;
     enum parley_status status; /* of the check */
-    bool is_prepared;          /* it is valid, and the following says what is to be sent */
+    bool is_prepared;          /* it is valid, and the following says what to send */
     enum parley_status prepared;
     struct parley_buffer payload; /* for NATS, or the message in the encoding that is asked for */
     struct publication publication;
 };
 
-/* Begins; `done` follows in a later turn. What came of it borrows the bytes for as long as it is
- * looked at.  Returns: NULL when there is no memory, or no worker pool. */
+/* Begins, if the message is large; `done` follows in a later turn. The result borrows the bytes
+ * until offload_release.  Returns: NULL when it is not large, or there is no memory or no worker
+ * pool: the caller checks it. */
 struct offload *offload_begin(const struct request_options *options,
                               const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context);
-/* Gives it back, which may take as long. NULL is fine. */
+/* Frees it, on the worker pool, since that may take as long as the check. NULL is fine. */
 void offload_release(struct offload *offload);
-/* When the gateway's completion queue is closed: `done` of all that are not done, with a failure.
- */
+/* When the gateway's completion queue is closed: calls `done` of all that are not done, with a
+ * failure. */
 void offloads_abandon(struct gateway *gateway);

@@ -11,8 +11,6 @@
 
 #include "outlet.h"
 
-#include "ingest.h"
-
 enum {
     LIVE_LENGTH_MIN = 1 << 20, /* shorter bodies keep their connection */
     LIVE_BYTES = 32 * 1024,    /* of items that the client has not been sent */
@@ -108,7 +106,8 @@ static void begin(struct outlet *outlet) {
         return;
     }
     outlet->phase = OUTLET_LIVE;
-    http_respond_live(outlet->options.request, 200, outlet->options.media_type, ingest_read);
+    http_respond_live(outlet->options.request, 200, outlet->options.media_type,
+                      outlet->options.read);
 }
 
 void outlet_begin(struct outlet *outlet, bool has_ended) {
@@ -181,7 +180,8 @@ void outlet_send(struct outlet *outlet) {
     if (is_live) {
         http_wake(outlet->options.request);
     } else {
-        http_respond_stream(outlet->options.request, 200, outlet->options.media_type, ingest_read);
+        http_respond_stream(outlet->options.request, 200, outlet->options.media_type,
+                            outlet->options.read);
     }
 }
 

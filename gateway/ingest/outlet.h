@@ -32,6 +32,8 @@ struct outlet_options {
     int64_t idle_timeout_ms;   /* of a connection */
     const char *media_type;    /* of the answer */
     enum outlet_form form;
+    ssize_t (*read)(void *state, char *buffer,
+                    size_t size); /* of http's state, as it asks for it */
     /* There is room again. */
     void (*on_room)(void *context);
     void *context;

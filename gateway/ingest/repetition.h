@@ -4,7 +4,8 @@
 /* What to say to somebody who does not know whether a message was stored: whether it may be sent
  * again, and how. Nothing is promised that JetStream does not keep. */
 
-#include "ingest.h"
+#include "gateway.h"
+#include "publication.h"
 
 #define REPETITION_TEXT_MAX 256
 

@@ -3,14 +3,16 @@
 /* Reads what the head of a POST asks for, and refuses what cannot be: media type, query, Accept and
  * the other headers, in this order. */
 
-#include "ingest.h"
+#include "request_options.h"
 
+#include <stdlib.h>
 #include <strings.h>
 
 #include "channel.h"
 #include "encodings.h"
 #include "media_type.h"
 #include "negotiate.h"
+#include "problem.h"
 #include "query_names.h"
 #include "query_problem.h"
 
@@ -261,8 +263,11 @@ static bool choose_form(struct request_options *options, struct http_request *re
         refuse_accept(request, "application/json", options->lines_type);
         return false;
     }
-    options->wants_lines = lines > json && !options->has_own_refusal;
-    options->wants_document = json > lines;
+    if (json > lines) {
+        options->form = ANSWER_DOCUMENT;
+    } else if (lines > json && !options->has_own_refusal) {
+        options->form = ANSWER_LINES;
+    }
     return true;
 }
 
@@ -297,4 +302,40 @@ bool request_options_read(struct request_options *options, struct http_request *
     const bool is_acceptable = options->task == INGEST_CONVERT ? is_convertible(options, request)
                                                                : choose_form(options, request);
     return is_acceptable && read_headers(options, request);
+}
+
+size_t request_message_bytes_max(const struct request_options *options) {
+    return options->check.message_bytes_max != 0 ? options->check.message_bytes_max
+                                                 : options->protocol->message_bytes_max;
+}
+
+/* ---- what outlives the request ---- */
+
+static bool keep_text(const char **text) {
+    char *copy = *text != NULL ? strdup(*text) : NULL;
+    const bool is_kept = copy != NULL || *text == NULL;
+    *text = copy;
+    return is_kept;
+}
+
+bool request_options_keep(struct request_options *out, const struct request_options *options) {
+    *out = *options;
+    const bool has_from = keep_text(&out->check.from);
+    const bool has_agent = keep_text(&out->check.agent);
+    const bool has_domain = keep_text(&out->check.domain);
+    const bool has_key = keep_text(&out->publication.idempotency_key);
+    const bool has_trace = keep_text(&out->publication.traceparent);
+    if (has_from && has_agent && has_domain && has_key && has_trace) {
+        return true;
+    }
+    request_options_release(out);
+    return false;
+}
+
+void request_options_release(struct request_options *kept) {
+    const char *const texts[] = {kept->check.from, kept->check.agent, kept->check.domain,
+                                 kept->publication.idempotency_key, kept->publication.traceparent};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        free((char *)(uintptr_t)texts[i]);
+    }
 }

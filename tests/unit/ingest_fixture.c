@@ -91,9 +91,11 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
 
 void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waiter *waiter) {
     jetstream->waiter = waiter;
+    waiter->is_waiting = true;
 }
 
 void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter *waiter) {
+    waiter->is_waiting = false;
     if (jetstream->waiter == waiter) {
         jetstream->waiter = NULL;
     }
@@ -615,6 +617,7 @@ void world_make_room(struct world *world, size_t count) {
     world->jetstream.room = count;
     world->jetstream.waiter = NULL;
     if (waiter != NULL) {
+        waiter->is_waiting = false;
         waiter->room(waiter);
     }
     go_on(&world->request);

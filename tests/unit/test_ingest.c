@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "../lib/fault_heap.h"
+#include "failure.h"
 #include "ingest_fixture.h"
 
 #define JSON .type = "application/json"

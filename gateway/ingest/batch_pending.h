@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The valid messages of a batch that have to wait, in the order sent: JetStream's window is full,
+ * or they, or one before them, need to know of an earlier message first (correlation_lookup.h). */
+
+#include "batch_publish.h"
+#include "intake.h"
+
+struct pending;
+
+/* The owner embeds it. */
+struct batch_pending {
+    struct request_options *options;
+    struct batch_publisher *publisher;
+    struct intake *intake;
+    struct pending *first, **end;
+    struct jetstream_waiter waiter; /* while the first waits for JetStream's window */
+    /* Some of them went on; the owner may destroy all of this. */
+    void (*on_moved)(struct batch_pending *pending);
+};
+
+void batch_pending_init(struct batch_pending *pending, struct request_options *options,
+                        struct batch_publisher *publisher, struct intake *intake,
+                        void (*on_moved)(struct batch_pending *pending));
+
+/* What follows from the verdict on a valid message, now or in its turn.  `key`: what it needs to
+ * know first (correlation_lookup_need); data NULL: nothing. */
+void batch_pending_finish_valid(struct batch_pending *pending, struct batch_result *result,
+                                const struct verdict *verdict, struct parley_bytes key);
+
+/* Whether no message may be published, for JetStream's window is full. */
+static inline bool batch_pending_is_blocked(const struct batch_pending *pending) {
+    return pending->waiter.is_waiting;
+}
+static inline bool batch_pending_is_empty(const struct batch_pending *pending) {
+    return pending->first == NULL;
+}
+
+/* Forgets all of them. */
+void batch_pending_drop(struct batch_pending *pending);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The results of a batch, in the order sent: each is kept until those before it are known, and goes
+ * to the outlet then, which is the answer. How many may wait for that is bounded: the window. */
+
+#include "outlet.h"
+#include "receipt.h"
+#include "verdict.h"
+
+struct batch_results;
+struct batch_publisher;
+
+/* One message's result. */
+struct batch_result {
+    struct batch_results *results;
+    struct batch_result *next;
+    size_t number;
+    enum result_status status; /* RESULT_AWAITED until it is known */
+    struct receipt receipt;    /* while it is awaited; its text is the line then, "" for none */
+    /* Of a message that was published: */
+    struct batch_publisher *publisher;
+    struct publication_mark mark;
+    struct duplicate *duplicate; /* it is being compared with what is stored; NULL: it is not */
+};
+
+/* The owner embeds it. */
+struct batch_results {
+    const struct request_options *options;
+    struct outlet outlet;
+    struct batch_result *first, **end; /* that are not written yet */
+    struct batch_result *unused;       /* to be used again */
+    size_t window_count, window_bytes; /* of what is not written, and of messages kept for it */
+    uint64_t counts[RESULT_STATUS_COUNT], received_count, omitted_count;
+    bool has_failed; /* on our side: the answer cannot be whole, and nothing more is read */
+    bool has_logged; /* that, or another internal error: once is enough */
+};
+
+/* `on_room`: the outlet has room again.  Owns: everything is borrowed. */
+void batch_results_init(struct batch_results *results, const struct request_options *options,
+                        struct http_request *request, void (*on_room)(void *context),
+                        void *context);
+void batch_results_finish(struct batch_results *results);
+/* The request is gone. */
+void batch_results_close(struct batch_results *results);
+
+/* Whether one more may be awaited. */
+bool batch_results_have_room(struct batch_results *results);
+/* Writes what is known, up to the first that is not. */
+void batch_results_flush(struct batch_results *results);
+/* Whether the first is known, and waits for room in the outlet. */
+bool batch_results_wait_for_outlet(const struct batch_results *results);
+
+/* Adds one that is awaited.  Returns: NULL: no memory, and the results have failed. */
+struct batch_result *batch_results_add(struct batch_results *results, size_t number);
+/* Adds one that is known: of a message that was validated and waits for nothing, after none that
+ * waits. */
+void batch_results_add_verdict(struct batch_results *results, const struct verdict *verdict);
+
+/* ---- an awaited one ---- */
+
+/* Notes what its receipt will say. */
+void batch_result_note(struct batch_result *result, const struct parley_message *message,
+                       const struct publication *publication);
+
+/* Makes it known, and writes it if it is the first. */
+void batch_result_end_verdict(struct batch_result *result, const struct verdict *verdict);
+void batch_result_end_invalid(struct batch_result *result, struct parley_message *message);
+void batch_result_end_failed(struct batch_result *result, const struct failure *failure);
+void batch_result_end_internal(struct batch_result *result, enum parley_status status);
+/* Of a message that was published: it is stored … */
+void batch_result_end_stored(struct batch_result *result, const char *stream, uint64_t sequence,
+                             bool is_duplicate);
+/* … as `stored` says … */
+void batch_result_end_same(struct batch_result *result, const struct duplicate_answer *stored);
+/* … or it is not, or that is not known.  `stream` NULL: none. */
+void batch_result_end_published(struct batch_result *result, const struct failure *failure,
+                                const char *stream, uint64_t sequence);
+
+/* ---- the answer ---- */
+
+/* All results are written: ends the answer, with a summary, or breaks it off. */
+void batch_results_end(struct batch_results *results);
+/* As body_handler's read.  `is_ended`: batch_results_end was called. */
+ssize_t batch_results_read(struct batch_results *results, bool is_ended, char *buffer, size_t size);

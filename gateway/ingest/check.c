@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "check.h"
+
+#include <stdio.h>
+
+#include "clock_and_ids.h"
+
+/* Sets what only the moment knows. */
+static const struct parley_options *options_now(struct request_options *options) {
+    options->check.now_seconds = clock_now_seconds();
+    if (options->check.stamp) {
+        id_new(options->fresh_id);
+        clock_now_text(options->now);
+        options->check.fresh_id = options->fresh_id;
+        options->check.now = options->now;
+    }
+    return &options->check;
+}
+
+enum parley_status check_message_as(struct request_options *options, struct parley_message *message,
+                                    struct parley_bytes bytes, struct parley_position origin) {
+    return parley_message_check(message, bytes, options->codec, options_now(options), origin);
+}
+
+enum parley_status check_message(struct request_options *options, struct parley_bytes bytes,
+                                 struct parley_position origin) {
+    return check_message_as(options, gateway_message(options->gateway, options->protocol), bytes,
+                            origin);
+}
+
+enum parley_status check_slice(struct request_options *options, enum parley_split split,
+                               const struct parley_slice *slice, struct parley_splitter *splitter) {
+    return parley_splitter_check(splitter, split, slice,
+                                 gateway_message(options->gateway, options->protocol),
+                                 options->codec, options_now(options));
+}
+
+void check_describe(const struct parley_message *message, struct parley_buffer *out) {
+    const struct parley_finding *first = &message->findings.items[0];
+    parley_buffer_text(out, first->rule->id);
+    if (first->at.line != 0) {
+        parley_buffer_text(out, " at ");
+        parley_position_describe(first->at, out);
+    }
+    parley_buffer_format(out, ": %s.%s", first->message,
+                         message->findings.count > 1 ? " There is more in `violations`." : "");
+}
+
+/* What it may take at most, without encoding it: JSON is published as it came, but for blanks, and
+ * of other encodings a byte becomes six at worst. */
+static size_t published_bytes_most(const struct request_options *options,
+                                   const struct parley_message *message) {
+    enum { HEADERS_AND_STAMP_BYTES_MOST = 8192, TEXT_BYTES_A_BYTE = 6 };
+    const bool is_json =
+        options->codec == &parley_codec_json || options->codec == &parley_codec_ndjson;
+    return message->sent.length * (is_json ? 1 : TEXT_BYTES_A_BYTE) + HEADERS_AND_STAMP_BYTES_MOST;
+}
+
+enum parley_status check_warn_of_size(const struct request_options *options,
+                                      struct parley_message *message, size_t number,
+                                      size_t nats_bytes_max, struct parley_buffer *scratch) {
+    struct publication publication;
+    char text[256];
+    if (nats_bytes_max == 0 || published_bytes_most(options, message) <= nats_bytes_max) {
+        return PARLEY_OK;
+    }
+    scratch->limit_bytes = nats_bytes_max;
+    const enum parley_status status =
+        publication_prepare(message, &options->publication, number, scratch, &publication);
+    scratch->limit_bytes = 0;
+    if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
+        return status;
+    }
+    const size_t bytes =
+        scratch->length + bus_headers_bytes(publication.headers, publication.header_count);
+    if (status == PARLEY_OK && bytes <= nats_bytes_max) {
+        return PARLEY_OK;
+    }
+    snprintf(text, sizeof text,
+             "as JSON with its headers this message is over the %zu bytes that NATS takes (its "
+             "max_payload), so that it could not be forwarded; the limit of a message is %zu bytes "
+             "(--message-max)",
+             nats_bytes_max, request_message_bytes_max(options));
+    return parley_message_warn(message, PARLEY_GW_TRANSPORT, parley_bytes_of(text));
+}

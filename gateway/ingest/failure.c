@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "failure.h"
+
+#include <stdio.h>
+
+#include "repetition.h"
+
+static struct failure failure(enum problem problem, const char *detail) {
+    struct failure failure = {.problem = problem};
+    snprintf(failure.detail, sizeof failure.detail, "%s", detail);
+    return failure;
+}
+
+struct failure failure_of_status(enum parley_status status) {
+    return failure(PROBLEM_INTERNAL, parley_status_text(status));
+}
+
+/* `trouble` NULL: nothing is known. */
+static struct failure unavailable(const char *trouble) {
+    struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+    snprintf(failure.detail, sizeof failure.detail,
+             "%.400s. Nothing was stored: send it again later.",
+             trouble != NULL ? trouble : "NATS cannot take messages now");
+    return failure;
+}
+
+struct failure failure_of_refusal(const struct request_options *options,
+                                  enum jetstream_publish refused) {
+    struct failure too_large = {.problem = PROBLEM_TOO_LARGE};
+    switch (refused) {
+    case JETSTREAM_AWAY:
+        return unavailable(jetstream_trouble(options->gateway->jetstream));
+    case JETSTREAM_BARRED:
+        return unavailable(jetstream_bar(options->gateway->jetstream));
+    case JETSTREAM_FULL:
+        return failure(PROBLEM_OVERLOADED, "Too many messages await their acknowledgement. "
+                                           "Nothing was stored: send it again.");
+    case JETSTREAM_TOO_LARGE:
+        snprintf(too_large.detail, sizeof too_large.detail,
+                 "As JSON with its headers the message is over the %zu bytes that NATS takes "
+                 "(its max_payload); the limit of a message is %zu bytes (--message-max).",
+                 jetstream_max_payload_bytes(options->gateway->jetstream),
+                 request_message_bytes_max(options));
+        return too_large;
+    case JETSTREAM_FAILED:
+    case JETSTREAM_PUBLISHED:
+        break;
+    }
+    return failure(PROBLEM_INTERNAL, "The message could not be handed to NATS.");
+}
+
+static struct failure refused_by_jetstream(const struct jetstream_ack *ack) {
+    struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+    if (ack->error_code == 0) { /* a permission is missing: it did not get to JetStream */
+        return unavailable(ack->error);
+    }
+    snprintf(failure.detail, sizeof failure.detail,
+             "JetStream did not take the message: %.300s (%d). Nothing was stored: send it again "
+             "later.",
+             ack->error != NULL ? ack->error : "it gave no reason", ack->error_code);
+    return failure;
+}
+
+/* It may have been stored or not: what happened, and what to do about it. */
+static struct failure unsure(const struct request_options *options,
+                             const struct publication_mark *mark, enum repetition_time time,
+                             const char *what) {
+    struct failure unsure = {.problem = PROBLEM_BUS_TIMEOUT};
+    char advice[REPETITION_TEXT_MAX];
+    repetition_advice(options->gateway, options->protocol, mark->repeat, time, advice);
+    snprintf(unsure.detail, sizeof unsure.detail, "%.250s %s", what, advice);
+    return unsure;
+}
+
+struct failure failure_of_ack(const struct request_options *options,
+                              const struct publication_mark *mark,
+                              const struct jetstream_ack *ack) {
+    enum { E_MESSAGE_SIZE = 10054 }; /* over the stream's own max_msg_size: in vain for ever */
+    switch (ack->outcome) {
+    case JETSTREAM_REFUSED:
+        if (ack->error_code == E_MESSAGE_SIZE) {
+            return failure(PROBLEM_TOO_LARGE,
+                           "The message is over what its stream in NATS takes (max_msg_size).");
+        }
+        return refused_by_jetstream(ack);
+    case JETSTREAM_TIMEOUT:
+        return unsure(options, mark, REPETITION_LATE,
+                      ack->error != NULL ? ack->error
+                                         : "JetStream did not acknowledge in time. The message may "
+                                           "have been stored.");
+    case JETSTREAM_LOST:
+    case JETSTREAM_STORED:
+        break;
+    }
+    return unsure(options, mark, REPETITION_SOON,
+                  "The connection to NATS broke before the acknowledgement. The message may have "
+                  "been stored.");
+}
+
+void failure_write_members(enum problem problem, struct parley_bytes id, const char *stream,
+                           uint64_t sequence, struct parley_buffer *out) {
+    if (problem == PROBLEM_BUS_TIMEOUT && id.data != NULL) {
+        parley_buffer_text(out, ",\"id\":");
+        parley_buffer_append(out, id);
+    }
+    if (problem == PROBLEM_ID_REUSED && stream != NULL) {
+        parley_buffer_text(out, ",\"stream\":");
+        parley_buffer_json(out, parley_bytes_of(stream));
+        parley_buffer_text(out, ",\"seq\":");
+        parley_buffer_uint(out, sequence);
+    }
+}
+
+struct failure failure_overloaded(const struct request_options *options) {
+    struct failure overloaded = {.problem = PROBLEM_OVERLOADED};
+    snprintf(overloaded.detail, sizeof overloaded.detail,
+             "The bodies that are being received hold %zu bytes, which is all that they may "
+             "(--gather-max). Nothing was stored: send it again, or in smaller messages.",
+             options->gateway->budget->max_bytes);
+    return overloaded;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a POST to /v1/{protocol}/messages, /validate or /convert asks for (docs/api.md#sending):
+ * read from its head, before the body. */
+
+#include "gateway.h"
+#include "publication.h"
+
+enum ingest_task { INGEST_FORWARD, INGEST_VALIDATE, INGEST_CONVERT };
+
+enum ingest_results { RESULTS_ALL, RESULTS_ERRORS, RESULTS_SUMMARY };
+enum ingest_emit { EMIT_VERDICTS, EMIT_MESSAGES, EMIT_BOTH };
+
+/* Which of JSON and NDJSON the client prefers, by its Accept header. */
+enum answer_form {
+    ANSWER_BY_BODY,  /* neither: JSON for one message, NDJSON for many */
+    ANSWER_LINES,    /* NDJSON: a body of one is answered as a batch of one */
+    ANSWER_DOCUMENT, /* JSON: a body of many is answered in one document */
+};
+
+/* Owns: texts are borrowed from the request; a handler that may outlive it keeps a copy
+ * (request_options_keep). */
+struct request_options {
+    struct gateway *gateway;
+    const struct parley_protocol *protocol;
+    const struct parley_codec *codec;
+    struct parley_options check; /* how each message is checked */
+    struct publication_context publication;
+    enum ingest_task task;
+    const struct parley_codec *to; /* INGEST_CONVERT */
+    bool has_own_refusal;          /* the client prefers protocol->write_refusal */
+    enum answer_form form;
+    const char *lines_type; /* the media type of NDJSON, as the client calls it */
+    enum ingest_results results;
+    enum ingest_emit emit;
+    char fresh_id[37], now[32]; /* for stamp */
+};
+
+/* Reads the request's head into `options`, whose gateway, protocol and task are set.
+ * Returns: whether it can be served; if not, the request is answered. */
+bool request_options_read(struct request_options *options, struct http_request *request);
+
+/* Copies `options` with its texts into `out`, for a handler that publishes what was received whole
+ * even if the client is gone.  Returns: false: no memory. */
+bool request_options_keep(struct request_options *out,
+                          const struct request_options *options) PARLEY_MUST_CHECK;
+/* Frees the texts of what was kept. */
+void request_options_release(struct request_options *kept);
+
+/* The size limit of one message. */
+size_t request_message_bytes_max(const struct request_options *options);
+
+/* The media type of the answer to INGEST_CONVERT. */
+const char *request_converted_type(const struct request_options *options, bool is_many);
+/* Whether the client accepts it; if not, the request is answered. */
+bool request_accepts_converted(const struct request_options *options, struct http_request *request,
+                               bool is_many);

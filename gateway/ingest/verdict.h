@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A message that was checked, and what can be made of it: a publication, or the message in another
+ * encoding. What the worker pool has prepared already is used as it is. */
+
+#include "offload.h"
+
+/* Owns: everything is borrowed, for the call. */
+struct verdict {
+    struct parley_message *message;
+    const struct parley_slice *slice;
+    enum parley_status status; /* of the check: if it failed, the message says nothing */
+    struct offload *offload;   /* that checked it; NULL: this reactor did, in gateway_message() */
+};
+
+/* Whether publishing it will fail because NATS is away: a large message is not prepared then. */
+bool verdict_is_unpublishable(const struct request_options *options, const struct verdict *verdict);
+
+/* Makes a publication of a valid message; the payload is the gateway's or the offload's.
+ * Returns: PARLEY_E_LIMIT when it would be over what NATS takes, without having written more than
+ * that: JETSTREAM_TOO_LARGE. */
+enum parley_status verdict_prepare(const struct request_options *options,
+                                   const struct verdict *verdict,
+                                   struct publication *out) PARLEY_MUST_CHECK;
+/* Publishes what verdict_prepare made; as correlation_lookup_publish. */
+enum jetstream_publish verdict_publish(struct request_options *options,
+                                       const struct verdict *verdict,
+                                       const struct publication *publication,
+                                       jetstream_ack_fn *done, void *context);
+
+/* Writes a valid message in the encoding that the request asks for (INGEST_CONVERT) to `out`, whose
+ * contents are replaced. */
+enum parley_status verdict_convert(const struct request_options *options,
+                                   const struct verdict *verdict,
+                                   struct parley_buffer *out) PARLEY_MUST_CHECK;
+/* Appends a valid message as it would be published. */
+enum parley_status verdict_encode(const struct verdict *verdict,
+                                  struct parley_buffer *out) PARLEY_MUST_CHECK;
+/* check_warn_of_size, for a message whose verdict the client reads. */
+enum parley_status verdict_warn_of_size(const struct request_options *options,
+                                        const struct verdict *verdict) PARLEY_MUST_CHECK;
