@@ -97,7 +97,7 @@ static enum parley_status write_delta(const struct brenner_block *block, struct 
     } else {
         parley_buffer_text(out, "null,\"error\":");
         parley_buffer_json(out, parley_bytes_of(result == JSON_READER_READ
-                                                    ? "it is nested too deep to stand here"
+                                                    ? "nested too deep to be included"
                                                     : fault.message));
     }
     parley_buffer_char(out, '}');

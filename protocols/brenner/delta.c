@@ -320,7 +320,7 @@ static void add_lost(void *context, size_t at) {
     brenner_body_move(prose->checker->body, &prose->place_at, &prose->place, prose->start + at);
     body_findings_add(prose->checker->findings, MB_141, prose->place, NULL,
                       "this JSON object has an `operation` and a `section`, but is not in a delta "
-                      "block: it would be lost");
+                      "block: it would be ignored");
 }
 
 /* Most prose has no brace at all. */

@@ -46,7 +46,7 @@ const struct parley_example brenner_examples[] = {
     },
     {
         .name = "critique",
-        .title = "Challenge what stands in the artifact",
+        .title = "Challenge a part of the artifact",
         .text = "{\"subject\": \"CRITIQUE: A2 takes gradients to be stable\", \"body_md\": \"# "
                 "Critique: A2\\n\\n## Target\\nA2, gradient stability\\n\\n## "
                 "Attack\\nGradients drift by more than the difference that they are to "
@@ -65,7 +65,7 @@ const struct parley_example brenner_examples[] = {
     },
     {
         .name = "claim",
-        .title = "Take a bead to work on",
+        .title = "Claim a bead to work on",
         .text = "{\"subject\": \"CLAIM: brenner_bot-5so.3.4.2 (delta parser)\", \"body_md\": "
                 "\"# Work Claim\\n\\n## Item\\nbrenner_bot-5so.3.4.2\\n\\n## "
                 "Agent\\nGreenDog\\n\\n## Estimated Duration (optional)\\nTwo hours\\n\", "
@@ -85,7 +85,7 @@ const struct parley_example brenner_examples[] = {
     },
     {
         .name = "blocked",
-        .title = "Report what keeps work from going on",
+        .title = "Report what blocks the work",
         .text = "{\"subject\": \"BLOCKED: brenner_bot-5so.1 waits for the schema\", "
                 "\"body_md\": \"# Work Blocked\\n\\n## Item\\nbrenner_bot-5so.1\\n\\n## "
                 "Blocker\\nThe schema of the artifact is not decided.\\n\\n## "
@@ -105,7 +105,7 @@ const struct parley_example brenner_examples[] = {
     },
     {
         .name = "info",
-        .title = "Tell something that needs no action",
+        .title = "Share information that needs no action",
         .text = "{\"subject\": \"INFO: The mail server restarts at 02:00 UTC\", \"body_md\": "
                 "\"# Information\\n\\nIt is back in five minutes.\\n\", \"from\": "
                 "\"Operator\", \"to\": [\"GreenDog\", \"BlueMountain\"], \"thread_id\": "

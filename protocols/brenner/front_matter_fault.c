@@ -16,18 +16,19 @@ struct front_matter_fault front_matter_fault_of(enum front_matter_flaw flaw, siz
         const char *message, *hint;
     } flaws[] = {
         [FRONT_MATTER_ANCHOR] = {PARLEY_GW_PARSE, "anchors (&) are not allowed in front matter",
-                                 "Write the value out wherever it is needed; text that begins "
-                                 "with & needs double quotes."},
+                                 "Write the value out in each place that needs it; text that "
+                                 "begins with & needs double quotes."},
         [FRONT_MATTER_ALIAS] = {PARLEY_GW_PARSE, "aliases (*) are not allowed in front matter",
                                 "Write the value itself here; text that begins with * needs "
                                 "double quotes."},
-        [FRONT_MATTER_TAG] = {PARLEY_GW_PARSE, "tags (!) are not allowed in front matter",
-                              "Leave the tag out: quotes make text, and their absence numbers and "
-                              "booleans; text that begins with ! needs double quotes."},
+        [FRONT_MATTER_TAG] =
+            {PARLEY_GW_PARSE, "tags (!) are not allowed in front matter",
+             "Remove the tag: a value in quotes is text, and one without quotes can be a number or "
+             "a boolean; text that begins with ! needs double quotes."},
         [FRONT_MATTER_DOCUMENT] = {PARLEY_GW_PARSE,
                                    "document markers are not allowed in front matter",
-                                   "Write the members alone: front matter is one YAML document "
-                                   "between two lines that are --- and nothing else."},
+                                   "Write only the members: front matter is one YAML document "
+                                   "between two lines that contain nothing but ---."},
         [FRONT_MATTER_INFINITE] =
             {PARLEY_GW_PARSE, "this number is not finite, or too large for a double",
              "Send a number between -1.7e308 and 1.7e308, or put text in double "
@@ -41,28 +42,27 @@ struct front_matter_fault front_matter_fault_of(enum front_matter_flaw flaw, siz
                                    "Put the text in double quotes."},
         [FRONT_MATTER_TOP_LEVEL] =
             {PARLEY_GW_TOP_LEVEL, "the front matter is not a mapping",
-             "Write a member a line, as in  subject: \"INFO: done\".  A body "
-             "that begins with a rule needs front matter before it, or *** "
-             "for the rule."},
+             "Write one member per line, as in  subject: \"INFO: done\".  A body that begins with "
+             "a horizontal rule needs front matter before it, or *** for the rule."},
         [FRONT_MATTER_DIRECTIVE] = {PARLEY_GW_PARSE,
                                     "directives (%) are not allowed in front matter",
                                     "Remove this line; text that begins with % needs double "
                                     "quotes."},
-        [FRONT_MATTER_HEADER_COMMENT] = {PARLEY_GW_PARSE,
-                                         "a comment after | or > needs a blank before it",
-                                         "Put a blank before the #, or put the text in double "
-                                         "quotes."},
+        [FRONT_MATTER_HEADER_COMMENT] =
+            {PARLEY_GW_PARSE, "a comment after | or > needs a space before it",
+             "Put a space before the #, or put the text in double quotes."},
         [FRONT_MATTER_UNFIT] = {PARLEY_GW_PARSE,
                                 "this invisible character is allowed only between quotes",
-                                "Remove it, put the value in double quotes, or write it as an "
-                                "escape in them, as in \"\\u2028\"."},
+                                "Remove it, put the value in double quotes, or write it there as "
+                                "an escape, as in \"\\u2028\"."},
         [FRONT_MATTER_CONTROL] = {PARLEY_GW_PARSE,
                                   "control characters are not allowed in front matter",
                                   "Remove it, or write it as an escape in double quotes, as in "
                                   "\"\\x01\"."},
-        [FRONT_MATTER_RETURN] = {PARLEY_GW_PARSE, "a carriage return alone does not end a line",
-                                 "End lines with a line feed, or with a carriage return and a line "
-                                 "feed; write one that belongs to a text as \\r in double quotes."},
+        [FRONT_MATTER_RETURN] =
+            {PARLEY_GW_PARSE, "a carriage return alone does not end a line",
+             "End lines with a line feed, or with a carriage return and a line feed; write a "
+             "carriage return inside a text as \\r in double quotes."},
         [FRONT_MATTER_UTF8] = {PARLEY_GW_UTF8, "these bytes are not valid UTF-8", NULL},
     };
     return (struct front_matter_fault){.rule = flaws[flaw].rule,
@@ -80,13 +80,12 @@ static const struct explanation {
     const char *hint;
     bool is_at_context; /* the place to fix is where what it was reading began */
 } explanations[] = {
-    {"mapping values are not allowed in this context",
-     "a value with a colon and a blank needs quotes", "Put the whole value in double quotes.",
-     false},
+    {"mapping values are not allowed in this context", "a value that contains ': ' needs quotes",
+     "Put the whole value in double quotes.", false},
     {"could not find expected ':'", "expected ': ' after the name of a member",
-     "Write  name: value,  with a blank behind the colon, on a line of its own.", true},
+     "Write  name: value,  with a space after the colon, on its own line.", true},
     {"found unexpected end of stream", "this quote is never closed",
-     "Close the quote, and double a quote or put a backslash before one that belongs to the text.",
+     "Close the quote; inside the text, write '' in single quotes and \\\" in double quotes.",
      true},
     {"found character that cannot start any token", "a value cannot begin with this character",
      "Put the whole value in double quotes.", false},
@@ -94,30 +93,31 @@ static const struct explanation {
      "a value without quotes cannot begin with * or &", "Put the whole value in double quotes.",
      true},
     {"found unknown escape character", "unknown escape in double quotes",
-     "Double the backslash, or use single quotes, in which it is a character like any other.",
+     "Double the backslash, or use single quotes, where a backslash has no special meaning.",
      false},
-    {"found invalid Unicode character escape code", "this escape is not a character",
+    {"found invalid Unicode character escape code", "this escape does not stand for a character",
      "Write the character itself; half of a surrogate pair is not one.", false},
     {"block sequence entries are not allowed in this context",
      "a list cannot begin on the line of its name",
      "Begin the list on the next line, or write it in brackets; text that begins with a dash and a "
-     "blank needs double quotes.",
+     "space needs double quotes.",
      false},
     {"did not find expected ',' or ']'", "expected ',' or ']'",
-     "Close the bracket; put an item that holds a colon, a comma or a bracket in double quotes.",
+     "Close the bracket; put an item that contains a colon, a comma or a bracket in double quotes.",
      false},
     {"did not find expected ',' or '}'", "expected ',' or '}'",
-     "Close the brace; put a value that holds a colon, a comma or a brace in double quotes.",
+     "Close the brace; put a value that contains a colon, a comma or a brace in double quotes.",
      false},
-    {"did not find expected key", "this does not belong to the member before it",
+    {"did not find expected key", "expected a key: this does not continue the member before it",
      "Begin all members at the same column; nothing but a comment can follow a closing quote or "
      "bracket.",
      false},
-    {"did not find expected <document start>", "this does not belong to the members before it",
+    {"did not find expected <document start>", "unexpected text after the members",
      "Begin all members at the same column, and write one YAML document without directives.",
      false},
-    {"did not find expected '-' indicator", "this does not belong to the list before it",
-     "Begin the items of a list at one column, and members at that of the members.", false},
+    {"did not find expected '-' indicator",
+     "expected '- ' and an item: this does not continue the list before it",
+     "Begin all items of a list at the same column, and all members at theirs.", false},
     {"did not find expected node content", "expected a value",
      "Write a value, or put text that begins with this character in double quotes.", false},
 };
@@ -222,8 +222,8 @@ bool front_matter_explain(struct parley_bytes yaml, const struct front_matter_pr
     out->message = known->message;
     out->hint = known->hint;
     if (problem->at < yaml.length && yaml.data[problem->at] == '\t') {
-        out->message = "a tab cannot indent";
-        out->hint = "Indent with blanks.";
+        out->message = "tabs are not allowed as indentation";
+        out->hint = "Indent with spaces.";
     }
     return known != &explanations[0] || show_quoted(yaml, problem->at, arena, out);
 }

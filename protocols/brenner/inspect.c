@@ -187,8 +187,8 @@ static void check_research_question(const struct brenner_body *body,
         place = at->level == 1 || is_question ? at->at : place;
     }
     body_findings_add(findings, MB_002, place, NULL,
-                      "the body asks no research question: it has neither a title (`# …`) nor a "
-                      "`## Research Question` section with text");
+                      "the body has no research question: neither a title (`# …`) nor a `## "
+                      "Research Question` section with text");
 }
 
 /* "v3", unless it is the end of a word. */
@@ -223,7 +223,7 @@ static void check_version(const struct brenner_body *body, struct body_findings 
     }
     const bool has_title = body->sections != NULL && body->sections->level == 1;
     body_findings_add(findings, MB_110, has_title ? body->sections->at : body_start, NULL,
-                      "neither the title nor `## Summary` says which version this is (v1, v2, …)");
+                      "neither the title nor `## Summary` states the version (v1, v2, …)");
 }
 
 static void check_excerpt(const struct brenner_body *body, struct body_findings *findings) {
@@ -239,7 +239,7 @@ static void check_excerpt(const struct brenner_body *body, struct body_findings 
         }
     }
     body_findings_add(findings, MB_130, first->at, NULL,
-                      "the section `## Excerpt` cites no \xC2\xA7n of the transcript");
+                      "the section `## Excerpt` does not cite the transcript (\xC2\xA7n)");
 }
 
 static enum parley_status check_body(enum brenner_type type, struct brenner_body *body,

@@ -109,9 +109,9 @@ static bool has_parts(const struct parley_message *message, const struct parts *
     if (parts->is_open) {
         *out = (struct front_matter_fault){
             .rule = PARLEY_GW_PARSE,
-            .message = "the front matter that begins here never ends",
-            .hint = "End it with a line that is --- and nothing else; if that first line is a rule "
-                    "of the body, write *** instead.",
+            .message = "the front matter that begins here has no end",
+            .hint = "End it with a line that contains nothing but ---; if the first line is meant "
+                    "as a horizontal rule, write *** instead.",
             .path = ""};
         is_utf8(message, parts->yaml, out); /* or else, that fault comes first */
         return false;
@@ -136,7 +136,7 @@ static bool has_one_body(const struct front_matter *front_matter, struct front_m
             *out = (struct front_matter_fault){
                 .rule = PARLEY_GW_DUPLICATE_KEY,
                 .offset = member->at,
-                .message = "duplicate body: it is below the front matter, and in it as well",
+                .message = "duplicate body: one is in the front matter, another after it",
                 .hint = "Remove this member: the body is what follows the front matter.",
                 .path = is_body ? "/body" : "/body_md"};
             return false;

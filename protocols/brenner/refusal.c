@@ -126,7 +126,7 @@ static void append_name(struct parley_buffer *out, const struct parley_message *
         append_member(out, message->text, parley_bytes_of(names[i]));
     }
     parley_buffer_text(
-        out, out->length > start ? "\n\n" : "It has no id and no subject that could be read.\n\n");
+        out, out->length > start ? "\n\n" : "It has no id or subject that could be read.\n\n");
 }
 
 /* ---- what is wrong ---- */

@@ -30,7 +30,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "`subject` begins with the prefix of a type: KICKOFF:, DELTA[role]:, "
                        "COMPILED:, CRITIQUE:, ACK:, CLAIM:, HANDOFF:, BLOCKED:, QUESTION: or INFO: "
-                       "(case counts; a role is lower-case letters)",
+                       "(case-sensitive; a role is lower-case letters)",
             .source = "docs/protocols/brenner.md#subject",
             .hint = "Begin `subject` with the type of the message and a colon, in capitals, as in "
                     "\"INFO: server restarts at 02:00\"; DELTA has a role in lower-case letters, "
@@ -89,8 +89,8 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "every delta block is valid JSON",
             .source = "docs/protocols/brenner.md#delta",
-            .hint = "Make the block one JSON object and nothing else: double quotes, no comments, "
-                    "no trailing commas, no `...`.",
+            .hint = "Make the block a single JSON object: double quotes, no comments, no trailing "
+                    "commas, no `...`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_DELTA)}),
@@ -101,7 +101,8 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "CRITIQUE has a `## Target` section",
             .source = "docs/protocols/brenner.md#critique",
-            .hint = "Add a `## Target` heading (level 2), and name what is criticised below it.",
+            .hint = "Add a `## Target` heading (level 2), and name the target of the critique "
+                    "below it.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_CRITIQUE)}),
@@ -149,11 +150,12 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .summary = "KICKOFF sets `ack_required`",
             .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Set `ack_required` to true.",
-            PARLEY_PLACES({.path = "/ack_required",
-                           .for_types = PARLEY_TYPE_BIT(BRENNER_KICKOFF),
-                           .is_broken = does_not_set_ack,
-                           .message = "a kickoff does not ask its receivers to confirm it: "
-                                      "`ack_required` is not true"}),
+            PARLEY_PLACES(
+                {.path = "/ack_required",
+                 .for_types = PARLEY_TYPE_BIT(BRENNER_KICKOFF),
+                 .is_broken = does_not_set_ack,
+                 .message =
+                     "a kickoff should ask to be acknowledged, but `ack_required` is not true"}),
         },
     [MB_011] =
         {
@@ -167,7 +169,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                  .for_types = PARLEY_TYPE_BIT(BRENNER_QUESTION),
                  .is_broken = does_not_set_ack,
                  .message =
-                     "a question does not ask to be acknowledged: `ack_required` is not true"}),
+                     "a question should ask to be acknowledged, but `ack_required` is not true"}),
         },
     [MB_012] =
         {
@@ -181,7 +183,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                  .for_types = PARLEY_TYPE_BIT(BRENNER_BLOCKED),
                  .is_broken = does_not_set_ack,
                  .message =
-                     "a blocker does not ask to be acknowledged: `ack_required` is not true"}),
+                     "a blocker should ask to be acknowledged, but `ack_required` is not true"}),
         },
     [MB_101] =
         {
@@ -189,7 +191,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "`subject` has text after its prefix",
             .source = "docs/protocols/brenner.md#subject",
-            .hint = "Say in a few words after the colon what the message is about.",
+            .hint = "Add a few words after the colon that summarise the message.",
             /* Where MB-001 failed it is not asked, so that the first colon ends the prefix. */
             PARLEY_PLACES({.path = "/subject",
                            .kinds = PARLEY_STRING,
@@ -291,8 +293,8 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-110",
             .severity = PARLEY_ERROR,
-            .summary = "COMPILED says its version, v and a number, in its title (`# …`) or in `## "
-                       "Summary`",
+            .summary = "COMPILED states its version (`v` and a number) in its title (`# …`) or in "
+                       "`## Summary`",
             .source = "docs/protocols/brenner.md#compiled",
             .hint = "Write the version into the title, as in `# Compiled Artifact v3`.",
             PARLEY_PLACES({.path = "/body_md",
@@ -314,8 +316,8 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-112",
             .severity = PARLEY_ERROR,
-            .summary = "ACK has a `## Status` section that begins with one of Received, "
-                       "Understood, Will Action and Completed, and names no other of them",
+            .summary = "ACK has a `## Status` section that begins with Received, Understood, Will "
+                       "Action or Completed, and names only that one",
             .source = "docs/protocols/brenner.md#ack",
             .hint = "Begin `## Status` with Received, Understood, Will Action or Completed, and "
                     "name only one of them.",
@@ -351,7 +353,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "HANDOFF has an `## Item` section that is not empty",
             .source = "docs/protocols/brenner.md#handoff",
-            .hint = "Write the bead id or the task that is handed over below `## Item`.",
+            .hint = "Write the bead id or the task to hand over below `## Item`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_HANDOFF)}),
@@ -373,7 +375,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "BLOCKED has a `## Blocker` section that is not empty",
             .source = "docs/protocols/brenner.md#blocked",
-            .hint = "Describe what blocks the work below `## Blocker`.",
+            .hint = "Describe below `## Blocker` what blocks the work.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_BLOCKED)}),
@@ -394,7 +396,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-120",
             .severity = PARLEY_ERROR,
-            .summary = "`body_md` is a string (`body` is read as `body_md` where there is none)",
+            .summary = "`body_md` is a string (`body` is read as `body_md` if that is missing)",
             .source = "docs/protocols/brenner.md#envelope",
             .hint = "Put the body of the message, as Markdown, into `body_md`: a string, which may "
                     "be empty.",
@@ -418,10 +420,10 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "`id` is a string or an integer, `from` (or `sender_name`), `thread_id` and "
                        "`importance` are strings, `to` is a string or an array of strings, "
-                       "`ack_required` is a boolean; each may be null, which is absent",
+                       "`ack_required` is a boolean; each may be null, which counts as absent",
             .source = "docs/protocols/brenner.md#envelope",
-            .hint = "Give this member a value of its type, not in quotes unless it is a string, or "
-                    "leave it out.",
+            .hint = "Give this member a value of the right type, in quotes only if it is a string, "
+                    "or leave it out.",
             PARLEY_PLACES(
                 {.path = "/id", .kinds = PARLEY_STRING | PARLEY_INTEGER | PARLEY_NULL},
                 {.path = "/from", .kinds = PARLEY_STRING | PARLEY_NULL},
@@ -492,7 +494,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "HANDOFF has a `## State` section that is not empty",
             .source = "docs/protocols/brenner.md#handoff",
-            .hint = "Say how far the work is below `## State`.",
+            .hint = "Describe the state of the work below `## State`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_HANDOFF)}),
@@ -548,7 +550,8 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                  .for_types = PARLEY_TYPE_BIT(BRENNER_DELTA) | PARLEY_TYPE_BIT(BRENNER_COMPILED) |
                               PARLEY_TYPE_BIT(BRENNER_CLAIM) | PARLEY_TYPE_BIT(BRENNER_INFO),
                  .is_broken = sets_ack,
-                 .message = "a message of this type needs no acknowledgement, but asks for one"}),
+                 .message = "a message of this type needs no acknowledgement, but `ack_required` "
+                            "is true"}),
         },
     [MB_139] =
         {
@@ -556,7 +559,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "a delta has a string `rationale`",
             .source = "docs/protocols/brenner.md#delta",
-            .hint = "Say in `rationale` why the delta is made.",
+            .hint = "Give the reason for the delta in `rationale`, a string.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_DELTA)}),
@@ -565,7 +568,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-140",
             .severity = PARLEY_WARNING,
-            .summary = "ADD has no `target_id`, which is ignored",
+            .summary = "ADD has no `target_id`, which would be ignored",
             .source = "docs/protocols/brenner.md#delta",
             .hint = "Set `target_id` of an ADD to null, or use EDIT to change the item.",
             PARLEY_PLACES({.path = "/body_md",
@@ -588,12 +591,12 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-142",
             .severity = PARLEY_WARNING,
-            .summary = "the payload of an ADD has what its section needs: hypothesis_slate name, "
-                       "claim, mechanism, anchors; predictions_table condition, predictions; "
-                       "discriminative_tests name, procedure, discriminates, expected_outcomes; "
-                       "assumption_ledger name, statement, load, test, status; anomaly_register "
-                       "name, observation, conflicts_with, status; adversarial_critique name, "
-                       "attack, evidence, current_status",
+            .summary = "the payload of an ADD has the members that its section needs: "
+                       "hypothesis_slate name, claim, mechanism, anchors; predictions_table "
+                       "condition, predictions; discriminative_tests name, procedure, "
+                       "discriminates, expected_outcomes; assumption_ledger name, statement, load, "
+                       "test, status; anomaly_register name, observation, conflicts_with, status; "
+                       "adversarial_critique name, attack, evidence, current_status",
             .source = "docs/protocols/brenner.md#delta",
             .hint = "Add the missing members to `payload`.",
             PARLEY_PLACES({.path = "/body_md",

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define BOTH_QUOTES "JSON strings and keys take plain double quotes (\")."
+#define BOTH_QUOTES "Use plain double quotes (\") around strings and keys."
 
 const struct json_flaw_words json_flaws[JSON_FLAW_COUNT] = {
     [JSON_FLAW_UTF8] = {PARLEY_GW_UTF8, "these bytes are not valid UTF-8", NULL},
@@ -26,8 +26,7 @@ const struct json_flaw_words json_flaws[JSON_FLAW_COUNT] = {
                                "Send the whole message: its end is missing."},
     [JSON_FLAW_END_OF_STRING] =
         {PARLEY_GW_PARSE, "the text ends inside a string",
-         "Close the string with a double quote; a double quote that belongs "
-         "to the text is written \\\"."},
+         "Close the string with a double quote; write a double quote inside the text as \\\"."},
     [JSON_FLAW_END_OF_ARRAY] =
         {PARLEY_GW_PARSE, "the text ends inside an array",
          "Close the array with ], and check that the whole message is sent."},
@@ -37,16 +36,16 @@ const struct json_flaw_words json_flaws[JSON_FLAW_COUNT] = {
     [JSON_FLAW_AFTER_MESSAGE] = {PARLEY_GW_PARSE, "unexpected data after the message",
                                  "Remove what follows the message."},
     [JSON_FLAW_ANOTHER_MESSAGE] = {PARLEY_GW_PARSE, "unexpected data after the message",
-                                   "Send several messages as a JSON array, or one a line as "
-                                   "application/x-ndjson."},
+                                   "Send several messages as a JSON array, or as "
+                                   "application/x-ndjson with one message per line."},
     [JSON_FLAW_EXTRA_BRACKET] = {PARLEY_GW_PARSE, "unexpected data after the message",
-                                 "Remove the closing bracket: nothing is open any more."},
+                                 "Remove the closing bracket: it has no opening bracket."},
 
     [JSON_FLAW_VALUE] = {PARLEY_GW_PARSE, "expected a value",
                          "Write an object, an array, a number, text in double quotes, true, false "
                          "or null."},
     [JSON_FLAW_NO_VALUE] = {PARLEY_GW_PARSE, "expected a value after ':'",
-                            "Write the value of this key, or null, or leave the key out."},
+                            "Write a value for this key, write null, or leave the key out."},
     [JSON_FLAW_NO_ITEM] = {PARLEY_GW_PARSE, "expected a value before ','",
                            "Remove the extra comma, or write null in its place."},
     [JSON_FLAW_WORD] = {PARLEY_GW_PARSE, "unknown word: JSON has only true, false and null",
@@ -55,7 +54,7 @@ const struct json_flaw_words json_flaws[JSON_FLAW_COUNT] = {
                              "Write true, false and null in lower case."},
     [JSON_FLAW_WORD_NULL] = {PARLEY_GW_PARSE, "unknown word: JSON has only true, false and null",
                              "Write null, or leave the member out."},
-    [JSON_FLAW_NOT_FINITE] = {PARLEY_GW_PARSE, "JSON has neither NaN nor Infinity",
+    [JSON_FLAW_NOT_FINITE] = {PARLEY_GW_PARSE, "NaN and Infinity are not allowed in JSON",
                               "Send a finite number, null, or a string."},
     [JSON_FLAW_KEY] = {PARLEY_GW_PARSE, "expected a key in double quotes",
                        "Write each member of an object as \"key\": value."},
@@ -63,17 +62,17 @@ const struct json_flaw_words json_flaws[JSON_FLAW_COUNT] = {
                                 "Put the key in double quotes."},
     [JSON_FLAW_NO_KEY] = {PARLEY_GW_PARSE, "expected a key in double quotes",
                           "Remove the extra comma."},
-    [JSON_FLAW_COLON] = {PARLEY_GW_PARSE, "expected ':' after the key",
-                         "Put a colon between the key and its value; every member of an object has "
-                         "both."},
+    [JSON_FLAW_COLON] =
+        {PARLEY_GW_PARSE, "expected ':' after the key",
+         "Put a colon between the key and its value: every member of an object has both."},
     [JSON_FLAW_EQUALS] = {PARLEY_GW_PARSE, "expected ':' after the key",
                           "Write a colon instead of the equals sign."},
     [JSON_FLAW_COMMA_OR_BRACE] = {PARLEY_GW_PARSE, "expected ',' or '}'",
-                                  "Put a comma before the next member, or close the object with "
-                                  "}; a double quote that belongs to a text is written \\\"."},
+                                  "Put a comma before the next member, or close the object with }; "
+                                  "write a double quote inside a string as \\\"."},
     [JSON_FLAW_COMMA_OR_BRACKET] = {PARLEY_GW_PARSE, "expected ',' or ']'",
                                     "Put a comma before the next item, or close the array with ]; "
-                                    "a double quote that belongs to a text is written \\\"."},
+                                    "write a double quote inside a string as \\\"."},
     [JSON_FLAW_MISSING_COMMA_IN_OBJECT] = {PARLEY_GW_PARSE, "expected ',' or '}'",
                                            "Put a comma between two members."},
     [JSON_FLAW_MISSING_COMMA_IN_ARRAY] = {PARLEY_GW_PARSE, "expected ',' or ']'",
@@ -97,21 +96,20 @@ const struct json_flaw_words json_flaws[JSON_FLAW_COUNT] = {
     [JSON_FLAW_NUL] = {PARLEY_GW_PARSE, "a NUL byte is not allowed here",
                        "Remove it; if every second byte is NUL, the text is UTF-16: send UTF-8."},
 
-    [JSON_FLAW_CONTROL] = {PARLEY_GW_PARSE,
-                           "a control character in a string must be written as an escape",
-                           "Write it as \\u and its number in four hexadecimal digits."},
+    [JSON_FLAW_CONTROL] =
+        {PARLEY_GW_PARSE, "a control character in a string must be written as an escape",
+         "Write it as \\u and its code in four hexadecimal digits, as in \\u0001."},
     [JSON_FLAW_LINE_BREAK] = {PARLEY_GW_PARSE,
                               "a line break in a string must be written as an escape",
                               "Write the line break as \\n, or close the string before it."},
     [JSON_FLAW_TAB] = {PARLEY_GW_PARSE, "a tab in a string must be written as an escape",
                        "Write the tab as \\t."},
-    [JSON_FLAW_ESCAPE] =
-        {PARLEY_GW_PARSE, "unknown escape",
-         "JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX; a backslash that "
-         "belongs to the text is written \\\\."},
-    [JSON_FLAW_HEX] = {PARLEY_GW_PARSE, "expected four hexadecimal digits after \\u",
-                       "Write the number of the character in four digits of 0-9 A-F, as in "
-                       "\\u00e9."},
+    [JSON_FLAW_ESCAPE] = {PARLEY_GW_PARSE, "unknown escape",
+                          "JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX; write a "
+                          "backslash inside the text as \\\\."},
+    [JSON_FLAW_HEX] =
+        {PARLEY_GW_PARSE, "expected four hexadecimal digits after \\u",
+         "Write the code of the character in four hexadecimal digits, as in \\u00e9."},
     [JSON_FLAW_KEY_NUL] = {PARLEY_GW_PARSE, "a key cannot contain a NUL character",
                            "Remove \\u0000 from the key."},
     [JSON_FLAW_FIRST_SURROGATE] = {PARLEY_GW_PARSE,

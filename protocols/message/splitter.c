@@ -373,7 +373,7 @@ static enum parley_split begin_frame(struct parley_splitter *splitter, struct pa
         return end_of_frames(splitter,
                              frame_fault(splitter, out,
                                          "Send JSON with Content-Type: application/json, or "
-                                         "application/x-ndjson for a message a line.",
+                                         "application/x-ndjson for one message per line.",
                                          "this is JSON; expected the 4-byte length of a frame"));
     }
     if (length > PARLEY_FRAME_BYTES_MAX) {

@@ -114,7 +114,8 @@ static bool may_begin(struct reader *reader, size_t offset) {
     const struct msgpack_fault fault = {.rule = PARLEY_GW_PARSE, .offset = offset};
     if (first == 0xc1) {
         struct msgpack_fault unused_fault = fault;
-        unused_fault.hint = "Encode the message with a MessagePack library: none writes this byte.";
+        unused_fault.hint =
+            "Encode the message with a MessagePack library; none of them writes this byte.";
         return fail(reader, unused_fault, "0xc1 is not a type of MessagePack");
     }
     if (is_at_key(reader) && !msgpack_is_string(first)) {
@@ -186,12 +187,11 @@ static bool add_unsigned(struct reader *reader, uint64_t integer) {
     }
     return may_begin(reader, reader->next) &&
            fail(reader,
-                (struct msgpack_fault){.rule = PARLEY_GW_PARSE,
-                                       .offset = reader->next,
-                                       .hint =
-                                           "Send a number that 64 signed bits hold, or a string."},
-                "the integer %" PRIu64 " is above %" PRId64
-                ", the largest that 64 signed bits hold",
+                (struct msgpack_fault){
+                    .rule = PARLEY_GW_PARSE,
+                    .offset = reader->next,
+                    .hint = "Send a number that fits into a signed 64-bit integer, or a string."},
+                "the integer %" PRIu64 " is above %" PRId64 ", the largest signed 64-bit integer",
                 integer, INT64_MAX);
 }
 
@@ -477,8 +477,8 @@ static bool is_something_else(struct reader *reader) {
         return true;
     }
     if (bytes.data[0] == '{') {
-        fault.hint = "Send JSON with Content-Type: application/json (application/x-ndjson for a "
-                     "message a line), or encode the message as MessagePack.";
+        fault.hint = "Send JSON with Content-Type: application/json (application/x-ndjson for one "
+                     "message per line), or encode the message as MessagePack.";
         fail(reader, fault, "this is JSON; expected a MessagePack map");
         return true;
     }

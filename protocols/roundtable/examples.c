@@ -19,7 +19,7 @@ const struct parley_example roundtable_examples[] = {
     },
     {
         .name = "task-request-to-all",
-        .title = "Give an urgent task to whoever takes it: no `to`",
+        .title = "Give an urgent task to any agent that takes it: no `to`",
         .text = "{\"id\": \"560e8400-e29b-41d4-a716-446655440006\", \"version\": \"1.0\", "
                 "\"type\": \"task.request\", \"from\": \"tim\", \"timestamp\": "
                 "\"2099-02-08T15:05:00Z\", \"priority\": \"critical\", \"ttl\": 600, \"payload\": "
@@ -27,7 +27,7 @@ const struct parley_example roundtable_examples[] = {
     },
     {
         .name = "task-claimed",
-        .title = "Take a task, so that nobody else does",
+        .title = "Claim a task, so that no other agent does",
         .text = "{\"id\": \"660e8400-e29b-41d4-a716-446655440001\", \"version\": \"1.0\", "
                 "\"type\": \"task.claimed\", \"from\": \"galahad\", \"timestamp\": "
                 "\"2099-02-08T15:00:01Z\", \"correlationId\": "
@@ -37,7 +37,7 @@ const struct parley_example roundtable_examples[] = {
     },
     {
         .name = "task-progress",
-        .title = "Say how far a long task is",
+        .title = "Report the progress of a long task",
         .text = "{\"id\": \"770e8400-e29b-41d4-a716-446655440002\", \"version\": \"1.0\", "
                 "\"type\": \"task.progress\", \"from\": \"galahad\", \"timestamp\": "
                 "\"2099-02-08T15:00:30Z\", \"correlationId\": "
@@ -49,7 +49,7 @@ const struct parley_example roundtable_examples[] = {
     },
     {
         .name = "task-result",
-        .title = "Hand in what came of a task",
+        .title = "Send the result of a task",
         .text = "{\"id\": \"880e8400-e29b-41d4-a716-446655440003\", \"version\": \"1.0\", "
                 "\"type\": \"task.result\", \"from\": \"galahad\", \"to\": \"tim\", \"timestamp\": "
                 "\"2099-02-08T15:02:00Z\", \"correlationId\": "
@@ -61,7 +61,7 @@ const struct parley_example roundtable_examples[] = {
     },
     {
         .name = "task-failed",
-        .title = "Say that a task cannot be done now, and when to try again",
+        .title = "Report that a task failed for now, and when to try again",
         .text = "{\"id\": \"990e8400-e29b-41d4-a716-446655440004\", \"version\": \"1.0\", "
                 "\"type\": \"task.failed\", \"from\": \"galahad\", \"to\": \"tim\", \"timestamp\": "
                 "\"2099-02-08T15:02:00Z\", \"correlationId\": "
@@ -71,7 +71,7 @@ const struct parley_example roundtable_examples[] = {
     },
     {
         .name = "heartbeat",
-        .title = "Say that an agent is alive, and what it can do",
+        .title = "Report that an agent is alive, and its capabilities",
         .text = "{\"id\": \"aa0e8400-e29b-41d4-a716-446655440005\", \"version\": \"1.0\", "
                 "\"type\": \"heartbeat\", \"from\": \"galahad\", \"timestamp\": "
                 "\"2099-02-08T15:00:00Z\", \"payload\": {\"status\": \"healthy\", \"uptime\": "

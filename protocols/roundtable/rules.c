@@ -93,9 +93,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary = "`id` is a UUID of version 4",
         .source = "docs/protocols/roundtable.md#envelope",
         .hint =
-            "Give the message a new random UUID (version 4) of its own as `id`: eight, four, "
-            "four, four and twelve hexadecimal digits with dashes between them. Or leave it out "
-            "and send with `stamp=true`, which fills it in.",
+            "Set `id` to a new random UUID (version 4): 8, 4, 4, 4 and 12 hexadecimal digits with "
+            "dashes between them. Or leave it out and send with `stamp=true`, which fills it in.",
         PARLEY_PLACES({.path = "/id",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -122,7 +121,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the major version is 1",
         .source = "docs/protocols/roundtable.md#version",
-        .hint = "Send messages of version 1 of the contract, such as \"1.0\".",
+        .hint = "Set `version` to a version with the major number 1, such as \"1.0\".",
         PARLEY_PLACES({.path = "/version",
                        .kinds = PARLEY_STRING,
                        .constraint = PARLEY_PATTERN,
@@ -133,9 +132,10 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-004",
         .severity = PARLEY_ERROR,
         .summary = "`type` is task.request, task.claimed, task.progress, task.result, task.failed "
-                   "or heartbeat (case counts)",
+                   "or heartbeat (case-sensitive)",
         .source = "docs/protocols/roundtable.md#envelope",
-        .hint = "Set `type` to the one of the six that says what this message does, in lower case.",
+        .hint = "Set `type` to \"task.request\", \"task.claimed\", \"task.progress\", "
+                "\"task.result\", \"task.failed\" or \"heartbeat\", in lower case.",
         PARLEY_PLACES({.path = "/type",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -150,17 +150,17 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
             "is a space (U+0020), a control character (U+0000 to U+001F, U+007F to "
             "U+009F), `.`, `*` or `>`",
         .source = "docs/protocols/roundtable.md#agent-ids",
-        .hint = "Name the agent that sends this in `from`, without spaces, dots, `*` and `>`: "
+        .hint = "Name the agent that sends this in `from`, without spaces, dots, `*` or `>`, as in "
                 "\"galahad\".",
         PARLEY_PLACES({.path = "/from", AGENT_ID, .is_required = true}),
     },
     {
         .id = "RT-006",
         .severity = PARLEY_ERROR,
-        .summary = "`to`, if any, is an agent id, as RT-005 has it",
+        .summary = "`to`, if any, is an agent id as in RT-005",
         .source = "docs/protocols/roundtable.md#agent-ids",
-        .hint = "Name one agent in `to`, without spaces, dots, `*` and `>`, or leave it out to "
-                "address all.",
+        .hint = "Name one agent in `to`, without spaces, dots, `*` or `>`, or leave it out to "
+                "address all agents.",
         PARLEY_PLACES({.path = "/to", AGENT_ID}),
     },
     {
@@ -168,8 +168,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`timestamp` is an RFC 3339 date-time",
         .source = "docs/protocols/roundtable.md#envelope",
-        .hint = "Write `timestamp` as in 2026-02-08T15:00:00Z: date, T, time and offset, all of "
-                "which must exist. Or leave it out and send with `stamp=true`, which fills it in.",
+        .hint = "Write `timestamp` as in 2026-02-08T15:00:00Z: date, T, time and offset; date and "
+                "time must exist. Or leave it out and send with `stamp=true`, which fills it in.",
         PARLEY_PLACES({.path = "/timestamp",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -194,15 +194,16 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         PARLEY_PLACES({.path = "/correlationId",
                        .is_required = true,
                        .for_types = CLAIMED | PROGRESS | RESULT | FAILED,
-                       .message = "`correlationId` is missing: a message of this type must say "
-                                  "which task it is about"}),
+                       .message = "`correlationId` is missing: a message of this type must name "
+                                  "the task that it is about"}),
     },
     {
         .id = "RT-010",
         .severity = PARLEY_ERROR,
         .summary = "`priority`, if any, is low, normal, high or critical",
         .source = "docs/protocols/roundtable.md#envelope",
-        .hint = "Set `priority` to low, normal, high or critical, or leave it out (normal).",
+        .hint = "Set `priority` to \"low\", \"normal\", \"high\" or \"critical\", or leave it out "
+                "(normal).",
         PARLEY_PLACES({.path = "/priority",
                        .kinds = PARLEY_STRING,
                        .constraint = PARLEY_ONE_OF,
@@ -222,7 +223,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`payload` is an object",
         .source = "docs/protocols/roundtable.md#envelope",
-        .hint = "Put what the message says into `payload`, an object.",
+        .hint = "Put the content of the message into `payload`, an object.",
         PARLEY_PLACES({.path = "/payload", .kinds = PARLEY_OBJECT, .is_required = true}),
     },
     {
@@ -232,7 +233,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
             "the `task` of a task.request is `<domain>.<action>`: two or more tokens of A-Z a-z "
             "0-9 _ - joined by dots, at most 128 characters",
         .source = "docs/protocols/roundtable.md#task-request",
-        .hint = "Name the task in `payload.task` as domain and action: \"security.briefing\".",
+        .hint =
+            "Name the task in `payload.task` as domain and action, such as \"security.briefing\".",
         PARLEY_PLACES({.path = "/payload/task",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -328,8 +330,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
                        .constraint = PARLEY_MIN_LENGTH,
                        .minimum = 1,
                        .for_types = PROGRESS,
-                       .hint = "Say in the sub-task's `status` how far it is: a string such as "
-                               "\"in_progress\"."},
+                       .hint = "Set the sub-task's `status` to a string such as \"in_progress\"."},
                       {.path = "/payload/subTasks/*/description",
                        .kinds = PARLEY_STRING,
                        .for_types = PROGRESS,
@@ -340,7 +341,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `status` of a task.result is completed or failed",
         .source = "docs/protocols/roundtable.md#task-result",
-        .hint = "Say in `payload.status` how the task ended: completed or failed.",
+        .hint = "Set `payload.status` to \"completed\" or \"failed\".",
         PARLEY_PLACES({.path = "/payload/status",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -361,8 +362,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
              .wants = PARLEY_TESTS(HAS_RESULT),
              .message = "the task is completed, but `payload/result` is missing or not "
                         "an object",
-             .hint = "Put what came of the task into `payload.result`: {\"format\": "
-                     "\"markdown\", \"content\": \"…\"}."},
+             .hint = "Put the result of the task into `payload.result`: {\"format\": \"markdown\", "
+                     "\"content\": \"…\"}."},
             {.path = "/payload/result/format",
              .for_types = RESULT,
              .when = PARLEY_TESTS(COMPLETED, HAS_RESULT),
@@ -370,13 +371,14 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
                                     .asks = PARLEY_IS_THERE,
                                     .kinds = PARLEY_STRING}),
              .message = "the result's `format` is missing or not a string",
-             .hint = "Say in `format` how to read the content: \"markdown\", \"json\"."},
+             .hint =
+                 "Set `format` to the format of the content, such as \"markdown\" or \"json\"."},
             {.path = "/payload/result/content",
              .for_types = RESULT,
              .when = PARLEY_TESTS(COMPLETED, HAS_RESULT),
              .wants = PARLEY_TESTS({.field = ROUNDTABLE_RESULT_CONTENT, .asks = PARLEY_IS_THERE}),
              .message = "the result has no `content`",
-             .hint = "Put the result itself into `content`: text, or any JSON value."},
+             .hint = "Put the result itself into `content`: text or any other JSON value."},
             {.path = "/payload/result/metadata",
              .for_types = RESULT,
              .when = PARLEY_TESTS(COMPLETED, HAS_RESULT,
@@ -396,8 +398,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
                        .kinds = PARLEY_STRING,
                        .is_required = true,
                        .for_types = FAILED,
-                       .hint = "Name what went wrong in `payload.error`, by a code such as "
-                               "\"timeout\"."},
+                       .hint = "Set `payload.error` to an error code such as \"timeout\"."},
                       {.path = "/payload/message",
                        .kinds = PARLEY_STRING,
                        .for_types = FAILED,
@@ -413,8 +414,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
                        .kinds = PARLEY_BOOLEAN,
                        .is_required = true,
                        .for_types = FAILED,
-                       .hint = "Say in `payload.retryable` whether trying again may help: true or "
-                               "false, not in quotes."},
+                       .hint = "Set `payload.retryable` to true if trying again may help, else to "
+                               "false, without quotes."},
                       {.path = "/payload/retryAfterSeconds",
                        .kinds = PARLEY_NUMBER,
                        .constraint = PARLEY_MINIMUM,
@@ -430,40 +431,41 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
                    "`capabilities` an array of strings, `activeTaskCount` an integer of 0 or more, "
                    "`model` and `version` are strings, each if any",
         .source = "docs/protocols/roundtable.md#heartbeat",
-        PARLEY_PLACES({.path = "/payload/status",
-                       .kinds = PARLEY_STRING,
-                       .is_required = true,
-                       .for_types = HEARTBEAT,
-                       .hint = "Say in `payload.status` how the agent is: \"healthy\"."},
-                      {.path = "/payload/uptime",
-                       .kinds = PARLEY_NUMBER,
-                       .constraint = PARLEY_MINIMUM,
-                       .minimum = 0,
-                       .for_types = HEARTBEAT,
-                       .hint = "Set `uptime` to a number of seconds, 0 or more, or leave it out."},
-                      {.path = "/payload/capabilities",
-                       .kinds = PARLEY_ARRAY,
-                       .for_types = HEARTBEAT,
-                       .hint = "Make `capabilities` an array of task names, or leave it out."},
-                      {.path = "/payload/capabilities/*",
-                       .kinds = PARLEY_STRING,
-                       .for_types = HEARTBEAT,
-                       .hint = "Name each capability as a string: \"security.briefing\"."},
-                      {.path = "/payload/activeTaskCount",
-                       .kinds = PARLEY_INTEGER,
-                       .constraint = PARLEY_MINIMUM,
-                       .minimum = 0,
-                       .for_types = HEARTBEAT,
-                       .hint = "Set `activeTaskCount` to a whole number, 0 or more, or leave it "
-                               "out."},
-                      {.path = "/payload/model",
-                       .kinds = PARLEY_STRING,
-                       .for_types = HEARTBEAT,
-                       .hint = "Make `model` a string, or leave it out."},
-                      {.path = "/payload/version",
-                       .kinds = PARLEY_STRING,
-                       .for_types = HEARTBEAT,
-                       .hint = "Make the agent's `version` a string, or leave it out."}),
+        PARLEY_PLACES(
+            {.path = "/payload/status",
+             .kinds = PARLEY_STRING,
+             .is_required = true,
+             .for_types = HEARTBEAT,
+             .hint = "Set `payload.status` to the state of the agent, such as \"healthy\"."},
+            {.path = "/payload/uptime",
+             .kinds = PARLEY_NUMBER,
+             .constraint = PARLEY_MINIMUM,
+             .minimum = 0,
+             .for_types = HEARTBEAT,
+             .hint = "Set `uptime` to a number of seconds, 0 or more, or leave it out."},
+            {.path = "/payload/capabilities",
+             .kinds = PARLEY_ARRAY,
+             .for_types = HEARTBEAT,
+             .hint = "Make `capabilities` an array of task names, or leave it out."},
+            {.path = "/payload/capabilities/*",
+             .kinds = PARLEY_STRING,
+             .for_types = HEARTBEAT,
+             .hint = "Name each capability by a string, such as \"security.briefing\"."},
+            {.path = "/payload/activeTaskCount",
+             .kinds = PARLEY_INTEGER,
+             .constraint = PARLEY_MINIMUM,
+             .minimum = 0,
+             .for_types = HEARTBEAT,
+             .hint = "Set `activeTaskCount` to a whole number, 0 or more, or leave it "
+                     "out."},
+            {.path = "/payload/model",
+             .kinds = PARLEY_STRING,
+             .for_types = HEARTBEAT,
+             .hint = "Make `model` a string, or leave it out."},
+            {.path = "/payload/version",
+             .kinds = PARLEY_STRING,
+             .for_types = HEARTBEAT,
+             .hint = "Make the agent's `version` a string, or leave it out."}),
     },
     {
         .id = "RT-101",
@@ -471,7 +473,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary = "the `error` of a task.failed is in the table of error codes: rate_limited, "
                    "timeout, model_error, skill_missing, invalid_params or internal_error",
         .source = "docs/protocols/roundtable.md#task-failed",
-        .hint = "Use the code of the table that comes nearest, and say the rest in `message`.",
+        .hint = "Use the closest code of the table, and put the details into `message`.",
         PARLEY_PLACES({.path = "/payload/error",
                        .kinds = PARLEY_STRING,
                        .constraint = PARLEY_ONE_OF,
@@ -486,38 +488,38 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
                    "rate_limited, timeout and model_error, false with skill_missing and "
                    "invalid_params",
         .source = "docs/protocols/roundtable.md#task-failed",
-        PARLEY_PLACES({.path = "/payload/retryable",
-                       .for_types = FAILED,
-                       .is_broken = gives_up_on_passing_error,
-                       .message = "`payload/retryable` is false, but an error of this code passes",
-                       .hint = "Set `retryable` to true, or use the error code that fits."},
-                      {.path = "/payload/retryable",
-                       .for_types = FAILED,
-                       .is_broken = retries_lasting_error,
-                       .message = "`payload/retryable` is true, but an error of this code stays",
-                       .hint = "Set `retryable` to false, or use the error code that fits."}),
+        PARLEY_PLACES(
+            {.path = "/payload/retryable",
+             .for_types = FAILED,
+             .is_broken = gives_up_on_passing_error,
+             .message = "`payload/retryable` is false, but an error with this code is temporary",
+             .hint = "Set `retryable` to true, or use the error code that fits."},
+            {.path = "/payload/retryable",
+             .for_types = FAILED,
+             .is_broken = retries_lasting_error,
+             .message = "`payload/retryable` is true, but an error with this code is permanent",
+             .hint = "Set `retryable` to false, or use the error code that fits."}),
     },
     {
         .id = "RT-103",
         .severity = PARLEY_WARNING,
-        .summary = "a task.request has not expired: `timestamp` and `ttl` (3600 seconds, if there "
-                   "is none) are not past yet",
+        .summary = "a task.request has not expired: `timestamp` plus `ttl` (default: 3600 seconds) "
+                   "is not in the past",
         .source = "docs/protocols/roundtable.md#expiry",
-        .hint = "Send the request anew with the present time, or with a longer `ttl`.",
-        PARLEY_PLACES({.path = "/timestamp",
-                       .for_types = REQUEST,
-                       .is_broken = has_expired,
-                       .message = "the request has expired: `timestamp` and `ttl` are already "
-                                  "past"}),
+        .hint = "Send the request again with the current time, or with a longer `ttl`.",
+        PARLEY_PLACES(
+            {.path = "/timestamp",
+             .for_types = REQUEST,
+             .is_broken = has_expired,
+             .message = "the request has expired: `timestamp` plus `ttl` is in the past"}),
     },
     {
         .id = "RT-104",
         .severity = PARLEY_WARNING,
-        .summary =
-            "`from` and `to` are 1 to 64 of A-Z a-z 0-9 _ -, which every subject takes as they "
-            "are; other agent ids are percent-encoded in subjects",
+        .summary = "`from` and `to` are 1 to 64 of A-Z a-z 0-9 _ -, which appear in subjects "
+                   "unchanged; other agent ids are percent-encoded there",
         .source = "docs/protocols/roundtable.md#agent-ids",
-        .hint = "Use an agent id of 1 to 64 letters, digits, `_` and `-`: \"galahad\".",
+        .hint = "Use an agent id of 1 to 64 letters, digits, `_` and `-`, such as \"galahad\".",
         PARLEY_PLACES({.path = "/from", PLAIN_AGENT_ID}, {.path = "/to", PLAIN_AGENT_ID}),
     },
     {
@@ -525,7 +527,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_WARNING,
         .summary = "the `status` of a sub-task is pending, in_progress, completed or failed",
         .source = "docs/protocols/roundtable.md#task-progress",
-        .hint = "Set the sub-task's `status` to pending, in_progress, completed or failed.",
+        .hint = "Set the sub-task's `status` to \"pending\", \"in_progress\", \"completed\" or "
+                "\"failed\".",
         PARLEY_PLACES({.path = "/payload/subTasks/*/status",
                        .kinds = PARLEY_STRING,
                        .constraint = PARLEY_ONE_OF,

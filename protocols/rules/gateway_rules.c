@@ -12,13 +12,13 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .severity = PARLEY_ERROR,
             .summary = "the body parses",
             .source = "docs/rules.md#gw",
-            .hint = "Fix the syntax at this place, and send the message again.",
+            .hint = "Fix the syntax here, and send the message again.",
         },
     [PARLEY_GW_SIZE] =
         {
             .id = "GW-002",
             .severity = PARLEY_ERROR,
-            .summary = "the message is not over the size limit",
+            .summary = "the message is within the size limit",
             .source = "docs/rules.md#gw",
             .hint = "Send less in one message: put bulk data elsewhere and refer to it.",
         },
@@ -26,7 +26,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
         {
             .id = "GW-003",
             .severity = PARLEY_ERROR,
-            .summary = "no object has the same key twice",
+            .summary = "no object has duplicate keys",
             .source = "docs/rules.md#gw",
             .hint = "Keep one of the two members: readers disagree on which of them counts.",
         },
@@ -34,7 +34,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
         {
             .id = "GW-004",
             .severity = PARLEY_ERROR,
-            .summary = "nesting is not deeper than 64, the message itself being depth 1",
+            .summary = "nesting is at most 64 levels deep; the message itself is level 1",
             .source = "docs/rules.md#gw",
             .hint = "Flatten the data: 64 levels of objects and arrays are the limit.",
         },
@@ -58,9 +58,9 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
         {
             .id = "GW-101",
             .severity = PARLEY_WARNING,
-            .summary = "the message is not larger than NATS takes (/validate alone: it is valid, "
-                       "and could not be forwarded)",
+            .summary = "the message fits into NATS's `max_payload` (reported by /validate only: "
+                       "the message is valid, but could not be forwarded)",
             .source = "docs/rules.md#gw",
-            .hint = "Send less in one message, or have the operator raise max_payload of NATS.",
+            .hint = "Send less in one message, or ask the operator to raise NATS's max_payload.",
         },
 };

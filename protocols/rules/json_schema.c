@@ -385,7 +385,7 @@ static void append_ids(const struct writer *writer, enum schema_form form, const
 /* What the schema does not say, by why not. */
 static void append_rest(const struct writer *writer, struct parley_buffer *out) {
     const char *separator = "";
-    parley_buffer_text(out, "Only parley checks: ");
+    parley_buffer_text(out, "Checked by parley only: ");
     for (size_t i = 0; i < PARLEY_GW_COUNT; i++) {
         if (i != PARLEY_GW_TOP_LEVEL && parley_gateway_rules[i].severity == PARLEY_ERROR) {
             parley_buffer_format(out, "%s%s", separator, parley_gateway_rules[i].id);
@@ -395,10 +395,10 @@ static void append_rest(const struct writer *writer, struct parley_buffer *out) 
     append_ids(writer, FORM_NONE, ", ", out);
     parley_buffer_text(out, ", and what is encoded in a string, such as compressed data.");
     const size_t before = out->length;
-    append_ids(writer, FORM_OPTION, " Only where an option of the request asks for it: ", out);
+    append_ids(writer, FORM_OPTION, " Checked only if a request option asks for it: ", out);
     parley_buffer_text(out, out->length > before ? "." : "");
     const size_t before_warnings = out->length;
-    append_ids(writer, FORM_WARNING, " Warnings, with which a message is valid: ", out);
+    append_ids(writer, FORM_WARNING, " Warnings, which leave a message valid: ", out);
     parley_buffer_text(out, out->length > before_warnings ? "." : "");
 }
 
@@ -411,7 +411,7 @@ static void write_head(struct writer *writer) {
     parley_buffer_format(writer->out, "\"urn:parley:schema:%s\"", protocol->name);
     parley_buffer_format(&text, "%s (%s)", protocol->title, protocol->spec_version);
     writer_buffer(writer, "title", &text);
-    parley_buffer_text(&text, "Made from the rules that parley checks. ");
+    parley_buffer_text(&text, "Generated from the rules that parley checks. ");
     append_rest(writer, &text);
     writer_buffer(writer, "$comment", &text);
     parley_buffer_finish(&text);

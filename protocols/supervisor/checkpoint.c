@@ -63,9 +63,9 @@ static bool decode_piece(struct unpacking *unpacking, ZSTD_inBuffer *out) {
         end == text + length && (length == left || decoded == DECODED_PIECE);
     if (!is_base64) {
         unpacking->result = say(unpacking->arena, unpacking->fault,
-                                "Write `data` in the alphabet of RFC 4648, section 4, with its "
-                                "padding, and with no line breaks.",
-                                "`data` is not base64 from its character %zu on",
+                                "Write `data` in the alphabet of RFC 4648, section 4, with padding "
+                                "and without line breaks.",
+                                "`data` is not valid base64 from its character %zu on",
                                 unpacking->at + (size_t)(end - text) + 1);
         return false;
     }
@@ -85,8 +85,8 @@ static bool refuse_zstd(struct unpacking *unpacking, size_t code) {
 
 static bool refuse_size(struct unpacking *unpacking) {
     unpacking->result =
-        say(unpacking->arena, unpacking->fault, "Save less in one checkpoint.",
-            "what is compressed in `data` is over %u bytes large", CHECKPOINT_BYTES_MAX);
+        say(unpacking->arena, unpacking->fault, "Put less data into one checkpoint.",
+            "`data` decompresses to more than %u bytes", CHECKPOINT_BYTES_MAX);
     return false;
 }
 
@@ -190,7 +190,7 @@ static enum checkpoint_result read_msgpack(struct parley_bytes inside, struct wa
         return CHECKPOINT_READ;
     case MSGPACK_FAULT:
         return say(arena, out_fault, fault.hint,
-                   "the MessagePack that is compressed in `data` is refused at its byte %zu: %s",
+                   "the MessagePack compressed in `data` is refused at its byte %zu: %s",
                    fault.offset, fault.message);
     case MSGPACK_MEMORY:
         break;
@@ -212,8 +212,8 @@ static enum checkpoint_result read_json(struct parley_bytes inside, struct walk 
         return CHECKPOINT_READ;
     case JSON_READER_FAULT:
         return say(arena, out_fault, fault.hint,
-                   "the JSON that is compressed in `data` is refused at its byte %zu: %s",
-                   fault.offset, fault.message);
+                   "the JSON compressed in `data` is refused at its byte %zu: %s", fault.offset,
+                   fault.message);
     case JSON_READER_MEMORY:
         break;
     }
@@ -241,7 +241,7 @@ enum checkpoint_result checkpoint_read(struct parley_bytes inside, struct walk *
         result = read_json(inside, walk, &own, arena, out_fault);
     } else {
         result = say(arena, out_fault, NULL,
-                     "what is compressed in `data` is neither a MessagePack map nor a JSON object");
+                     "`data` decompresses to neither a MessagePack map nor a JSON object");
     }
     parley_arena_finish(&own);
     return result;

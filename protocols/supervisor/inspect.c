@@ -76,11 +76,11 @@ static enum parley_status report_size(struct walk *walk, enum supervisor_rule ru
     struct parley_message *message = walk->message;
     struct parley_buffer text;
     parley_buffer_init(&text);
-    parley_buffer_format(&text, "this %s is %zu bytes of MessagePack%s; %zu are the %s",
+    parley_buffer_format(&text, "this %s is %zu bytes of MessagePack%s; the limit %s is %zu",
                          supervisor_types[message->type], bytes,
-                         message->codec->is_binary ? "" : " in its shortest form", limit,
-                         rule == SUPERVISOR_IPC_007 ? "limit of its type"
-                                                    : "most that should go uncompressed");
+                         message->codec->is_binary ? "" : " in its shortest form",
+                         rule == SUPERVISOR_IPC_007 ? "for its type" : "without compression",
+                         limit);
     const char *copy =
         text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
     parley_buffer_finish(&text);

@@ -82,7 +82,8 @@ static bool contradicts_itself(const struct parley_facts *facts) {
         {.path = at "/agent_state/version", .kinds = PARLEY_STRING, .for_types = (types)}, {       \
         .path = at "/agent_state/status", .kinds = PARLEY_STRING, .constraint = PARLEY_ONE_OF,     \
         .choices = LIST("idle", "thinking", "acting", "evolving"), .for_types = (types),           \
-        .hint = "Set `status` to idle, thinking, acting or evolving, or leave it out."             \
+        .hint =                                                                                    \
+            "Set `status` to \"idle\", \"thinking\", \"acting\" or \"evolving\", or leave it out." \
     }
 
 #define MEMORY_BLOCKS(at, types)                                                                   \
@@ -190,7 +191,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "`type` is a string",
         .source = "docs/protocols/supervisor.md#base",
-        .hint = "Name what this message is in `type`, such as \"heartbeat\".",
+        .hint = "Set `type` to the type of the message, such as \"heartbeat\".",
         PARLEY_PLACES({.path = "/type", .kinds = PARLEY_STRING, .is_required = true}),
     },
     {
@@ -206,7 +207,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
     {
         .id = "IPC-003",
         .severity = PARLEY_ERROR,
-        .summary = "`type` is one that Gerbil or Elixir sends (case counts)",
+        .summary = "`type` is one that Gerbil or Elixir sends (case-sensitive)",
         .source = "docs/protocols/supervisor.md#base",
         .hint = "Set `type` to one of the types of the schema, in lower case.",
         PARLEY_PLACES({.path = "/type",
@@ -217,8 +218,8 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
     {
         .id = "IPC-004",
         .severity = PARLEY_ERROR,
-        .summary = "where the request names the side (`from=gerbil`, `from=elixir`), `type` is one "
-                   "that this side sends",
+        .summary = "if the request names the sending side (`from=gerbil`, `from=elixir`), `type` "
+                   "is one that this side sends",
         .source = "docs/protocols/supervisor.md#base",
         .hint = "Send this type from the other side, or set `from` to the side that sends it.",
         PARLEY_PLACES({.path = "/type",
@@ -252,35 +253,33 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
             .id = "IPC-007",
             .severity = PARLEY_ERROR,
             .summary =
-                "the MessagePack payload is not over the limit of its type: heartbeat 100 "
-                "bytes, wal_entry and metrics 10 KiB, evolution_intent 1 MiB, checkpoint 100 "
-                "MiB; other types have none. JSON is measured on its shortest "
-                "MessagePack",
+                "the MessagePack payload is within the limit for its type: heartbeat 100 bytes, "
+                "wal_entry and metrics 10 KiB, evolution_intent 1 MiB, checkpoint 100 MiB; other "
+                "types have none. JSON is measured in its shortest MessagePack form",
             .source = "docs/protocols/supervisor.md#sizes",
-            .hint = "Send less: leave out what the receiver can do without, or spread it over "
+            .hint = "Send less: leave out what the receiver does not need, or split it into "
                     "several messages.",
             PARLEY_PLACES({.path = "", .by_inspection = true}),
         },
     {
         .id = "IPC-010",
         .severity = PARLEY_ERROR,
-        .summary = "the `data` of a checkpoint is a map; where `compressed` is true, a string",
+        .summary = "the `data` of a checkpoint is a map or, if `compressed` is true, a string",
         .source = "docs/protocols/supervisor.md#checkpoint",
         PARLEY_PLACES(
             {.path = "/data",
              .kinds = PARLEY_OBJECT | PARLEY_STRING,
              .is_required = true,
              .for_types = FOR(CHECKPOINT),
-             .hint = "Put the agent's state into `data`: a map. Compressed, it is a "
-                     "string, and `compressed` must be true."},
+             .hint = "Put the agent's state into `data`: a map, or a string if it is compressed "
+                     "and `compressed` is true."},
             {.path = "/data",
              .for_types = FOR(CHECKPOINT),
              .when = PARLEY_TESTS(
                  {.field = SUPERVISOR_DATA, .asks = PARLEY_IS_THERE, .kinds = PARLEY_STRING}),
              .wants = PARLEY_TESTS(IS_COMPRESSED),
-             .message = "`data` is a string, and `compressed` is not true",
-             .hint = "Make `data` a map. If it is compressed, `compressed` must be "
-                     "true."},
+             .message = "`data` is a string, but `compressed` is not true",
+             .hint = "Make `data` a map, or, if it is compressed, set `compressed` to true."},
             {.path = "/data",
              .for_types = FOR(CHECKPOINT),
              .when = PARLEY_TESTS(IS_COMPRESSED, {.field = SUPERVISOR_DATA,
@@ -288,7 +287,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                                                   .kinds = PARLEY_OBJECT | PARLEY_STRING}),
              .wants = PARLEY_TESTS(
                  {.field = SUPERVISOR_DATA, .asks = PARLEY_IS_THERE, .kinds = PARLEY_STRING}),
-             .message = "`compressed` is true, and `data` is a map",
+             .message = "`compressed` is true, but `data` is a map",
              .hint = "Leave `compressed` out, or compress `data` into a string."}),
     },
     {
@@ -308,7 +307,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                    "`text`; `embedding` is an array of numbers, `metadata` a map, `importance` a "
                    "number from 0 to 1, `access_count` and `created` are integers of 0 or more",
         .source = "docs/protocols/supervisor.md#checkpoint",
-        .hint = "Give this member of the memory block a value of its type, or leave it out.",
+        .hint = "Give this member of the memory block a value of the right type, or leave it out.",
         PARLEY_PLACES(MEMORY_BLOCKS("/data", FOR(CHECKPOINT)),
                       MEMORY_BLOCKS("/snapshot", FOR(RESTORE))),
     },
@@ -319,7 +318,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                    "with a string `name`; `params` is an array of strings, `doc` a string, "
                    "`unsafe` a boolean",
         .source = "docs/protocols/supervisor.md#checkpoint",
-        .hint = "Give this member of the tool a value of its type, or leave it out.",
+        .hint = "Give this member of the tool a value of the right type, or leave it out.",
         PARLEY_PLACES(TOOL_REGISTRY("/data", FOR(CHECKPOINT)),
                       TOOL_REGISTRY("/snapshot", FOR(RESTORE))),
     },
@@ -330,7 +329,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                    "of user or assistant, a string `content` and an integer `timestamp`",
         .source = "docs/protocols/supervisor.md#checkpoint",
         .hint = "Write each turn as {\"role\": \"user\", \"content\": \"…\", \"timestamp\": "
-                "1234567890}, the role being user or assistant.",
+                "1234567890}, with the role \"user\" or \"assistant\".",
         PARLEY_PLACES(CONVERSATION_HISTORY("/data", FOR(CHECKPOINT)),
                       CONVERSATION_HISTORY("/snapshot", FOR(RESTORE))),
     },
@@ -347,13 +346,13 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         {
             .id = "IPC-016",
             .severity = PARLEY_ERROR,
-            .summary = "the `compressed` of a checkpoint is a boolean; where it is true, "
-                       "`compression` is `zstd` and `data` is base64 (RFC 4648, with padding) of "
-                       "at most 100 MiB, compressed, that hold one MessagePack map or JSON object; "
-                       "what is inside is checked like plain checkpoint data",
+            .summary = "the `compressed` of a checkpoint is a boolean; if it is true, "
+                       "`compression` is `zstd` and `data` is base64 (RFC 4648, with padding) that "
+                       "decompresses to one MessagePack map or JSON object of at most 100 MiB, "
+                       "which is checked like plain checkpoint data",
             .source = "docs/protocols/supervisor.md#compression",
-            .hint = "Encode the map of the checkpoint's data as MessagePack or JSON, compress that "
-                    "with zstd, and write it as base64 into `data`.",
+            .hint = "Encode the checkpoint's data, a map, as MessagePack or JSON, compress it with "
+                    "zstd, and write it as base64 into `data`.",
             PARLEY_PLACES(
                 {.path = "/compressed",
                  .kinds = PARLEY_BOOLEAN,
@@ -364,7 +363,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                  .when = PARLEY_TESTS(IS_COMPRESSED),
                  .wants = PARLEY_TESTS(
                      {.field = SUPERVISOR_COMPRESSION, .asks = PARLEY_IS_TEXT, .text = "zstd"}),
-                 .message = "`compressed` is true, and `compression` is not \"zstd\"",
+                 .message = "`compressed` is true, but `compression` is not \"zstd\"",
                  .hint = "Compress with zstd, and set `compression` to \"zstd\"."},
                 {.path = "/data", .for_types = FOR(CHECKPOINT), .by_inspection = true}),
         },
@@ -385,7 +384,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `operation` of an entry is memory_add, tool_register or state_update",
         .source = "docs/protocols/supervisor.md#wal",
-        .hint = "Set `operation` to memory_add, tool_register or state_update.",
+        .hint = "Set `operation` to \"memory_add\", \"tool_register\" or \"state_update\".",
         PARLEY_PLACES(OPERATION("/data", FOR(WAL_ENTRY)), OPERATION("/data/*", FOR(WAL_BATCH)),
                       OPERATION("/wal_entries/*", FOR(RESTORE))),
     },
@@ -394,7 +393,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `params` of an entry are a map",
         .source = "docs/protocols/supervisor.md#wal",
-        .hint = "Put what the operation needs into `params`, a map; {} if it needs nothing.",
+        .hint = "Put the parameters of the operation into `params`: a map, {} if there are none.",
         PARLEY_PLACES(PARAMS("/data", FOR(WAL_ENTRY)), PARAMS("/data/*", FOR(WAL_BATCH)),
                       PARAMS("/wal_entries/*", FOR(RESTORE))),
     },
@@ -403,7 +402,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `sequence` of an entry is an integer of 0 or more",
         .source = "docs/protocols/supervisor.md#wal",
-        .hint = "Number the entry in `sequence`: an integer of 0 or more.",
+        .hint = "Set `sequence` to the number of the entry: an integer of 0 or more.",
         PARLEY_PLACES(SEQUENCE("/data", FOR(WAL_ENTRY)), SEQUENCE("/data/*", FOR(WAL_BATCH)),
                       SEQUENCE("/wal_entries/*", FOR(RESTORE))),
     },
@@ -430,7 +429,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the sequences of a wal_batch strictly increase",
         .source = "docs/protocols/supervisor.md#wal",
-        .hint = "Sort the entries by `sequence`, and give no two of them the same.",
+        .hint = "Sort the entries by `sequence`, and give each its own number.",
         PARLEY_PLACES({.path = "/data/*/sequence",
                        .kinds = PARLEY_INTEGER,
                        .constraint = PARLEY_INCREASING,
@@ -446,13 +445,13 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                        .kinds = PARLEY_OBJECT,
                        .is_required = true,
                        .for_types = FOR(EVOLUTION_INTENT),
-                       .hint = "Say in `hypothesis` what is to change: {\"reason\": \"…\", "
+                       .hint = "Describe the change in `hypothesis`: {\"reason\": \"…\", "
                                "\"target\": \"…\", \"new_code\": \"…\"}."},
                       {.path = "/hypothesis/reason",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
                        .for_types = FOR(EVOLUTION_INTENT),
-                       .hint = "Say why in `reason`: a string."},
+                       .hint = "Give the reason in `reason`: a string."},
                       {.path = "/hypothesis/target",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -491,7 +490,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "the `error_rate` of metrics is from 0 to 1",
         .source = "docs/protocols/supervisor.md#metrics",
-        .hint = "Write `error_rate` as a share of 1: 1.5 % is 0.015.",
+        .hint = "Write `error_rate` as a fraction: 1.5 % is 0.015.",
         PARLEY_PLACES({.path = "/data/error_rate", SHARE, .for_types = FOR(METRICS)}),
     },
     {
@@ -506,12 +505,11 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
              .is_required = true,
              .constraint = PARLEY_UUID,
              .for_types = FOR(CHECKPOINT_ACK),
-             .hint = "Name the checkpoint that was saved in `checkpoint_id`, by its "
-                     "UUID."},
+             .hint = "Set `checkpoint_id` to the UUID of the checkpoint that was saved."},
             {.path = "/size",
              COUNT,
              .for_types = FOR(CHECKPOINT_ACK),
-             .hint = "Make `size` the number of bytes that were saved, or leave it out."}),
+             .hint = "Set `size` to the number of bytes that were saved, or leave it out."}),
     },
     {
         .id = "IPC-051",
@@ -520,27 +518,26 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                    "a checkpoint's data), its `wal_entries`, if any, an array of maps (each "
                    "checked like an entry)",
         .source = "docs/protocols/supervisor.md#restore",
-        PARLEY_PLACES(
-            {.path = "/checkpoint_id",
-             .kinds = PARLEY_STRING,
-             .is_required = true,
-             .constraint = PARLEY_UUID,
-             .for_types = FOR(RESTORE),
-             .hint = "Name the checkpoint to go back to in `checkpoint_id`, by its UUID."},
-            {.path = "/snapshot",
-             .kinds = PARLEY_OBJECT,
-             .is_required = true,
-             .for_types = FOR(RESTORE),
-             .hint = "Put the checkpoint's data into `snapshot`: a map."},
-            {.path = "/wal_entries",
-             .kinds = PARLEY_ARRAY,
-             .for_types = FOR(RESTORE),
-             .hint = "Make `wal_entries` an array of maps, or leave it out."},
-            {.path = "/wal_entries/*",
-             .kinds = PARLEY_OBJECT,
-             .for_types = FOR(RESTORE),
-             .hint = "Write each entry as a map: {\"operation\": \"…\", \"params\": {}, "
-                     "\"sequence\": 1}."}),
+        PARLEY_PLACES({.path = "/checkpoint_id",
+                       .kinds = PARLEY_STRING,
+                       .is_required = true,
+                       .constraint = PARLEY_UUID,
+                       .for_types = FOR(RESTORE),
+                       .hint = "Set `checkpoint_id` to the UUID of the checkpoint to restore."},
+                      {.path = "/snapshot",
+                       .kinds = PARLEY_OBJECT,
+                       .is_required = true,
+                       .for_types = FOR(RESTORE),
+                       .hint = "Put the checkpoint's data into `snapshot`: a map."},
+                      {.path = "/wal_entries",
+                       .kinds = PARLEY_ARRAY,
+                       .for_types = FOR(RESTORE),
+                       .hint = "Make `wal_entries` an array of maps, or leave it out."},
+                      {.path = "/wal_entries/*",
+                       .kinds = PARLEY_OBJECT,
+                       .for_types = FOR(RESTORE),
+                       .hint = "Write each entry as a map: {\"operation\": \"…\", \"params\": {}, "
+                               "\"sequence\": 1}."}),
     },
     {
         .id = "IPC-053",
@@ -548,21 +545,23 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .summary = "the `code` of a hot_reload is a string; so is its `module`, if any, and its "
                    "`backup_checkpoint_id`, if any, is a UUID",
         .source = "docs/protocols/supervisor.md#hot-reload",
-        PARLEY_PLACES({.path = "/code",
-                       .kinds = PARLEY_STRING,
-                       .is_required = true,
-                       .for_types = FOR(HOT_RELOAD),
-                       .hint = "Put the code to load into `code`: a string."},
-                      {.path = "/module",
-                       .kinds = PARLEY_STRING,
-                       .for_types = FOR(HOT_RELOAD),
-                       .hint = "Name the module that is replaced as a string, or leave it out."},
-                      {.path = "/backup_checkpoint_id",
-                       .kinds = PARLEY_STRING,
-                       .constraint = PARLEY_UUID,
-                       .for_types = FOR(HOT_RELOAD),
-                       .hint = "Name the checkpoint to fall back to by its UUID, or leave it "
-                               "out."}),
+        PARLEY_PLACES(
+            {.path = "/code",
+             .kinds = PARLEY_STRING,
+             .is_required = true,
+             .for_types = FOR(HOT_RELOAD),
+             .hint = "Put the code to load into `code`: a string."},
+            {.path = "/module",
+             .kinds = PARLEY_STRING,
+             .for_types = FOR(HOT_RELOAD),
+             .hint =
+                 "Set `module` to the name of the module to replace: a string, or leave it out."},
+            {.path = "/backup_checkpoint_id",
+             .kinds = PARLEY_STRING,
+             .constraint = PARLEY_UUID,
+             .for_types = FOR(HOT_RELOAD),
+             .hint = "Set `backup_checkpoint_id` to the UUID of the checkpoint to fall back to, or "
+                     "leave it out."}),
     },
     {
         .id = "IPC-054",
@@ -583,7 +582,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                        .constraint = PARLEY_ONE_OF,
                        .choices = LIST("promoted", "rejected"),
                        .for_types = FOR(EVOLUTION_RESULT),
-                       .hint = "Set `decision` to promoted or rejected."},
+                       .hint = "Set `decision` to \"promoted\" or \"rejected\"."},
                       {.path = "/reason",
                        .kinds = PARLEY_STRING,
                        .for_types = FOR(EVOLUTION_RESULT),
@@ -630,7 +629,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                        .kinds = PARLEY_STRING,
                        .is_required = true,
                        .for_types = FOR(SHUTDOWN),
-                       .hint = "Say in `reason` why the agent has to stop: a string."},
+                       .hint = "Give the reason for the shutdown in `reason`: a string."},
                       {.path = "/create_checkpoint",
                        .kinds = PARLEY_BOOLEAN,
                        .for_types = FOR(SHUTDOWN),
@@ -642,34 +641,34 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .summary = "the `error` of an error is a map with strings `code` and `message`; "
                    "`stack_trace`, if any, is a string, `context` and `details` are maps",
         .source = "docs/protocols/supervisor.md#error",
-        PARLEY_PLACES({.path = "/error",
-                       .kinds = PARLEY_OBJECT,
-                       .is_required = true,
-                       .for_types = FOR(ERROR),
-                       .hint = "Say in `error` what went wrong: {\"code\": \"…\", \"message\": "
-                               "\"…\"}."},
-                      {.path = "/error/code",
-                       .kinds = PARLEY_STRING,
-                       .is_required = true,
-                       .for_types = FOR(ERROR),
-                       .hint = "Give the error a `code`: a string such as \"EVAL_ERROR\"."},
-                      {.path = "/error/message",
-                       .kinds = PARLEY_STRING,
-                       .is_required = true,
-                       .for_types = FOR(ERROR),
-                       .hint = "Describe the error in `message`: a string."},
-                      {.path = "/error/stack_trace",
-                       .kinds = PARLEY_STRING,
-                       .for_types = FOR(ERROR),
-                       .hint = "Make `stack_trace` a string, or leave it out."},
-                      {.path = "/error/context",
-                       .kinds = PARLEY_OBJECT,
-                       .for_types = FOR(ERROR),
-                       .hint = "Make `context` a map, or leave it out."},
-                      {.path = "/error/details",
-                       .kinds = PARLEY_OBJECT,
-                       .for_types = FOR(ERROR),
-                       .hint = "Make `details` a map, or leave it out."}),
+        PARLEY_PLACES(
+            {.path = "/error",
+             .kinds = PARLEY_OBJECT,
+             .is_required = true,
+             .for_types = FOR(ERROR),
+             .hint = "Describe the error in `error`: {\"code\": \"…\", \"message\": \"…\"}."},
+            {.path = "/error/code",
+             .kinds = PARLEY_STRING,
+             .is_required = true,
+             .for_types = FOR(ERROR),
+             .hint = "Give the error a `code`: a string such as \"EVAL_ERROR\"."},
+            {.path = "/error/message",
+             .kinds = PARLEY_STRING,
+             .is_required = true,
+             .for_types = FOR(ERROR),
+             .hint = "Describe the error in `message`: a string."},
+            {.path = "/error/stack_trace",
+             .kinds = PARLEY_STRING,
+             .for_types = FOR(ERROR),
+             .hint = "Make `stack_trace` a string, or leave it out."},
+            {.path = "/error/context",
+             .kinds = PARLEY_OBJECT,
+             .for_types = FOR(ERROR),
+             .hint = "Make `context` a map, or leave it out."},
+            {.path = "/error/details",
+             .kinds = PARLEY_OBJECT,
+             .for_types = FOR(ERROR),
+             .hint = "Make `details` a map, or leave it out."}),
     },
     [SUPERVISOR_IPC_101] =
         {
@@ -695,10 +694,11 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
     {
         .id = "IPC-103",
         .severity = PARLEY_WARNING,
-        .summary = "the percentiles of metrics do not fall: `p50_latency` <= `p95_latency` <= "
+        .summary = "the percentiles of metrics do not decrease: `p50_latency` <= `p95_latency` <= "
                    "`p99_latency`",
         .source = "docs/protocols/supervisor.md#metrics",
-        .hint = "Look at how the percentiles are computed: a higher one cannot be lower.",
+        .hint = "Check how the percentiles are computed: a higher percentile cannot have a smaller "
+                "value.",
         PARLEY_PLACES({.path = "/data/p95_latency",
                        .for_types = FOR(METRICS),
                        .is_broken = p95_is_below_p50,
@@ -714,7 +714,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .summary = "`success` and `decision` of an evolution_result agree: promoted after a "
                    "success, rejected after a failure",
         .source = "docs/protocols/supervisor.md#evolution",
-        .hint = "Promote what succeeded, and reject what failed.",
+        .hint = "Set `decision` to \"promoted\" if `success` is true, else to \"rejected\".",
         PARLEY_PLACES({.path = "/decision",
                        .for_types = FOR(EVOLUTION_RESULT),
                        .is_broken = contradicts_itself,

@@ -43,7 +43,7 @@ const struct parley_example vlp_examples[] = {
     },
     {
         .name = "correction",
-        .title = "Amend what was said before",
+        .title = "Correct an earlier message",
         .text = "{\"id\": \"MSG-correction-001\", \"protocol\": \"VLP/1.1\", \"type\": "
                 "\"correction\", \"timestamp\": \"2025-12-14T10:34:00Z\", \"sender\": \"The "
                 "Observer\", \"content\": \"Correction: 4 stations found, not 5 (duplicate "
@@ -52,7 +52,7 @@ const struct parley_example vlp_examples[] = {
     },
     {
         .name = "notice",
-        .title = "Warn, in the lane of messages to be reviewed",
+        .title = "Send a warning, in the review lane",
         .text = "{\"id\": \"MSG-notice-001\", \"protocol\": \"VLP/1.1\", \"type\": \"notice\", "
                 "\"timestamp\": \"2025-12-14T10:35:00Z\", \"sender\": \"The Dispatcher\", "
                 "\"content\": \"API rate limit at 80% of daily quota\", \"confidence\": 1.0, "
@@ -61,7 +61,7 @@ const struct parley_example vlp_examples[] = {
     },
     {
         .name = "session-context",
-        .title = "Keep the state of a session for the next one",
+        .title = "Save the state of a session for the next one",
         .text = "{\"id\": \"MSG-context-001\", \"protocol\": \"VLP/1.1\", \"type\": "
                 "\"session_context\", \"timestamp\": \"2025-12-14T10:36:00Z\", \"sender\": \"The "
                 "Observer\", \"content\": \"Research completed. 7 stations verified, 1 pending "

@@ -58,7 +58,7 @@ function leftOut(schema) {
   for (const sentence of schema.$comment.split('. ')) {
     for (const [, id, , paths] of sentence.matchAll(/\b([A-Z]+-\d{3})( \(in part: ([^)]*)\))?/g)) {
       if (paths === undefined) whole.add(id);
-      else if (!sentence.startsWith('Only where an option')) {
+      else if (!sentence.startsWith('Checked only if a request option')) {
         inPart.set(id, paths.split(', ').map(tokens));
       }
     }

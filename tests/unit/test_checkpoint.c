@@ -241,7 +241,7 @@ static void test_padding_within_the_text_is_refused_in_every_piece(void **state)
         assert_int_equal(checkpoint_unpack(parley_buffer_bytes(&fixture->text), &fixture->out,
                                            &fixture->arena, &fixture->fault),
                          CHECKPOINT_FAULT);
-        assert_refused(fixture, "is not base64");
+        assert_refused(fixture, "is not valid base64");
         memset(fixture->text.data, 'A', 4); /* base64 again, up to the next place */
     }
 }

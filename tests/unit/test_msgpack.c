@@ -232,9 +232,8 @@ static void test_what_json_cannot_hold_is_a_fault(void **state) {
          "GW-001 at 3 : this float 32 is -Infinity, which JSON does not have\n"},
         {"81a161 cb7ff8000000000000",
          "GW-001 at 3 : this float 64 is NaN, which JSON does not have\n"},
-        {"81a161 cf8000000000000000",
-         "GW-001 at 3 : the integer 9223372036854775808 is above 9223372036854775807, the largest "
-         "that 64 signed bits hold\n"});
+        {"81a161 cf8000000000000000", "GW-001 at 3 : the integer 9223372036854775808 is above "
+                                      "9223372036854775807, the largest signed 64-bit integer\n"});
 }
 
 static void test_a_key_that_is_no_string_is_a_fault(void **state) {

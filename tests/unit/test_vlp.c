@@ -168,12 +168,10 @@ static void test_a_violation_has_all_its_members(void **state) {
     check(*state, MESSAGE("claim") ",\n\"seq\":-1}");
     json_t *json = verdict(*state);
     char *text = json_dumps(json_object_get(json, "violations"), JSON_COMPACT);
-    assert_string_equal(text,
-                        "[{\"rule\":\"VLP-014\",\"severity\":\"error\",\"path\":\"/seq\","
-                        "\"at\":{\"line\":2,\"column\":7},"
-                        "\"message\":\"`seq` is -1; expected an integer of 0 or more or null\","
-                        "\"hint\":\"Give this optional member a value of its type, or leave it "
-                        "out.\"}]");
+    assert_string_equal(text, "[{\"rule\":\"VLP-014\",\"severity\":\"error\",\"path\":\"/"
+                              "seq\",\"at\":{\"line\":2,\"column\":7},\"message\":\"`seq` is -1; "
+                              "expected an integer of 0 or more or null\",\"hint\":\"Give this "
+                              "optional member a value of the right type, or leave it out.\"}]");
     free(text);
     json_decref(json);
 }
