@@ -35,13 +35,7 @@ enum parley_option_result {
 enum parley_option_result parley_options_set(struct parley_options *options, const char *name,
                                              const char *value, const char **out_wants);
 
-/* Private to the engine: in which order the last messages had their members, by the numbers of the
- * rules' places. Messages of one sender are alike, and a key that is expected is found at once. */
-#define PARLEY_PLACES_NUMBERED 128
-struct parley_member_order {
-    unsigned char first[PARLEY_PLACES_NUMBERED]; /* of an object */
-    unsigned char next[PARLEY_PLACES_NUMBERED];  /* behind a member; 0: not known */
-};
+#define PARLEY_READER_MEMORY_BYTES 256
 
 struct parley_message {
     const struct parley_schema *schema;
@@ -66,8 +60,9 @@ struct parley_message {
     struct parley_findings findings;
     struct parley_route route; /* once it was asked for … */
     bool has_route;
-    const char *route_recalled;       /* … with this as options.recalled */
-    struct parley_member_order order; /* which is kept from message to message */
+    const char *route_recalled;                              /* … with this as options.recalled */
+    unsigned char reader_memory[PARLEY_READER_MEMORY_BYTES]; /* private to the JSON reader: what the
+                                                                last messages were like */
 };
 
 /* The text of a fact, by its field; data NULL: it is no string. */

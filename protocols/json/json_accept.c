@@ -108,20 +108,33 @@ static inline void close_level(struct reader *reader) {
     }
 }
 
+/* In which order the last messages had their members, by the numbers of their places. Messages of
+ * one sender are alike, and a key that is expected is found at once. */
+struct member_order {
+    unsigned char first[SCHEMA_PLACES_NUMBERED]; /* of an object */
+    unsigned char next[SCHEMA_PLACES_NUMBERED];  /* after a member; 0: not known */
+};
+
+_Static_assert(sizeof(struct member_order) == PARLEY_READER_MEMORY_BYTES, "its place in a message");
+
+static inline struct member_order *order_of(struct parley_message *message) {
+    return (struct member_order *)message->reader_memory;
+}
+
 /* The place of the member that followed the one before it in the last message like this. */
 static inline const struct schema_node *expected(const struct reader *reader) {
     const struct accept_level *level = reader->accept.level;
-    const struct parley_message *message = reader->accept.message;
-    const unsigned number = level->count == 1 ? message->order.first[level->node->number]
-                                              : message->order.next[level->last];
-    return message->schema->numbered[number];
+    const struct member_order *order = order_of(reader->accept.message);
+    const unsigned number =
+        level->count == 1 ? order->first[level->node->number] : order->next[level->last];
+    return reader->accept.message->schema->numbered[number];
 }
 
 /* Keeps in mind that the present member is `node`. Behind one that has no number (next[0]) nothing
  * is ever expected: it may be in any object. */
 static void expect(struct reader *reader, const struct schema_node *node) {
     const struct accept_level *level = reader->accept.level;
-    struct parley_member_order *order = &reader->accept.message->order;
+    struct member_order *order = order_of(reader->accept.message);
     if (level->count == 1) {
         order->first[level->node->number] = (unsigned char)node->number;
     } else if (level->last != 0) {

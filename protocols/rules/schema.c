@@ -213,7 +213,7 @@ static void spell(struct schema_node *node) {
  * paths. */
 static enum parley_status prepare(struct parley_schema *schema, struct schema_node *node) {
     spell(node);
-    if (schema->numbered_count < PARLEY_PLACES_NUMBERED) {
+    if (schema->numbered_count < SCHEMA_PLACES_NUMBERED) {
         node->number = schema->numbered_count++;
         schema->numbered[node->number] = node;
     }

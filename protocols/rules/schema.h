@@ -77,11 +77,14 @@ struct schema_node {
 /* The longest path of a rule, in tokens. */
 #define SCHEMA_DEPTH_MAX 12
 
+/* More places than these have no number. */
+#define SCHEMA_PLACES_NUMBERED 128
+
 struct parley_schema {
     const struct parley_protocol *protocol;
     struct parley_arena *arena; /* holds all nodes and checks */
     size_t field_count;
-    const struct schema_node *numbered[PARLEY_PLACES_NUMBERED]; /* nodes by number; 0: unasked */
+    const struct schema_node *numbered[SCHEMA_PLACES_NUMBERED]; /* nodes by number; 0: unasked */
     unsigned numbered_count;
     struct schema_node root;
     struct schema_check *cross_checks; /* those over several members */
