@@ -13,7 +13,6 @@
 struct parley_message;
 struct parley_options;
 struct parley_schema;
-struct walk;
 
 /* How messages lie in a body. */
 enum parley_framing {
@@ -148,8 +147,9 @@ struct parley_protocol {
     enum parley_status (*fingerprint)(struct parley_message *message, struct parley_bytes *out);
     /* Fills what is absent, of a decoded message (options.stamp); NULL: nothing. */
     enum parley_status (*stamp)(struct parley_message *message, const struct parley_codec *codec);
-    /* Asks what rows cannot (those by_inspection), once all facts are known: walk_report(). */
-    enum parley_status (*inspect)(struct parley_message *message, struct walk *walk);
+    /* Asks what rows cannot (those by_inspection), once all facts are known; what is broken goes to
+     * findings_report() (rules/findings.h). */
+    enum parley_status (*inspect)(struct parley_message *message);
     /* It asks only facts, options, and the text: so also those who keep no more of a message may
      * ask it, before they say that it is right. It may then be asked twice. */
     bool inspects_facts;

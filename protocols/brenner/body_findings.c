@@ -50,9 +50,8 @@ void body_findings_add(struct body_findings *findings, enum brenner_rule rule,
         (struct body_finding){.rule = rule, .body_at = body_at, .message = message, .hint = hint};
 }
 
-enum parley_status body_findings_report(const struct body_findings *findings, struct walk *walk,
-                                        enum brenner_field field) {
-    const struct parley_message *message = walk->message;
+enum parley_status body_findings_report(const struct body_findings *findings,
+                                        struct parley_message *message, enum brenner_field field) {
     struct parley_finding finding = {.path = message->protocol->fields[field],
                                      .offset = message->values[field].offset};
     for (size_t i = 0; i < findings->count; i++) {
@@ -60,11 +59,11 @@ enum parley_status body_findings_report(const struct body_findings *findings, st
         finding.message = kept->message;
         finding.hint = kept->hint;
         finding.body_at = kept->body_at;
-        walk_report(walk, kept->rule, finding);
+        PARLEY_TRY(findings_report(message, kept->rule, finding));
     }
     for (unsigned rule = 0; rule < BRENNER_RULE_COUNT; rule++) {
-        for (size_t i = 0; i < findings->omitted[rule]; i++) {
-            walk_report(walk, rule, finding); /* there are too many to keep: it is only counted */
+        for (size_t i = 0; i < findings->omitted[rule]; i++) { /* too many to keep: only counted */
+            PARLEY_TRY(findings_report(message, rule, finding));
         }
     }
     return findings->is_out_of_memory ? PARLEY_E_MEMORY : PARLEY_OK;

@@ -31,8 +31,9 @@ void body_findings_add(struct body_findings *findings, enum brenner_rule rule,
                        struct parley_position body_at, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Reports them all to a walk. `field` holds the body. */
-enum parley_status body_findings_report(const struct body_findings *findings, struct walk *walk,
+/* Reports them all to the message. `field` holds the body. */
+enum parley_status body_findings_report(const struct body_findings *findings,
+                                        struct parley_message *message,
                                         enum brenner_field field) PARLEY_MUST_CHECK;
 
 /* At most 60 bytes of text in quotes, as JSON, for messages.  Owns: the buffer. */

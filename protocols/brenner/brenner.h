@@ -5,7 +5,7 @@
 
 #include <parley/message.h>
 
-#include "walk.h"
+#include "findings.h"
 
 enum brenner_type {
     BRENNER_KICKOFF,
@@ -94,7 +94,7 @@ unsigned brenner_type_of(struct parley_bytes subject);
 enum brenner_field brenner_body_field(const struct parley_message *message);
 enum brenner_field brenner_sender_field(const struct parley_message *message);
 
-enum parley_status brenner_inspect(struct parley_message *message, struct walk *walk);
+enum parley_status brenner_inspect(struct parley_message *message);
 enum parley_status brenner_route(struct parley_message *message, struct parley_route *out);
 enum parley_status brenner_convert(struct parley_message *message, const struct parley_codec *to,
                                    struct parley_buffer *out);

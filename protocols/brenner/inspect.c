@@ -286,7 +286,7 @@ static bool has_body_rules(const struct parley_message *message) {
     return message->type != PARLEY_TYPE_OTHER && message->type != BRENNER_INFO;
 }
 
-enum parley_status brenner_inspect(struct parley_message *message, struct walk *walk) {
+enum parley_status brenner_inspect(struct parley_message *message) {
     const enum brenner_field field = brenner_body_field(message);
     const struct parley_value *body = &message->values[field];
     if (body->kind != PARLEY_STRING || !has_body_rules(message)) {
@@ -295,5 +295,5 @@ enum parley_status brenner_inspect(struct parley_message *message, struct walk *
     if (message->derived == NULL) {
         PARLEY_TRY(read_body(message, body->text));
     }
-    return body_findings_report(message->derived, walk, field);
+    return body_findings_report(message->derived, message, field);
 }

@@ -70,14 +70,10 @@ void accept_ask_rows(struct accept *accept, const struct schema_node *node, unsi
 
 /* Whether the inspection has no findings. */
 static bool passes_inspection(struct parley_message *message) {
-    struct walk walk; /* only carries what is reported */
-    walk.message = message;
-    walk.frames[0].offset = 0;
-    walk.status = PARLEY_OK;
-    const enum parley_status status = message->protocol->inspect(message, &walk);
+    const enum parley_status status = message->protocol->inspect(message);
     const bool has_findings = message->findings.count > 0 || message->findings.omitted_count > 0;
     message->findings = (struct parley_findings){0};
-    return status == PARLEY_OK && walk.status == PARLEY_OK && !has_findings;
+    return status == PARLEY_OK && !has_findings;
 }
 
 bool accept_keeps_rules(struct accept *accept) {

@@ -71,6 +71,15 @@ enum parley_status findings_add(struct parley_message *message, struct parley_fi
     return PARLEY_OK;
 }
 
+enum parley_status findings_report(struct parley_message *message, unsigned rule,
+                                   struct parley_finding finding) {
+    finding.rule = &message->protocol->rules[rule];
+    finding.hint = finding.hint != NULL ? finding.hint : finding.rule->hint;
+    finding.order = rule;
+    finding.for_types = UINT32_MAX;
+    return findings_add(message, finding);
+}
+
 enum parley_status findings_refuse(struct parley_message *message, enum parley_gateway_rule rule,
                                    struct parley_finding finding) {
     finding.rule = &parley_gateway_rules[rule];

@@ -242,19 +242,8 @@ static void ask_across(struct walk *walk) {
     }
 }
 
-void walk_report(struct walk *walk, unsigned rule, struct parley_finding finding) {
-    finding.rule = &walk->message->protocol->rules[rule];
-    finding.hint = finding.hint != NULL ? finding.hint : finding.rule->hint;
-    finding.order = rule;
-    finding.for_types = WALK_EVERY_TYPE;
-    const enum parley_status status = findings_add(walk->message, finding);
-    walk->status = status != PARLEY_OK ? status : walk->status;
-}
-
-static enum parley_status inspect(struct walk *walk) {
-    struct parley_message *message = walk->message;
-    return message->protocol->inspect != NULL ? message->protocol->inspect(message, walk)
-                                              : PARLEY_OK;
+static enum parley_status inspect(struct parley_message *message) {
+    return message->protocol->inspect != NULL ? message->protocol->inspect(message) : PARLEY_OK;
 }
 
 static void drop_other_types(struct parley_message *message) {
@@ -284,7 +273,7 @@ enum parley_status walk_end(struct walk *walk) {
         walk_type_of(message->protocol, &message->values[message->protocol->type_field]);
     drop_other_types(message);
     ask_across(walk);
-    PARLEY_TRY(inspect(walk));
+    PARLEY_TRY(inspect(message));
     findings->has_error = (findings->omitted_error_types & PARLEY_TYPE_BIT(message->type)) != 0;
     for (size_t i = 0; i < findings->count; i++) {
         if (findings->items[i].rule->severity == PARLEY_ERROR) {

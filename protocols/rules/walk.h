@@ -77,8 +77,3 @@ void walk_leave(struct walk *walk, size_t count);
 /* Asks the rules over several members, drops what does not hold for the message's type, and sorts.
  * Returns: PARLEY_E_MEMORY if a finding found no room. */
 enum parley_status walk_end(struct walk *walk) PARLEY_MUST_CHECK;
-
-/* For parley_protocol.inspect: the row `rule` of the table is broken, as `finding` says (path,
- * message, offset or at, body_at; hint NULL: the rule's).
- * Owns: the texts are borrowed, and live as long as the message. */
-void walk_report(struct walk *walk, unsigned rule, struct parley_finding finding);

@@ -71,9 +71,15 @@ static enum parley_status measure(struct parley_message *message, size_t limit, 
     return PARLEY_OK;
 }
 
-static enum parley_status report_size(struct walk *walk, enum supervisor_rule rule, size_t bytes,
-                                      size_t limit) {
-    struct parley_message *message = walk->message;
+/* Where the message begins in its text. */
+static size_t start_of(const struct parley_message *message) {
+    const struct parley_bytes text = message->text;
+    const char *start = message->codec->is_binary ? text.data : memchr(text.data, '{', text.length);
+    return start != NULL ? (size_t)(start - text.data) : 0;
+}
+
+static enum parley_status report_size(struct parley_message *message, enum supervisor_rule rule,
+                                      size_t bytes, size_t limit) {
     struct parley_buffer text;
     parley_buffer_init(&text);
     parley_buffer_format(&text, "this %s is %zu bytes of MessagePack%s; the limit %s is %zu",
@@ -87,14 +93,12 @@ static enum parley_status report_size(struct walk *walk, enum supervisor_rule ru
     if (copy == NULL) {
         return PARLEY_E_MEMORY;
     }
-    walk_report(
-        walk, rule,
-        (struct parley_finding){.path = "", .message = copy, .offset = walk->frames[0].offset});
-    return PARLEY_OK;
+    return findings_report(
+        message, rule,
+        (struct parley_finding){.path = "", .message = copy, .offset = start_of(message)});
 }
 
-static enum parley_status inspect_size(struct parley_message *message, struct walk *walk,
-                                       bool should_be_compressed) {
+static enum parley_status inspect_size(struct parley_message *message, bool should_be_compressed) {
     const size_t limit = payload_bytes_max[message->type];
     size_t bytes;
     if (limit == 0) {
@@ -102,10 +106,10 @@ static enum parley_status inspect_size(struct parley_message *message, struct wa
     }
     PARLEY_TRY(measure(message, should_be_compressed ? UNCOMPRESSED_BYTES : limit, &bytes));
     if (bytes > limit) {
-        PARLEY_TRY(report_size(walk, SUPERVISOR_IPC_007, bytes, limit));
+        PARLEY_TRY(report_size(message, SUPERVISOR_IPC_007, bytes, limit));
     }
     return should_be_compressed && bytes > UNCOMPRESSED_BYTES
-               ? report_size(walk, SUPERVISOR_IPC_101, bytes, UNCOMPRESSED_BYTES)
+               ? report_size(message, SUPERVISOR_IPC_101, bytes, UNCOMPRESSED_BYTES)
                : PARLEY_OK;
 }
 
@@ -179,16 +183,15 @@ static enum parley_status unpack(struct parley_message *message, struct inspecti
     return status;
 }
 
-static enum parley_status report_inside(struct parley_message *message, struct walk *walk,
+static enum parley_status report_inside(struct parley_message *message,
                                         const struct inspection *inspection) {
     const size_t offset = message->values[SUPERVISOR_DATA].offset;
     if (inspection->fault.message != NULL) {
-        walk_report(walk, SUPERVISOR_IPC_016,
-                    (struct parley_finding){.path = "/data",
-                                            .message = inspection->fault.message,
-                                            .hint = inspection->fault.hint,
-                                            .offset = offset});
-        return PARLEY_OK;
+        return findings_report(message, SUPERVISOR_IPC_016,
+                               (struct parley_finding){.path = "/data",
+                                                       .message = inspection->fault.message,
+                                                       .hint = inspection->fault.hint,
+                                                       .offset = offset});
     }
     for (size_t i = 0; i < inspection->inside.count; i++) {
         struct parley_finding finding = inspection->inside.items[i];
@@ -204,7 +207,7 @@ static bool is_true(const struct parley_value *value) {
     return value->kind == PARLEY_BOOLEAN && value->number != 0;
 }
 
-static enum parley_status inspect_data(struct parley_message *message, struct walk *walk) {
+static enum parley_status inspect_data(struct parley_message *message) {
     const struct parley_value *compression = &message->values[SUPERVISOR_COMPRESSION];
     const bool is_zstd = compression->kind == PARLEY_STRING &&
                          parley_bytes_equal(compression->text, PARLEY_BYTES("zstd"));
@@ -218,15 +221,15 @@ static enum parley_status inspect_data(struct parley_message *message, struct wa
     if (!inspection->is_unpacked) {
         PARLEY_TRY(unpack(message, inspection));
     }
-    return report_inside(message, walk, inspection);
+    return report_inside(message, inspection);
 }
 
-enum parley_status supervisor_inspect(struct parley_message *message, struct walk *walk) {
+enum parley_status supervisor_inspect(struct parley_message *message) {
     if (message->type == PARLEY_TYPE_OTHER) {
         return PARLEY_OK; /* no type, no limit */
     }
     const bool is_checkpoint = message->type == SUPERVISOR_CHECKPOINT;
     const bool is_compressed = is_true(&message->values[SUPERVISOR_COMPRESSED]);
-    PARLEY_TRY(inspect_size(message, walk, is_checkpoint && !is_compressed));
-    return is_checkpoint && is_compressed ? inspect_data(message, walk) : PARLEY_OK;
+    PARLEY_TRY(inspect_size(message, is_checkpoint && !is_compressed));
+    return is_checkpoint && is_compressed ? inspect_data(message) : PARLEY_OK;
 }

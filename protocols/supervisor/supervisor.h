@@ -6,8 +6,6 @@
 
 #include <parley/message.h>
 
-struct walk;
-
 /* Those that Gerbil sends, then those that Elixir sends; `error` travels both ways. */
 enum supervisor_type {
     SUPERVISOR_HEARTBEAT,
@@ -64,4 +62,4 @@ unsigned supervisor_sides(unsigned type);
 unsigned supervisor_side_of(struct parley_bytes name);
 
 enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out);
-enum parley_status supervisor_inspect(struct parley_message *message, struct walk *walk);
+enum parley_status supervisor_inspect(struct parley_message *message);

@@ -111,14 +111,14 @@ enum { INSPECTED_RULE = 12 };
 static const char *const types[] = {"one", "two", NULL};
 static const char *const fields[] = {"/type", "/peer", "/list", "/box", "/chain", NULL};
 
-static enum parley_status inspect(struct parley_message *message, struct walk *walk) {
+static enum parley_status inspect(struct parley_message *message) {
     const struct parley_value *chain = &message->values[CHAIN];
     if (chain->kind == PARLEY_STRING) {
-        walk_report(walk, INSPECTED_RULE,
-                    (struct parley_finding){.path = "/chain/inner",
-                                            .message = "broken inside",
-                                            .offset = chain->offset,
-                                            .body_at = {3, 4}});
+        return findings_report(message, INSPECTED_RULE,
+                               (struct parley_finding){.path = "/chain/inner",
+                                                       .message = "broken inside",
+                                                       .offset = chain->offset,
+                                                       .body_at = {3, 4}});
     }
     return PARLEY_OK;
 }
