@@ -113,11 +113,10 @@ static void give_up(struct batch *batch) {
     enter(batch, BATCH_ANSWERED);
     problem_respond_format(
         batch->request, PROBLEM_TOO_LARGE,
-        "The results of this body find no room to wait in until it has ended (--spool-max, or the "
-        "disk of the data folder). %" PRIu64
-        " of its messages were read, and what is valid of them "
-        "was passed on; nothing after them was read. Use HTTP/1.1, which takes results while the "
-        "body is sent, or send less at once, or ask for results=summary.",
+        "There is no room to keep the results of this body until it has ended (--spool-max, or the "
+        "disk of the data folder). %" PRIu64 " of its messages were read, and the valid ones "
+        "were passed on; nothing after them was read. Use HTTP/1.1, which receives results while "
+        "it sends the body, or send less at once, or use results=summary.",
         batch->results.received_count);
 }
 

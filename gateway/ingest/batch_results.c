@@ -362,8 +362,9 @@ static void write_summary(const struct batch_results *results, struct parley_buf
 
 static void log_failure(struct batch_results *results) {
     if (results->has_failed || results->outlet.spool.has_failed) {
-        log_once(results, "The results are not whole: memory, the data folder or --gather-max ran "
-                          "out.");
+        log_once(results,
+                 "The results are incomplete: out of memory, or no room in the data folder "
+                 "or in --gather-max.");
     }
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the bodies that are being gathered may hold in sum, of all workers together: the limit of
- * one message says nothing of a thousand that never end. The start of each body has room of its
- * own, so that holders of large ones take nothing from the others; when that is used up by
- * many, it counts like the rest. What most messages need is not counted at all, so that no cache
- * line is shared for them: so much a connection, as its own buffers are.  Threads: any. */
+/* How many bytes the bodies being received may hold, of all workers together: the limit of one
+ * message does not bound a thousand that never end. The starts of bodies have a separate limit, so
+ * that large bodies take nothing from the others; when it is reached, a start counts like the rest.
+ * What most messages need is not counted at all, so that they share no cache line.  Threads: any.
+ */
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 
 #include "clock_and_ids.h"
 
-/* Sets what only the moment knows. */
+/* Sets what depends on the present time. */
 static const struct parley_options *options_now(struct request_options *options) {
     options->check.now_seconds = clock_now_seconds();
     if (options->check.stamp) {
@@ -47,8 +47,8 @@ void check_describe(const struct parley_message *message, struct parley_buffer *
                          message->findings.count > 1 ? " There is more in `violations`." : "");
 }
 
-/* What it may take at most, without encoding it: JSON is published as it came, but for blanks, and
- * of other encodings a byte becomes six at worst. */
+/* The most that it may take, without encoding it: JSON is published as it was received, but for
+ * blanks, and a byte of other encodings becomes six at worst. */
 static size_t published_bytes_most(const struct request_options *options,
                                    const struct parley_message *message) {
     enum { HEADERS_AND_STAMP_BYTES_MOST = 8192, TEXT_BYTES_A_BYTE = 6 };
@@ -78,8 +78,8 @@ enum parley_status check_warn_of_size(const struct request_options *options,
         return PARLEY_OK;
     }
     snprintf(text, sizeof text,
-             "as JSON with its headers this message is over the %zu bytes that NATS takes (its "
-             "max_payload), so that it could not be forwarded; the limit of a message is %zu bytes "
+             "as JSON with its headers this message exceeds the %zu bytes that NATS accepts (its "
+             "max_payload), so it could not be forwarded; parley's limit is %zu bytes "
              "(--message-max)",
              nats_bytes_max, request_message_bytes_max(options));
     return parley_message_warn(message, PARLEY_GW_TRANSPORT, parley_bytes_of(text));

@@ -81,7 +81,7 @@ static void note_invalid(struct conversion *conversion, const struct parley_mess
     }
     const bool is_line = conversion->intake.splitter.framing == PARLEY_FRAMING_LINES;
     parley_buffer_format(&conversion->detail, "%s %zu, which breaks ",
-                         is_line ? "that of line" : "number", number);
+                         is_line ? "on line" : "number", number);
     check_describe(message, &conversion->detail);
     parley_findings_write(&message->findings, &conversion->violations);
     if (conversion->detail.has_failed || conversion->violations.has_failed) {
@@ -109,8 +109,8 @@ static void keep(struct conversion *conversion, struct parley_bytes text) {
     } else if (!spool_has_room(&conversion->spool)) {
         enter(conversion, CONVERSION_ANSWERED);
         problem_respond(conversion->request, PROBLEM_OVERLOADED,
-                        "The converted messages find no room to wait in until all of them are "
-                        "known: other answers fill it (--spool-max), or the disk of the data "
+                        "There is no room to keep the converted messages until all of them are "
+                        "checked: other answers use it (--spool-max), or the disk of the data "
                         "folder is nearly full. Nothing was stored: send them again later, or "
                         "fewer at once.");
     } else if (!spool_write(&conversion->spool, text)) {
@@ -173,7 +173,7 @@ static size_t conversion_body(void *state, struct parley_bytes bytes) {
 
 static void write_refusal(const struct conversion *conversion, struct parley_buffer *out) {
     parley_buffer_format(out,
-                         "%" PRIu64 " of %" PRIu64 " messages %s invalid, so that none was "
+                         "%" PRIu64 " of %" PRIu64 " messages %s invalid, so none was "
                          "converted; the first is ",
                          conversion->invalid_count, conversion->received_count,
                          conversion->invalid_count == 1 ? "is" : "are");

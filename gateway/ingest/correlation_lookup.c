@@ -82,7 +82,7 @@ struct failure correlation_lookup_failure(const struct correlation_lookup *looku
     struct failure failure = {.problem = lookup->text != NULL ? PROBLEM_BUS_UNAVAILABLE
                                                               : PROBLEM_INTERNAL};
     snprintf(failure.detail, sizeof failure.detail, "%s",
-             lookup->text != NULL ? lookup->text : "There is no memory for this request.");
+             lookup->text != NULL ? lookup->text : "Out of memory.");
     return failure;
 }
 

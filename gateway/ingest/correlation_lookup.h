@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a message on its way out has to do with its protocol's memory: a request is remembered, and
- * a reply has to know its request before it can be said where it goes. */
+/* How publishing uses a protocol's correlation store: a request is put there, and a reply needs to
+ * know its request before its subject is known. */
 
 #include "failure.h"
 
@@ -23,12 +23,13 @@ struct correlation_lookup {
 
 /* Whether a valid message needs to know something that is not known here: then that key, else what
  * is known has become an option of the message.
- * Owns: the key lives in the message's arena.  `out_key`: data NULL when nothing is to be asked. */
+ * Owns: the key lives in the message's arena.  `out_key`: data NULL when there is nothing to ask.
+ */
 enum parley_status correlation_lookup_need(struct request_options *options,
                                            struct parley_message *message,
                                            struct parley_bytes *out_key) PARLEY_MUST_CHECK;
 
-/* Asks; `told` follows in a later turn while is_asking. */
+/* Asks; `on_ready` follows in a later turn if the state is LOOKUP_ASKING. */
 void correlation_lookup_begin(struct correlation_lookup *lookup, struct request_options *options,
                               struct parley_bytes key);
 /* What is known here already. */
@@ -38,11 +39,11 @@ const char *correlation_lookup_value(const struct correlation_lookup *lookup);
 void correlation_lookup_finish(struct correlation_lookup *lookup);
 struct failure correlation_lookup_failure(const struct correlation_lookup *lookup);
 
-/* Keeps what others will want to know of a message that cannot be published yet, so that those
- * behind it need not wait for it. */
+/* Keeps what others need to know of a message that cannot be published yet, so that those after it
+ * need not wait for it. */
 void correlation_lookup_keep_early(struct request_options *options, struct parley_message *message);
 
-/* Publishes, and keeps what is to be remembered; as jetstream_publish. */
+/* Publishes, and puts into the store what later messages need; as jetstream_publish. */
 enum jetstream_publish correlation_lookup_publish(struct request_options *options,
                                                   const struct publication *publication,
                                                   jetstream_ack_fn *done, void *context);

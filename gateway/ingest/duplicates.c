@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See duplicates.h. Only duplicates pay for it: a retry, or a defect of the sender's. A look-up
- * that gets no answer in time fails all that wait in line behind it, since the same leader would be
- * asked again for each of them. */
+/* See duplicates.h. Only duplicates pay for it: a retry, or a defect of the sender. A look-up that
+ * gets no answer in time fails all that wait in line after it, since each of them would ask the
+ * same leader. */
 
 #include "duplicates.h"
 
@@ -46,7 +46,7 @@ static size_t asked_count_max(const struct gateway *gateway) {
 
 /* ---- what is stored ---- */
 
-/* The value of a header of a message as it lies on the wire.  Returns: whether it is there, and
+/* The value of a header of a message, as it is on the wire.  Returns: whether it is there, and
  * fits. */
 static bool read_header(struct parley_bytes headers, const char *name,
                         char out[HEADER_VALUE_MAX + 1]) {
@@ -99,7 +99,7 @@ static struct failure reused(const struct duplicate *duplicate) {
     const bool is_key = duplicate->mark.repeat == PUBLICATION_REPEAT_KEY;
     snprintf(failure.detail, sizeof failure.detail,
              "This %s was used before for another message: sequence %llu of stream %s. This one "
-             "was not stored. Send it with %s of its own.",
+             "was not stored: send it with %s of its own.",
              is_key ? "Idempotency-Key" : "id", (unsigned long long)duplicate->sequence,
              duplicate->stream, is_key ? "a key" : "an id");
     return failure;
@@ -108,8 +108,8 @@ static struct failure reused(const struct duplicate *duplicate) {
 static struct failure away(void) {
     struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
     snprintf(failure.detail, sizeof failure.detail,
-             "A message with this id or key is stored already, and NATS went away before the two "
-             "could be compared. Nothing was stored now: send it again.");
+             "A message with this id or key is stored already, and the connection to NATS was lost "
+             "before the two could be compared. Nothing was stored now: send it again.");
     return failure;
 }
 

@@ -38,8 +38,8 @@ struct failure failure_of_refusal(const struct request_options *options,
                                            "Nothing was stored: send it again.");
     case JETSTREAM_TOO_LARGE:
         snprintf(too_large.detail, sizeof too_large.detail,
-                 "As JSON with its headers the message is over the %zu bytes that NATS takes "
-                 "(its max_payload); the limit of a message is %zu bytes (--message-max).",
+                 "As JSON with its headers the message exceeds the %zu bytes that NATS accepts "
+                 "(its max_payload); parley's limit is %zu bytes (--message-max).",
                  jetstream_max_payload_bytes(options->gateway->jetstream),
                  request_message_bytes_max(options));
         return too_large;
@@ -56,13 +56,13 @@ static struct failure refused_by_jetstream(const struct jetstream_ack *ack) {
         return unavailable(ack->error);
     }
     snprintf(failure.detail, sizeof failure.detail,
-             "JetStream did not take the message: %.300s (%d). Nothing was stored: send it again "
+             "JetStream refused the message: %.300s (%d). Nothing was stored: send it again "
              "later.",
              ack->error != NULL ? ack->error : "it gave no reason", ack->error_code);
     return failure;
 }
 
-/* It may have been stored or not: what happened, and what to do about it. */
+/* It may or may not be stored: what happened, and what to do about it. */
 static struct failure unsure(const struct request_options *options,
                              const struct publication_mark *mark, enum repetition_time time,
                              const char *what) {
@@ -76,12 +76,12 @@ static struct failure unsure(const struct request_options *options,
 struct failure failure_of_ack(const struct request_options *options,
                               const struct publication_mark *mark,
                               const struct jetstream_ack *ack) {
-    enum { E_MESSAGE_SIZE = 10054 }; /* over the stream's own max_msg_size: in vain for ever */
+    enum { E_MESSAGE_SIZE = 10054 }; /* over the stream's max_msg_size: permanent */
     switch (ack->outcome) {
     case JETSTREAM_REFUSED:
         if (ack->error_code == E_MESSAGE_SIZE) {
             return failure(PROBLEM_TOO_LARGE,
-                           "The message is over what its stream in NATS takes (max_msg_size).");
+                           "The message exceeds the max_msg_size of its stream in NATS.");
         }
         return refused_by_jetstream(ack);
     case JETSTREAM_TIMEOUT:
@@ -115,7 +115,7 @@ void failure_write_members(enum problem problem, struct parley_bytes id, const c
 struct failure failure_overloaded(const struct request_options *options) {
     struct failure overloaded = {.problem = PROBLEM_OVERLOADED};
     snprintf(overloaded.detail, sizeof overloaded.detail,
-             "The bodies that are being received hold %zu bytes, which is all that they may "
+             "The bodies that are being received hold %zu bytes, which is the limit "
              "(--gather-max). Nothing was stored: send it again, or in smaller messages.",
              options->gateway->budget->max_bytes);
     return overloaded;

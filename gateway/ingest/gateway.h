@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What serves requests on one reactor: everything a handler may need, and nothing that another
- * reactor touches. */
+/* What serves requests on one reactor: everything that a handler may need, and nothing that another
+ * reactor uses, unless it says `shared`. */
 
 #include <sys/queue.h>
 
@@ -51,13 +51,13 @@ struct gateway {
     bool is_draining;
 };
 
-/* The message object of a protocol on this reactor.  Owns: the gateway; it holds one verdict at a
- * time, so that nothing in it outlives the callback that asked for it. */
+/* The message object of a protocol on this reactor.  Owns: borrowed from the gateway. It holds one
+ * verdict at a time: nothing in it outlives the callback that asked for it. */
 struct parley_message *gateway_message(struct gateway *gateway,
                                        const struct parley_protocol *protocol);
 
-/* A request of the protocol is over: gives back what the last message took (a tree, a payload),
- * which may be many times what the next one will. */
+/* A request of the protocol is over: frees what its last message took, if that is much more than
+ * the next one needs. */
 void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol);
 
 /* NULL: the protocol remembers nothing. */

@@ -34,8 +34,8 @@ static void refuse_many(const struct request_options *options, struct http_reque
     char others[ENCODINGS_TEXT_MAX];
     encodings_list(options->protocol, true, others);
     problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                           "The query option `to` cannot be `%s` for many messages, since it holds "
-                           "one: convert to %s, or send one message at a time.",
+                           "The query option `to` cannot be `%s` for many messages: that encoding "
+                           "holds one. Convert to %s, or send one message at a time.",
                            options->to->name, others);
 }
 
@@ -63,7 +63,7 @@ static bool begin_with(struct ingest *ingest, const struct body_handler *handler
                        enum parley_framing framing, struct http_request *request) {
     void *state = handler->create(&ingest->options, framing, request);
     if (state == NULL) {
-        problem_respond(request, PROBLEM_INTERNAL, "There is no memory for this request.");
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return false;
     }
     ingest->body = (struct body){handler, state};
@@ -150,7 +150,7 @@ void ingest_serve(struct gateway *gateway, struct http_request *request,
     }
     struct ingest *ingest = malloc(sizeof *ingest); /* calloc passes by malloc's cache */
     if (ingest == NULL) {
-        problem_respond(request, PROBLEM_INTERNAL, "There is no memory for this request.");
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
     *ingest = (struct ingest){.options = options};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See offload.h. Everything that takes as long as the message is large happens in `work`, and the
- * giving back of a tree, which does too, is left to the worker pool as well. */
+/* See offload.h. Everything whose time grows with the message is in `work`; freeing the message,
+ * which does too, is left to the worker pool as well. */
 
 #include "offload.h"
 
@@ -11,7 +11,7 @@ static struct offload *offload_of(struct worker_pool_task *task) {
     return OWNER_OF(task, struct offload, task);
 }
 
-/* What a protocol remembers decides where a message goes, and only the reactor may ask it. */
+/* A protocol with a correlation store may need it for the subject, and only the reactor may ask. */
 static bool can_publish(const struct offload *offload) {
     return offload->payload.limit_bytes > 0 &&
            gateway_correlation_store(offload->options.gateway, offload->options.protocol) == NULL;
@@ -35,7 +35,7 @@ static enum parley_status prepare(struct offload *offload) {
     return PARLEY_OK;
 }
 
-/* A verdict says what would stop the message on its way; a filter has no verdicts. */
+/* A verdict says what would keep the message from being forwarded; a filter has no verdicts. */
 static enum parley_status warn_of_size(struct offload *offload) {
     const struct request_options *options = &offload->options;
     if (options->task != INGEST_VALIDATE || options->emit == EMIT_MESSAGES) {

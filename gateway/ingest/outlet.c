@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Of a chunked or long body the answer begins with its first piece. A short one is answered once it
- * has ended, which keeps its connection; but if it does not end for LATE_MS although there are
- * results, its client is slow, and gets what there is.
+/* The answer to a chunked or long body begins with its first piece. A short one is answered once it
+ * has ended, which keeps its connection; but if it has results and does not end for LATE_MS, its
+ * client is slow, and gets what there is.
  *
  * A client that does not read a live answer is not read from. But there are clients that read only
  * when they have sent all: of a body whose length is announced, and of one whose client has read

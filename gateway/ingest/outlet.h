@@ -2,8 +2,8 @@
 #pragma once
 
 /* The answer to a body of many: its items in their order, as lines or in one JSON document, written
- * as they come and read by the client when it likes. When the answer begins, and where the items
- * wait until the client has read them, is decided here. */
+ * as they become known and read by the client at its own pace. This decides when the answer begins,
+ * and where items wait until the client has read them. */
 
 #include "http.h"
 #include "reactor.h"
@@ -16,7 +16,7 @@ enum outlet_form {
 };
 
 enum outlet_phase {
-    OUTLET_AFTER, /* the connection takes no answer before the body has ended */
+    OUTLET_AFTER, /* the client cannot be answered before the body has ended */
     OUTLET_LATE,  /* it does, but the body is short: the answer begins if it is slow to end … */
     OUTLET_ENDED, /* … and it was not */
     OUTLET_READY, /* the answer begins with the first piece of the body */
@@ -34,7 +34,7 @@ struct outlet_options {
     enum outlet_form form;
     ssize_t (*read)(void *state, char *buffer,
                     size_t size); /* of http's state, as it asks for it */
-    /* There is room again. */
+    /* More items may be written. */
     void (*on_room)(void *context);
     void *context;
 };
@@ -75,7 +75,7 @@ bool outlet_wait(struct outlet *outlet);
 bool outlet_end(struct outlet *outlet, struct parley_buffer *summary);
 /* The answer goes out, or its end does: all of it is there, or it cannot be whole. */
 void outlet_send(struct outlet *outlet);
-/* The client is to learn at once that the answer cannot be whole. */
+/* Lets the client learn at once that the answer breaks off. */
 void outlet_wake(struct outlet *outlet);
 
 /* For http_respond_stream.  Returns: how much there was, 0 at the present end, -1: it cannot be

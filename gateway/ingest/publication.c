@@ -69,7 +69,7 @@ static enum parley_status add_encoded(struct publication *out, struct parley_are
 
 /* ---- digests ---- */
 
-/* BLAKE2b of 128 bits in hex, of the payload and, where it is known, of whose it is: behind the
+/* BLAKE2b of 128 bits in hex, of the payload and, where it is known, of its agent: after the
  * length of that name, so that no two pairs give the same bytes. Lower case; nothing secret is in
  * it, which sodium_bin2hex takes three times as long for. */
 static void digest(struct parley_bytes agent, struct parley_bytes payload,
@@ -181,7 +181,7 @@ static enum parley_status identify(struct publication *out, struct parley_messag
     return PARLEY_OK;
 }
 
-/* CloudEvents wants an id, also of a message that bears none. */
+/* CloudEvents requires an id, also of a message that has none. */
 static enum parley_status add_event_id(struct publication *out, struct parley_arena *arena,
                                        const struct publication_context *context) {
     char uuid[37];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A valid message made ready for NATS: subject, payload and headers (docs/api.md#nats). */
+/* A valid message prepared for NATS: subject, payload and headers (docs/api.md#nats). */
 
 #include <parley/message.h>
 
@@ -17,7 +17,7 @@ struct publication_context {
     bool has_dedupe;             /* false: no Nats-Msg-Id but the client's key */
 };
 
-/* What a sender who does not know whether a message was stored can do about it. */
+/* What a sender can do that does not know whether its message was stored. */
 enum publication_repeat {
     PUBLICATION_REPEAT_ANOTHER,    /* nothing: sent again it is another message */
     PUBLICATION_REPEAT_SAME,       /* send the same bytes again */
@@ -30,7 +30,7 @@ enum publication_repeat {
 enum { PUBLICATION_DIGEST_LENGTH = 32 };
 #define PUBLICATION_DIGEST_HEADER "Parley-Digest"
 
-/* What has to be known of a publication when its ack comes. */
+/* What has to be known of a publication when its ack arrives. */
 struct publication_mark {
     enum publication_repeat repeat;
     bool

@@ -12,10 +12,14 @@ struct facts {
     struct receipt *receipt; /* notes where values are that may be replaced; NULL: need not */
 };
 
-static const char *const status_names[RESULT_STATUS_COUNT] = {[RESULT_ACCEPTED] = "accepted",
-                                                              [RESULT_DUPLICATE] = "duplicate",
-                                                              [RESULT_INVALID] = "invalid",
-                                                              [RESULT_FAILED] = "failed"};
+#define QUOTED(text)                                                                               \
+    { "\"" text "\"", sizeof(text) + 1 }
+
+static const struct parley_bytes status_names[RESULT_STATUS_COUNT] = {
+    [RESULT_ACCEPTED] = QUOTED("accepted"),
+    [RESULT_DUPLICATE] = QUOTED("duplicate"),
+    [RESULT_INVALID] = QUOTED("invalid"),
+    [RESULT_FAILED] = QUOTED("failed")};
 
 /* ---- members, each with what comes before it ---- */
 
@@ -37,9 +41,8 @@ static void write_line(const struct facts *facts, struct parley_buffer *out) {
 }
 
 static void write_status(const struct facts *facts, struct parley_buffer *out) {
-    parley_buffer_text(out, ",\"status\":\"");
-    parley_buffer_text(out, status_names[facts->status]);
-    parley_buffer_char(out, '"');
+    parley_buffer_text(out, ",\"status\":");
+    parley_buffer_append(out, status_names[facts->status]);
 }
 
 static void write_protocol(const struct facts *facts, struct parley_buffer *out) {

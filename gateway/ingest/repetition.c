@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See repetition.h. A promise needs two things: the publication bore a Nats-Msg-Id that sending it
+/* See repetition.h. A promise needs two things: the publication had a Nats-Msg-Id that sending it
  * again repeats, and the stream's dedupe window will still be open then. */
 
 #include "repetition.h"
@@ -10,7 +10,7 @@
 
 #include "channel.h"
 
-enum { WINDOW_USEFUL_MS = 1000 }; /* of less, nobody can make use */
+enum { WINDOW_USEFUL_MS = 1000 }; /* a shorter one is of no use to a client */
 
 /* "2 minutes", "90 seconds", "1500 ms". */
 static void describe_duration(int64_t ms, char *out, size_t size) {

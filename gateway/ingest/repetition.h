@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What to say to somebody who does not know whether a message was stored: whether it may be sent
- * again, and how. Nothing is promised that JetStream does not keep. */
+/* What to tell a client that does not know whether its message was stored: whether it may be sent
+ * again, and how. It promises nothing that JetStream does not keep. */
 
 #include "gateway.h"
 #include "publication.h"
 
 #define REPETITION_TEXT_MAX 256
 
-/* When the client hears of it. */
+/* When the client gets this advice. */
 enum repetition_time {
     REPETITION_LATE, /* once the time for an ack has passed */
     REPETITION_SOON, /* before that */

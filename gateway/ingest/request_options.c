@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads what the head of a POST asks for, and refuses what cannot be: media type, query, Accept and
- * the other headers, in this order. */
+/* Checks, in this order: media type, query, Accept, and the other headers. */
 
 #include "request_options.h"
 
@@ -51,7 +50,8 @@ struct query_reading {
     char encodings[ENCODINGS_TEXT_MAX]; /* only for INGEST_CONVERT */
 };
 
-/* One option.  Returns: what it may be, when it cannot be this; NULL when it is fine or unknown. */
+/* One option.  Returns: the values it takes, when `value` is not one; NULL when it is valid or the
+ * option is unknown. */
 static const char *read_option(struct query_reading *reading, const char *name, const char *value,
                                bool *out_is_known) {
     struct request_options *options = reading->options;
@@ -99,7 +99,7 @@ static bool take_query(void *context, const char *name, const char *value) {
     return !reading->is_refused;
 }
 
-/* Returns: whether the query can be; if not, the request is answered. */
+/* Returns: whether the query is valid; if not, the request is answered. */
 static bool read_query(struct request_options *options, struct http_request *request) {
     struct query_reading reading;
     reading.options = options;
@@ -132,7 +132,7 @@ static bool is_visible_ascii(const char *text, size_t length_max) {
     return length > 0;
 }
 
-/* Returns: whether the headers can be; if not, the request is answered. */
+/* Returns: whether the headers are valid; if not, the request is answered. */
 static bool read_headers(struct request_options *options, struct http_request *request) {
     enum { IDEMPOTENCY_KEY_MAX = 128, TRACEPARENT_MAX = 128 };
     const char *key = http_request_header(request, "Idempotency-Key");
@@ -151,7 +151,7 @@ static bool read_headers(struct request_options *options, struct http_request *r
     return true;
 }
 
-/* What would do, for a 415. */
+/* The supported ones, for a 415. */
 static void list_media_types(const struct request_options *options, struct http_request *request,
                              char known[ENCODINGS_TEXT_MAX]) {
     encodings_list_media_types(options->protocol, known);
@@ -169,13 +169,14 @@ static bool can_read_parameters(const struct request_options *options, struct ht
     }
     list_media_types(options, request, known);
     if (parameters == MEDIA_TYPE_MALFORMED) {
-        problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-                               "The parameters of the Content-Type `%.100s` cannot be read: they "
-                               "are `; name=value`, with at most one charset.",
-                               type);
+        problem_respond_format(
+            request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+            "The parameters of the Content-Type `%.100s` are malformed: expected "
+            "`; name=value`, with at most one charset.",
+            type);
     } else {
         problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-                               "The charset `%s` is not read here: encode the body as UTF-8.",
+                               "The charset `%s` is not supported: encode the body as UTF-8.",
                                charset);
     }
     return false;
@@ -186,7 +187,8 @@ static bool read_media_type(struct request_options *options, struct http_request
     if (encoding != NULL && strcasecmp(encoding, "identity") != 0) {
         http_header(request, "Accept-Encoding", "identity");
         problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-                               "The body is encoded as `%s`; send it as it is.", encoding);
+                               "The Content-Encoding `%s` is not supported: send the body without.",
+                               encoding);
         return false;
     }
     const char *type = http_request_header(request, "Content-Type");
@@ -218,9 +220,9 @@ static bool accepts(const struct http_request *request, const char *one, const c
 static void refuse_accept(struct http_request *request, const char *one, const char *many) {
     const bool is_same = strcmp(one, many) == 0;
     problem_respond_format(request, PROBLEM_NOT_ACCEPTABLE,
-                           is_same ? "The answer here is %s; accept it, or leave Accept out."
-                                   : "Answers here are %s for one message and %s for many; accept "
-                                     "one of them, or leave Accept out.",
+                           is_same ? "The answer is %s: accept it, or omit the Accept header."
+                                   : "The answer is %s for one message and %s for many: accept one "
+                                     "of them, or omit the Accept header.",
                            one, many);
 }
 
@@ -234,7 +236,7 @@ bool request_accepts_converted(const struct request_options *options, struct htt
     return false;
 }
 
-/* NDJSON by any of its names.  Returns: how much the client likes it. */
+/* NDJSON by any of its names.  Returns: its quality value, in thousandths. */
 static int like_lines(struct request_options *options, const char *accept) {
     int best = 0;
     options->lines_type = parley_codec_ndjson.media_types[0];
@@ -248,8 +250,8 @@ static int like_lines(struct request_options *options, const char *accept) {
     return best;
 }
 
-/* One message is answered in JSON and many in NDJSON, unless the client likes the other better. One
- * that accepts only the protocol's own form of a refusal has the rest like that, too. */
+/* One message is answered in JSON and many in NDJSON, unless the client prefers the other. A client
+ * that accepts only the protocol's form of a refusal gets the same. */
 static bool choose_form(struct request_options *options, struct http_request *request) {
     const char *accept = http_request_header(request, "Accept");
     const char *refusal = options->protocol->refusal_media_type;
@@ -283,7 +285,7 @@ static bool is_convertible(const struct request_options *options, struct http_re
     return false;
 }
 
-/* JSON unless the client says that it likes the protocol's own form better. */
+/* JSON, unless the client prefers the protocol's form. */
 static bool prefers_own_refusal(const struct request_options *options,
                                 struct http_request *request) {
     const char *const offers[] = {"application/problem+json", "application/json",

@@ -93,11 +93,11 @@ static void respond_internal(struct single *single, enum parley_status status) {
     if (single->request == NULL) {
         return;
     }
-    problem_respond_format(single->request, PROBLEM_INTERNAL, "No verdict was reached: %s.",
-                           parley_status_text(status));
+    problem_respond_format(single->request, PROBLEM_INTERNAL,
+                           "The message could not be checked: %s.", parley_status_text(status));
 }
 
-/* RFC 7763 wants a charset with text/markdown. */
+/* RFC 7763 requires a charset with text/markdown. */
 static void respond_as(struct single *single, unsigned status, const char *media_type) {
     char type[128];
     const bool is_text = strncmp(media_type, "text/", 5) == 0;
@@ -157,7 +157,7 @@ static void respond_verdict(struct single *single, const struct verdict *verdict
     http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
 }
 
-/* Broken rules: the problem names the first, the violations tell all. */
+/* Broken rules: the problem names the first, its violations all. */
 static void respond_invalid(struct single *single, struct parley_message *message) {
     const struct parley_finding *first = &message->findings.items[0];
     const enum problem problem = message->is_decoded ? PROBLEM_INVALID_MESSAGE

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Results that wait to be read: a little in memory, the rest in a file of the data folder that has
- * no name, so that nothing is left behind whatever happens. What the files of the whole process
- * take is bounded, and so is what they leave of the disk: JetStream writes to the same one. */
+/* Results that wait to be read: a little in memory, the rest in an unnamed file in the data folder,
+ * which is gone with the process. The size of all these files together is bounded, and some of the
+ * disk stays free: JetStream writes to the same one. */
 
 #include <stdatomic.h>
 #include <stdbool.h>

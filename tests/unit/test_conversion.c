@@ -115,7 +115,7 @@ static void test_one_invalid_message_makes_it_a_problem(void **state) {
         {JSON, "{", 400, "\"violations\":[{\"rule\":\"GW-001\""},
         {SHEET, "[" ONE "]", 400, "GW-006"},
         {NDJSON, ONE "\n{}\n" TWO "\n[]\n", 422,
-         "2 of 4 messages are invalid, so that none was converted; the first is that of line 2, "
+         "2 of 4 messages are invalid, so none was converted; the first is on line 2, "
          "which breaks VLP-001 at line 2, column 1: "},
         {NDJSON, ONE "\n{}", 422, "1 of 2 messages is invalid, "},
         {NDJSON, "[]\n{}", 422, "\"violations\":[{\"rule\":\"GW-006\""},
@@ -166,9 +166,9 @@ static void test_what_cannot_be_converted_to_is_refused(void **state) {
         {{.type = JSON, .query = {{"to", "json"}, {"to", "json"}}}, "", "`to` is given twice"},
         {{.type = JSON, .query = {{"to", "json"}, {"emit", "both"}}}, "", "`emit`"},
         {{.type = JSON, .query = {{"to", "json"}, {"results", "all"}}}, "", "`results`"},
-        {{.type = NDJSON, .query = {{"to", "sheet"}}}, "", "convert to json, ndjson or frames"},
+        {{.type = NDJSON, .query = {{"to", "sheet"}}}, "", "Convert to json, ndjson or frames"},
         {{.type = JSON, .query = {{"to", "sheet"}}}, "[" ONE "]", "one message at a time"},
-        {{.type = TOY_FRAMES, .query = {{"to", "sheet"}}}, "", "convert to json, ndjson or frames"},
+        {{.type = TOY_FRAMES, .query = {{"to", "sheet"}}}, "", "Convert to json, ndjson or frames"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct request_head head = cases[i].head;

@@ -224,7 +224,7 @@ static void test_a_look_up_is_503_when_nats_goes_away(void **state) {
     world->jetstream.is_ready = false;
     world_tell_unknown(world, 0, NULL);
     assert_int_equal(world->request.status, 503);
-    assert_says(world, "NATS went away");
+    assert_says(world, "the connection to NATS was lost");
     world->jetstream.is_ready = true;
     world_post(world, &keyed_one, CLAIM_OF("1"));
     world->jetstream.is_ready = false;

@@ -43,8 +43,8 @@ static void test_a_head_that_cannot_be_is_refused_before_the_body(void **state) 
         /* contract 19 */
         {{.type = "application/json; charset=latin1"}, 415, "`latin1`"},
         {{.type = "application/x-ndjson;charset=\"ISO-8859-1\""}, 415, "`ISO-8859-1`"},
-        {{.type = "application/json; charset"}, 415, "cannot be read"},
-        {{.type = "application/json; charset=utf-8; charset=utf-8"}, 415, "cannot be read"},
+        {{.type = "application/json; charset"}, 415, "are malformed"},
+        {{.type = "application/json; charset=utf-8; charset=utf-8"}, 415, "are malformed"},
         {{.headers = {{"Content-Encoding", "gzip"}}}, 415, "`gzip`"},
         {{.headers = {{"Accept", "image/png"}}}, 406, "application/x-ndjson"},
         {{.headers = {{"Accept", "application/*;q=0"}}}, 406, "application/json"},
@@ -232,7 +232,7 @@ static void test_what_nats_will_not_take_is_told_both_limits(void **state) {
     world->configuration.message_max_bytes = 7654321;
     world_post(world, &one, CLAIM_OF("1"));
     assert_non_null(strstr(world_answer(world), "/problems/too-large"));
-    assert_non_null(strstr(world_answer(world), "1048576 bytes that NATS takes"));
+    assert_non_null(strstr(world_answer(world), "1048576 bytes that NATS accepts"));
     assert_non_null(strstr(world_answer(world), "7654321 bytes (--message-max)"));
 }
 
