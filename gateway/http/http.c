@@ -31,7 +31,7 @@ void http_suspend(struct http_connection *connection) {
 
 void http_resume(struct http_connection *connection) {
     MHD_resume_connection(connection->mhd);
-    connection->side->is_due = true;
+    connection->daemon->is_due = true;
 }
 
 /* libmicrohttpd 0.9.75 forgets to look at some connections again, until their idle timeout. One
@@ -172,11 +172,11 @@ static void refuse(struct http_request *request, unsigned status, const char *fa
 static void break_body(struct http_request *request, const char *fault) {
     request->has_ended = true;
     if (request->is_live && request->has_begun) {
-        http_live_break_off(request);
+        live_response_break_off(request);
         return;
     }
     if (request->is_live) {
-        http_live_take_back(request);
+        live_response_take_back(request);
     }
     if (request->is_answered && request->response != NULL) {
         const enum MHD_Result is_added =
@@ -221,7 +221,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
         if (connection == NULL || connection->wire.phase == HTTP_WIRE_HEAD) {
             return MHD_NO; /* there was no memory for it, or it did not come through http_wire.c */
         }
-        connection->side->server->has_moved = true;
+        connection->daemon->server->has_moved = true;
         request = http_request_open(connection);
         *slot = request;
         return begin_request(request);
@@ -268,12 +268,12 @@ static void complete(void *context, struct MHD_Connection *mhd, void **slot,
 }
 
 /* Without memory `slot` stays NULL, and the connection is closed at its first request. */
-static void open_connection(struct http_side *side, struct MHD_Connection *mhd, void **slot) {
-    side->server->has_taken = true;
-    side->server->has_moved = true;
+static void open_connection(struct http_daemon *daemon, struct MHD_Connection *mhd, void **slot) {
+    daemon->server->has_taken = true;
+    daemon->server->has_moved = true;
     const int fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     struct http_connection *connection = malloc(sizeof *connection);
-    if (connection != NULL && http_connection_init(connection, side, mhd, fd) != PARLEY_OK) {
+    if (connection != NULL && http_connection_init(connection, daemon, mhd, fd) != PARLEY_OK) {
         http_connection_finish(connection);
         free(connection);
         connection = NULL;
@@ -283,16 +283,16 @@ static void open_connection(struct http_side *side, struct MHD_Connection *mhd, 
 
 static void notify(void *context, struct MHD_Connection *mhd, void **slot,
                    enum MHD_ConnectionNotificationCode code) {
-    struct http_side *side = context;
+    struct http_daemon *daemon = context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        open_connection(side, mhd, slot);
+        open_connection(daemon, mhd, slot);
         return;
     }
     struct http_connection *connection = *slot;
-    const bool is_lingering =
-        connection != NULL && connection->is_cut && http_linger(side->server, connection->watch.fd);
+    const bool is_lingering = connection != NULL && connection->is_cut &&
+                              http_linger(daemon->server, connection->watch.fd);
     if (!is_lingering) {
-        acceptor_release(side->server->acceptor);
+        acceptor_release(daemon->server->acceptor);
     }
     if (connection != NULL) {
         http_connection_finish(connection);
@@ -305,10 +305,11 @@ static void notify(void *context, struct MHD_Connection *mhd, void **slot,
 
 static void serve(void *context, const struct acceptor_connection *connection) {
     struct http_server *server = context;
-    struct http_side *side = &server->sides[connection->is_stream ? HTTP_STREAMS : HTTP_REQUESTS];
+    struct http_daemon *daemon =
+        &server->daemons[connection->is_stream ? HTTP_STREAMS : HTTP_REQUESTS];
     server->has_taken = false;
-    side->is_due = true;
-    enum MHD_Result result = MHD_add_connection(side->daemon, connection->fd, &connection->peer.any,
+    daemon->is_due = true;
+    enum MHD_Result result = MHD_add_connection(daemon->mhd, connection->fd, &connection->peer.any,
                                                 connection->peer_length);
     if (result != MHD_YES && !server->has_taken) {
         acceptor_release(server->acceptor); /* it closed the socket and will not say so */
@@ -317,26 +318,27 @@ static void serve(void *context, const struct acceptor_connection *connection) {
 
 static void note_events(struct reactor_watch *watch, uint32_t events) {
     (void)events;
-    struct http_side *side = OWNER_OF(watch, struct http_side, watch);
-    side->is_due = true;
+    struct http_daemon *daemon = OWNER_OF(watch, struct http_daemon, watch);
+    daemon->is_due = true;
 }
 
-static bool has_more(const struct http_side *side) {
+static bool has_more(const struct http_daemon *daemon) {
     MHD_UNSIGNED_LONG_LONG wanted = 1;
-    return MHD_get_timeout(side->daemon, &wanted) == MHD_YES && wanted == 0;
+    return MHD_get_timeout(daemon->mhd, &wanted) == MHD_YES && wanted == 0;
 }
 
 /* It reads once from each connection. What comes of bodies leaves in one write a turn, so the turn
  * ends when there is enough of it, and before results would have to wait in a file. */
-static void run_side(struct http_side *side) {
-    struct http_server *server = side->server;
-    side->is_due = false;
+static void run_daemon(struct http_daemon *daemon) {
+    struct http_server *server = daemon->server;
+    daemon->is_due = false;
     for (unsigned i = 0; i < RUNS_A_TURN; i++) {
         server->has_moved = false;
         http_wire_enter(server);
-        MHD_run(side->daemon);
+        MHD_run(daemon->mhd);
         http_wire_leave();
-        if (!server->has_moved || server->turn_bytes >= HTTP_BODY_PIECE_BYTES || !has_more(side)) {
+        if (!server->has_moved || server->turn_bytes >= HTTP_BODY_PIECE_BYTES ||
+            !has_more(daemon)) {
             break;
         }
     }
@@ -347,10 +349,10 @@ static void run_turn(struct reactor_turn *turn) {
     http_go_on_with_queue(server);
     int64_t now_ms = reactor_now_ms(server->reactor);
     server->turn_bytes = 0;
-    for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
-        struct http_side *side = &server->sides[i];
-        if (side->is_due || (side->due_ms >= 0 && side->due_ms <= now_ms)) {
-            run_side(side);
+    for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
+        struct http_daemon *daemon = &server->daemons[i];
+        if (daemon->is_due || (daemon->due_ms >= 0 && daemon->due_ms <= now_ms)) {
+            run_daemon(daemon);
         }
     }
     http_look_at_ends(server);
@@ -360,16 +362,16 @@ static void run_turn(struct reactor_turn *turn) {
 static int64_t turn_timeout_ms(struct reactor_turn *turn) {
     struct http_server *server = OWNER_OF(turn, struct http_server, turn);
     int64_t timeout_ms = TAILQ_EMPTY(&server->woken) ? -1 : 0;
-    for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
-        struct http_side *side = &server->sides[i];
+    for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
+        struct http_daemon *daemon = &server->daemons[i];
         MHD_UNSIGNED_LONG_LONG wanted = 0;
-        side->due_ms = -1;
+        daemon->due_ms = -1;
         /* It does not report what was resumed. */
-        if (!side->is_due && MHD_get_timeout(side->daemon, &wanted) != MHD_YES) {
+        if (!daemon->is_due && MHD_get_timeout(daemon->mhd, &wanted) != MHD_YES) {
             continue;
         }
         int64_t wanted_ms = wanted < INT32_MAX ? (int64_t)wanted : INT32_MAX;
-        side->due_ms = reactor_now_ms(server->reactor) + wanted_ms;
+        daemon->due_ms = reactor_now_ms(server->reactor) + wanted_ms;
         if (timeout_ms < 0 || wanted_ms < timeout_ms) {
             timeout_ms = wanted_ms;
         }
@@ -377,30 +379,30 @@ static int64_t turn_timeout_ms(struct reactor_turn *turn) {
     return timeout_ms;
 }
 
-static enum parley_status start_side(struct http_side *side, size_t memory_bytes) {
-    const struct http_options *options = &side->server->options;
+static enum parley_status start_daemon(struct http_daemon *daemon, size_t memory_bytes) {
+    const struct http_options *options = &daemon->server->options;
     /* The limit on connections is the acceptor's. Without MHD_USE_ERROR_LOG it is silent. */
-    side->daemon = MHD_start_daemon(
+    daemon->mhd = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
-        NULL, NULL, handle, side, MHD_OPTION_CONNECTION_LIMIT, options->connections_max + 1,
+        NULL, NULL, handle, daemon, MHD_OPTION_CONNECTION_LIMIT, options->connections_max + 1,
         MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         memory_bytes, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)POOL_INCREMENT,
-        MHD_OPTION_NOTIFY_COMPLETED, complete, side, MHD_OPTION_NOTIFY_CONNECTION, notify, side,
+        MHD_OPTION_NOTIFY_COMPLETED, complete, daemon, MHD_OPTION_NOTIFY_CONNECTION, notify, daemon,
         MHD_OPTION_END);
-    if (side->daemon == NULL) {
+    if (daemon->mhd == NULL) {
         return PARLEY_E_MEMORY;
     }
-    side->watch = (struct reactor_watch){
+    daemon->watch = (struct reactor_watch){
         .ready = note_events,
-        .fd = MHD_get_daemon_info(side->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+        .fd = MHD_get_daemon_info(daemon->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
     };
-    return reactor_watch_add(side->server->reactor, &side->watch, EPOLLIN);
+    return reactor_watch_add(daemon->server->reactor, &daemon->watch, EPOLLIN);
 }
 
 static enum parley_status start_server(struct http_server *server, int listen_fd) {
     const struct http_options *options = &server->options;
-    PARLEY_TRY(start_side(&server->sides[HTTP_REQUESTS], options->request_memory_bytes));
-    PARLEY_TRY(start_side(&server->sides[HTTP_STREAMS], options->stream_memory_bytes));
+    PARLEY_TRY(start_daemon(&server->daemons[HTTP_REQUESTS], options->request_memory_bytes));
+    PARLEY_TRY(start_daemon(&server->daemons[HTTP_STREAMS], options->stream_memory_bytes));
     return acceptor_create(server->reactor,
                            &(struct acceptor_options){
                                .listen_fd = listen_fd,
@@ -428,10 +430,10 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
     TAILQ_INIT(&server->connections);
     TAILQ_INIT(&server->woken);
     LIST_INIT(&server->to_look);
-    http_live_start(server);
+    live_response_start(server);
     http_linger_start(server);
-    for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
-        server->sides[i] = (struct http_side){.server = server, .due_ms = -1};
+    for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
+        server->daemons[i] = (struct http_daemon){.server = server, .due_ms = -1};
     }
     enum parley_status status = sodium_init() >= 0 ? start_server(server, listen_fd) : PARLEY_E_IO;
     randombytes_buf(server->random.seed, sizeof server->random.seed);
@@ -466,11 +468,11 @@ void http_server_destroy(struct http_server *server) {
             http_go_on(&connection->request);
         }
     }
-    for (size_t i = 0; i < HTTP_SIDE_COUNT; i++) {
-        struct http_side *side = &server->sides[i];
-        if (side->daemon != NULL) {
-            reactor_watch_remove(server->reactor, &side->watch);
-            MHD_stop_daemon(side->daemon);
+    for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
+        struct http_daemon *daemon = &server->daemons[i];
+        if (daemon->mhd != NULL) {
+            reactor_watch_remove(server->reactor, &daemon->watch);
+            MHD_stop_daemon(daemon->mhd);
         }
     }
     reactor_timer_clear(server->reactor, &server->held_up_timer);

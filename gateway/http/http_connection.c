@@ -19,7 +19,7 @@
 void http_look_later(struct http_connection *connection) {
     if (!connection->is_to_look) {
         connection->is_to_look = true;
-        LIST_INSERT_HEAD(&connection->side->server->to_look, connection, look_links);
+        LIST_INSERT_HEAD(&connection->daemon->server->to_look, connection, look_links);
     }
 }
 
@@ -40,8 +40,8 @@ static void note_half_close(struct http_connection *connection) {
 
 /* The client of a request that waits has closed both halves, or is unreachable. */
 static void lose_client(struct http_request *request) {
-    const struct http_side *side = request->connection->side;
-    const bool is_stream = side == &side->server->sides[HTTP_STREAMS];
+    const struct http_daemon *daemon = request->connection->daemon;
+    const bool is_stream = daemon == &daemon->server->daemons[HTTP_STREAMS];
     request->is_gone = true;
     if (request->wait == HTTP_WAIT_SOURCE || (request->wait == HTTP_WAIT_ANSWER && is_stream)) {
         http_go_on(request);
@@ -58,14 +58,14 @@ static void client_stirred(struct reactor_watch *watch, uint32_t events) {
         return;
     }
     if (request->is_live) {
-        http_live_ready(request, events);
+        live_response_ready(request, events);
     } else if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
         lose_client(request);
     }
 }
 
 enum parley_status http_connection_watch(struct http_connection *connection, uint32_t events) {
-    struct reactor *reactor = connection->side->server->reactor;
+    struct reactor *reactor = connection->daemon->server->reactor;
     const uint32_t all = events | EPOLLRDHUP | EPOLLET;
     if (connection->is_watched) {
         return reactor_watch_change(reactor, &connection->watch, all);
@@ -103,10 +103,11 @@ void http_look_at_ends(struct http_server *server) {
 
 /* ---- life ---- */
 
-enum parley_status http_connection_init(struct http_connection *connection, struct http_side *side,
-                                        struct MHD_Connection *mhd, int fd) {
+enum parley_status http_connection_init(struct http_connection *connection,
+                                        struct http_daemon *daemon, struct MHD_Connection *mhd,
+                                        int fd) {
     *connection = (struct http_connection){
-        .side = side,
+        .daemon = daemon,
         .mhd = mhd,
         .watch = {.ready = client_stirred, .fd = fd},
     };
@@ -115,12 +116,12 @@ enum parley_status http_connection_init(struct http_connection *connection, stru
     parley_buffer_init(&connection->unsent);
     ASAN_POISON_MEMORY_REGION(&connection->request, sizeof connection->request);
     http_head_init(&connection->head);
-    TAILQ_INSERT_TAIL(&side->server->connections, connection, links);
+    TAILQ_INSERT_TAIL(&daemon->server->connections, connection, links);
     return http_wire_open(connection);
 }
 
 void http_connection_finish(struct http_connection *connection) {
-    struct http_server *server = connection->side->server;
+    struct http_server *server = connection->daemon->server;
     if (connection->is_watched) {
         reactor_watch_remove(server->reactor, &connection->watch);
     }

@@ -4,7 +4,7 @@
 /* What the files of HTTP share among themselves: acceptor.c takes connections and tells streams
  * from requests, http_wire.c reads their bytes, http_head.c and http_chunks.c say whether these can
  * be trusted, http_request.c knows what a request waits for, http_connection.c what becomes of its
- * client, http_live.c writes answers itself, and http.c speaks with libmicrohttpd. */
+ * client, live_response.c writes answers itself, and http.c speaks with libmicrohttpd. */
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -74,7 +74,7 @@ enum {
     HTTP_ID_SEED_BYTES = 32,
 };
 
-enum http_side_kind { HTTP_REQUESTS, HTTP_STREAMS, HTTP_SIDE_COUNT };
+enum http_daemon_kind { HTTP_REQUESTS, HTTP_STREAMS, HTTP_DAEMON_COUNT };
 
 /* Why a connection is suspended. */
 enum http_wait {
@@ -86,9 +86,9 @@ enum http_wait {
 };
 
 /* One of the daemons. */
-struct http_side {
+struct http_daemon {
     struct http_server *server;
-    struct MHD_Daemon *daemon;
+    struct MHD_Daemon *mhd;
     struct reactor_watch watch; /* its epoll set */
     bool is_due;                /* MHD_run has something to do */
     int64_t due_ms;             /* or will have at that time; -1: will not */
@@ -115,7 +115,7 @@ struct http_request {
     bool has_failed;    /* no memory: close the connection */
     bool is_gone;       /* the client is */
     bool has_waited;    /* its connection was suspended and resumed */
-    bool is_live;       /* the answer is written by http_live.c */
+    bool is_live;       /* the answer is written by live_response.c */
     bool has_begun;     /* its first bytes have left */
     bool is_held_up;    /* the socket takes no more of it at present */
     bool is_ending;     /* its source has nothing more … */
@@ -130,7 +130,7 @@ struct http_request {
 
 /* A client's connection, from its first byte to its end. */
 struct http_connection {
-    struct http_side *side;
+    struct http_daemon *daemon;
     struct MHD_Connection *mhd;
     struct reactor_watch watch;
     struct http_wire wire;
@@ -178,7 +178,7 @@ struct http_server {
     http_begin_fn *begin;
     void *context;
     struct reactor_turn turn;
-    struct http_side sides[HTTP_SIDE_COUNT];
+    struct http_daemon daemons[HTTP_DAEMON_COUNT];
     TAILQ_HEAD(, http_connection) connections;
     LIST_HEAD(, http_connection) to_look; /* to be read from, though no event says so */
     TAILQ_HEAD(http_woken, http_request) woken;
@@ -205,7 +205,7 @@ struct http_server {
 };
 
 static inline struct http_server *http_server_of(const struct http_request *request) {
-    return request->connection->side->server;
+    return request->connection->daemon->server;
 }
 
 /* ---- http.c, for the others ---- */
@@ -246,8 +246,9 @@ void http_go_on_with_queue(struct http_server *server);
 /* ---- http_connection.c ---- */
 
 /* Returns: PARLEY_E_MEMORY; finish it all the same. */
-enum parley_status http_connection_init(struct http_connection *connection, struct http_side *side,
-                                        struct MHD_Connection *mhd, int fd) PARLEY_MUST_CHECK;
+enum parley_status http_connection_init(struct http_connection *connection,
+                                        struct http_daemon *daemon, struct MHD_Connection *mhd,
+                                        int fd) PARLEY_MUST_CHECK;
 void http_connection_finish(struct http_connection *connection);
 
 /* Hears of the client's end from now on, and with EPOLLOUT of room for what is sent to it.
@@ -268,21 +269,21 @@ void http_linger_stop(struct http_server *server);
  * Returns: false when there is nothing to wait for, or no memory. */
 bool http_linger(struct http_server *server, int fd);
 
-/* ---- http_live.c ---- */
+/* ---- live_response.c ---- */
 
-void http_live_start(struct http_server *server);
+void live_response_start(struct http_server *server);
 /* Writes what there is to write, and ends what has ended. Nothing for an answer that is not live,
  * or is held up. */
-void http_live_go_on(struct http_request *request);
+void live_response_go_on(struct http_request *request);
 /* The watched socket of a live answer is ready. */
-void http_live_ready(struct http_request *request, uint32_t epoll_events);
+void live_response_ready(struct http_request *request, uint32_t epoll_events);
 /* A piece of the body came. */
-void http_live_take_body(struct http_request *request);
+void live_response_take_body(struct http_request *request);
 /* As http_take_end, which has told the handler. */
-enum parley_status http_live_take_end(struct http_request *request) PARLEY_MUST_CHECK;
+enum parley_status live_response_take_end(struct http_request *request) PARLEY_MUST_CHECK;
 /* Nothing more is written, and the answer is not whole. */
-void http_live_break_off(struct http_request *request);
+void live_response_break_off(struct http_request *request);
 /* Nothing of it has left, and nothing will: there may be another answer instead. */
-void http_live_take_back(struct http_request *request);
+void live_response_take_back(struct http_request *request);
 /* The request is over, however it ended. */
-void http_live_close(struct http_request *request);
+void live_response_close(struct http_request *request);

@@ -28,10 +28,10 @@
  * memory for the watch the next write shows that nobody reads. */
 static void watch_client(struct http_request *request) {
     struct http_connection *connection = request->connection;
-    struct http_server *server = connection->side->server;
+    struct http_server *server = connection->daemon->server;
     bool is_long =
         request->wait == HTTP_WAIT_SOURCE ||
-        (request->wait == HTTP_WAIT_ANSWER && connection->side == &server->sides[HTTP_STREAMS]);
+        (request->wait == HTTP_WAIT_ANSWER && connection->daemon == &server->daemons[HTTP_STREAMS]);
     if (is_long && !connection->is_watched) {
         (void)http_connection_watch(connection, 0);
     }
@@ -98,7 +98,7 @@ static size_t offer(struct http_request *request, struct parley_bytes bytes) {
 }
 
 void http_forget_held(struct http_connection *connection) {
-    connection->side->server->kept_bytes -= connection->held.length;
+    connection->daemon->server->kept_bytes -= connection->held.length;
     parley_buffer_finish(&connection->held);
     connection->held_offset = 0;
 }
@@ -108,7 +108,7 @@ enum parley_status http_take_body(struct http_request *request, struct parley_by
     assert(request->wait != HTTP_WAIT_BODY); /* a read gives one piece at most */
     const size_t taken = offer(request, bytes);
     if (request->is_live) {
-        http_live_take_body(request);
+        live_response_take_body(request);
     }
     if (taken == bytes.length) {
         return PARLEY_OK;
@@ -157,7 +157,7 @@ void http_go_on_with_queue(struct http_server *server) {
         request = TAILQ_FIRST(&server->woken);
         TAILQ_REMOVE(&server->woken, request, woken_links);
         request->is_woken = false;
-        http_live_go_on(request);
+        live_response_go_on(request);
         go_on_with_body(request);
     }
 }
@@ -170,7 +170,7 @@ enum parley_status http_take_end(struct http_request *request) {
         }
     }
     if (request->is_live) {
-        return http_live_take_end(request);
+        return live_response_take_end(request);
     }
     if (request->is_answered) {
         return PARLEY_OK;
@@ -221,23 +221,23 @@ struct http_request *http_request_open(struct http_connection *connection) {
         .expects_continue = head->expects_continue,
     };
     if (request->id == NULL) {
-        make_id(connection->side->server, request->own_id);
+        make_id(connection->daemon->server, request->own_id);
         request->id = request->own_id;
     }
     parley_buffer_clear(&connection->headers);
-    request->is_late = connection->side->server->is_draining;
+    request->is_late = connection->daemon->server->is_draining;
     connection->is_active = true;
-    connection->side->server->active_count += request->is_late ? 0 : 1;
+    connection->daemon->server->active_count += request->is_late ? 0 : 1;
     return request;
 }
 
 void http_request_close(struct http_request *request, bool is_complete) {
     struct http_connection *connection = request->connection;
-    struct http_server *server = connection->side->server;
+    struct http_server *server = connection->daemon->server;
     if (request->is_woken) {
         TAILQ_REMOVE(&server->woken, request, woken_links);
     }
-    http_live_close(request);
+    live_response_close(request);
     if (request->handler != NULL && request->handler->closed != NULL) {
         request->handler->closed(request->state, is_complete);
     }

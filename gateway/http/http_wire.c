@@ -123,7 +123,7 @@ static void put_back(struct http_wire *wire, const char *data, size_t length) {
  * only a little is read. Of a body of known length, hardly more than the body is read. */
 static size_t piece_size(const struct http_connection *connection) {
     const struct http_wire *wire = &connection->wire;
-    const bool is_crowded = connection->side->server->kept_bytes >= KEPT_BYTES_MAX;
+    const bool is_crowded = connection->daemon->server->kept_bytes >= KEPT_BYTES_MAX;
     const size_t size = is_crowded ? SMALL_PIECE_BYTES : HTTP_BODY_PIECE_BYTES;
     const bool is_last =
         wire->phase == HTTP_WIRE_BODY && wire->body_left + OVERREAD_BYTES_MAX < size;
@@ -194,7 +194,7 @@ static size_t write_placeholder(char *out, size_t length) {
 static size_t give_body(struct http_connection *connection, char *out, size_t size, size_t length) {
     static const char last_chunk[] = "0\r\n\r\n";
     struct http_wire *wire = &connection->wire;
-    struct http_piece *piece = &connection->side->server->piece;
+    struct http_piece *piece = &connection->daemon->server->piece;
     struct parley_bytes body;
     assert(size >= PLACEHOLDER_MIN_BYTES + sizeof last_chunk);
     do {
@@ -208,7 +208,7 @@ static size_t give_body(struct http_connection *connection, char *out, size_t si
     if (body.length > 0) {
         piece->connection = connection;
         piece->body = body;
-        connection->side->server->turn_bytes += body.length;
+        connection->daemon->server->turn_bytes += body.length;
         const bool is_last = is_whole || wire->is_drained;
         given = write_placeholder(out, is_last ? (size_t)PLACEHOLDER_MIN_BYTES : size);
     }
@@ -272,7 +272,7 @@ static ssize_t begin_pieces(struct http_connection *connection, char *out, size_
         put_back(&connection->wire, out + end, length - end);
     } else {
         *in_piece = length - end;
-        memcpy(connection->side->server->piece.data, out + end, *in_piece);
+        memcpy(connection->daemon->server->piece.data, out + end, *in_piece);
     }
     return (ssize_t)http_head_write(&connection->head, true, out);
 }
@@ -421,7 +421,7 @@ static ssize_t give(struct http_connection *connection, char *out, size_t size) 
 }
 
 static ssize_t read_for(struct http_connection *connection, char *out, size_t size) {
-    struct http_server *server = connection->side->server;
+    struct http_server *server = connection->daemon->server;
     struct http_wire *wire = &connection->wire;
     const size_t pending_before = wire->pending.length;
     if (wire->phase == HTTP_WIRE_WHOLE) {
@@ -446,7 +446,7 @@ static ssize_t read_for(struct http_connection *connection, char *out, size_t si
 }
 
 struct parley_bytes http_wire_piece(struct http_connection *connection, struct parley_bytes given) {
-    struct http_piece *piece = &connection->side->server->piece;
+    struct http_piece *piece = &connection->daemon->server->piece;
     if (piece->connection != connection) {
         return given;
     }
@@ -457,7 +457,7 @@ struct parley_bytes http_wire_piece(struct http_connection *connection, struct p
 /* ---- life ---- */
 
 enum parley_status http_wire_open(struct http_connection *connection) {
-    struct http_server *server = connection->side->server;
+    struct http_server *server = connection->daemon->server;
     const size_t fd = (size_t)connection->watch.fd;
     parley_buffer_init(&connection->wire.pending);
     if (fd >= server->by_fd_count) {
@@ -475,7 +475,7 @@ enum parley_status http_wire_open(struct http_connection *connection) {
 }
 
 void http_wire_close(struct http_connection *connection) {
-    struct http_server *server = connection->side->server;
+    struct http_server *server = connection->daemon->server;
     const size_t fd = (size_t)connection->watch.fd;
     server->kept_bytes -= connection->wire.pending.length;
     parley_buffer_finish(&connection->wire.pending);

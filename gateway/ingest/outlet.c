@@ -7,7 +7,7 @@
  * A client that does not read a live answer is not read from. But there are clients that read only
  * when they have sent all: of a body whose length is announced, and of one whose client has read
  * nothing for a part of the idle timeout, items wait in the spool. When the spool may take no more,
- * the body waits in any case; a client that reads nothing then is closed by http_live.c. */
+ * the body waits in any case; a client that reads nothing then is closed by live_response.c. */
 
 #include "outlet.h"
 

@@ -255,7 +255,7 @@ static void send_kept(struct http_request *request) {
     }
 }
 
-void http_live_go_on(struct http_request *request) {
+void live_response_go_on(struct http_request *request) {
     if (!request->is_live || request->is_over || request->is_held_up || awaits_continue(request)) {
         return;
     }
@@ -274,7 +274,7 @@ void http_live_go_on(struct http_request *request) {
     }
 }
 
-void http_live_ready(struct http_request *request, uint32_t events) {
+void live_response_ready(struct http_request *request, uint32_t events) {
     const bool has_closed = (events & (EPOLLERR | EPOLLHUP)) != 0;
     if (request->is_over || request->is_gone) {
         return;
@@ -287,7 +287,7 @@ void http_live_ready(struct http_request *request, uint32_t events) {
     }
 }
 
-void http_live_take_body(struct http_request *request) {
+void live_response_take_body(struct http_request *request) {
     if (!request->has_begun) {
         http_queue(request);
     }
@@ -297,7 +297,7 @@ void http_live_take_body(struct http_request *request) {
     }
 }
 
-enum parley_status http_live_take_end(struct http_request *request) {
+enum parley_status live_response_take_end(struct http_request *request) {
     if (request->is_over || request->is_gone) {
         return PARLEY_E_IO;
     }
@@ -306,20 +306,20 @@ enum parley_status http_live_take_end(struct http_request *request) {
     return PARLEY_OK;
 }
 
-void http_live_break_off(struct http_request *request) {
+void live_response_break_off(struct http_request *request) {
     if (!request->is_over) {
         request->is_broken_off = true;
         finish(request);
     }
 }
 
-void http_live_take_back(struct http_request *request) {
-    http_live_close(request);
+void live_response_take_back(struct http_request *request) {
+    live_response_close(request);
     parley_buffer_clear(&request->connection->headers);
     request->is_live = false;
 }
 
-void http_live_close(struct http_request *request) {
+void live_response_close(struct http_request *request) {
     let_go(request);
     forget_unsent(request);
 }
@@ -379,7 +379,7 @@ void http_respond_live(struct http_request *request, unsigned status, const char
     http_queue(request);
 }
 
-void http_live_start(struct http_server *server) {
+void live_response_start(struct http_server *server) {
     TAILQ_INIT(&server->held_up);
     server->held_up_timer.fire = break_down_held_up;
 }
