@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Takes connections from the listening socket and looks at the first bytes of each, without
- * reading them, to tell which daemon of http.c it belongs to. It deliberately parses nothing: the
+ * reading them, to tell which daemon it belongs to. It deliberately parses nothing: the
  * options say what a stream looks like, and whoever is handed a connection reads it from its
  * first byte. */
 
-#include "http.h"
-#include "http_internal.h"
+#include "acceptor.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,6 +15,8 @@
 #include <sys/epoll.h>
 #include <sys/queue.h>
 #include <unistd.h>
+
+#include "http.h"
 
 enum {
     ACCEPTS_A_TURN = 64, /* so that a flood of connections does not starve those that are open */
@@ -130,7 +131,7 @@ void acceptor_release(struct acceptor *acceptor) {
 
 static enum kind look(const struct acceptor *acceptor, int fd, bool is_ended) {
     char start[LOOK_BYTES];
-    ssize_t length = recv(fd, start, sizeof start, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t length = recvfrom(fd, start, sizeof start, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
     if (length < 0) {
         return errno == EAGAIN ? KIND_UNKNOWN : KIND_GONE;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* HTTP for the rest of the gateway. http.c is the only file that knows libmicrohttpd; whoever
- * serves a request sees bytes come in and gives an answer, now or later, without a word about
- * suspending and resuming:
+/* HTTP for the rest of the gateway. Only http_daemon.c, http_answer.c and http_server.c know
+ * libmicrohttpd: what serves a request gets bytes and gives an answer, now or later, and never has
+ * to suspend or resume anything:
  *
  *   - a handler that has not answered when its request has ended is waited for;
  *   - a body callback that takes fewer bytes than it is given is not given more until http_wake;

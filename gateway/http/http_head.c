@@ -271,7 +271,7 @@ static void read_accept(struct http_head *head, struct parley_bytes value) {
     }
 }
 
-/* Keeps what http.c needs of it, so that it need not be looked up again. */
+/* Keeps what the server needs of it, so that it need not be looked up again. */
 static void read_expectation(struct http_head *head, struct parley_bytes value) {
     if (head->is_1_0) {
         return;
@@ -282,7 +282,7 @@ static void read_expectation(struct http_head *head, struct parley_bytes value) 
     }
 }
 
-/* Keeps what http.c needs of it, so that it need not be looked up again. By length first: most
+/* Keeps what the server needs of it, so that it need not be looked up again. By length first: most
  * headers are none of these. */
 static void recognise(struct http_head *head, struct parley_bytes name, struct parley_bytes value) {
     switch (name.length) {

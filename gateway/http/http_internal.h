@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files of HTTP share among themselves: acceptor.c takes connections and tells streams
- * from requests, http_wire.c reads their bytes, http_head.c and http_chunks.c say whether these can
- * be trusted, http_request.c knows what a request waits for, http_connection.c what becomes of its
- * client, live_response.c writes answers itself, and http.c speaks with libmicrohttpd. */
+/* What the files of HTTP share among themselves: the server, its daemons, its connections and their
+ * requests. acceptor.c takes connections and tells streams from requests; http_wire.c reads their
+ * bytes, http_head.c and http_chunks.c check these; http_suspension.c and http_request.c know what
+ * a request waits for, http_connection.c follows its client; http_answer.c and live_response.c
+ * answer; http_daemon.c and http_server.c call libmicrohttpd. */
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
 
 #include <parley/buffer.h>
 #include <parley/bytes.h>
 #include <parley/status.h>
 
+#include "acceptor.h"
 #include "http.h"
 #include "http_head.h"
 #include "http_wire.h"
@@ -27,42 +27,6 @@
 #define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
-
-/* ---- acceptor.c ---- */
-
-struct acceptor;
-
-/* A connection that has begun to speak; nothing was read from it. */
-struct acceptor_connection {
-    int fd;
-    bool is_stream;
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } peer;
-    socklen_t peer_length;
-};
-
-struct acceptor_options {
-    int listen_fd; /* borrowed */
-    unsigned connections_max;
-    unsigned idle_timeout_s;                                /* 0: none */
-    int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; NULL: none is */
-    /* Takes the descriptor over; acceptor_release tells its end, and may do so from within. */
-    void (*serve)(void *context, const struct acceptor_connection *connection);
-    void *context;
-};
-
-enum parley_status acceptor_create(struct reactor *reactor, const struct acceptor_options *options,
-                                   struct acceptor **out) PARLEY_MUST_CHECK;
-/* One of the connections that were handed to `serve` is closed. */
-void acceptor_release(struct acceptor *acceptor);
-/* Takes no more, and closes those that were not handed over. */
-void acceptor_stop(struct acceptor *acceptor);
-void acceptor_destroy(struct acceptor *acceptor);
-
-/* ---- the server, its connections and their requests ---- */
 
 struct MHD_Connection;
 struct MHD_Daemon;
@@ -208,7 +172,9 @@ static inline struct http_server *http_server_of(const struct http_request *requ
     return request->connection->daemon->server;
 }
 
-/* ---- http.c, for the others ---- */
+/* The layers, each of which calls those above it alone. */
+
+/* ---- http_daemon.c ---- */
 
 /* Of libmicrohttpd's, which is not asked twice. */
 void http_suspend(struct http_connection *connection);
@@ -218,16 +184,33 @@ void http_resume(struct http_connection *connection);
 void http_look_again(struct http_connection *connection);
 const char *http_reason(unsigned status);
 
+/* ---- http_watch.c ---- */
+
+/* Watches for the client's end from now on, and with EPOLLOUT for room for what is sent to it.
+ * `events`: besides EPOLLRDHUP. */
+enum parley_status http_watch(struct http_connection *connection, uint32_t events);
+/* Its request is over, and another one may come. */
+void http_watch_idle(struct http_connection *connection);
+/* Has libmicrohttpd read from the connection in the next turn, although nothing will tell it to. */
+void http_look_later(struct http_connection *connection);
+void http_look_at_ends(struct http_server *server);
+
+/* ---- http_suspension.c ---- */
+
+/* Suspends and resumes the connection. Going on is harmless when nothing waits. */
+void http_wait(struct http_request *request, enum http_wait wait);
+void http_go_on(struct http_request *request);
+/* Has the request go on in the next turn, not here: the caller may be in the middle of anything. */
+void http_queue(struct http_request *request);
+/* What was held is of no use any more. */
+void http_forget_held(struct http_connection *connection);
+
 /* ---- http_request.c ---- */
 
 /* A new request on the connection: that of its head. */
 struct http_request *http_request_open(struct http_connection *connection);
 /* Tells its handler. */
 void http_request_close(struct http_request *request, bool is_complete);
-
-/* Suspends and resumes the connection. Going on is harmless when nothing waits. */
-void http_wait(struct http_request *request, enum http_wait wait);
-void http_go_on(struct http_request *request);
 
 /* A piece of the body came: the handler's callback gets it, now or later.
  * Returns: PARLEY_E_MEMORY. */
@@ -236,10 +219,6 @@ enum parley_status http_take_body(struct http_request *request,
 /* The body is whole, or its end is told again: has the handler answer, or waits for that.
  * Returns: PARLEY_E_IO when nobody will ever answer. */
 enum parley_status http_take_end(struct http_request *request) PARLEY_MUST_CHECK;
-/* Has the request go on in the next turn, not here: the caller may be in the middle of anything. */
-void http_queue(struct http_request *request);
-/* What was held is of no use any more. */
-void http_forget_held(struct http_connection *connection);
 /* Those that were queued go on. */
 void http_go_on_with_queue(struct http_server *server);
 
@@ -251,15 +230,6 @@ enum parley_status http_connection_init(struct http_connection *connection,
                                         int fd) PARLEY_MUST_CHECK;
 void http_connection_finish(struct http_connection *connection);
 
-/* Hears of the client's end from now on, and with EPOLLOUT of room for what is sent to it.
- * `events`: besides EPOLLRDHUP. */
-enum parley_status http_connection_watch(struct http_connection *connection, uint32_t events);
-/* Its request is over, and another one may come. */
-void http_connection_rest(struct http_connection *connection);
-/* Has libmicrohttpd read from the connection in the next turn, although nothing will tell it to. */
-void http_look_later(struct http_connection *connection);
-void http_look_at_ends(struct http_server *server);
-
 /* ---- http_linger.c ---- */
 
 void http_linger_start(struct http_server *server);
@@ -268,22 +238,3 @@ void http_linger_stop(struct http_server *server);
  * as a connection of the acceptor's until then.
  * Returns: false when there is nothing to wait for, or no memory. */
 bool http_linger(struct http_server *server, int fd);
-
-/* ---- live_response.c ---- */
-
-void live_response_start(struct http_server *server);
-/* Writes what there is to write, and ends what has ended. Nothing for an answer that is not live,
- * or is held up. */
-void live_response_go_on(struct http_request *request);
-/* The watched socket of a live answer is ready. */
-void live_response_ready(struct http_request *request, uint32_t epoll_events);
-/* A piece of the body came. */
-void live_response_take_body(struct http_request *request);
-/* As http_take_end, which has told the handler. */
-enum parley_status live_response_take_end(struct http_request *request) PARLEY_MUST_CHECK;
-/* Nothing more is written, and the answer is not whole. */
-void live_response_break_off(struct http_request *request);
-/* Nothing of it has left, and nothing will: there may be another answer instead. */
-void live_response_take_back(struct http_request *request);
-/* The request is over, however it ended. */
-void live_response_close(struct http_request *request);

@@ -12,6 +12,7 @@
  * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */
 
 #include "http_internal.h"
+#include "live_response.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -21,44 +22,6 @@
 #include <sodium.h>
 
 /* ---- waiting ---- */
-
-/* A suspended connection does not see its client go. Of those that wait for an answer only the
- * streams' are watched: the others are answered within seconds, and are as many as messages. A
- * body that waits is not: what the client sent before it went is served all the same. Without
- * memory for the watch the next write shows that nobody reads. */
-static void watch_client(struct http_request *request) {
-    struct http_connection *connection = request->connection;
-    struct http_server *server = connection->daemon->server;
-    bool is_long =
-        request->wait == HTTP_WAIT_SOURCE ||
-        (request->wait == HTTP_WAIT_ANSWER && connection->daemon == &server->daemons[HTTP_STREAMS]);
-    if (is_long && !connection->is_watched) {
-        (void)http_connection_watch(connection, 0);
-    }
-}
-
-void http_wait(struct http_request *request, enum http_wait wait) {
-    request->wait = wait;
-    http_suspend(request->connection);
-    watch_client(request);
-}
-
-void http_go_on(struct http_request *request) {
-    if (request->wait == HTTP_WAIT_NONE) {
-        return;
-    }
-    request->has_waited = request->wait != HTTP_WAIT_BODY; /* and so the socket is looked at anew */
-    request->wait = HTTP_WAIT_NONE;
-    http_forget_held(request->connection);
-    http_resume(request->connection);
-}
-
-void http_queue(struct http_request *request) {
-    if (!request->is_woken) {
-        request->is_woken = true;
-        TAILQ_INSERT_TAIL(&http_server_of(request)->woken, request, woken_links);
-    }
-}
 
 void http_wake(struct http_request *request) {
     switch (request->wait) {
@@ -95,12 +58,6 @@ static size_t offer(struct http_request *request, struct parley_bytes bytes) {
     size_t taken = request->handler->body(request->state, request, bytes);
     assert(taken <= bytes.length);
     return is_discarding(request) ? bytes.length : taken;
-}
-
-void http_forget_held(struct http_connection *connection) {
-    connection->daemon->server->kept_bytes -= connection->held.length;
-    parley_buffer_finish(&connection->held);
-    connection->held_offset = 0;
 }
 
 enum parley_status http_take_body(struct http_request *request, struct parley_bytes bytes) {
@@ -241,7 +198,7 @@ void http_request_close(struct http_request *request, bool is_complete) {
     if (request->handler != NULL && request->handler->closed != NULL) {
         request->handler->closed(request->state, is_complete);
     }
-    http_connection_rest(connection);
+    http_watch_idle(connection);
     server->active_count -= request->is_late ? 0 : 1;
     connection->is_active = false;
     ASAN_POISON_MEMORY_REGION(request, sizeof *request);

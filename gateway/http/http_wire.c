@@ -7,7 +7,7 @@
  * then reads is what it does well with (ADR 9):
  *
  *   - a head when it is whole, was read by http_head.c, and in words of ours: a refused one as a
- *     request without a body, which http.c refuses when it comes to it;
+ *     request without a body, which http_server.c refuses when it comes to it;
  *   - a body that is whole with its head, or placeholders for its pieces, which are read into one
  *     buffer of the server (ADR 10), up to its end or to where its framing breaks;
  *   - the next request when this one is over.
@@ -172,7 +172,7 @@ static void watch_for_end(struct http_connection *connection) {
     if (connection->has_half_closed || wire->has_ended || has_failed) {
         http_look_later(connection);
     } else if (!connection->is_watched) {
-        (void)http_connection_watch(connection, 0); /* without memory the idle timeout has to do */
+        (void)http_watch(connection, 0); /* without memory the idle timeout has to do */
     }
 }
 

@@ -11,7 +11,7 @@
  *
  * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */
 
-#include "http_internal.h"
+#include "live_response.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -350,20 +350,9 @@ static void write_head(struct http_request *request, unsigned status, const char
     http_server_of(request)->unsent_bytes += out->length;
 }
 
-bool http_can_be_live(const struct http_request *request) {
-    return !request->is_1_0 && !request->is_head;
-}
-
-void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
-                       ssize_t (*read)(void *state, char *buffer, size_t size)) {
+void live_response_begin(struct http_request *request, unsigned status, const char *content_type,
+                         ssize_t (*read)(void *state, char *buffer, size_t size)) {
     const int one = 1;
-    if (!http_can_be_live(request)) {
-        http_respond_stream(request, status, content_type, read);
-        return;
-    }
-    if (request->is_answered || request->is_live) {
-        return;
-    }
     request->is_live = true;
     request->read = read;
     if (request->wait == HTTP_WAIT_ANSWER) {
@@ -372,7 +361,7 @@ void http_respond_live(struct http_request *request, unsigned status, const char
     setsockopt(request->connection->watch.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     write_head(request, status, content_type);
     if (parley_buffer_status(&request->connection->unsent) != PARLEY_OK ||
-        http_connection_watch(request->connection, EPOLLOUT) != PARLEY_OK) {
+        http_watch(request->connection, EPOLLOUT) != PARLEY_OK) {
         break_down(request);
         return;
     }

@@ -490,8 +490,8 @@ static void read_answer(struct http_request *request) {
     }
 }
 
-/* What http.c does: offers what is not taken, when all is, tells the end, and asks for the answer,
- * until nobody is woken by any of that. */
+/* What http_request.c does: offers what is not taken, when all is, tells the end, and asks for the
+ * answer, until nobody is woken by any of that. */
 static void go_on(struct http_request *request) {
     do {
         offer(request);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Takes connections and tells streams from requests. */
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+#include "reactor.h"
+
+struct acceptor;
+
+/* A connection that has begun to speak; nothing was read from it. */
+struct acceptor_connection {
+    int fd;
+    bool is_stream;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } peer;
+    socklen_t peer_length;
+};
+
+struct acceptor_options {
+    int listen_fd; /* borrowed */
+    unsigned connections_max;
+    unsigned idle_timeout_s;                                /* 0: none */
+    int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; NULL: none is */
+    /* Takes the descriptor over; acceptor_release tells its end, and may do so from within. */
+    void (*serve)(void *context, const struct acceptor_connection *connection);
+    void *context;
+};
+
+enum parley_status acceptor_create(struct reactor *reactor, const struct acceptor_options *options,
+                                   struct acceptor **out) PARLEY_MUST_CHECK;
+/* One of the connections that were handed to `serve` is closed. */
+void acceptor_release(struct acceptor *acceptor);
+/* Takes no more, and closes those that were not handed over. */
+void acceptor_stop(struct acceptor *acceptor);
+void acceptor_destroy(struct acceptor *acceptor);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Answers: whole ones and streams, which libmicrohttpd sends, and the choice of a live response
+ * where there can be one. */
+
+#include "http_answer.h"
+
+#include <string.h>
+
+#include "live_response.h"
+
+enum {
+    BLOCK_1_0_BYTES = 4096, /* of a stream to an HTTP/1.0 client, which is not chunked */
+};
+
+static bool add_headers(struct http_request *request, const char *content_type) {
+    struct MHD_Response *response = request->response;
+    const struct parley_buffer *headers = &request->connection->headers;
+    bool is_ok = parley_buffer_status(headers) == PARLEY_OK;
+    for (size_t at = 0; is_ok && at < headers->length;) {
+        const char *name = headers->data + at;
+        const char *value = name + strlen(name) + 1;
+        at = (size_t)(value + strlen(value) + 1 - headers->data);
+        is_ok = MHD_add_response_header(response, name, value) == MHD_YES;
+    }
+    if (content_type != NULL) {
+        is_ok = is_ok && MHD_add_response_header(response, "Content-Type", content_type) == MHD_YES;
+    }
+    if (request->is_close_after || http_server_of(request)->is_draining) {
+        /* The client does not know yet, and may have sent its next request. */
+        request->connection->is_cut = true;
+        is_ok = is_ok && MHD_add_response_header(response, "Connection", "close") == MHD_YES;
+    }
+    return is_ok && MHD_add_response_header(response, "X-Request-Id", request->id) == MHD_YES;
+}
+
+/* Without memory there is no answer but to close the connection. */
+static void answer(struct http_request *request, unsigned status, const char *content_type,
+                   struct MHD_Response *response) {
+    request->is_answered = true;
+    request->response = response;
+    request->status = status;
+    if (response == NULL || !add_headers(request, content_type)) {
+        request->has_failed = true;
+    }
+    http_go_on(request);
+}
+
+void http_respond(struct http_request *request, unsigned status, const char *content_type,
+                  struct parley_bytes body) {
+    if (request->is_answered || request->is_live) {
+        return;
+    }
+    size_t length = content_type != NULL ? body.length : 0;
+    /* MUST_COPY does not write to it. */
+    answer(request, status, content_type,
+           MHD_create_response_from_buffer(length, (void *)(uintptr_t)body.data,
+                                           MHD_RESPMEM_MUST_COPY));
+}
+
+/* HTTP/1.0 knows no chunks and takes a closed connection for the end; a reset it does not. */
+static void reset_on_close(const struct http_request *request) {
+    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(request->connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
+static ssize_t read_source(void *context, uint64_t position, char *buffer, size_t size) {
+    (void)position;
+    struct http_request *request = context;
+    http_server_of(request)->has_moved = true;
+    request->has_wake = false;
+    ssize_t length = request->read(request->state, buffer, size);
+    if (length > 0) {
+        return length;
+    }
+    if (length == HTTP_SOURCE_END) {
+        if (request->is_1_0) {
+            http_look_again(request->connection); /* its end closes the connection */
+        }
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    }
+    if (length == 0 && !request->is_gone) {
+        http_wait(request, HTTP_WAIT_SOURCE);
+        if (request->has_wake) {
+            http_go_on(request);
+        }
+        return 0;
+    }
+    if (request->is_1_0) {
+        reset_on_close(request);
+    }
+    http_look_again(request->connection);
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
+                         ssize_t (*read)(void *state, char *buffer, size_t size)) {
+    if (request->is_answered || request->is_live) {
+        return;
+    }
+    request->read = read;
+    /* A chunk is written straight into the connection's pool; the block serves HTTP/1.0 alone. */
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, request->is_1_0 ? BLOCK_1_0_BYTES : 1, read_source, request, NULL);
+    if (response != NULL && request->is_head) {
+        /* libmicrohttpd would end the body that it does not send with a last chunk. */
+        MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    }
+    answer(request, status, content_type, response);
+}
+
+enum MHD_Result http_answer_send(struct http_request *request) {
+    if (request->has_failed) {
+        return MHD_NO;
+    }
+    enum MHD_Result result =
+        MHD_queue_response(request->connection->mhd, request->status, request->response);
+    MHD_destroy_response(request->response);
+    request->response = NULL;
+    request->is_queued = result == MHD_YES;
+    return result;
+}
+
+void http_answer_close(struct http_request *request) {
+    if (request->response != NULL) {
+        MHD_destroy_response(request->response);
+    }
+}
+
+void http_answer_last(struct http_request *request) {
+    http_close_after(request);
+    if (request->is_answered && request->response != NULL) {
+        const enum MHD_Result is_added =
+            MHD_add_response_header(request->response, "Connection", "close");
+        request->has_failed = request->has_failed || is_added != MHD_YES;
+    }
+}
+
+/* ---- live ones ---- */
+
+bool http_can_be_live(const struct http_request *request) {
+    return !request->is_1_0 && !request->is_head;
+}
+
+void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
+                       ssize_t (*read)(void *state, char *buffer, size_t size)) {
+    if (!http_can_be_live(request)) {
+        http_respond_stream(request, status, content_type, read);
+        return;
+    }
+    if (request->is_answered || request->is_live) {
+        return;
+    }
+    live_response_begin(request, status, content_type, read);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Answers that libmicrohttpd sends: for its callbacks. */
+
+#include <microhttpd.h>
+
+#include "http_internal.h"
+
+/* Gives libmicrohttpd the answer. Only from its callback.  Returns: what the callback returns. */
+enum MHD_Result http_answer_send(struct http_request *request);
+/* The request is over. */
+void http_answer_close(struct http_request *request);
+/* Has the connection closed after the answer, which may have been made already. */
+void http_answer_last(struct http_request *request);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Suspending a connection until its request can go on, and resuming it.
+ *
+ * A connection is suspended for one of four reasons (enum http_wait) and resumed for that reason
+ * alone, which takes effect in the next MHD_run. */
+
+#include "http_internal.h"
+
+/* A suspended connection does not see its client go. Of those that wait for an answer only the
+ * streams' are watched: the others are answered within seconds, and are as many as messages. A
+ * body that waits is not: what the client sent before it went is served all the same. Without
+ * memory for the watch the next write shows that nobody reads. */
+static void watch_client(struct http_request *request) {
+    struct http_connection *connection = request->connection;
+    struct http_server *server = connection->daemon->server;
+    bool is_long =
+        request->wait == HTTP_WAIT_SOURCE ||
+        (request->wait == HTTP_WAIT_ANSWER && connection->daemon == &server->daemons[HTTP_STREAMS]);
+    if (is_long && !connection->is_watched) {
+        (void)http_watch(connection, 0);
+    }
+}
+
+void http_wait(struct http_request *request, enum http_wait wait) {
+    request->wait = wait;
+    http_suspend(request->connection);
+    watch_client(request);
+}
+
+void http_go_on(struct http_request *request) {
+    if (request->wait == HTTP_WAIT_NONE) {
+        return;
+    }
+    request->has_waited = request->wait != HTTP_WAIT_BODY; /* and so the socket is looked at anew */
+    request->wait = HTTP_WAIT_NONE;
+    http_forget_held(request->connection);
+    http_resume(request->connection);
+}
+
+void http_queue(struct http_request *request) {
+    if (!request->is_woken) {
+        request->is_woken = true;
+        TAILQ_INSERT_TAIL(&http_server_of(request)->woken, request, woken_links);
+    }
+}
+
+void http_forget_held(struct http_connection *connection) {
+    connection->daemon->server->kept_bytes -= connection->held.length;
+    parley_buffer_finish(&connection->held);
+    connection->held_offset = 0;
+}
