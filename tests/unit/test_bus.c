@@ -123,7 +123,7 @@ static void send_to_itself(void *context) {
     world->sent = bus_publish(world->bus, address, NULL, headers, 2, PARLEY_BYTES("hello"));
 }
 
-static void a_message_comes_back_through_its_mailbox(void **state) {
+static void test_a_message_comes_back_through_its_mailbox(void **state) {
     struct world *world = *state;
     start(world);
     loop_do(&world->loop, open_mailbox, world);
@@ -143,7 +143,7 @@ static void ask_nobody(void *context) {
     world->sent = bus_publish(world->bus, "nobody.is.there", address, NULL, 0, PARLEY_BYTES("?"));
 }
 
-static void a_request_that_nobody_hears_is_answered_with_503(void **state) {
+static void test_a_request_that_nobody_hears_is_answered_with_503(void **state) {
     struct world *world = *state;
     start(world);
     loop_do(&world->loop, open_mailbox, world);
@@ -166,7 +166,7 @@ static void close_and_send(void *context) {
     bus_publish(world->bus, new, NULL, NULL, 0, PARLEY_BYTES("new"));
 }
 
-static void what_comes_for_a_closed_mailbox_is_dropped(void **state) {
+static void test_what_comes_for_a_closed_mailbox_is_dropped(void **state) {
     struct world *world = *state;
     start(world);
     loop_do(&world->loop, open_mailbox, world);
@@ -191,7 +191,7 @@ static void open_close_many(void *context) {
     world->mailbox = many[0];
 }
 
-static void mailboxes_grow_in_number(void **state) {
+static void test_mailboxes_grow_in_number(void **state) {
     struct world *world = *state;
     start(world);
     loop_do(&world->loop, open_close_many, world);
@@ -215,7 +215,7 @@ static void send_wrong_subjects(void *context) {
     }
 }
 
-static void a_subject_that_would_be_protocol_is_refused(void **state) {
+static void test_a_subject_that_would_be_protocol_is_refused(void **state) {
     struct world *world = *state;
     start(world);
     loop_do(&world->loop, send_wrong_subjects, world);
@@ -240,7 +240,7 @@ static void send_sized(void *context) {
 
 /* The server closes the connection of one who sends a byte too much: so the largest message that
  * we let pass must be the largest that it takes. */
-static void the_largest_message_counts_its_headers(void **state) {
+static void test_the_largest_message_counts_its_headers(void **state) {
     struct world *world = *state;
     start(world);
     loop_do(&world->loop, open_mailbox, world);
@@ -252,7 +252,7 @@ static void the_largest_message_counts_its_headers(void **state) {
     destroy_bus(world);
 }
 
-static void a_server_away_at_the_start_is_found_when_it_comes(void **state) {
+static void test_a_server_away_at_the_start_is_found_when_it_comes(void **state) {
     struct world *world = *state;
     create_bus(world, NULL);
     loop_do(&world->loop, open_mailbox, world);
@@ -265,7 +265,7 @@ static void a_server_away_at_the_start_is_found_when_it_comes(void **state) {
     destroy_bus(world);
 }
 
-static void a_server_that_restarts_is_found_again(void **state) {
+static void test_a_server_that_restarts_is_found_again(void **state) {
     struct world *world = *state;
     start(world);
     for (unsigned life = 1; life <= 3; life++) {
@@ -296,7 +296,7 @@ static void send_itself_much(void *context) {
 }
 
 /* nats.c's own reconnecting would go on parsing where the old connection was cut. */
-static void a_connection_cut_within_a_message_spoils_nothing(void **state) {
+static void test_a_connection_cut_within_a_message_spoils_nothing(void **state) {
     struct world *world = *state;
     start(world);
     for (int life = 0; life < 5; life++) {
@@ -318,7 +318,7 @@ static void a_connection_cut_within_a_message_spoils_nothing(void **state) {
     destroy_bus(world);
 }
 
-static void a_wrong_token_is_tried_until_it_is_right(void **state) {
+static void test_a_wrong_token_is_tried_until_it_is_right(void **state) {
     struct world *world = *state;
     static const char *const other[] = {"--auth", "other", NULL};
     static const char *const right[] = {"--auth", "right", NULL};
@@ -358,7 +358,7 @@ static bool is_full(void *context) {
     return world->sent != BUS_SENT;
 }
 
-static void a_frozen_server_fills_the_bus_and_blocks_nothing(void **state) {
+static void test_a_frozen_server_fills_the_bus_and_blocks_nothing(void **state) {
     struct world *world = *state;
     start(world);
     nats_server_stop(&world->server);
@@ -377,7 +377,7 @@ static void a_frozen_server_fills_the_bus_and_blocks_nothing(void **state) {
 
 /* The listening socket of a frozen server still takes connections: the first attempt would wait
  * for its INFO. */
-static void a_server_frozen_at_the_start_blocks_nothing(void **state) {
+static void test_a_server_frozen_at_the_start_blocks_nothing(void **state) {
     struct world *world = *state;
     nats_server_start(&world->server);
     nats_server_stop(&world->server);
@@ -405,7 +405,7 @@ static int greet_and_freeze(int listener) {
 
 /* The library would spin there for ever; the bus must try again, and end. A nats-server cannot be
  * frozen at just that moment, hence a socket. */
-static void a_server_that_freezes_within_the_greeting_is_given_up(void **state) {
+static void test_a_server_that_freezes_within_the_greeting_is_given_up(void **state) {
     struct world *world = *state;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -424,7 +424,7 @@ static void a_server_that_freezes_within_the_greeting_is_given_up(void **state) 
     close(listener);
 }
 
-static void a_bus_can_be_destroyed_at_any_moment(void **state) {
+static void test_a_bus_can_be_destroyed_at_any_moment(void **state) {
     struct world *world = *state;
     for (int i = 0; i < 6; i++) { /* nobody there: while it tries */
         create_bus(world, NULL);
@@ -442,7 +442,7 @@ static void a_bus_can_be_destroyed_at_any_moment(void **state) {
     destroy_bus(world);
 }
 
-static void an_unreadable_address_comes_to_nothing(void **state) {
+static void test_an_unreadable_address_comes_to_nothing(void **state) {
     struct world *world = *state;
     snprintf(world->server.url, sizeof world->server.url, "nats://127.0.0.1:notaport");
     create_bus(world, NULL);
@@ -455,7 +455,7 @@ static void an_unreadable_address_comes_to_nothing(void **state) {
 /* In a process that ends without the leak check: what the cancelled attempt held is lost. */
 static int run_leaking_tests(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_server_that_freezes_within_the_greeting_is_given_up),
+        TEST(test_a_server_that_freezes_within_the_greeting_is_given_up),
     };
     pid_t child = fork();
     if (child == 0) {
@@ -471,20 +471,20 @@ static int run_leaking_tests(void) {
 int main(void) {
     int failed = run_leaking_tests();
     const struct CMUnitTest tests[] = {
-        TEST(a_message_comes_back_through_its_mailbox),
-        TEST(a_request_that_nobody_hears_is_answered_with_503),
-        TEST(what_comes_for_a_closed_mailbox_is_dropped),
-        TEST(mailboxes_grow_in_number),
-        TEST(a_subject_that_would_be_protocol_is_refused),
-        TEST(the_largest_message_counts_its_headers),
-        TEST(a_server_away_at_the_start_is_found_when_it_comes),
-        TEST(a_server_that_restarts_is_found_again),
-        TEST(a_connection_cut_within_a_message_spoils_nothing),
-        TEST(a_wrong_token_is_tried_until_it_is_right),
-        TEST(a_frozen_server_fills_the_bus_and_blocks_nothing),
-        TEST(a_server_frozen_at_the_start_blocks_nothing),
-        TEST(a_bus_can_be_destroyed_at_any_moment),
-        TEST(an_unreadable_address_comes_to_nothing),
+        TEST(test_a_message_comes_back_through_its_mailbox),
+        TEST(test_a_request_that_nobody_hears_is_answered_with_503),
+        TEST(test_what_comes_for_a_closed_mailbox_is_dropped),
+        TEST(test_mailboxes_grow_in_number),
+        TEST(test_a_subject_that_would_be_protocol_is_refused),
+        TEST(test_the_largest_message_counts_its_headers),
+        TEST(test_a_server_away_at_the_start_is_found_when_it_comes),
+        TEST(test_a_server_that_restarts_is_found_again),
+        TEST(test_a_connection_cut_within_a_message_spoils_nothing),
+        TEST(test_a_wrong_token_is_tried_until_it_is_right),
+        TEST(test_a_frozen_server_fills_the_bus_and_blocks_nothing),
+        TEST(test_a_server_frozen_at_the_start_blocks_nothing),
+        TEST(test_a_bus_can_be_destroyed_at_any_moment),
+        TEST(test_an_unreadable_address_comes_to_nothing),
     };
     return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,7 +249,7 @@ static void assert_known(struct side *side, const char *key, const char *value) 
 
 /* ---- what is kept ---- */
 
-static void what_one_keeps_another_recalls(void **state) {
+static void test_what_one_keeps_another_recalls(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides), *two = start_second(sides);
     keep(one, "a", "research");
@@ -260,7 +260,7 @@ static void what_one_keeps_another_recalls(void **state) {
     assert_recalls(one, "a", "research");
 }
 
-static void the_first_value_of_a_key_stays(void **state) {
+static void test_the_first_value_of_a_key_stays(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides), *two = start_second(sides);
     keep(one, "a", "first");
@@ -271,7 +271,7 @@ static void the_first_value_of_a_key_stays(void **state) {
     assert_recalls(one, "a", "first");
 }
 
-static void it_outlives_gateways_and_the_server(void **state) {
+static void test_it_outlives_gateways_and_the_server(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     keep(one, "a", "x");
@@ -283,7 +283,7 @@ static void it_outlives_gateways_and_the_server(void **state) {
     assert_recalls(one, "a", "x");
 }
 
-static void other_clients_can_read_and_write_it(void **state) {
+static void test_other_clients_can_read_and_write_it(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     kvStore *bucket = NULL;
@@ -305,7 +305,7 @@ static void other_clients_can_read_and_write_it(void **state) {
 
 /* ---- what is not there ---- */
 
-static void a_key_that_is_not_there_is_looked_for_twice(void **state) {
+static void test_a_key_that_is_not_there_is_looked_for_twice(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct question question = ask(one, "a", true);
@@ -321,7 +321,7 @@ static bool has_looked_once(void *context) {
 }
 
 /* Asks, and has the other side keep it once it was not found. */
-static void what_is_kept_meanwhile_is_found(void **state) {
+static void test_what_is_kept_meanwhile_is_found(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides), *two = start_second(sides);
     struct question question = {.side = one, .is_patient = true, .key = "a"};
@@ -353,7 +353,7 @@ static bool all_answered(void *context) {
     return questions->answered == MANY;
 }
 
-static void many_are_asked_for_at_once(void **state) {
+static void test_many_are_asked_for_at_once(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct questions *questions = calloc(1, sizeof *questions);
@@ -376,7 +376,7 @@ static void many_are_asked_for_at_once(void **state) {
 }
 
 /* More than are held, so that the oldest are forgotten: they are asked for again. */
-static void what_is_forgotten_here_is_still_known(void **state) {
+static void test_what_is_forgotten_here_is_still_known(void **state) {
     enum { TOO_MANY = 4200 };
     struct sides *sides = *state;
     struct side *one = start(sides);
@@ -412,7 +412,7 @@ static void keep_and_ask(void *context) {
     begin_question(&race->question);
 }
 
-static void a_question_waits_for_a_write_under_way_here(void **state) {
+static void test_a_question_waits_for_a_write_under_way_here(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides), *two = start_second(sides);
     struct race race = {.keeping = {.side = one, .key = "a", .value = "x"},
@@ -431,7 +431,7 @@ static void a_question_waits_for_a_write_under_way_here(void **state) {
 
 /* ---- a message and what it is remembered by ---- */
 
-static void a_message_and_its_correlation_are_acknowledged_together(void **state) {
+static void test_a_message_and_its_correlation_are_acknowledged_together(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct keeping keeping = publish(one, "a", "x", "vlp.safe.query");
@@ -441,7 +441,7 @@ static void a_message_and_its_correlation_are_acknowledged_together(void **state
     assert_known(one, "a", "x");
 }
 
-static void a_message_whose_correlation_is_refused_is_not_called_stored(void **state) {
+static void test_a_message_whose_correlation_is_refused_is_not_called_stored(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct keeping keeping = {.ack.outcome = JETSTREAM_STORED};
@@ -455,7 +455,7 @@ static void a_message_whose_correlation_is_refused_is_not_called_stored(void **s
     assert_non_null(strstr(keeping.error, "The message was stored, but"));
 }
 
-static void a_message_that_is_refused_says_so(void **state) {
+static void test_a_message_that_is_refused_says_so(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct keeping keeping = publish(one, "a", "x", "nobody.listens");
@@ -473,7 +473,7 @@ static void begin_crowd(void *context) {
     begin_keeping(&crowd->second);
 }
 
-static void a_message_and_its_correlation_find_room_together_or_not_at_all(void **state) {
+static void test_a_message_and_its_correlation_find_room_together_or_not_at_all(void **state) {
     struct sides *sides = *state;
     sides->one.world.options.in_flight_count_max = 1;
     struct side *one = start(sides);
@@ -500,7 +500,7 @@ static bool is_back(void *context) {
     return question.is_asked;
 }
 
-static void a_bucket_that_is_gone_fails_with_its_name_and_is_made_again(void **state) {
+static void test_a_bucket_that_is_gone_fails_with_its_name_and_is_made_again(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct question question = {.found = CORRELATION_ABSENT};
@@ -519,7 +519,7 @@ static void a_bucket_that_is_gone_fails_with_its_name_and_is_made_again(void **s
     assert_recalls(one, "a", "x");
 }
 
-static void a_question_under_way_fails_when_nats_goes_away(void **state) {
+static void test_a_question_under_way_fails_when_nats_goes_away(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct question question = {.side = one, .is_patient = true, .key = "a"};
@@ -538,7 +538,7 @@ static void a_question_under_way_fails_when_nats_goes_away(void **state) {
     assert_recalls(one, "a", "x");
 }
 
-static void whoever_waits_at_the_end_is_told(void **state) {
+static void test_whoever_waits_at_the_end_is_told(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     struct question question = {.side = one, .is_patient = true, .key = "a"};
@@ -582,7 +582,7 @@ static void wait_until_gathered(struct side *side) {
     fail_msg("not everything was gathered");
 }
 
-static void what_is_published_straight_to_nats_is_gathered(void **state) {
+static void test_what_is_published_straight_to_nats_is_gathered(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides), *two = start_second(sides);
     store_claim(one, "before", "x");
@@ -603,7 +603,7 @@ static void what_is_published_straight_to_nats_is_gathered(void **state) {
     assert_int_equal(ask(one, "invalid", false).found, CORRELATION_ABSENT);
 }
 
-static void gathering_goes_on_whatever_happens_to_nats(void **state) {
+static void test_gathering_goes_on_whatever_happens_to_nats(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
     loop_do(&one->world.loop, open_consumer, one);
@@ -626,24 +626,24 @@ static void gathering_goes_on_whatever_happens_to_nats(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(what_one_keeps_another_recalls),
-        TEST(the_first_value_of_a_key_stays),
-        TEST(it_outlives_gateways_and_the_server),
-        TEST(other_clients_can_read_and_write_it),
-        TEST(a_key_that_is_not_there_is_looked_for_twice),
-        TEST(what_is_kept_meanwhile_is_found),
-        TEST(many_are_asked_for_at_once),
-        TEST(what_is_forgotten_here_is_still_known),
-        TEST(a_question_waits_for_a_write_under_way_here),
-        TEST(a_message_and_its_correlation_are_acknowledged_together),
-        TEST(a_message_whose_correlation_is_refused_is_not_called_stored),
-        TEST(a_message_that_is_refused_says_so),
-        TEST(a_message_and_its_correlation_find_room_together_or_not_at_all),
-        TEST(a_bucket_that_is_gone_fails_with_its_name_and_is_made_again),
-        TEST(a_question_under_way_fails_when_nats_goes_away),
-        TEST(whoever_waits_at_the_end_is_told),
-        TEST(what_is_published_straight_to_nats_is_gathered),
-        TEST(gathering_goes_on_whatever_happens_to_nats),
+        TEST(test_what_one_keeps_another_recalls),
+        TEST(test_the_first_value_of_a_key_stays),
+        TEST(test_it_outlives_gateways_and_the_server),
+        TEST(test_other_clients_can_read_and_write_it),
+        TEST(test_a_key_that_is_not_there_is_looked_for_twice),
+        TEST(test_what_is_kept_meanwhile_is_found),
+        TEST(test_many_are_asked_for_at_once),
+        TEST(test_what_is_forgotten_here_is_still_known),
+        TEST(test_a_question_waits_for_a_write_under_way_here),
+        TEST(test_a_message_and_its_correlation_are_acknowledged_together),
+        TEST(test_a_message_whose_correlation_is_refused_is_not_called_stored),
+        TEST(test_a_message_that_is_refused_says_so),
+        TEST(test_a_message_and_its_correlation_find_room_together_or_not_at_all),
+        TEST(test_a_bucket_that_is_gone_fails_with_its_name_and_is_made_again),
+        TEST(test_a_question_under_way_fails_when_nats_goes_away),
+        TEST(test_whoever_waits_at_the_end_is_told),
+        TEST(test_what_is_published_straight_to_nats_is_gathered),
+        TEST(test_gathering_goes_on_whatever_happens_to_nats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static bool prepare(struct place *place) {
     return data_folder_prepare(place->folder, place->error, sizeof place->error);
 }
 
-static void a_missing_one_is_made_for_its_owner_alone(void **state) {
+static void test_a_missing_one_is_made_for_its_owner_alone(void **state) {
     struct place *place = *state;
     struct stat status;
     assert_true(prepare(place));
@@ -50,7 +50,7 @@ static void a_missing_one_is_made_for_its_owner_alone(void **state) {
     assert_int_equal(status.st_mode & 07777, 0700);
 }
 
-static void its_mode_decides_who_else_may_write(void **state) {
+static void test_its_mode_decides_who_else_may_write(void **state) {
     static const struct {
         mode_t mode;
         bool is_taken;
@@ -65,13 +65,13 @@ static void its_mode_decides_who_else_may_write(void **state) {
     }
 }
 
-static void it_may_lie_in_a_folder_for_everybody(void **state) {
+static void test_it_may_lie_in_a_folder_for_everybody(void **state) {
     struct place *place = *state;
     assert_int_equal(chmod(place->root, 01777), 0);
     assert_true(prepare(place));
 }
 
-static void the_folder_of_another_user_is_refused(void **state) {
+static void test_the_folder_of_another_user_is_refused(void **state) {
     struct place *place = *state;
     assert_int_equal(mkdir(place->folder, 0777), 0);
     if (chown(place->folder, 12345, (gid_t)-1) != 0) {
@@ -81,7 +81,7 @@ static void the_folder_of_another_user_is_refused(void **state) {
     assert_non_null(strstr(place->error, "another user (id 12345"));
 }
 
-static void a_group_that_is_not_ours_may_not_write(void **state) {
+static void test_a_group_that_is_not_ours_may_not_write(void **state) {
     struct place *place = *state;
     assert_int_equal(mkdir(place->folder, 0700), 0);
     if (chown(place->folder, (uid_t)-1, 12345) != 0) {
@@ -96,11 +96,11 @@ static void a_group_that_is_not_ours_may_not_write(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_missing_one_is_made_for_its_owner_alone),
-        TEST(its_mode_decides_who_else_may_write),
-        TEST(it_may_lie_in_a_folder_for_everybody),
-        TEST(the_folder_of_another_user_is_refused),
-        TEST(a_group_that_is_not_ours_may_not_write),
+        TEST(test_a_missing_one_is_made_for_its_owner_alone),
+        TEST(test_its_mode_decides_who_else_may_write),
+        TEST(test_it_may_lie_in_a_folder_for_everybody),
+        TEST(test_the_folder_of_another_user_is_refused),
+        TEST(test_a_group_that_is_not_ours_may_not_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,7 +187,7 @@ static void wait_ready(struct den *den) {
     }
 }
 
-static void it_starts_and_stores(void **state) {
+static void test_it_starts_and_stores(void **state) {
     struct den *den = *state;
     start(den, false);
     wait_ready(den);
@@ -195,14 +195,14 @@ static void it_starts_and_stores(void **state) {
     assert_int_equal(den->troubles, 0);
 }
 
-static void it_takes_eight_megabytes(void **state) {
+static void test_it_takes_eight_megabytes(void **state) {
     struct den *den = *state;
     start(den, false);
     wait_ready(den);
     assert_int_equal(jetstream_max_payload_bytes(den->jetstream), 8 * 1024 * 1024);
 }
 
-static void its_secrets_are_for_its_owner_only(void **state) {
+static void test_its_secrets_are_for_its_owner_only(void **state) {
     struct den *den = *state;
     start(den, false);
     const char *files[] = {"nats.conf", "nats.url"};
@@ -237,7 +237,7 @@ static void link_to(const struct den *den, const char *name, const char *target)
 }
 
 /* (attack F11) */
-static void its_files_are_never_written_through_links(void **state) {
+static void test_its_files_are_never_written_through_links(void **state) {
     struct den *den = *state;
     char victim[] = "/tmp/parley-victim-XXXXXX", text[16] = "";
     const int fd = mkstemp(victim);
@@ -267,7 +267,7 @@ static void its_files_are_never_written_through_links(void **state) {
     unlink(victim);
 }
 
-static void the_store_survives_a_restart_of_both(void **state) {
+static void test_the_store_survives_a_restart_of_both(void **state) {
     struct den *den = *state;
     start(den, false);
     wait_ready(den);
@@ -279,7 +279,7 @@ static void the_store_survives_a_restart_of_both(void **state) {
     assert_int_equal(store(den), 2);
 }
 
-static void a_killed_child_is_restarted_on_its_port_with_its_store(void **state) {
+static void test_a_killed_child_is_restarted_on_its_port_with_its_store(void **state) {
     struct den *den = *state;
     start(den, false);
     wait_ready(den);
@@ -298,7 +298,7 @@ static void a_killed_child_is_restarted_on_its_port_with_its_store(void **state)
     assert_int_equal(store(den), 4);
 }
 
-static void a_second_one_in_the_same_folder_is_refused(void **state) {
+static void test_a_second_one_in_the_same_folder_is_refused(void **state) {
     struct den *den = *state;
     start(den, false);
     struct den second = {0};
@@ -336,7 +336,7 @@ static pid_t fork_parley(struct den *den) {
     return parley;
 }
 
-static void a_killed_parley_takes_its_child_along(void **state) {
+static void test_a_killed_parley_takes_its_child_along(void **state) {
     struct den *den = *state;
     pid_t parley = fork_parley(den);
     pid_t child = child_of(parley);
@@ -375,7 +375,7 @@ static int open_files_of(pid_t pid, const char *ending) {
     return count;
 }
 
-static void the_child_inherits_no_files_but_the_lock(void **state) {
+static void test_the_child_inherits_no_files_but_the_lock(void **state) {
     struct den *den = *state;
     char path[128];
     snprintf(path, sizeof path, "%s/leak", den->folder);
@@ -404,7 +404,7 @@ static int be_child(const char *configuration) {
     return 0;
 }
 
-static void the_child_inherits_no_signal_mask(void **state) {
+static void test_the_child_inherits_no_signal_mask(void **state) {
     struct den *den = *state;
     sigset_t blocked, before;
     sigemptyset(&blocked);
@@ -422,7 +422,7 @@ static void the_child_inherits_no_signal_mask(void **state) {
     assert_string_equal(line, "0 0");
 }
 
-static void a_frozen_child_is_replaced(void **state) {
+static void test_a_frozen_child_is_replaced(void **state) {
     struct den *den = *state;
     start(den, true);
     wait_ready(den);
@@ -436,7 +436,7 @@ static void a_frozen_child_is_replaced(void **state) {
     assert_int_equal(den->troubles, 0); /* it was meant */
 }
 
-static void a_frozen_child_does_not_outlive_its_parley(void **state) {
+static void test_a_frozen_child_does_not_outlive_its_parley(void **state) {
     struct den *den = *state;
     start(den, false);
     pid_t child = child_of(getpid());
@@ -445,14 +445,14 @@ static void a_frozen_child_does_not_outlive_its_parley(void **state) {
     assert_int_equal(kill(child, 0), -1);
 }
 
-static void a_missing_binary_is_told(void **state) {
+static void test_a_missing_binary_is_told(void **state) {
     struct den *den = *state;
     assert_int_equal(create(den, "/nonexistent/nats-server"), PARLEY_E_IO);
     assert_non_null(strstr(den->error, "not installed"));
     assert_non_null(strstr(den->error, "/nonexistent/nats-server"));
 }
 
-static void a_binary_that_dies_is_told_and_frees_the_folder(void **state) {
+static void test_a_binary_that_dies_is_told_and_frees_the_folder(void **state) {
     struct den *den = *state;
     assert_int_equal(create(den, "/bin/false"), PARLEY_E_IO);
     assert_non_null(strstr(den->error, "does not start"));
@@ -460,7 +460,7 @@ static void a_binary_that_dies_is_told_and_frees_the_folder(void **state) {
     wait_ready(den);
 }
 
-static void a_folder_that_is_not_there_is_told(void **state) {
+static void test_a_folder_that_is_not_there_is_told(void **state) {
     struct den *den = *state;
     rmdir(den->folder);
     assert_int_equal(create(den, NULL), PARLEY_E_IO);
@@ -479,7 +479,7 @@ static bool is_refused(void *context) {
 }
 
 /* On a file system of 16 MB, in a mount namespace of this process. */
-static void a_full_disk_is_survived(void **state) {
+static void test_a_full_disk_is_survived(void **state) {
     struct den *den = *state;
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", den->folder, "tmpfs", 0, "size=16m") != 0) {
@@ -512,7 +512,7 @@ static bool has_troubles(void *context) {
 }
 
 /* Its configuration spoilt, the child dies at each start: it must be tried less and less often. */
-static void a_child_that_keeps_dying_is_started_less_and_less_often(void **state) {
+static void test_a_child_that_keeps_dying_is_started_less_and_less_often(void **state) {
     struct den *den = *state;
     start(den, false);
     char path[128];
@@ -535,23 +535,23 @@ int main(int argc, char *argv[]) {
         return be_child(argv[2]);
     }
     const struct CMUnitTest tests[] = {
-        TEST(it_starts_and_stores),
-        TEST(it_takes_eight_megabytes),
-        TEST(its_secrets_are_for_its_owner_only),
-        TEST(its_files_are_never_written_through_links),
-        TEST(the_store_survives_a_restart_of_both),
-        TEST(a_killed_child_is_restarted_on_its_port_with_its_store),
-        TEST(a_second_one_in_the_same_folder_is_refused),
-        TEST(a_killed_parley_takes_its_child_along),
-        TEST(the_child_inherits_no_files_but_the_lock),
-        TEST(the_child_inherits_no_signal_mask),
-        TEST(a_frozen_child_is_replaced),
-        TEST(a_frozen_child_does_not_outlive_its_parley),
-        TEST(a_missing_binary_is_told),
-        TEST(a_binary_that_dies_is_told_and_frees_the_folder),
-        TEST(a_folder_that_is_not_there_is_told),
-        TEST(a_child_that_keeps_dying_is_started_less_and_less_often),
-        TEST(a_full_disk_is_survived),
+        TEST(test_it_starts_and_stores),
+        TEST(test_it_takes_eight_megabytes),
+        TEST(test_its_secrets_are_for_its_owner_only),
+        TEST(test_its_files_are_never_written_through_links),
+        TEST(test_the_store_survives_a_restart_of_both),
+        TEST(test_a_killed_child_is_restarted_on_its_port_with_its_store),
+        TEST(test_a_second_one_in_the_same_folder_is_refused),
+        TEST(test_a_killed_parley_takes_its_child_along),
+        TEST(test_the_child_inherits_no_files_but_the_lock),
+        TEST(test_the_child_inherits_no_signal_mask),
+        TEST(test_a_frozen_child_is_replaced),
+        TEST(test_a_frozen_child_does_not_outlive_its_parley),
+        TEST(test_a_missing_binary_is_told),
+        TEST(test_a_binary_that_dies_is_told_and_frees_the_folder),
+        TEST(test_a_folder_that_is_not_there_is_told),
+        TEST(test_a_child_that_keeps_dying_is_started_less_and_less_often),
+        TEST(test_a_full_disk_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

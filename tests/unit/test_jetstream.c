@@ -31,7 +31,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void a_publication_is_acknowledged_with_its_sequence(void **state) {
+static void test_a_publication_is_acknowledged_with_its_sequence(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     for (uint64_t sequence = 1; sequence <= 3; sequence++) {
@@ -45,7 +45,7 @@ static void a_publication_is_acknowledged_with_its_sequence(void **state) {
     assert_int_equal(js_world_last_sequence(world), 3);
 }
 
-static void the_same_id_again_is_a_duplicate(void **state) {
+static void test_the_same_id_again_is_a_duplicate(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     struct js_shot first = js_world_fire(world, "vlp.safe.claim", "one");
@@ -59,7 +59,7 @@ static void the_same_id_again_is_a_duplicate(void **state) {
 
 /* ---- limits ---- */
 
-static void one_byte_too_much_is_refused_before_it_is_sent(void **state) {
+static void test_one_byte_too_much_is_refused_before_it_is_sent(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     size_t length = 1024 * 1024 + 1; /* the server's default and one */
@@ -127,7 +127,7 @@ static bool seven_woken(void *context) {
     return ((struct queue *)context)->woken >= 7;
 }
 
-static void a_full_window_wakes_its_waiters_in_turn(void **state) {
+static void test_a_full_window_wakes_its_waiters_in_turn(void **state) {
     struct js_world *world = *state;
     world->options.in_flight_count_max = 2;
     js_world_start(world);
@@ -146,7 +146,7 @@ static void a_full_window_wakes_its_waiters_in_turn(void **state) {
     assert_int_equal(js_world_last_sequence(world), 9);
 }
 
-static void waiters_are_woken_when_the_bus_goes_away(void **state) {
+static void test_waiters_are_woken_when_the_bus_goes_away(void **state) {
     struct js_world *world = *state;
     world->options.in_flight_count_max = 2;
     js_world_start(world);
@@ -309,7 +309,7 @@ static void destroy_load(struct load *load) {
     free(load);
 }
 
-static void a_server_killed_under_load_loses_nothing_that_was_acknowledged(void **state) {
+static void test_a_server_killed_under_load_loses_nothing_that_was_acknowledged(void **state) {
     struct js_world *world = *state;
     world->options.in_flight_count_max = 512;
     js_world_start(world);
@@ -339,7 +339,7 @@ static bool is_full(void *context) {
     return ((struct load *)context)->full > 0;
 }
 
-static void a_frozen_server_brings_timeouts_and_blocks_nothing(void **state) {
+static void test_a_frozen_server_brings_timeouts_and_blocks_nothing(void **state) {
     struct js_world *world = *state;
     world->options.ack_timeout_ms = 500;
     world->options.in_flight_count_max = 512;
@@ -400,7 +400,7 @@ static bool is_woken(void *context) {
 
 /* After the timeouts nothing is in flight, but the bus is still full of what was not read: then no
  * ack will come to wake anyone. */
-static void a_full_bus_wakes_its_waiters_when_it_drains(void **state) {
+static void test_a_full_bus_wakes_its_waiters_when_it_drains(void **state) {
     struct js_world *world = *state;
     world->options.ack_timeout_ms = 300;
     js_world_start(world);
@@ -428,7 +428,7 @@ static void a_full_bus_wakes_its_waiters_when_it_drains(void **state) {
 
 /* ---- probing ---- */
 
-static void a_frozen_server_is_said_to_be_unresponsive(void **state) {
+static void test_a_frozen_server_is_said_to_be_unresponsive(void **state) {
     struct js_world *world = *state;
     world->options.is_probing = true;
     js_world_start(world);
@@ -445,7 +445,7 @@ static void be_busy(void *context) {
     nanosleep(&longer_than_a_server_may_be_silent, NULL);
 }
 
-static void a_turn_of_ours_that_takes_long_is_not_the_servers_silence(void **state) {
+static void test_a_turn_of_ours_that_takes_long_is_not_the_servers_silence(void **state) {
     struct js_world *world = *state;
     world->options.is_probing = true;
     js_world_start(world);
@@ -453,7 +453,7 @@ static void a_turn_of_ours_that_takes_long_is_not_the_servers_silence(void **sta
     assert_false(loop_wait(&world->loop, js_world_is_unresponsive, world, 3000));
 }
 
-static void a_healthy_server_is_probed_and_left_in_peace(void **state) {
+static void test_a_healthy_server_is_probed_and_left_in_peace(void **state) {
     struct js_world *world = *state;
     world->options.is_probing = true;
     js_world_start(world);
@@ -500,7 +500,7 @@ static struct jetstream_stream_info ask_about(struct js_world *world, const char
     return asking.info;
 }
 
-static void a_stream_tells_its_bounds(void **state) {
+static void test_a_stream_tells_its_bounds(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     struct jetstream_stream_info info = ask_about(world, "VLP");
@@ -525,7 +525,7 @@ static void a_stream_tells_its_bounds(void **state) {
     assert_int_equal(info.last_sequence, 3);
 }
 
-static void a_question_is_answered_when_the_connection_breaks(void **state) {
+static void test_a_question_is_answered_when_the_connection_breaks(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     nats_server_stop(&world->server);
@@ -578,7 +578,7 @@ static struct holding held_of(struct js_world *world, const char *stream, uint64
     return holding;
 }
 
-static void a_message_is_found_by_its_sequence_with_its_headers(void **state) {
+static void test_a_message_is_found_by_its_sequence_with_its_headers(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     js_world_look(world);
@@ -594,7 +594,7 @@ static void a_message_is_found_by_its_sequence_with_its_headers(void **state) {
 }
 
 /* Its answer is longer than what a client may send. */
-static void the_headers_of_a_message_as_large_as_can_be_are_found(void **state) {
+static void test_the_headers_of_a_message_as_large_as_can_be_are_found(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     size_t length = 1024 * 1024 - 64;
@@ -610,7 +610,7 @@ static void the_headers_of_a_message_as_large_as_can_be_are_found(void **state) 
     free(payload);
 }
 
-static void a_message_that_was_removed_is_gone(void **state) {
+static void test_a_message_that_was_removed_is_gone(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     js_world_look(world);
@@ -620,7 +620,7 @@ static void a_message_that_was_removed_is_gone(void **state) {
     assert_int_equal(held_of(world, "VLP", sequence + 1).found, JETSTREAM_HELD_GONE);
 }
 
-static void of_a_stream_that_is_gone_nothing_is_known(void **state) {
+static void test_of_a_stream_that_is_gone_nothing_is_known(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     const struct holding holding = held_of(world, "NONE", 1);
@@ -628,7 +628,7 @@ static void of_a_stream_that_is_gone_nothing_is_known(void **state) {
     assert_non_null(strstr(holding.error, "stream"));
 }
 
-static void nothing_is_known_of_a_message_when_the_connection_breaks(void **state) {
+static void test_nothing_is_known_of_a_message_when_the_connection_breaks(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     nats_server_stop(&world->server);
@@ -640,7 +640,7 @@ static void nothing_is_known_of_a_message_when_the_connection_breaks(void **stat
     assert_string_equal(holding.error, "");
 }
 
-static void it_can_be_destroyed_with_everything_under_way(void **state) {
+static void test_it_can_be_destroyed_with_everything_under_way(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     nats_server_stop(&world->server);
@@ -658,25 +658,25 @@ static void it_can_be_destroyed_with_everything_under_way(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_publication_is_acknowledged_with_its_sequence),
-        TEST(the_same_id_again_is_a_duplicate),
-        TEST(one_byte_too_much_is_refused_before_it_is_sent),
-        TEST(a_full_window_wakes_its_waiters_in_turn),
-        TEST(waiters_are_woken_when_the_bus_goes_away),
-        TEST(a_server_killed_under_load_loses_nothing_that_was_acknowledged),
-        TEST(a_frozen_server_brings_timeouts_and_blocks_nothing),
-        TEST(a_full_bus_wakes_its_waiters_when_it_drains),
-        TEST(a_frozen_server_is_said_to_be_unresponsive),
-        TEST(a_turn_of_ours_that_takes_long_is_not_the_servers_silence),
-        TEST(a_healthy_server_is_probed_and_left_in_peace),
-        TEST(a_stream_tells_its_bounds),
-        TEST(a_question_is_answered_when_the_connection_breaks),
-        TEST(a_message_is_found_by_its_sequence_with_its_headers),
-        TEST(the_headers_of_a_message_as_large_as_can_be_are_found),
-        TEST(a_message_that_was_removed_is_gone),
-        TEST(of_a_stream_that_is_gone_nothing_is_known),
-        TEST(nothing_is_known_of_a_message_when_the_connection_breaks),
-        TEST(it_can_be_destroyed_with_everything_under_way),
+        TEST(test_a_publication_is_acknowledged_with_its_sequence),
+        TEST(test_the_same_id_again_is_a_duplicate),
+        TEST(test_one_byte_too_much_is_refused_before_it_is_sent),
+        TEST(test_a_full_window_wakes_its_waiters_in_turn),
+        TEST(test_waiters_are_woken_when_the_bus_goes_away),
+        TEST(test_a_server_killed_under_load_loses_nothing_that_was_acknowledged),
+        TEST(test_a_frozen_server_brings_timeouts_and_blocks_nothing),
+        TEST(test_a_full_bus_wakes_its_waiters_when_it_drains),
+        TEST(test_a_frozen_server_is_said_to_be_unresponsive),
+        TEST(test_a_turn_of_ours_that_takes_long_is_not_the_servers_silence),
+        TEST(test_a_healthy_server_is_probed_and_left_in_peace),
+        TEST(test_a_stream_tells_its_bounds),
+        TEST(test_a_question_is_answered_when_the_connection_breaks),
+        TEST(test_a_message_is_found_by_its_sequence_with_its_headers),
+        TEST(test_the_headers_of_a_message_as_large_as_can_be_are_found),
+        TEST(test_a_message_that_was_removed_is_gone),
+        TEST(test_of_a_stream_that_is_gone_nothing_is_known),
+        TEST(test_nothing_is_known_of_a_message_when_the_connection_breaks),
+        TEST(test_it_can_be_destroyed_with_everything_under_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

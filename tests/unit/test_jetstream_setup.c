@@ -30,7 +30,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void a_missing_stream_is_created_as_promised(void **state) {
+static void test_a_missing_stream_is_created_as_promised(void **state) {
     struct js_world *world = *state;
     world->options.dedupe_window_ms = 0;
     world->options.is_probing = true;
@@ -57,7 +57,7 @@ static int64_t window_of_vlp(struct js_world *world) {
 }
 
 /* (contract 2) What is promised of retries must be what the stream keeps. */
-static void the_dedupe_window_is_the_streams_own(void **state) {
+static void test_the_dedupe_window_is_the_streams_own(void **state) {
     struct js_world *world = *state;
     world->options.dedupe_window_ms = 0;
     js_world_start(world);
@@ -71,7 +71,7 @@ static void the_dedupe_window_is_the_streams_own(void **state) {
     assert_int_equal(window_of_vlp(world), 120000);
 }
 
-static void a_window_that_is_not_known_yet_is_the_options(void **state) {
+static void test_a_window_that_is_not_known_yet_is_the_options(void **state) {
     struct js_world *world = *state;
     world->options.dedupe_window_ms = 5000;
     js_world_open(world); /* there is no server */
@@ -82,7 +82,7 @@ static void a_window_that_is_not_known_yet_is_the_options(void **state) {
 static const struct jetstream_stream BUCKET = {
     .name = "KV_things", .subjects = "$KV.things.>", .bucket_days = 3};
 
-static void a_missing_bucket_is_one_that_every_client_can_use(void **state) {
+static void test_a_missing_bucket_is_one_that_every_client_can_use(void **state) {
     struct js_world *world = *state;
     world->options.streams = &BUCKET;
     js_world_start(world);
@@ -112,7 +112,7 @@ static void a_missing_bucket_is_one_that_every_client_can_use(void **state) {
     jsStreamInfo_Destroy(info);
 }
 
-static void a_bucket_that_a_client_made_is_used_as_it_is(void **state) {
+static void test_a_bucket_that_a_client_made_is_used_as_it_is(void **state) {
     struct js_world *world = *state;
     world->options.streams = &BUCKET;
     nats_server_start(&world->server);
@@ -133,7 +133,7 @@ static void a_bucket_that_a_client_made_is_used_as_it_is(void **state) {
     kvStore_Destroy(bucket);
 }
 
-static void a_stream_that_exists_is_used_as_it_is(void **state) {
+static void test_a_stream_that_exists_is_used_as_it_is(void **state) {
     struct js_world *world = *state;
     const struct jetstream_stream narrow = {.name = "VLP", .subjects = "vlp.safe.claim.>"};
     const char *covering[] = {"vlp.safe.claim.>", "vlp.safe.>", "vlp.>", "vlp.*.claim.>",
@@ -157,7 +157,7 @@ static void a_stream_that_exists_is_used_as_it_is(void **state) {
     }
 }
 
-static void a_stream_with_wrong_subjects_is_unusable(void **state) {
+static void test_a_stream_with_wrong_subjects_is_unusable(void **state) {
     struct js_world *world = *state;
     const char *wrong[] = {"other.>", "vlp.*", "vlp.safe.>", "vlp.*.*", "vlpx.>", "vlp.*.>"};
     nats_server_start(&world->server);
@@ -175,7 +175,7 @@ static void a_stream_with_wrong_subjects_is_unusable(void **state) {
     }
 }
 
-static void subjects_that_another_stream_has_are_unusable(void **state) {
+static void test_subjects_that_another_stream_has_are_unusable(void **state) {
     struct js_world *world = *state;
     nats_server_start(&world->server);
     js_world_look(world);
@@ -185,7 +185,7 @@ static void subjects_that_another_stream_has_are_unusable(void **state) {
     assert_non_null(strstr(world->error, "VLP"));
 }
 
-static void replicas_without_a_cluster_are_unusable(void **state) {
+static void test_replicas_without_a_cluster_are_unusable(void **state) {
     struct js_world *world = *state;
     world->options.replicas = 3;
     nats_server_start(&world->server);
@@ -202,7 +202,7 @@ static bool stores_again(void *context) {
 }
 
 /* (attack F8) */
-static void a_deleted_stream_is_made_anew_before_a_sender_comes(void **state) {
+static void test_a_deleted_stream_is_made_anew_before_a_sender_comes(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     js_world_look(world);
@@ -215,7 +215,7 @@ static void a_deleted_stream_is_made_anew_before_a_sender_comes(void **state) {
     assert_int_equal(world->away, 0);
 }
 
-static void a_message_that_finds_no_stream_is_refused(void **state) {
+static void test_a_message_that_finds_no_stream_is_refused(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     struct js_shot shot = js_world_fire(world, "nobody.listens", NULL);
@@ -256,7 +256,7 @@ static const struct change CHANGES[] = {
 };
 
 /* (attack F4) */
-static void a_stream_that_keeps_messages_otherwise_is_unusable(void **state) {
+static void test_a_stream_that_keeps_messages_otherwise_is_unusable(void **state) {
     struct js_world *world = *state;
     nats_server_start(&world->server);
     js_world_look(world);
@@ -274,7 +274,7 @@ static void a_stream_that_keeps_messages_otherwise_is_unusable(void **state) {
 }
 
 /* (attack F4) */
-static void a_stream_that_is_sealed_later_is_told(void **state) {
+static void test_a_stream_that_is_sealed_later_is_told(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
     js_world_look(world);
@@ -307,7 +307,7 @@ static bool is_all_well(void *context) {
     return jetstream_remark(((struct js_world *)context)->jetstream, 0) == NULL;
 }
 
-static void a_stream_that_becomes_unusable_stops_only_itself(void **state) {
+static void test_a_stream_that_becomes_unusable_stops_only_itself(void **state) {
     struct js_world *world = *state;
     start_with_two(world);
     for (size_t i = 0; i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
@@ -338,7 +338,7 @@ static void a_stream_that_becomes_unusable_stops_only_itself(void **state) {
     }
 }
 
-static void what_the_stream_refuses_is_refused_with_its_code(void **state) {
+static void test_what_the_stream_refuses_is_refused_with_its_code(void **state) {
     struct js_world *world = *state;
     nats_server_start(&world->server);
     js_world_look(world);
@@ -358,7 +358,7 @@ static void what_the_stream_refuses_is_refused_with_its_code(void **state) {
     assert_true(strlen(shot.error) > 0);
 }
 
-static void a_server_away_at_the_start_is_used_when_it_comes(void **state) {
+static void test_a_server_away_at_the_start_is_used_when_it_comes(void **state) {
     struct js_world *world = *state;
     js_world_open(world);
     struct js_shot shot = {.world = world, .subject = "vlp.safe.claim"};
@@ -373,7 +373,7 @@ static bool is_connected(void *context) {
     return jetstream_is_connected(((struct js_world *)context)->jetstream);
 }
 
-static void a_server_without_jetstream_is_asked_until_it_has_it(void **state) {
+static void test_a_server_without_jetstream_is_asked_until_it_has_it(void **state) {
     struct js_world *world = *state;
     world->server.has_jetstream = false;
     nats_server_start(&world->server);
@@ -391,23 +391,23 @@ static void a_server_without_jetstream_is_asked_until_it_has_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_missing_stream_is_created_as_promised),
-        TEST(the_dedupe_window_is_the_streams_own),
-        TEST(a_window_that_is_not_known_yet_is_the_options),
-        TEST(a_missing_bucket_is_one_that_every_client_can_use),
-        TEST(a_bucket_that_a_client_made_is_used_as_it_is),
-        TEST(a_stream_that_exists_is_used_as_it_is),
-        TEST(a_stream_with_wrong_subjects_is_unusable),
-        TEST(subjects_that_another_stream_has_are_unusable),
-        TEST(replicas_without_a_cluster_are_unusable),
-        TEST(a_deleted_stream_is_made_anew_before_a_sender_comes),
-        TEST(a_message_that_finds_no_stream_is_refused),
-        TEST(a_stream_that_keeps_messages_otherwise_is_unusable),
-        TEST(a_stream_that_is_sealed_later_is_told),
-        TEST(a_stream_that_becomes_unusable_stops_only_itself),
-        TEST(what_the_stream_refuses_is_refused_with_its_code),
-        TEST(a_server_away_at_the_start_is_used_when_it_comes),
-        TEST(a_server_without_jetstream_is_asked_until_it_has_it),
+        TEST(test_a_missing_stream_is_created_as_promised),
+        TEST(test_the_dedupe_window_is_the_streams_own),
+        TEST(test_a_window_that_is_not_known_yet_is_the_options),
+        TEST(test_a_missing_bucket_is_one_that_every_client_can_use),
+        TEST(test_a_bucket_that_a_client_made_is_used_as_it_is),
+        TEST(test_a_stream_that_exists_is_used_as_it_is),
+        TEST(test_a_stream_with_wrong_subjects_is_unusable),
+        TEST(test_subjects_that_another_stream_has_are_unusable),
+        TEST(test_replicas_without_a_cluster_are_unusable),
+        TEST(test_a_deleted_stream_is_made_anew_before_a_sender_comes),
+        TEST(test_a_message_that_finds_no_stream_is_refused),
+        TEST(test_a_stream_that_keeps_messages_otherwise_is_unusable),
+        TEST(test_a_stream_that_is_sealed_later_is_told),
+        TEST(test_a_stream_that_becomes_unusable_stops_only_itself),
+        TEST(test_what_the_stream_refuses_is_refused_with_its_code),
+        TEST(test_a_server_away_at_the_start_is_used_when_it_comes),
+        TEST(test_a_server_without_jetstream_is_asked_until_it_has_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

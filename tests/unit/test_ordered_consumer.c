@@ -18,7 +18,7 @@
 
 #include "ordered_consumer_fixture.h"
 
-static void a_message_comes_as_it_was_stored(void **state) {
+static void test_a_message_comes_as_it_was_stored(void **state) {
     struct js_world *world = *state;
     start(world);
     for (size_t i = 0; i < 2; i++) {
@@ -40,7 +40,7 @@ static void a_message_comes_as_it_was_stored(void **state) {
 }
 
 /* What is stored while the feed opens comes from next_sequence on, without a hole. */
-static void a_new_feed_misses_nothing_from_where_it_says(void **state) {
+static void test_a_new_feed_misses_nothing_from_where_it_says(void **state) {
     struct js_world *world = *state;
     start(world);
     for (int round = 0; round < 10; round++) {
@@ -62,7 +62,7 @@ static void a_new_feed_misses_nothing_from_where_it_says(void **state) {
     }
 }
 
-static void a_feed_begins_at_a_sequence(void **state) {
+static void test_a_feed_begins_at_a_sequence(void **state) {
     struct js_world *world = *state;
     start(world);
     store_burst(world, 1000);
@@ -79,7 +79,7 @@ static void a_feed_begins_at_a_sequence(void **state) {
     }
 }
 
-static void a_feed_begins_past_the_end(void **state) {
+static void test_a_feed_begins_past_the_end(void **state) {
     struct js_world *world = *state;
     start(world);
     for (size_t i = 0; i < 2; i++) {
@@ -99,7 +99,7 @@ static void a_feed_begins_past_the_end(void **state) {
     }
 }
 
-static void a_feed_begins_at_a_time(void **state) {
+static void test_a_feed_begins_at_a_time(void **state) {
     struct js_world *world = *state;
     start(world);
     store_many(world, 5);
@@ -120,7 +120,7 @@ static void a_feed_begins_at_a_time(void **state) {
     }
 }
 
-static void what_retention_removed_is_a_jump(void **state) {
+static void test_what_retention_removed_is_a_jump(void **state) {
     struct js_world *world = *state;
     start(world);
     store_many(world, 10);
@@ -141,7 +141,7 @@ static void what_retention_removed_is_a_jump(void **state) {
     }
 }
 
-static void a_feed_reads_on_over_restarts(void **state) {
+static void test_a_feed_reads_on_over_restarts(void **state) {
     struct js_world *world = *state;
     start(world);
     store_burst(world, 30000);
@@ -195,7 +195,7 @@ static int consumer_count(struct js_world *world) {
     return count;
 }
 
-static void a_feed_whose_consumer_is_deleted_goes_on(void **state) {
+static void test_a_feed_whose_consumer_is_deleted_goes_on(void **state) {
     struct js_world *world = *state;
     start(world);
     store_many(world, 10);
@@ -223,7 +223,7 @@ static bool has_no_consumers(struct js_world *world) {
 }
 
 /* Someone else pulls one message from our consumer: nothing may be missing for that. */
-static void a_hole_in_what_comes_is_healed(void **state) {
+static void test_a_hole_in_what_comes_is_healed(void **state) {
     struct js_world *world = *state;
     start(world);
     for (size_t i = 0; i < 2; i++) {
@@ -260,7 +260,7 @@ static void a_hole_in_what_comes_is_healed(void **state) {
     }
 }
 
-static void a_closed_feed_leaves_no_consumer_behind(void **state) {
+static void test_a_closed_feed_leaves_no_consumer_behind(void **state) {
     struct js_world *world = *state;
     start(world);
     for (size_t i = 0; i < 2; i++) {
@@ -274,7 +274,7 @@ static void a_closed_feed_leaves_no_consumer_behind(void **state) {
     }
 }
 
-static void a_feed_can_be_closed_at_any_moment(void **state) {
+static void test_a_feed_can_be_closed_at_any_moment(void **state) {
     struct js_world *world = *state;
     start(world);
     store_burst(world, 200);
@@ -298,7 +298,7 @@ static void a_feed_can_be_closed_at_any_moment(void **state) {
     assert_true(has_no_consumers(world));
 }
 
-static void a_feed_waits_for_the_connection(void **state) {
+static void test_a_feed_waits_for_the_connection(void **state) {
     struct js_world *world = *state;
     js_world_open(world);
     struct reader reader = reader_of(world, ORDERED_FOLLOW);
@@ -314,7 +314,7 @@ static void a_feed_waits_for_the_connection(void **state) {
 }
 
 /* Past what one request may carry in bytes; and a message that alone is past it. */
-static void large_messages_come_through(void **state) {
+static void test_large_messages_come_through(void **state) {
     struct js_world *world = *state;
     char path[128];
     snprintf(path, sizeof path, "%s/conf", world->server.folder);
@@ -351,7 +351,7 @@ static void large_messages_come_through(void **state) {
 }
 
 /* Someone else's message may look like a status of the server, but for its reply subject. */
-static void a_message_with_a_status_header_is_a_message(void **state) {
+static void test_a_message_with_a_status_header_is_a_message(void **state) {
     struct js_world *world = *state;
     start(world);
     for (size_t i = 0; i < 2; i++) {
@@ -370,7 +370,7 @@ static void a_message_with_a_status_header_is_a_message(void **state) {
     }
 }
 
-static void a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
+static void test_a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
     struct js_world *world = *state;
     start(world);
     struct reader readers[2];
@@ -396,7 +396,7 @@ static void a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /* attack F4: it asked again four times a second, for ever. */
-static void a_feed_that_is_refused_for_good_says_so_once(void **state) {
+static void test_a_feed_that_is_refused_for_good_says_so_once(void **state) {
     struct js_world *world = *state;
     start(world);
     const char *subjects[] = {"vlp.>"};
@@ -431,22 +431,22 @@ static void a_feed_that_is_refused_for_good_says_so_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_message_comes_as_it_was_stored),
-        TEST(a_new_feed_misses_nothing_from_where_it_says),
-        TEST(a_feed_begins_at_a_sequence),
-        TEST(a_feed_begins_past_the_end),
-        TEST(a_feed_begins_at_a_time),
-        TEST(what_retention_removed_is_a_jump),
-        TEST(a_feed_reads_on_over_restarts),
-        TEST(a_feed_whose_consumer_is_deleted_goes_on),
-        TEST(a_feed_that_is_refused_for_good_says_so_once),
-        TEST(a_hole_in_what_comes_is_healed),
-        TEST(a_closed_feed_leaves_no_consumer_behind),
-        TEST(a_feed_can_be_closed_at_any_moment),
-        TEST(a_feed_waits_for_the_connection),
-        TEST(large_messages_come_through),
-        TEST(a_message_with_a_status_header_is_a_message),
-        TEST(a_frozen_server_interrupts_a_feed_and_no_more),
+        TEST(test_a_message_comes_as_it_was_stored),
+        TEST(test_a_new_feed_misses_nothing_from_where_it_says),
+        TEST(test_a_feed_begins_at_a_sequence),
+        TEST(test_a_feed_begins_past_the_end),
+        TEST(test_a_feed_begins_at_a_time),
+        TEST(test_what_retention_removed_is_a_jump),
+        TEST(test_a_feed_reads_on_over_restarts),
+        TEST(test_a_feed_whose_consumer_is_deleted_goes_on),
+        TEST(test_a_feed_that_is_refused_for_good_says_so_once),
+        TEST(test_a_hole_in_what_comes_is_healed),
+        TEST(test_a_closed_feed_leaves_no_consumer_behind),
+        TEST(test_a_feed_can_be_closed_at_any_moment),
+        TEST(test_a_feed_waits_for_the_connection),
+        TEST(test_large_messages_come_through),
+        TEST(test_a_message_with_a_status_header_is_a_message),
+        TEST(test_a_frozen_server_interrupts_a_feed_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

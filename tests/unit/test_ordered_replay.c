@@ -18,7 +18,7 @@
 
 #include "ordered_consumer_fixture.h"
 
-static void a_pull_feed_gives_no_more_than_was_asked_for(void **state) {
+static void test_a_pull_feed_gives_no_more_than_was_asked_for(void **state) {
     struct js_world *world = *state;
     start(world);
     store_burst(world, 100);
@@ -42,7 +42,7 @@ static void a_pull_feed_gives_no_more_than_was_asked_for(void **state) {
 }
 
 /* More requests of one message each than the server lets wait (512). */
-static void many_small_pulls_come_through(void **state) {
+static void test_many_small_pulls_come_through(void **state) {
     struct js_world *world = *state;
     start(world);
     struct reader reader = {.world = world,
@@ -65,7 +65,7 @@ static void many_small_pulls_come_through(void **state) {
 
 /* nats-server ends a request whose last message uses up its bytes to the last one without a word.
  * How long the messages are to it depends on the name of the consumer. */
-static void a_request_that_is_used_up_to_its_last_byte_holds_nothing_up(void **state) {
+static void test_a_request_that_is_used_up_to_its_last_byte_holds_nothing_up(void **state) {
     enum { NAMES = 12, EXACT = 8, MORE = 4, PAYLOAD = 500 };
     struct js_world *world = *state;
     struct reader readers[NAMES];
@@ -168,7 +168,7 @@ static void count_asked(natsConnection *connection, natsSubscription *subscripti
 }
 
 /* Counted by somebody else, on the wire, while nothing comes that would make room. */
-static void many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest(void **state) {
+static void test_many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest(void **state) {
     struct js_world *world = *state;
     start(world);
     atomic_size_t asked = 0;
@@ -194,7 +194,7 @@ static void many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest(void **state)
 }
 
 /* Unbounded, their sum had the server cut the connection. */
-static void many_feeds_of_large_messages_disturb_nobody(void **state) {
+static void test_many_feeds_of_large_messages_disturb_nobody(void **state) {
     struct js_world *world = *state;
     start(world);
     enum { LARGE = 1000 * 1000, COUNT = 5 };
@@ -227,7 +227,7 @@ static void many_feeds_of_large_messages_disturb_nobody(void **state) {
 }
 
 /* What is past the bytes stays where it is, until it is pulled for. */
-static void a_pull_feed_gives_no_more_bytes_than_were_asked_for(void **state) {
+static void test_a_pull_feed_gives_no_more_bytes_than_were_asked_for(void **state) {
     struct js_world *world = *state;
     start(world);
     char text[2001];
@@ -257,7 +257,7 @@ static void a_pull_feed_gives_no_more_bytes_than_were_asked_for(void **state) {
 }
 
 /* Its requests expire meanwhile. */
-static void a_pull_feed_waits_for_what_is_not_stored_yet(void **state) {
+static void test_a_pull_feed_waits_for_what_is_not_stored_yet(void **state) {
     struct js_world *world = *state;
     start(world);
     char *text = calloc(1, 20001);
@@ -284,13 +284,13 @@ static void a_pull_feed_waits_for_what_is_not_stored_yet(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_pull_feed_gives_no_more_than_was_asked_for),
-        TEST(many_small_pulls_come_through),
-        TEST(a_request_that_is_used_up_to_its_last_byte_holds_nothing_up),
-        TEST(many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest),
-        TEST(many_feeds_of_large_messages_disturb_nobody),
-        TEST(a_pull_feed_gives_no_more_bytes_than_were_asked_for),
-        TEST(a_pull_feed_waits_for_what_is_not_stored_yet),
+        TEST(test_a_pull_feed_gives_no_more_than_was_asked_for),
+        TEST(test_many_small_pulls_come_through),
+        TEST(test_a_request_that_is_used_up_to_its_last_byte_holds_nothing_up),
+        TEST(test_many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest),
+        TEST(test_many_feeds_of_large_messages_disturb_nobody),
+        TEST(test_a_pull_feed_gives_no_more_bytes_than_were_asked_for),
+        TEST(test_a_pull_feed_waits_for_what_is_not_stored_yet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

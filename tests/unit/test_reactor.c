@@ -58,7 +58,7 @@ static void fire_second_and_stop(struct reactor_timer *timer) {
     reactor_stop(TRACE_OF(timer, second)->reactor);
 }
 
-static void timers_fire_in_the_order_of_their_deadlines(void **state) {
+static void test_timers_fire_in_the_order_of_their_deadlines(void **state) {
     struct trace *trace = *state;
     trace->first.fire = fire_first;
     trace->second.fire = fire_second_and_stop;
@@ -68,7 +68,7 @@ static void timers_fire_in_the_order_of_their_deadlines(void **state) {
     assert_string_equal(trace->events, "12");
 }
 
-static void a_cleared_timer_does_not_fire(void **state) {
+static void test_a_cleared_timer_does_not_fire(void **state) {
     struct trace *trace = *state;
     trace->first.fire = fire_first;
     trace->second.fire = fire_second_and_stop;
@@ -86,7 +86,7 @@ static void clear_second(struct reactor_timer *timer) {
     reactor_stop(trace->reactor);
 }
 
-static void a_due_timer_can_clear_another_due_one(void **state) {
+static void test_a_due_timer_can_clear_another_due_one(void **state) {
     struct trace *trace = *state;
     trace->first.fire = clear_second;
     trace->second.fire = fire_second_and_stop;
@@ -119,7 +119,7 @@ static void note_last_turn(struct reactor_turn *turn) {
     }
 }
 
-static void turns_run_after_watches_in_the_order_of_adding(void **state) {
+static void test_turns_run_after_watches_in_the_order_of_adding(void **state) {
     struct trace *trace = *state;
     trace->watch = (struct reactor_watch){.ready = read_and_note, .fd = trace->pipe[0]};
     trace->turn.run = note_turn_and_stop;
@@ -144,7 +144,7 @@ static void *post_from_here(void *context) {
     return NULL;
 }
 
-static void posted_work_wakes_a_sleeping_loop(void **state) {
+static void test_posted_work_wakes_a_sleeping_loop(void **state) {
     struct trace *trace = *state;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, post_from_here, trace), 0);
@@ -165,7 +165,7 @@ static void count_turn(struct reactor_turn *turn) {
     }
 }
 
-static void a_turn_that_wants_no_sleep_gets_none(void **state) {
+static void test_a_turn_that_wants_no_sleep_gets_none(void **state) {
     struct trace *trace = *state;
     trace->turn = (struct reactor_turn){.run = count_turn, .timeout_ms = no_wait};
     reactor_turn_add(trace->reactor, &trace->turn);
@@ -175,14 +175,15 @@ static void a_turn_that_wants_no_sleep_gets_none(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(timers_fire_in_the_order_of_their_deadlines, setup,
+        cmocka_unit_test_setup_teardown(test_timers_fire_in_the_order_of_their_deadlines, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(a_cleared_timer_does_not_fire, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_due_timer_can_clear_another_due_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(turns_run_after_watches_in_the_order_of_adding, setup,
+        cmocka_unit_test_setup_teardown(test_a_cleared_timer_does_not_fire, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_due_timer_can_clear_another_due_one, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(posted_work_wakes_a_sleeping_loop, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_turn_that_wants_no_sleep_gets_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_turns_run_after_watches_in_the_order_of_adding, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_posted_work_wakes_a_sleeping_loop, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_turn_that_wants_no_sleep_gets_none, setup, teardown),
     };
     return cmocka_run_group_tests_name("reactor", tests, NULL, NULL);
 }

@@ -149,7 +149,7 @@ static void wait_for_acks(struct taker *taker) {
     fail_msg("something is not acknowledged");
 }
 
-static void what_was_there_and_what_comes_is_taken_by_subject(void **state) {
+static void test_what_was_there_and_what_comes_is_taken_by_subject(void **state) {
     struct takers *takers = *state;
     js_world_start(&takers->one.world);
     js_world_look(&takers->one.world);
@@ -170,7 +170,7 @@ static void what_was_there_and_what_comes_is_taken_by_subject(void **state) {
     jsConsumerInfo_Destroy(info);
 }
 
-static void each_message_is_taken_by_one_of_several(void **state) {
+static void test_each_message_is_taken_by_one_of_several(void **state) {
     struct takers *takers = *state;
     struct taker *one = start(takers), *two = start_second(takers);
     store(one, "vlp.tasks.a", 1); /* both stand, or will find the rest */
@@ -182,7 +182,7 @@ static void each_message_is_taken_by_one_of_several(void **state) {
     }
 }
 
-static void what_is_not_acknowledged_comes_again(void **state) {
+static void test_what_is_not_acknowledged_comes_again(void **state) {
     struct takers *takers = *state;
     takers->one.manner = KEEPS_FIRST;
     takers->one.ack_wait_ms = 300;
@@ -192,7 +192,7 @@ static void what_is_not_acknowledged_comes_again(void **state) {
     wait_for_acks(one);
 }
 
-static void what_is_returned_comes_again(void **state) {
+static void test_what_is_returned_comes_again(void **state) {
     struct takers *takers = *state;
     takers->one.manner = RETURNS_FIRST;
     struct taker *one = start(takers);
@@ -201,7 +201,7 @@ static void what_is_returned_comes_again(void **state) {
     wait_for_acks(one);
 }
 
-static void what_a_dead_one_had_is_taken_by_another(void **state) {
+static void test_what_a_dead_one_had_is_taken_by_another(void **state) {
     struct takers *takers = *state;
     takers->one.manner = KEEPS_FIRST;
     takers->one.ack_wait_ms = 300;
@@ -214,7 +214,7 @@ static void what_a_dead_one_had_is_taken_by_another(void **state) {
     wait_for_acks(one);
 }
 
-static void a_deleted_consumer_is_made_anew(void **state) {
+static void test_a_deleted_consumer_is_made_anew(void **state) {
     struct takers *takers = *state;
     struct taker *one = start(takers);
     store(one, "vlp.tasks.a", 2);
@@ -227,7 +227,7 @@ static void a_deleted_consumer_is_made_anew(void **state) {
 }
 
 /* A server that is killed may forget acknowledgements; then messages come again. */
-static void it_goes_on_after_a_restart_of_the_server(void **state) {
+static void test_it_goes_on_after_a_restart_of_the_server(void **state) {
     static const int signals[] = {SIGTERM, SIGKILL};
     struct takers *takers = *state;
     takers->one.ack_wait_ms = 300;
@@ -251,13 +251,13 @@ static void it_goes_on_after_a_restart_of_the_server(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(what_was_there_and_what_comes_is_taken_by_subject),
-        TEST(each_message_is_taken_by_one_of_several),
-        TEST(what_is_not_acknowledged_comes_again),
-        TEST(what_is_returned_comes_again),
-        TEST(what_a_dead_one_had_is_taken_by_another),
-        TEST(a_deleted_consumer_is_made_anew),
-        TEST(it_goes_on_after_a_restart_of_the_server),
+        TEST(test_what_was_there_and_what_comes_is_taken_by_subject),
+        TEST(test_each_message_is_taken_by_one_of_several),
+        TEST(test_what_is_not_acknowledged_comes_again),
+        TEST(test_what_is_returned_comes_again),
+        TEST(test_what_a_dead_one_had_is_taken_by_another),
+        TEST(test_a_deleted_consumer_is_made_anew),
+        TEST(test_it_goes_on_after_a_restart_of_the_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
