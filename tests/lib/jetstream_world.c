@@ -111,6 +111,22 @@ void js_world_finish(struct js_world *world) {
     nats_server_finish(&world->server);
 }
 
+int js_world_set_up(void **state) {
+    struct js_world *world = malloc(sizeof *world);
+    if (world == NULL) {
+        return -1;
+    }
+    js_world_init(world);
+    *state = world;
+    return 0;
+}
+
+int js_world_tear_down(void **state) {
+    js_world_finish(*state);
+    free(*state);
+    return 0;
+}
+
 void js_world_look(struct js_world *world) {
     stop_looking(world);
     must(natsConnection_ConnectTo(&world->connection, world->server.url), "connect");

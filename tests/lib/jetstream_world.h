@@ -25,6 +25,9 @@ struct js_world {
 /* The server is not yet started; options are a stream VLP with vlp.>, and may be changed. */
 void js_world_init(struct js_world *world);
 void js_world_finish(struct js_world *world);
+/* For cmocka: the state is one that is initialised. */
+int js_world_set_up(void **state);
+int js_world_tear_down(void **state);
 
 void js_world_open(struct js_world *world);
 void js_world_close(struct js_world *world);

@@ -118,20 +118,6 @@ void wait_for(struct reader *reader, uint64_t sequence, int timeout_ms) {
     }
 }
 
-int set_up(void **state) {
-    struct js_world *world = malloc(sizeof *world);
-    assert_non_null(world);
-    js_world_init(world);
-    *state = world;
-    return 0;
-}
-
-int tear_down(void **state) {
-    js_world_finish(*state);
-    free(*state);
-    return 0;
-}
-
 void start(struct js_world *world) {
     js_world_start(world);
     js_world_look(world);

@@ -46,8 +46,6 @@ bool is_closed(void *context);
 void open_reader(struct reader *reader);
 void close_reader(struct reader *reader);
 void wait_for(struct reader *reader, uint64_t sequence, int timeout_ms);
-int set_up(void **state);
-int tear_down(void **state);
 void start(struct js_world *world);
 void store_many(struct js_world *world, unsigned count);
 void store_burst(struct js_world *world, unsigned count);

@@ -17,20 +17,6 @@
 
 #include "../lib/jetstream_world.h"
 
-static int set_up(void **state) {
-    struct js_world *world = malloc(sizeof *world);
-    assert_non_null(world);
-    js_world_init(world);
-    *state = world;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    js_world_finish(*state);
-    free(*state);
-    return 0;
-}
-
 static void test_a_publication_is_acknowledged_with_its_sequence(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
@@ -654,7 +640,7 @@ static void test_it_can_be_destroyed_with_everything_under_way(void **state) {
     nats_server_continue(&world->server);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, js_world_set_up, js_world_tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

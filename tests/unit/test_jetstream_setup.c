@@ -16,20 +16,6 @@
 
 #define NS_A_S INT64_C(1000000000)
 
-static int set_up(void **state) {
-    struct js_world *world = malloc(sizeof *world);
-    assert_non_null(world);
-    js_world_init(world);
-    *state = world;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    js_world_finish(*state);
-    free(*state);
-    return 0;
-}
-
 static void test_a_missing_stream_is_created_as_promised(void **state) {
     struct js_world *world = *state;
     world->options.dedupe_window_ms = 0;
@@ -387,7 +373,7 @@ static void test_a_server_without_jetstream_is_asked_until_it_has_it(void **stat
     assert_int_equal(world->unusable, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, js_world_set_up, js_world_tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

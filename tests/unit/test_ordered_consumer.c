@@ -393,7 +393,7 @@ static void test_a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, js_world_set_up, js_world_tear_down)
 
 /* attack F4: it asked again four times a second, for ever. */
 static void test_a_feed_that_is_refused_for_good_says_so_once(void **state) {

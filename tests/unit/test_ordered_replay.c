@@ -280,7 +280,7 @@ static void test_a_pull_feed_waits_for_what_is_not_stored_yet(void **state) {
     free(text);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, js_world_set_up, js_world_tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
