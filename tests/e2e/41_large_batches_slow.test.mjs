@@ -6,12 +6,14 @@ import { describe, it } from 'node:test';
 import { NDJSON_TYPE, openStream, send } from './lib/http.mjs';
 import { streamInfo } from './lib/nats.mjs';
 import { useParley } from './lib/parley.mjs';
-import { isSanitized } from './lib/poll.mjs';
+import { ifMemoryCounts, isSanitized } from './lib/poll.mjs';
 import { processStatus } from './lib/program.mjs';
 import { assertAccepted, brokenClaim, claim, lines } from './lib/vlp.mjs';
 
 const LINES = isSanitized ? 100_000 : 1_000_000;
+const MESSAGES = isSanitized ? 10_000 : 100_000;
 const LIMIT_KB = 100 * 1024;
+const inFlatMemory = ifMemoryCounts(', in flat memory');
 
 function assertFlatMemory(parley) {
   const peak = parseInt(processStatus(parley.pid, 'VmHWM'), 10);
@@ -49,7 +51,7 @@ describe('a large body', () => {
   const its = useParley();
   const whole = Math.floor(LINES / 3) * 3;
 
-  it(`of ${LINES} lines, every third broken, gets its errors in order in flat memory`, async () => {
+  it(`of ${LINES} lines, every third broken, gets its errors in order${inFlatMemory}`, async () => {
     let expected = 3;
     const body = upload('/v1/vlp/validate?results=errors', thirdBroken(LINES));
     const summary = await results(its.parley, body, (line) => {
@@ -61,8 +63,8 @@ describe('a large body', () => {
     assertFlatMemory(its.parley);
   });
 
-  it('of 100,000 messages is stored, with a result for each, in flat memory', async () => {
-    const count = isSanitized ? 10_000 : 100_000;
+  it(`of ${MESSAGES} messages is stored, with a result for each${inFlatMemory}`, async () => {
+    const count = MESSAGES;
     function* messages() {
       for (let i = 0; i < count; i += 1000) {
         yield lines(Array.from({ length: 1000 }, () => claim()));
@@ -85,8 +87,8 @@ describe('a large body', () => {
     assertFlatMemory(its.parley);
   });
 
-  it('in an array of 100,000 elements is read in flat memory', async () => {
-    const count = isSanitized ? 10_000 : 100_000;
+  it(`in an array of ${MESSAGES} elements is read${inFlatMemory}`, async () => {
+    const count = MESSAGES;
     function* elements() {
       yield '[';
       for (let i = 0; i < count; i += 1000) {
@@ -109,7 +111,7 @@ describe('a large body', () => {
     assertFlatMemory(its.parley);
   });
 
-  it('does not keep others waiting', async () => {
+  it('lets others be answered meanwhile', async () => {
     let isDone = false;
     const body = upload('/v1/vlp/validate?results=summary', thirdBroken(LINES / 2));
     const uploading = results(its.parley, body, () => {}).finally(() => (isDone = true));

@@ -134,7 +134,7 @@ describe('a reader that does not read', () => {
     ['NDJSON', {}],
     ['server-sent events', SSE],
   ]) {
-    it(`loses nothing of ${EVENTS} events (${what}), and slows nobody`, async (t) => {
+    it(`loses nothing of ${EVENTS} events (${what}), and holds up no other reader`, async (t) => {
       const sender = uniqueId();
       const slow = await streamFor(t, its.parley, `/v1/vlp/stream?sender=${sender}`, options);
       slow.pause();
@@ -155,9 +155,9 @@ describe('a reader that does not read', () => {
     });
   }
 
-  it('costs the server no memory to speak of', async () => {
+  it('takes little memory', { skip: isSanitized && 'memory is not its own' }, async () => {
     const peak = parseInt(processStatus(its.parley.pid, 'VmHWM'), 10);
-    if (!isSanitized) assert.ok(peak < 100 * 1024, `the most it ever used: ${peak} kB`);
+    assert.ok(peak < 100 * 1024, `the most it ever used: ${peak} kB`);
   });
 
   it('and leaves is forgotten', async (t) => {

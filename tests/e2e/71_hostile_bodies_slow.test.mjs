@@ -7,7 +7,7 @@ import { MSGPACK_TYPE, msgpack } from './lib/frames.mjs';
 import { chunk, post, rawChunkedHead, rawFor, rawPost, send, sendLines, validate } from './lib/http.mjs';
 import { lastSequence, storedMessages } from './lib/nats.mjs';
 import { useParley } from './lib/parley.mjs';
-import { isSanitized, until } from './lib/poll.mjs';
+import { ifMemoryCounts, isSanitized, until } from './lib/poll.mjs';
 import { processStatus } from './lib/program.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines, ruleIds } from './lib/vlp.mjs';
 
@@ -121,7 +121,7 @@ describe('malformed JSON', () => {
     }
   });
 
-  it('of a hundred thousand keys is read in good time', async () => {
+  it('of eighty thousand keys is read like any other', async () => {
     const keys = Array.from({ length: 80_000 }, (_, i) => `"k${i}":1`).join(',');
     const text = JSON.stringify(claim()).replace(/\}$/, `,${keys}}`);
     assertAccepted(await send(its.parley, text));
@@ -175,7 +175,7 @@ describe('a single message of 100 MB', () => {
     });
   }
 
-  it('costs the server no memory, and leaves it fit for the next', async () => {
+  it(`${ifMemoryCounts('takes no memory, and ')}leaves the server fit for the next`, async () => {
     assertAccepted(await send(its.parley, claim()));
     const peak = parseInt(processStatus(its.parley.pid, 'VmHWM'), 10);
     if (!isSanitized) assert.ok(peak < 100 * 1024, `the most it ever used: ${peak} kB`);
@@ -185,7 +185,7 @@ describe('a single message of 100 MB', () => {
 describe('a message that grows as JSON', () => {
   const its = useParley();
 
-  it('past what NATS takes is refused, and its memory given back', async () => {
+  it(`past what NATS takes is refused${ifMemoryCounts(', and its memory given back')}`, async () => {
     const blob = Buffer.alloc(40 * 1024 * 1024, 1); // each byte is six of JSON
     const head = msgpack({ type: 'checkpoint', timestamp: 1, data: {} }).subarray(0, -1);
     const inner = [Buffer.from([0x81, 0xa1, 0x78, 0xdb]), Buffer.alloc(4), blob];
