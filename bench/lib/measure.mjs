@@ -24,6 +24,7 @@ async function runOnce(bench, { run }, result, prepared) {
 }
 
 async function measureRounds(bench, row, results) {
+  if (Object.values(results).every(({ missing }) => missing)) return;
   const prepared = await row.prepare?.(bench);
   const runs = row.isOnce ? 1 : bench.runs;
   for (let round = 1; round <= runs; round++) {
