@@ -114,3 +114,11 @@ void cases_finish(struct test_cases *cases) {
     free(cases->items);
     *cases = (struct test_cases){0};
 }
+
+struct parley_schema *cases_read_of(struct test_cases *cases, const char *protocol) {
+    struct parley_schema *schema = NULL;
+    char path[512];
+    snprintf(path, sizeof path, PARLEY_SOURCE_DIR "/tests/conformance/%s.ndjson", protocol);
+    cases_read(cases, path);
+    return parley_schema_create(cases->items[0].protocol, &schema) == PARLEY_OK ? schema : NULL;
+}

@@ -30,3 +30,6 @@ struct test_cases {
 /* Reads a file of cases; ends the program when it cannot.  Owns: cases_finish gives it back. */
 void cases_read(struct test_cases *cases, const char *path);
 void cases_finish(struct test_cases *cases);
+/* The same for the conformance cases of a protocol.  Returns: the schema of that, which is the
+ * caller's to destroy; NULL when there is no memory. */
+struct parley_schema *cases_read_of(struct test_cases *cases, const char *protocol);

@@ -113,11 +113,10 @@ static size_t fail_each(const struct test_case *test, const struct parley_schema
     return count;
 }
 
-static void fail_each_of(const char *path) {
+static void fail_each_of(const char *protocol) {
     struct test_cases cases;
-    struct parley_schema *schema;
-    cases_read(&cases, path);
-    assert_int_equal(parley_schema_create(cases.items[0].protocol, &schema), PARLEY_OK);
+    struct parley_schema *schema = cases_read_of(&cases, protocol);
+    assert_non_null(schema);
     size_t failed = 0, valid = 0, invalid = 0, stamped = 0;
     for (size_t i = 0; i < cases.count; i++) {
         const struct test_case *test = &cases.items[i];
@@ -136,10 +135,10 @@ static void fail_each_of(const char *path) {
 
 static void test_no_allocation_that_fails_makes_a_wrong_verdict(void **state) {
     (void)state;
-    fail_each_of(PARLEY_SOURCE_DIR "/tests/conformance/vlp.ndjson");
-    fail_each_of(PARLEY_SOURCE_DIR "/tests/conformance/roundtable.ndjson");
-    fail_each_of(PARLEY_SOURCE_DIR "/tests/conformance/supervisor.ndjson");
-    fail_each_of(PARLEY_SOURCE_DIR "/tests/conformance/brenner.ndjson");
+    fail_each_of("vlp");
+    fail_each_of("roundtable");
+    fail_each_of("supervisor");
+    fail_each_of("brenner");
 }
 
 static void test_many_findings_and_long_texts_survive_failures_too(void **state) {

@@ -26,8 +26,8 @@ struct fixture {
 
 static int set_up(void **state) {
     static struct fixture fixture;
-    cases_read(&fixture.cases, PARLEY_SOURCE_DIR "/tests/conformance/brenner.ndjson");
-    if (parley_schema_create(fixture.cases.items[0].protocol, &fixture.schema) != PARLEY_OK) {
+    fixture.schema = cases_read_of(&fixture.cases, "brenner");
+    if (fixture.schema == NULL) {
         return -1;
     }
     brenner_accept_pair_init(&fixture.both, fixture.schema);

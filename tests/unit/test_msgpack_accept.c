@@ -29,10 +29,10 @@ struct fixture {
 
 static int set_up(void **state) {
     static struct fixture fixture;
-    cases_read(&fixture.cases, PARLEY_SOURCE_DIR "/tests/conformance/supervisor.ndjson");
+    fixture.schema = cases_read_of(&fixture.cases, "supervisor");
     fixture.protocol = fixture.cases.items[0].protocol;
     fixture.codec = parley_codec_find(fixture.protocol, PARLEY_BYTES("application/msgpack"));
-    if (parley_schema_create(fixture.protocol, &fixture.schema) != PARLEY_OK) {
+    if (fixture.schema == NULL) {
         return -1;
     }
     msgpack_pair_init(&fixture.pair, fixture.schema);

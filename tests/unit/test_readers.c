@@ -30,10 +30,8 @@ static int set_up(void **state) {
     static struct fixture fixtures[PROTOCOLS];
     for (size_t i = 0; i < PROTOCOLS; i++) {
         struct fixture *fixture = &fixtures[i];
-        char path[512];
-        snprintf(path, sizeof path, PARLEY_SOURCE_DIR "/tests/conformance/%s.ndjson", names[i]);
-        cases_read(&fixture->cases, path);
-        if (parley_schema_create(fixture->cases.items[0].protocol, &fixture->schema) != PARLEY_OK) {
+        fixture->schema = cases_read_of(&fixture->cases, names[i]);
+        if (fixture->schema == NULL) {
             return -1;
         }
         readers_init(&fixture->readers, fixture->schema);
