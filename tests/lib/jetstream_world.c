@@ -90,7 +90,7 @@ static void must(natsStatus status, const char *what) {
 void js_world_start(struct js_world *world) {
     nats_server_start(&world->server);
     js_world_open(world);
-    if (!loop_wait(&world->loop, js_world_is_ready, world, 10000)) {
+    if (!loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS)) {
         fprintf(stderr, "never ready\n");
         abort();
     }
@@ -213,7 +213,7 @@ struct js_shot js_world_fire(struct js_world *world, const char *subject, const 
         .world = world, .subject = subject, .id = id, .payload = PARLEY_BYTES("{}")};
     loop_do(&world->loop, js_shot_go, &shot);
     if (shot.result != JETSTREAM_PUBLISHED ||
-        !loop_wait(&world->loop, js_shot_is_done, &shot, 20000) || shot.done != 1) {
+        !loop_wait(&world->loop, js_shot_is_done, &shot, LOOP_PATIENCE_MS) || shot.done != 1) {
         fprintf(stderr, "publishing on %s: result %d, done %u times\n", subject, shot.result,
                 shot.done);
         abort();

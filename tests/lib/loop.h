@@ -24,6 +24,9 @@ void loop_destroy(struct loop *loop);
 /* Runs `work` on the reactor's thread and waits until it is done. */
 void loop_do(struct loop *loop, void (*work)(void *context), void *context);
 
+/* A timeout that only a defect reaches, however busy the machine is. */
+enum { LOOP_PATIENCE_MS = 120000 };
+
 /* Waits until `holds`, called on the reactor's thread, says true.  Returns: false after
  * `timeout_ms`. */
 bool loop_wait(struct loop *loop, bool (*holds)(void *context), void *context, int timeout_ms);

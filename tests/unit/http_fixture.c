@@ -24,7 +24,7 @@
 
 #include <parley/buffer.h>
 
-enum { WAIT_MS = 10000, LATE_MS = 20, BIT_BYTES = 700, LIVE_BYTES = 20000 };
+enum { WAIT_MS = LOOP_PATIENCE_MS, LATE_MS = 20, BIT_BYTES = 700, LIVE_BYTES = 20000 };
 
 /* ---- the server's side ---- */
 

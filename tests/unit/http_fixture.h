@@ -64,7 +64,7 @@ void app_publish(struct app *app);
 void app_end_streams(struct app *app);
 void app_drain(struct app *app);
 
-/* Wait for it; false after ten seconds. */
+/* Wait for it; false after LOOP_PATIENCE_MS. */
 bool app_has_active(struct app *app, size_t count);
 bool app_has_complete(struct app *app, size_t count);
 bool app_has_broken(struct app *app, size_t count);

@@ -107,7 +107,7 @@ static int tear_down(void **state) {
 static void start(struct world *world) {
     nats_server_start(&world->server);
     create_bus(world, NULL);
-    assert_true(loop_wait(&world->loop, is_connected, world, 20000));
+    assert_true(loop_wait(&world->loop, is_connected, world, LOOP_PATIENCE_MS));
 }
 
 static void open_mailbox(void *context) {
@@ -129,7 +129,7 @@ static void test_a_message_comes_back_through_its_mailbox(void **state) {
     loop_do(&world->loop, open_mailbox, world);
     loop_do(&world->loop, send_to_itself, world);
     assert_int_equal(world->sent, BUS_SENT);
-    assert_true(loop_wait(&world->loop, has_received, world, 20000));
+    assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
     assert_string_equal(world->payload, "hello");
     assert_string_equal(world->header, "a value");
     assert_int_equal(world->status, 0);
@@ -148,7 +148,7 @@ static void test_a_request_that_nobody_hears_is_answered_with_503(void **state) 
     start(world);
     loop_do(&world->loop, open_mailbox, world);
     loop_do(&world->loop, ask_nobody, world);
-    assert_true(loop_wait(&world->loop, has_received, world, 20000));
+    assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
     assert_int_equal(world->status, 503);
     destroy_bus(world);
 }
@@ -171,7 +171,7 @@ static void test_what_comes_for_a_closed_mailbox_is_dropped(void **state) {
     start(world);
     loop_do(&world->loop, open_mailbox, world);
     loop_do(&world->loop, close_and_send, world);
-    assert_true(loop_wait(&world->loop, has_received, world, 20000));
+    assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
     assert_int_equal(world->received, 1);
     assert_string_equal(world->payload, "new");
     destroy_bus(world);
@@ -196,7 +196,7 @@ static void test_mailboxes_grow_in_number(void **state) {
     start(world);
     loop_do(&world->loop, open_close_many, world);
     loop_do(&world->loop, send_to_itself, world);
-    assert_true(loop_wait(&world->loop, has_received, world, 20000));
+    assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
     destroy_bus(world);
 }
 
@@ -246,7 +246,7 @@ static void test_the_largest_message_counts_its_headers(void **state) {
     loop_do(&world->loop, open_mailbox, world);
     loop_do(&world->loop, send_sized, world);
     assert_int_equal(world->sent, BUS_SENT);
-    assert_true(loop_wait(&world->loop, has_received, world, 20000));
+    assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
     assert_int_equal(world->payload_length, world->attempt_bytes);
     assert_int_equal(world->disconnected, 0);
     destroy_bus(world);
@@ -259,9 +259,9 @@ static void test_a_server_away_at_the_start_is_found_when_it_comes(void **state)
     loop_do(&world->loop, send_to_itself, world);
     assert_int_equal(world->sent, BUS_AWAY);
     nats_server_start(&world->server);
-    assert_true(loop_wait(&world->loop, is_connected, world, 20000));
+    assert_true(loop_wait(&world->loop, is_connected, world, LOOP_PATIENCE_MS));
     loop_do(&world->loop, send_to_itself, world);
-    assert_true(loop_wait(&world->loop, has_received, world, 20000));
+    assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
     destroy_bus(world);
 }
 
@@ -270,15 +270,15 @@ static void test_a_server_that_restarts_is_found_again(void **state) {
     start(world);
     for (unsigned life = 1; life <= 3; life++) {
         nats_server_end(&world->server, SIGKILL);
-        assert_true(loop_wait(&world->loop, is_away, world, 20000));
+        assert_true(loop_wait(&world->loop, is_away, world, LOOP_PATIENCE_MS));
         nats_server_start(&world->server);
-        assert_true(loop_wait(&world->loop, is_connected, world, 20000));
+        assert_true(loop_wait(&world->loop, is_connected, world, LOOP_PATIENCE_MS));
         assert_int_equal(world->disconnected, life);
         assert_int_equal(world->connected, life + 1);
         world->received = 0;
         loop_do(&world->loop, open_mailbox, world);
         loop_do(&world->loop, send_to_itself, world);
-        assert_true(loop_wait(&world->loop, has_received, world, 20000));
+        assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
     }
     destroy_bus(world);
 }
@@ -303,15 +303,15 @@ static void test_a_connection_cut_within_a_message_spoils_nothing(void **state) 
         world->received = 0;
         loop_do(&world->loop, open_mailbox, world);
         loop_do(&world->loop, send_itself_much, world);
-        assert_true(loop_wait(&world->loop, has_received, world, 20000));
+        assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
         nats_server_end(&world->server, SIGKILL);
-        assert_true(loop_wait(&world->loop, is_away, world, 20000));
+        assert_true(loop_wait(&world->loop, is_away, world, LOOP_PATIENCE_MS));
         nats_server_start(&world->server);
-        assert_true(loop_wait(&world->loop, is_connected, world, 20000));
+        assert_true(loop_wait(&world->loop, is_connected, world, LOOP_PATIENCE_MS));
         world->received = 0;
         loop_do(&world->loop, open_mailbox, world);
         loop_do(&world->loop, send_to_itself, world);
-        assert_true(loop_wait(&world->loop, has_received, world, 20000));
+        assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
         assert_string_equal(world->payload, "hello");
         assert_int_equal(world->disconnected, life + 1);
     }
@@ -329,7 +329,7 @@ static void test_a_wrong_token_is_tried_until_it_is_right(void **state) {
     nats_server_end(&world->server, SIGKILL);
     world->server.extra = right;
     nats_server_start(&world->server);
-    assert_true(loop_wait(&world->loop, is_connected, world, 8000));
+    assert_true(loop_wait(&world->loop, is_connected, world, LOOP_PATIENCE_MS));
     destroy_bus(world);
 }
 
@@ -362,15 +362,15 @@ static void test_a_frozen_server_fills_the_bus_and_blocks_nothing(void **state) 
     struct world *world = *state;
     start(world);
     nats_server_stop(&world->server);
-    assert_true(loop_wait(&world->loop, is_full, world, 10000));
+    assert_true(loop_wait(&world->loop, is_full, world, LOOP_PATIENCE_MS));
     assert_int_equal(world->sent, BUS_FULL);
     assert_true(world->attempt_bytes < 64 * 1000 * 1000);
     assert_true(world->worst_ms < 1000);
     nats_server_continue(&world->server);
-    assert_true(loop_wait(&world->loop, has_room, world, 10000));
+    assert_true(loop_wait(&world->loop, has_room, world, LOOP_PATIENCE_MS));
     loop_do(&world->loop, open_mailbox, world);
     loop_do(&world->loop, send_to_itself, world);
-    assert_true(loop_wait(&world->loop, has_received, world, 20000));
+    assert_true(loop_wait(&world->loop, has_received, world, LOOP_PATIENCE_MS));
     assert_int_equal(world->disconnected, 0);
     destroy_bus(world);
 }
@@ -388,7 +388,7 @@ static void test_a_server_frozen_at_the_start_blocks_nothing(void **state) {
     assert_true(now_ms() - before < 1000);
     assert_int_equal(world->sent, BUS_AWAY);
     nats_server_continue(&world->server);
-    assert_true(loop_wait(&world->loop, is_connected, world, 8000));
+    assert_true(loop_wait(&world->loop, is_connected, world, LOOP_PATIENCE_MS));
     destroy_bus(world);
 }
 
@@ -436,9 +436,9 @@ static void test_a_bus_can_be_destroyed_at_any_moment(void **state) {
         destroy_bus(world);
     }
     create_bus(world, NULL);
-    assert_true(loop_wait(&world->loop, is_connected, world, 20000));
+    assert_true(loop_wait(&world->loop, is_connected, world, LOOP_PATIENCE_MS));
     nats_server_end(&world->server, SIGKILL); /* while it reconnects */
-    assert_true(loop_wait(&world->loop, is_away, world, 20000));
+    assert_true(loop_wait(&world->loop, is_away, world, LOOP_PATIENCE_MS));
     destroy_bus(world);
 }
 

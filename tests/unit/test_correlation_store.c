@@ -18,7 +18,7 @@
 #include "correlation_consumer.h"
 #include "correlation_store.h"
 
-enum { PATIENCE_MS = 30000, MANY = 3000 };
+enum { PATIENCE_MS = LOOP_PATIENCE_MS, MANY = 3000 };
 
 static const struct jetstream_stream STREAMS[] = {
     {.name = "VLP", .subjects = "vlp.>"},

@@ -176,13 +176,13 @@ static void publish(void *context) {
 static uint64_t store(struct den *den) {
     loop_do(&den->loop, publish, den);
     assert_int_equal(den->published, JETSTREAM_PUBLISHED);
-    assert_true(loop_wait(&den->loop, has_ack, den, 10000));
+    assert_true(loop_wait(&den->loop, has_ack, den, LOOP_PATIENCE_MS));
     assert_int_equal(den->ack.outcome, JETSTREAM_STORED);
     return den->ack.sequence;
 }
 
 static void wait_ready(struct den *den) {
-    if (!loop_wait(&den->loop, is_ready, den, 15000)) {
+    if (!loop_wait(&den->loop, is_ready, den, LOOP_PATIENCE_MS)) {
         fail_msg("never ready: %s", den->trouble);
     }
 }
@@ -288,7 +288,7 @@ static void test_a_killed_child_is_restarted_on_its_port_with_its_store(void **s
         pid_t child = child_of(getpid());
         assert_true(child > 0);
         kill(child, SIGKILL);
-        assert_true(loop_wait(&den->loop, is_away, den, 20000));
+        assert_true(loop_wait(&den->loop, is_away, den, LOOP_PATIENCE_MS));
         wait_ready(den);
         assert_int_not_equal(child_of(getpid()), child);
         assert_int_equal(den->troubles, sequence);
@@ -429,7 +429,7 @@ static void test_a_frozen_child_is_replaced(void **state) {
     assert_int_equal(store(den), 1);
     pid_t child = child_of(getpid());
     kill(child, SIGSTOP);
-    assert_true(loop_wait(&den->loop, is_away, den, 12000));
+    assert_true(loop_wait(&den->loop, is_away, den, LOOP_PATIENCE_MS));
     wait_ready(den);
     assert_int_not_equal(child_of(getpid()), child);
     assert_int_equal(store(den), 2);
@@ -496,8 +496,9 @@ static void test_a_full_disk_is_survived(void **state) {
     }
     close(fd);
     loop_do(&den->loop, publish, den);
-    assert_true(loop_wait(&den->loop, is_refused, den, 20000));
-    assert_true(loop_wait(&den->loop, is_away, den, 20000)); /* found out, and replaced */
+    assert_true(loop_wait(&den->loop, is_refused, den, LOOP_PATIENCE_MS));
+    assert_true(
+        loop_wait(&den->loop, is_away, den, LOOP_PATIENCE_MS)); /* found out, and replaced */
     unlink(path);
     wait_ready(den);
     den->published = JETSTREAM_AWAY;
@@ -522,7 +523,7 @@ static void test_a_child_that_keeps_dying_is_started_less_and_less_often(void **
     fclose(file);
     long before = js_world_now_ms();
     kill(child_of(getpid()), SIGKILL);
-    assert_true(loop_wait(&den->loop, has_troubles, den, 10000));
+    assert_true(loop_wait(&den->loop, has_troubles, den, LOOP_PATIENCE_MS));
     assert_true(js_world_now_ms() - before >= 100 + 200 + 400);
     assert_non_null(strstr(den->trouble, "status 1"));
     assert_non_null(strstr(den->trouble, "nats.log"));

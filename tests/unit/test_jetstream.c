@@ -57,7 +57,7 @@ static void test_one_byte_too_much_is_refused_before_it_is_sent(void **state) {
     shot.payload.length--;
     loop_do(&world->loop, js_shot_go, &shot);
     assert_int_equal(shot.result, JETSTREAM_PUBLISHED);
-    assert_true(loop_wait(&world->loop, js_shot_is_done, &shot, 20000));
+    assert_true(loop_wait(&world->loop, js_shot_is_done, &shot, LOOP_PATIENCE_MS));
     assert_int_equal(shot.ack.outcome, JETSTREAM_STORED);
     free(payload);
 }
@@ -124,10 +124,10 @@ static void test_a_full_window_wakes_its_waiters_in_turn(void **state) {
     }
     struct queue queue = {.world = world, .shots = shots, .publishes = true};
     loop_do(&world->loop, fill_and_wait, &queue);
-    assert_true(loop_wait(&world->loop, seven_woken, &queue, 20000));
+    assert_true(loop_wait(&world->loop, seven_woken, &queue, LOOP_PATIENCE_MS));
     const unsigned expected[] = {0, 1, 2, 4, 5, 6, 7};
     assert_memory_equal(queue.order, expected, sizeof expected);
-    assert_true(loop_wait(&world->loop, js_world_is_idle, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_idle, world, LOOP_PATIENCE_MS));
     js_world_look(world);
     assert_int_equal(js_world_last_sequence(world), 9);
 }
@@ -145,7 +145,7 @@ static void test_waiters_are_woken_when_the_bus_goes_away(void **state) {
     struct queue queue = {.world = world, .shots = shots};
     loop_do(&world->loop, fill_and_wait, &queue);
     nats_server_end(&world->server, SIGKILL);
-    assert_true(loop_wait(&world->loop, seven_woken, &queue, 20000));
+    assert_true(loop_wait(&world->loop, seven_woken, &queue, LOOP_PATIENCE_MS));
     assert_int_equal(shots[0].ack.outcome, JETSTREAM_LOST);
     assert_int_equal(shots[0].done, 1);
     assert_int_equal(shots[1].ack.outcome, JETSTREAM_LOST);
@@ -250,7 +250,7 @@ static bool has_stored_more(void *context) {
 static void wait_for_more(struct load *load, unsigned more) {
     load->more = more;
     loop_do(&load->world->loop, raise_goal, load);
-    assert_true(loop_wait(&load->world->loop, has_stored_more, load, 20000));
+    assert_true(loop_wait(&load->world->loop, has_stored_more, load, LOOP_PATIENCE_MS));
 }
 
 static void see(void *context, uint64_t sequence, const char *text, int length) {
@@ -267,7 +267,7 @@ static void see(void *context, uint64_t sequence, const char *text, int length) 
 
 static void check_load(struct load *load) {
     loop_do(&load->world->loop, stop_load, load);
-    assert_true(loop_wait(&load->world->loop, js_world_is_idle, load->world, 20000));
+    assert_true(loop_wait(&load->world->loop, js_world_is_idle, load->world, LOOP_PATIENCE_MS));
     js_world_look(load->world);
     js_world_read_all(load->world, see, load);
     for (unsigned i = 0; i < load->sent; i++) {
@@ -304,9 +304,9 @@ static void test_a_server_killed_under_load_loses_nothing_that_was_acknowledged(
     for (int life = 0; life < 3; life++) {
         wait_for_more(load, 1000);
         nats_server_end(&world->server, SIGKILL);
-        assert_true(loop_wait(&world->loop, js_world_is_away, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_away, world, LOOP_PATIENCE_MS));
         nats_server_start(&world->server);
-        assert_true(loop_wait(&world->loop, js_world_is_ready, world, 10000));
+        assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
     }
     wait_for_more(load, 1000);
     check_load(load);
@@ -334,8 +334,8 @@ static void test_a_frozen_server_brings_timeouts_and_blocks_nothing(void **state
     loop_do(&world->loop, start_load, load);
     wait_for_more(load, 500);
     nats_server_stop(&world->server);
-    assert_true(loop_wait(&world->loop, is_full, load, 20000));
-    assert_true(loop_wait(&world->loop, has_timed_out, load, 10000));
+    assert_true(loop_wait(&world->loop, is_full, load, LOOP_PATIENCE_MS));
+    assert_true(loop_wait(&world->loop, has_timed_out, load, LOOP_PATIENCE_MS));
     nats_server_continue(&world->server);
     wait_for_more(load, 500);
     check_load(load);
@@ -397,13 +397,13 @@ static void test_a_full_bus_wakes_its_waiters_when_it_drains(void **state) {
     load->payload = calloc(1, 1000 * 1000);
     loop_do(&world->loop, send_large, load);
     assert_int_equal(load->result, JETSTREAM_FULL);
-    assert_true(loop_wait(&world->loop, js_world_is_idle, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_idle, world, LOOP_PATIENCE_MS));
     assert_true(load->sent < 64);
     load->woken_before = load->woken;
     assert_false(loop_wait(&world->loop, is_woken, load, 300));
     nats_server_continue(&world->server);
-    assert_true(loop_wait(&world->loop, is_woken, load, 20000));
-    assert_true(loop_wait(&world->loop, js_world_is_idle, world, 20000));
+    assert_true(loop_wait(&world->loop, is_woken, load, LOOP_PATIENCE_MS));
+    assert_true(loop_wait(&world->loop, js_world_is_idle, world, LOOP_PATIENCE_MS));
     for (unsigned i = 0; i < load->sent; i++) {
         assert_int_equal(load->shots[i].done, 1);
     }
@@ -420,7 +420,7 @@ static void test_a_frozen_server_is_said_to_be_unresponsive(void **state) {
     js_world_start(world);
     long before = js_world_now_ms();
     nats_server_stop(&world->server);
-    assert_true(loop_wait(&world->loop, js_world_is_unresponsive, world, 10000));
+    assert_true(loop_wait(&world->loop, js_world_is_unresponsive, world, LOOP_PATIENCE_MS));
     assert_true(js_world_now_ms() - before >= 4000);
     nats_server_continue(&world->server);
 }
@@ -560,7 +560,7 @@ static struct holding held_of(struct js_world *world, const char *stream, uint64
     struct holding holding = {.world = world, .stream = stream, .sequence = sequence};
     loop_do(&world->loop, ask_held, &holding);
     assert_non_null(holding.request);
-    assert_true(loop_wait(&world->loop, is_told_held, &holding, 20000));
+    assert_true(loop_wait(&world->loop, is_told_held, &holding, LOOP_PATIENCE_MS));
     return holding;
 }
 
@@ -589,7 +589,7 @@ static void test_the_headers_of_a_message_as_large_as_can_be_are_found(void **st
     struct js_shot shot = {
         .world = world, .subject = "vlp.safe.claim", .id = "large", .payload = {payload, length}};
     loop_do(&world->loop, js_shot_go, &shot);
-    assert_true(loop_wait(&world->loop, js_shot_is_done, &shot, 20000));
+    assert_true(loop_wait(&world->loop, js_shot_is_done, &shot, LOOP_PATIENCE_MS));
     const struct holding holding = held_of(world, "VLP", shot.ack.sequence);
     assert_int_equal(holding.found, JETSTREAM_HELD_FOUND);
     assert_non_null(strstr(holding.headers, "Nats-Msg-Id: large\r\n"));

@@ -53,7 +53,7 @@ static void test_the_dedupe_window_is_the_streams_own(void **state) {
     js_world_add_stream(world, "VLP", "vlp.>"); /* with the server's default */
     js_world_close(world);
     js_world_open(world);
-    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
     assert_int_equal(window_of_vlp(world), 120000);
 }
 
@@ -110,7 +110,7 @@ static void test_a_bucket_that_a_client_made_is_used_as_it_is(void **state) {
     config.History = 5;
     assert_int_equal(js_CreateKeyValue(&bucket, world->context, &config), NATS_OK);
     js_world_open(world);
-    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
     kvStatus *status = NULL;
     assert_int_equal(kvStore_Status(&status, bucket), NATS_OK);
     assert_int_equal(kvStatus_History(status), 5);
@@ -130,7 +130,7 @@ static void test_a_stream_that_exists_is_used_as_it_is(void **state) {
     for (size_t i = 0; i < sizeof covering / sizeof covering[0]; i++) {
         js_world_add_stream(world, "VLP", covering[i]);
         js_world_open(world);
-        assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
         assert_int_equal(js_world_fire(world, "vlp.safe.claim.x", NULL).ack.outcome,
                          JETSTREAM_STORED);
         jsStreamInfo *info = NULL;
@@ -152,7 +152,7 @@ static void test_a_stream_with_wrong_subjects_is_unusable(void **state) {
         js_world_add_stream(world, "VLP", wrong[i]);
         world->unusable = 0;
         js_world_open(world);
-        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, LOOP_PATIENCE_MS));
         assert_non_null(strstr(world->error, "VLP"));
         assert_non_null(strstr(world->error, "vlp.>"));
         js_world_close(world);
@@ -167,7 +167,7 @@ static void test_subjects_that_another_stream_has_are_unusable(void **state) {
     js_world_look(world);
     js_world_add_stream(world, "OTHER", "vlp.safe.>");
     js_world_open(world);
-    assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_unusable, world, LOOP_PATIENCE_MS));
     assert_non_null(strstr(world->error, "VLP"));
 }
 
@@ -176,7 +176,7 @@ static void test_replicas_without_a_cluster_are_unusable(void **state) {
     world->options.replicas = 3;
     nats_server_start(&world->server);
     js_world_open(world);
-    assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_unusable, world, LOOP_PATIENCE_MS));
     assert_non_null(strstr(world->error, "--replicas"));
 }
 
@@ -194,7 +194,7 @@ static void test_a_deleted_stream_is_made_anew_before_a_sender_comes(void **stat
     js_world_look(world);
     for (int round = 0; round < 3; round++) {
         assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
-        assert_true(loop_wait(&world->loop, stores_again, world, 20000));
+        assert_true(loop_wait(&world->loop, stores_again, world, LOOP_PATIENCE_MS));
         assert_int_equal(js_world_fire(world, "vlp.safe.claim", NULL).ack.outcome,
                          JETSTREAM_STORED);
     }
@@ -250,7 +250,7 @@ static void test_a_stream_that_keeps_messages_otherwise_is_unusable(void **state
         assert_true(try_changed_stream(world, &CHANGES[i]));
         world->unusable = 0;
         js_world_open(world);
-        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, LOOP_PATIENCE_MS));
         assert_non_null(strstr(world->error, "stream VLP"));
         assert_non_null(strstr(world->error, CHANGES[i].says));
         js_world_close(world);
@@ -271,10 +271,10 @@ static void test_a_stream_that_is_sealed_later_is_told(void **state) {
     info->Config->MaxAge = 0;
     assert_int_equal(js_UpdateStream(NULL, world->context, info->Config, NULL, NULL), NATS_OK);
     jsStreamInfo_Destroy(info);
-    assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_unusable, world, LOOP_PATIENCE_MS));
     assert_non_null(strstr(world->error, "sealed"));
     assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
-    assert_true(loop_wait(&world->loop, stores_again, world, 20000));
+    assert_true(loop_wait(&world->loop, stores_again, world, LOOP_PATIENCE_MS));
 }
 
 static const struct jetstream_stream TWO[] = {
@@ -299,26 +299,26 @@ static void test_a_stream_that_becomes_unusable_stops_only_itself(void **state) 
     for (size_t i = 0; i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
         js_world_close(world);
         js_world_open(world);
-        assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
         do { /* it is made again meanwhile, perhaps */
             js_DeleteStream(world->context, "VLP", NULL, NULL);
         } while (!try_changed_stream(world, &CHANGES[i]));
         world->unusable = 0;
-        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, LOOP_PATIENCE_MS));
         nats_server_end(&world->server, SIGKILL);
-        assert_true(loop_wait(&world->loop, js_world_is_away, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_away, world, LOOP_PATIENCE_MS));
         world->ready = world->unusable = 0;
         nats_server_start(&world->server);
-        assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
-        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
+        assert_true(loop_wait(&world->loop, js_world_is_unusable, world, LOOP_PATIENCE_MS));
         assert_int_equal(js_world_fire(world, "other.x", NULL).ack.outcome, JETSTREAM_STORED);
         struct js_shot shot = {.world = world, .subject = "vlp.safe.claim"};
         loop_do(&world->loop, js_shot_go, &shot);
         assert_int_equal(shot.result, JETSTREAM_BARRED);
         js_world_look(world);
         assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
-        assert_true(loop_wait(&world->loop, is_all_well, world, 20000));
-        assert_true(loop_wait(&world->loop, stores_again, world, 20000));
+        assert_true(loop_wait(&world->loop, is_all_well, world, LOOP_PATIENCE_MS));
+        assert_true(loop_wait(&world->loop, stores_again, world, LOOP_PATIENCE_MS));
         assert_int_equal(js_world_fire(world, "vlp.safe.claim", NULL).ack.outcome,
                          JETSTREAM_STORED);
     }
@@ -337,7 +337,7 @@ static void test_what_the_stream_refuses_is_refused_with_its_code(void **state) 
     config.MaxMsgSize = 1;
     assert_int_equal(js_AddStream(NULL, world->context, &config, NULL, NULL), NATS_OK);
     js_world_open(world);
-    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
     struct js_shot shot = js_world_fire(world, "vlp.safe.claim", NULL);
     assert_int_equal(shot.ack.outcome, JETSTREAM_REFUSED);
     assert_int_equal(shot.ack.error_code, 10054);
@@ -351,7 +351,7 @@ static void test_a_server_away_at_the_start_is_used_when_it_comes(void **state) 
     loop_do(&world->loop, js_shot_go, &shot);
     assert_int_equal(shot.result, JETSTREAM_AWAY);
     nats_server_start(&world->server);
-    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
     assert_int_equal(js_world_fire(world, "vlp.safe.claim", NULL).ack.outcome, JETSTREAM_STORED);
 }
 
@@ -364,12 +364,12 @@ static void test_a_server_without_jetstream_is_asked_until_it_has_it(void **stat
     world->server.has_jetstream = false;
     nats_server_start(&world->server);
     js_world_open(world);
-    assert_true(loop_wait(&world->loop, is_connected, world, 20000));
+    assert_true(loop_wait(&world->loop, is_connected, world, LOOP_PATIENCE_MS));
     assert_false(loop_wait(&world->loop, js_world_is_ready, world, 700));
     nats_server_end(&world->server, SIGKILL);
     world->server.has_jetstream = true;
     nats_server_start(&world->server);
-    assert_true(loop_wait(&world->loop, js_world_is_ready, world, 20000));
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
     assert_int_equal(world->unusable, 0);
 }
 

@@ -25,11 +25,11 @@ static void test_a_message_comes_as_it_was_stored(void **state) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
+        assert_true(loop_wait(&world->loop, is_opened, &reader, LOOP_PATIENCE_MS));
         int64_t before = nats_NowInNanoSeconds();
         uint64_t sequence = js_world_store(world, "vlp.review.query", "{\"a\": 1}");
         assert_int_equal(reader.next_sequence, sequence);
-        wait_for(&reader, sequence, 20000);
+        wait_for(&reader, sequence, LOOP_PATIENCE_MS);
         assert_string_equal(reader.subject, "vlp.review.query");
         assert_string_equal(reader.text, "{\"a\": 1}");
         assert_int_equal(reader.count, 1);
@@ -52,8 +52,8 @@ static void test_a_new_feed_misses_nothing_from_where_it_says(void **state) {
         }
         open_reader(&reader);
         store_burst(world, 300);
-        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
-        wait_for(&reader, js_world_store(world, "vlp.safe.claim", "x"), 20000);
+        assert_true(loop_wait(&world->loop, is_opened, &reader, LOOP_PATIENCE_MS));
+        wait_for(&reader, js_world_store(world, "vlp.safe.claim", "x"), LOOP_PATIENCE_MS);
         assert_int_equal(reader.opened, 1);
         assert_int_equal(reader.first, reader.next_sequence);
         assert_int_equal(reader.count, reader.last - reader.first + 1);
@@ -70,7 +70,7 @@ static void test_a_feed_begins_at_a_sequence(void **state) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 501};
         open_reader(&reader);
-        wait_for(&reader, 1000, 20000);
+        wait_for(&reader, 1000, LOOP_PATIENCE_MS);
         assert_int_equal(reader.next_sequence, 501);
         assert_int_equal(reader.first, 501);
         assert_int_equal(reader.count, 500);
@@ -90,9 +90,9 @@ static void test_a_feed_begins_past_the_end(void **state) {
         reader.start =
             (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = last + 4};
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
+        assert_true(loop_wait(&world->loop, is_opened, &reader, LOOP_PATIENCE_MS));
         store_many(world, 6);
-        wait_for(&reader, last + 6, 20000);
+        wait_for(&reader, last + 6, LOOP_PATIENCE_MS);
         assert_int_equal(reader.first, last + 4);
         assert_int_equal(reader.count, 3);
         close_reader(&reader);
@@ -112,7 +112,7 @@ static void test_a_feed_begins_at_a_time(void **state) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_TIME, .time_ns = time_ns};
         open_reader(&reader);
-        wait_for(&reader, 10, 20000);
+        wait_for(&reader, 10, LOOP_PATIENCE_MS);
         assert_int_equal(reader.next_sequence, 6);
         assert_int_equal(reader.first, 6);
         assert_int_equal(reader.count, 5);
@@ -133,7 +133,7 @@ static void test_what_retention_removed_is_a_jump(void **state) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
-        wait_for(&reader, 10, 20000);
+        wait_for(&reader, 10, LOOP_PATIENCE_MS);
         assert_int_equal(reader.first, 6);
         assert_int_equal(reader.count, 4);
         assert_int_equal(reader.disorders, 0);
@@ -153,15 +153,15 @@ static void test_a_feed_reads_on_over_restarts(void **state) {
         open_reader(&readers[i]);
     }
     for (uint64_t life = 0; life < 3; life++) {
-        wait_for(&readers[1], 100 + life * 30000, 10000);
+        wait_for(&readers[1], 100 + life * 30000, LOOP_PATIENCE_MS);
         nats_server_end(&world->server, SIGKILL);
-        assert_true(loop_wait(&world->loop, js_world_is_away, world, 20000));
+        assert_true(loop_wait(&world->loop, js_world_is_away, world, LOOP_PATIENCE_MS));
         nats_server_start(&world->server);
         js_world_look(world);
         store_burst(world, 30000);
     }
     for (size_t i = 0; i < 2; i++) {
-        wait_for(&readers[i], 120000, 30000);
+        wait_for(&readers[i], 120000, LOOP_PATIENCE_MS);
         assert_int_equal(readers[i].opened, 1);
         assert_int_equal(readers[i].first, 1);
         assert_int_equal(readers[i].count, 120000);
@@ -203,11 +203,11 @@ static void test_a_feed_whose_consumer_is_deleted_goes_on(void **state) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
-        wait_for(&reader, js_world_last_sequence(world), 20000);
+        wait_for(&reader, js_world_last_sequence(world), LOOP_PATIENCE_MS);
         delete_consumers(world);
         store_many(world, 10);
         uint64_t last = js_world_last_sequence(world);
-        wait_for(&reader, last, 15000);
+        wait_for(&reader, last, LOOP_PATIENCE_MS);
         assert_int_equal(reader.count, last);
         assert_int_equal(reader.disorders, 0);
         assert_int_equal(reader.opened, 1);
@@ -232,7 +232,7 @@ static void test_a_hole_in_what_comes_is_healed(void **state) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
-        wait_for(&reader, before, 20000);
+        wait_for(&reader, before, LOOP_PATIENCE_MS);
         natsMsg *answer = NULL;
         assert_int_equal(natsConnection_RequestString(&answer, world->connection,
                                                       "$JS.API.CONSUMER.NAMES.VLP", "", 2000),
@@ -252,7 +252,7 @@ static void test_a_hole_in_what_comes_is_healed(void **state) {
         assert_int_equal(natsSubscription_NextMsg(&stolen, thief, 5000), NATS_OK);
         natsMsg_Destroy(stolen);
         natsSubscription_Destroy(thief);
-        wait_for(&reader, before + 5, 20000);
+        wait_for(&reader, before + 5, LOOP_PATIENCE_MS);
         assert_int_equal(reader.last, before + 5);
         assert_int_equal(reader.count, before + 5);
         assert_int_equal(reader.disorders, 0);
@@ -267,7 +267,7 @@ static void test_a_closed_feed_leaves_no_consumer_behind(void **state) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
+        assert_true(loop_wait(&world->loop, is_opened, &reader, LOOP_PATIENCE_MS));
         assert_int_equal(consumer_count(world), 1); /* nor the one that settled where to begin */
         close_reader(&reader);
         assert_true(has_no_consumers(world));
@@ -285,13 +285,13 @@ static void test_a_feed_can_be_closed_at_any_moment(void **state) {
         assert_int_equal(reader.opened, 0);
         reader.closes_when_opened = true;
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_closed, &reader, 20000));
+        assert_true(loop_wait(&world->loop, is_closed, &reader, LOOP_PATIENCE_MS));
         assert_int_equal(reader.count, 0);
         reader.closes_when_opened = false;
         reader.opened = 0;
         reader.close_after = 50;
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_closed, &reader, 20000));
+        assert_true(loop_wait(&world->loop, is_closed, &reader, LOOP_PATIENCE_MS));
         assert_false(loop_wait(&world->loop, is_opened, &(struct reader){.world = world}, 100));
         assert_int_equal(reader.count, 50);
     }
@@ -306,10 +306,10 @@ static void test_a_feed_waits_for_the_connection(void **state) {
     open_reader(&reader);
     assert_false(loop_wait(&world->loop, is_opened, &reader, 200));
     nats_server_start(&world->server);
-    assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
+    assert_true(loop_wait(&world->loop, is_opened, &reader, LOOP_PATIENCE_MS));
     js_world_look(world);
     store_many(world, 1);
-    wait_for(&reader, 1, 20000);
+    wait_for(&reader, 1, LOOP_PATIENCE_MS);
     close_reader(&reader);
 }
 
@@ -342,7 +342,7 @@ static void test_large_messages_come_through(void **state) {
         }
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&reader);
-        wait_for(&reader, COUNT, 20000);
+        wait_for(&reader, COUNT, LOOP_PATIENCE_MS);
         assert_int_equal(reader.count, COUNT);
         assert_int_equal(reader.disorders, 0);
         close_reader(&reader);
@@ -358,7 +358,7 @@ static void test_a_message_with_a_status_header_is_a_message(void **state) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
+        assert_true(loop_wait(&world->loop, is_opened, &reader, LOOP_PATIENCE_MS));
         natsMsg *message = NULL;
         assert_int_equal(natsMsg_Create(&message, "vlp.safe.claim", NULL, NULL, 0), NATS_OK);
         assert_int_equal(natsMsgHeader_Set(message, "Status", "409"), NATS_OK);
@@ -378,7 +378,7 @@ static void test_a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
         readers[i] = reader_of(world, MODES[i]);
         readers[i].start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
         open_reader(&readers[i]);
-        assert_true(loop_wait(&world->loop, is_opened, &readers[i], 20000));
+        assert_true(loop_wait(&world->loop, is_opened, &readers[i], LOOP_PATIENCE_MS));
     }
     nats_server_stop(&world->server);
     struct reader nothing = {.world = world};
@@ -386,7 +386,7 @@ static void test_a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
     nats_server_continue(&world->server);
     store_many(world, 10);
     for (size_t i = 0; i < 2; i++) {
-        wait_for(&readers[i], 10, 15000);
+        wait_for(&readers[i], 10, LOOP_PATIENCE_MS);
         assert_int_equal(readers[i].count, 10);
         assert_int_equal(readers[i].disorders, 0);
         close_reader(&readers[i]);
@@ -417,11 +417,11 @@ static void test_a_feed_that_is_refused_for_good_says_so_once(void **state) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
         open_reader(&reader);
-        assert_true(loop_wait(&world->loop, is_refused, &reader, 20000));
+        assert_true(loop_wait(&world->loop, is_refused, &reader, LOOP_PATIENCE_MS));
         assert_non_null(strstr(reader.text, "ack"));
         struct reader second = reader_of(world, MODES[i]);
         open_reader(&second); /* by the time it is told, the first would have been told again */
-        assert_true(loop_wait(&world->loop, is_refused, &second, 20000));
+        assert_true(loop_wait(&world->loop, is_refused, &second, LOOP_PATIENCE_MS));
         assert_int_equal(reader.refusals, 1);
         assert_int_equal(reader.opened, 0);
         close_reader(&reader);

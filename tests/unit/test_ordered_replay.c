@@ -27,13 +27,13 @@ static void test_a_pull_feed_gives_no_more_than_was_asked_for(void **state) {
                             .pull_at_first = 7,
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
     open_reader(&reader);
-    wait_for(&reader, 7, 20000);
+    wait_for(&reader, 7, LOOP_PATIENCE_MS);
     reader.goal = 8;
     assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
     for (uint64_t goal = 8; goal <= 28; goal += 5) {
         reader.more = 5;
         loop_do(&world->loop, pull_more, &reader);
-        wait_for(&reader, goal + 4, 20000);
+        wait_for(&reader, goal + 4, LOOP_PATIENCE_MS);
     }
     reader.goal = 33;
     assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
@@ -49,13 +49,13 @@ static void test_many_small_pulls_come_through(void **state) {
                             .mode = ORDERED_REPLAY,
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
     open_reader(&reader);
-    assert_true(loop_wait(&world->loop, is_opened, &reader, 20000));
+    assert_true(loop_wait(&world->loop, is_opened, &reader, LOOP_PATIENCE_MS));
     for (reader.more = 1; reader.more < 2000; reader.more++) {
         loop_do(&world->loop, pull_more, &reader);
     }
     loop_do(&world->loop, pull_more, &reader);
     store_burst(world, 2100);
-    wait_for(&reader, 2000, 10000);
+    wait_for(&reader, 2000, LOOP_PATIENCE_MS);
     reader.goal = 2001;
     assert_false(loop_wait(&world->loop, has_reached, &reader, 200));
     assert_int_equal(reader.count, 2000);
@@ -186,10 +186,10 @@ static void test_many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest(void **s
     assert_in_range(asked, 1, ORDERED_PULL_BYTES_MAX / 2);
     natsSubscription_Destroy(spy);
     js_world_store(world, "vlp.safe.claim", "text");
-    assert_true(loop_wait(&world->loop, have_all_reached, crowd, 20000));
+    assert_true(loop_wait(&world->loop, have_all_reached, crowd, LOOP_PATIENCE_MS));
     assert_in_range(crowd->most, 1, ORDERED_PULL_BYTES_MAX);
     loop_do(&world->loop, close_crowd, crowd);
-    assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
+    assert_true(loop_wait(&world->loop, owes_nothing, world, LOOP_PATIENCE_MS));
     free(crowd);
 }
 
@@ -208,12 +208,12 @@ static void test_many_feeds_of_large_messages_disturb_nobody(void **state) {
     struct reader live = reader_of(world, ORDERED_FOLLOW);
     live.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};
     open_reader(&live);
-    assert_true(loop_wait(&world->loop, is_opened, &live, 20000));
+    assert_true(loop_wait(&world->loop, is_opened, &live, LOOP_PATIENCE_MS));
     struct crowd *crowd = make_crowd(world, 256 * 1024);
     loop_do(&world->loop, open_crowd, crowd);
     wait_for(&live, js_world_store(world, "vlp.safe.claim", "live"), 2000);
     crowd->goal = COUNT + 1;
-    assert_true(loop_wait(&world->loop, have_all_reached, crowd, 60000));
+    assert_true(loop_wait(&world->loop, have_all_reached, crowd, LOOP_PATIENCE_MS));
     assert_in_range(crowd->most, 1, ORDERED_PULL_BYTES_MAX);
     for (size_t i = 0; i < MANY; i++) {
         assert_int_equal(crowd->readers[i].count, COUNT + 1);
@@ -222,7 +222,7 @@ static void test_many_feeds_of_large_messages_disturb_nobody(void **state) {
     assert_int_equal(world->away, 0);
     loop_do(&world->loop, close_crowd, crowd);
     close_reader(&live);
-    assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
+    assert_true(loop_wait(&world->loop, owes_nothing, world, LOOP_PATIENCE_MS));
     free(crowd);
 }
 
@@ -242,18 +242,18 @@ static void test_a_pull_feed_gives_no_more_bytes_than_were_asked_for(void **stat
                             .first_bytes = 10000,
                             .start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1}};
     open_reader(&reader);
-    wait_for(&reader, 4, 20000);
+    wait_for(&reader, 4, LOOP_PATIENCE_MS);
     reader.goal = 5;
     assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
     assert_int_equal(reader.rests, 1);
     reader.more = 12; /* thousand bytes each */
     loop_do(&world->loop, pull_more, &reader);
-    wait_for(&reader, 9, 20000);
+    wait_for(&reader, 9, LOOP_PATIENCE_MS);
     reader.goal = 10;
     assert_false(loop_wait(&world->loop, has_reached, &reader, 300));
     assert_int_equal(reader.rests, 2);
     close_reader(&reader);
-    assert_true(loop_wait(&world->loop, owes_nothing, world, 20000));
+    assert_true(loop_wait(&world->loop, owes_nothing, world, LOOP_PATIENCE_MS));
 }
 
 /* Its requests expire meanwhile. */

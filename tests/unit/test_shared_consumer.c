@@ -16,7 +16,7 @@
 
 #include "../lib/jetstream_world.h"
 
-enum { SEEN_MAX = 512, PATIENCE_MS = 30000 };
+enum { SEEN_MAX = 512, PATIENCE_MS = LOOP_PATIENCE_MS };
 
 /* One who takes. */
 struct taker {

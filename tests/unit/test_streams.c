@@ -24,7 +24,7 @@
 #include "../lib/nats_server.h"
 #include "streams.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = LOOP_PATIENCE_MS };
 
 struct world {
     struct nats_server nats;
