@@ -239,8 +239,11 @@ describe('what goes wrong later', () => {
     it(`is nothing to a sender if a stream is deleted: it is made again ${how}`, async (t) => {
       const { server, client, manager } = await started(t, user);
       assertAccepted(await send(server, claim()));
+      const { created } = await streamInfo(client);
       await manager.streams.delete('VLP');
-      await until('it is made again', async () => (await streamInfo(client)).state.last_seq === 0);
+      await until('it is made again', async () => (await streamInfo(client)).created !== created);
+      const { state } = await streamInfo(client);
+      assert.equal(state.last_seq, 0, JSON.stringify(state));
       assertAccepted(await send(server, claim()));
       assert.equal((await get(server, '/readyz')).text, 'ready\n');
       assert.equal(logged(server, /./).length, 0, server.program.stderr);
