@@ -13,8 +13,8 @@
 #include "check_ahead.h"
 
 enum {
-    PIECE_BYTES = 256 * 1024,
-    SIGNATURE_BYTES = 16, /* behind blanks: they show an encoding that says how it begins */
+    PIECE_BYTES = 128 * 1024, /* what stays in a cache until it is read again */
+    SIGNATURE_BYTES = 16,     /* behind blanks: they show an encoding that says how it begins */
 };
 
 void check_input_init(struct check_input *input, int fd, const struct parley_protocol *protocol,
