@@ -190,7 +190,7 @@ static inline bool ask(struct reader *reader, const struct schema_node *node,
     if ((node->free_kinds & value->kind) != 0) {
         return true;
     }
-    if ((node->asked_kinds & value->kind) != 0) {
+    if (accept_depends(node, value->kind, value)) {
         accept_ask_rows(&reader->accept, node, value->kind, value);
     }
     accept_ask_kind(&reader->accept, node, value->kind);

@@ -35,7 +35,7 @@ static bool ask_value(struct reader *reader, const struct schema_node *node, uns
     const bool is_fact = node->field >= 0 && !reader->is_inside;
     struct parley_value other, *value = is_fact ? &message->values[node->field] : &other;
     *value = msgpack_value_of(told, offset);
-    if ((node->asked_kinds & kind) != 0) {
+    if (accept_depends(node, kind, value)) {
         accept_ask_rows(&reader->accept, node, kind, value);
     }
     return true;

@@ -22,8 +22,8 @@ static unsigned note_type(struct accept *accept) {
     return message->type;
 }
 
-/* PARLEY_ONE_OF. The row that asks for a known type also finds which one it is, so that the list of
- * types is searched once. */
+/* PARLEY_ONE_OF of a string. The row that asks for a known type also finds which one it is, so that
+ * the list of types is searched once. */
 static bool is_choice(struct accept *accept, const struct schema_check *check,
                       const struct parley_value *value) {
     const struct parley_message *message = accept->message;
@@ -31,7 +31,7 @@ static bool is_choice(struct accept *accept, const struct schema_check *check,
     return check->place->choices == protocol->types &&
                    value == &message->values[protocol->type_field]
                ? note_type(accept) != PARLEY_TYPE_OTHER
-               : constraint_holds(check, value);
+               : text_is_one_of(value->text, check->place->choices);
 }
 
 /* Whether a check passes a value of a kind in its asked_kinds.  `is_time`: an earlier row at this
@@ -39,6 +39,7 @@ static bool is_choice(struct accept *accept, const struct schema_check *check,
 static bool holds(struct accept *accept, const struct schema_check *check,
                   const struct parley_value *value, bool is_time) {
     const struct parley_place *place = check->place;
+    const bool is_text = value->kind == PARLEY_STRING;
     switch (place->constraint) {
     case PARLEY_MIN_ITEMS:
         return constraint_has_items(place, value->count);
@@ -46,8 +47,10 @@ static bool holds(struct accept *accept, const struct schema_check *check,
         return constraint_holds(check, value) && rises(accept, place, value->number);
     case PARLEY_TIME_UTC:
         return is_time ? text_time_is_utc(value->text) : constraint_holds(check, value);
+    case PARLEY_TIME:
+        return is_text ? text_is_time(value->text) : constraint_holds(check, value);
     case PARLEY_ONE_OF:
-        return is_choice(accept, check, value);
+        return is_text ? is_choice(accept, check, value) : constraint_holds(check, value);
     default:
         return constraint_holds(check, value);
     }

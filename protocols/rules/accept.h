@@ -58,6 +58,13 @@ static inline void accept_ask_kind(struct accept *accept, const struct schema_no
     accept->failed |= node->wrong_types[schema_kind(kind)];
 }
 
+/* Whether rows depend on this value. Most ask of a string that it is not empty. */
+static inline bool accept_depends(const struct schema_node *node, unsigned kind,
+                                  const struct parley_value *value) {
+    return (node->asked_kinds & kind) != 0 &&
+           !(kind == PARLEY_STRING && value->text.length >= node->free_text_bytes);
+}
+
 /* Asks the rows that depend on more than the kind (schema_node.asked_kinds).  `value`: a scalar, or
  * an array whose `count` is known; a fact is passed by its address in message->values. */
 void accept_ask_rows(struct accept *accept, const struct schema_node *node, unsigned kind,

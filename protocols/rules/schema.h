@@ -66,6 +66,7 @@ struct schema_node {
     /* A digest of its checks: */
     unsigned free_kinds;                /* any value of these is right for every type */
     unsigned asked_kinds;               /* for these, some check depends on the value */
+    size_t free_text_bytes;             /* … but a string with so many passes all of them */
     uint32_t wrong_types[SCHEMA_KINDS]; /* by the number of a kind: the types it is wrong for */
     /* A digest of its children's checks: */
     uint64_t required;      /* the bits of those that some type requires */

@@ -5,13 +5,29 @@
 
 #include "constraint.h"
 
+/* How many bytes a string must have to pass a check without being looked at. */
+static size_t free_text_bytes(const struct schema_check *check) {
+    const struct parley_place *place = check->place;
+    if ((check->asked_kinds & PARLEY_STRING) == 0) {
+        return 0;
+    }
+    if (place->constraint != PARLEY_MIN_LENGTH) {
+        return SIZE_MAX;
+    }
+    /* A code point has at most four bytes; the first one has at least one. */
+    return place->minimum <= 1 ? (size_t)place->minimum : (size_t)place->minimum * 4;
+}
+
 static void digest_checks(struct schema_node *node) {
     node->free_kinds = ~0u;
+    node->free_text_bytes = 0;
     for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
         const unsigned wrong = constraint_wrong_kinds(check->place);
         for (unsigned kind = 0; kind < SCHEMA_KINDS; kind++) {
             node->wrong_types[kind] |= (wrong >> kind & 1) != 0 ? schema_types(check) : 0;
         }
+        const size_t bytes = free_text_bytes(check);
+        node->free_text_bytes = bytes > node->free_text_bytes ? bytes : node->free_text_bytes;
         node->asked_kinds |= check->asked_kinds;
         node->free_kinds &= ~(wrong | check->asked_kinds);
     }

@@ -108,6 +108,28 @@ static void test_named_siblings_have_bits_of_their_own(void **state) {
 }
 
 /* The first three begin and end alike and are as long as one another; "*" is a key like any. */
+static const struct parley_rule of_length[] = {
+    {.id = "T-1",
+     .hint = "h",
+     PARLEY_PLACES({.path = "/one", .constraint = PARLEY_MIN_LENGTH, .minimum = 1},
+                   {.path = "/three", .constraint = PARLEY_MIN_LENGTH, .minimum = 1},
+                   {.path = "/three", .constraint = PARLEY_MIN_LENGTH, .minimum = 3},
+                   {.path = "/choice", .constraint = PARLEY_MIN_LENGTH, .minimum = 1},
+                   {.path = "/choice", .constraint = PARLEY_ONE_OF, .choices = types})},
+};
+static const struct parley_protocol of_lengths = {
+    .name = "t", .types = types, .fields = fields, .rules = of_length, .rule_count = 1};
+
+static void test_a_long_string_is_free_where_rows_ask_for_a_length_alone(void **state) {
+    (void)state;
+    struct parley_schema *schema;
+    assert_int_equal(parley_schema_create(&of_lengths, &schema), PARLEY_OK);
+    assert_int_equal(at(schema, "one", NULL, NULL)->free_text_bytes, 1);
+    assert_int_equal(at(schema, "three", NULL, NULL)->free_text_bytes, 3 * 4);
+    assert_true(at(schema, "choice", NULL, NULL)->free_text_bytes == SIZE_MAX);
+    parley_schema_destroy(schema);
+}
+
 static void test_keys_that_are_nearly_alike_are_told_apart(void **state) {
     (void)state;
     static const char *const keys[] = {"duration-of-one-second",
@@ -167,6 +189,7 @@ int main(void) {
         cmocka_unit_test(test_a_key_that_no_rule_names_has_no_node),
         cmocka_unit_test(test_rules_over_several_members_are_apart),
         cmocka_unit_test(test_named_siblings_have_bits_of_their_own),
+        cmocka_unit_test(test_a_long_string_is_free_where_rows_ask_for_a_length_alone),
         cmocka_unit_test(test_keys_that_are_nearly_alike_are_told_apart),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
