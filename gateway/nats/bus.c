@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The file that works with nats.c (bus_link.c sets it up). It hangs a nats.c connection, in that
- * library's event-loop mode, on the reactor: what arrives is read when the socket is readable, and
- * what was published leaves in one write at the end of the turn. It deliberately knows nothing of
- * JetStream, and it uses neither the library's request/reply nor its message threads nor its
- * reconnecting.
+/* See bus.h. A nats.c connection in that library's event-loop mode is driven by the reactor: what
+ * arrives is read when the socket is readable, and what was published leaves in one write at the
+ * end of the turn. This file knows nothing of JetStream, and it uses neither the library's
+ * request/reply nor its message threads nor its reconnecting.
  *
- * The last for two reasons. In event-loop mode the library keeps its parser over a reconnect: if
- * the old connection ended within a message, the new one begins with a protocol error, and the next
- * as well, for ever. And a reconnect holds the connection's lock for as long as a server takes to
- * answer, so that every call on the reactor's thread would wait for it. So each connection is a new
- * one, made on a thread of its own (the opener), and handed over when it stands. From then on only
- * the reactor's thread touches it: the library's ping timer is off, and `pulse` does that work.
- * (What is left: it leaks the buffer of the message that was cut, one a broken connection at most.)
+ * It does not use reconnecting for two reasons. In event-loop mode the library keeps its parser's
+ * state across a reconnect: if the old connection ended within a message, the new one begins with a
+ * protocol error, and so do all after it. And a reconnect holds the connection's lock for as long
+ * as a server takes to answer, so every call on the reactor's thread would wait for it. So each
+ * connection is a new one, made on a thread of its own (the opener), and handed over when it is
+ * established. From then on only the reactor's thread touches it: the library's ping timer is off,
+ * and `pulse` does its work. (One leak is left: the buffer of a message that was cut off, at most
+ * one per broken connection.)
  *
  * Two more traps. If a server freezes between its INFO and its PONG, natsConnection_Connect spins
  * for as long as that lasts, whatever the timeout, so an opener that burns processor time is
  * cancelled. And natsSubscription_NextMsg swallows the server's "no responders" (503) and does not
  * say which request it was for, so messages are taken at the library's filter, which sees them
- * before any subscription does; besides, it costs no lock. */
+ * before any subscription does, and takes no lock. */
 
 #include "bus.h"
 
@@ -45,14 +45,14 @@ typedef void nats_filter_fn(natsConnection *connection, natsMsg **message, void 
 void natsConn_setFilterWithClosure(natsConnection *connection, nats_filter_fn *filter,
                                    void *context);
 
-/* Not in nats.h either: what natsMsg_Destroy has a thread of the library's do, which costs a futex
- * and a memory cache miss a message, a third of all that a line of a large body takes. */
+/* Not in nats.h either: natsMsg_Destroy has a thread of the library call it, which costs a futex
+ * and a memory cache miss per message, a third of the cost of a line of a large body. */
 void natsMsg_free(void *message);
 
-/* Nor this: a message with its headers written out, which is how the library keeps one that it
- * received; it sends such headers as they are. To set them one by one takes a table, three
- * allocations each and the writing of them afterwards: a fifth of all that a single request takes.
- * `text`: headers and payload, copied. */
+/* Nor is this: it creates a message with its headers in wire format, as the library keeps a message
+ * that it received, and the library sends such headers as they are. Setting headers one by one
+ * takes a table, three allocations each, and writing them afterwards: a fifth of the cost of a
+ * single request.  `text`: headers and payload, copied. */
 natsStatus natsMsg_create(natsMsg **out, const char *subject, int subject_length, const char *reply,
                           int reply_length, const char *text, int text_length, int headers_length);
 
@@ -60,20 +60,19 @@ enum {
     CONNECT_TIMEOUT_MS = 2000,
     REOPEN_MS = 150,
     OPENER_CHECK_MS = 500,
-    OPENER_CPU_MS_MAX = 250, /* an honest attempt takes a few */
+    OPENER_CPU_MS_MAX = 250, /* a usual attempt takes a few */
     READ_BYTES = 128 * 1024,
     BACKLOG_BYTES_MAX = 16 * 1024 * 1024,
     PULSE_MS = 5000,
-    /* With several servers a refusal by one alternates with the silence of the others: it is kept
-       until so many attempts in a row have found nobody. */
+    /* With several servers, a refusal by one alternates with the silence of the others: the refusal
+       is the reason shown until this many attempts in a row found no server. */
     REFUSAL_KEPT_ATTEMPTS = 8,
-    SILENT_PULSES_MAX = 4, /* so a server that is silent for 20 s is given up */
+    SILENT_PULSES_MAX = 4, /* a server that is silent for 20 s is given up */
     MESSAGES_AT_FIRST = 256,
     OUTGOING_KEPT_BYTES = 64 * 1024, /* most messages are smaller */
 };
 
-/* Messages that await something. To destroy them one by one would wake the library's collector
- * thread for each. */
+/* Messages that were read and not delivered so far. */
 struct messages {
     natsMsg **items;
     size_t count;
@@ -91,20 +90,20 @@ struct bus {
     struct reactor_timer opener_check;
     struct reactor_timer pulse;
 
-    natsConnection *connection; /* NULL: there is none */
+    natsConnection *connection; /* NULL: none */
     natsSubscription *inbox;
     natsSubscription *listener;
-    const char *listen; /* NULL: nothing */
+    const char *listen; /* NULL: none */
     char *where;
-    char why[BUS_WHY_MAX]; /* there is no connection; "": no attempt has ended yet */
+    char why[BUS_WHY_MAX]; /* why there is no connection; "": no attempt has ended so far */
     unsigned attempts_since_refusal;
     struct bus_violation violation;
-    char prefix[BUS_SUBJECT_MAX]; /* of the addresses, with its dot */
+    char prefix[BUS_SUBJECT_MAX]; /* of addresses, with its dot */
     size_t prefix_length;
     const char *id; /* the random token in it, then a dot */
     size_t id_length;
     bool is_connected;
-    bool can_write; /* the socket took everything last time, or epoll said it takes more */
+    bool can_write; /* the socket took everything last time, or is writable again */
     bool is_watching_write;
     size_t max_payload_bytes;
     size_t backlog_bytes;
@@ -113,8 +112,8 @@ struct bus {
     struct bus_mailbox echo;
 
     struct mailboxes mailboxes;
-    struct messages incoming;      /* read, not yet delivered */
-    struct parley_buffer outgoing; /* headers and payload of what is being published */
+    struct messages incoming;
+    struct parley_buffer outgoing; /* headers and payload of the message being published */
     struct bus_alias *aliases;
 
     /* The opener writes `connection`, and what the hooks write, until has_opened is set. */
@@ -122,7 +121,7 @@ struct bus {
     bool has_opener;
     atomic_bool has_opened;
     char opener_why[BUS_WHY_MAX];
-    bool is_refused; /* by a server that spoke */
+    bool is_refused; /* by a server that answered */
     int socket;
     bool is_broken;
     bool wants_write;
@@ -234,8 +233,8 @@ static void messages_destroy_all(struct messages *messages) {
     messages->count = 0;
 }
 
-/* A message that finds no memory here is lost, as it would be anywhere in the library: whoever
- * waits for it has a deadline. */
+/* Without memory the message is lost, as it would be anywhere in the library: what waits for it has
+ * a deadline. */
 static void take_message(natsConnection *connection, natsMsg **message, void *context) {
     (void)connection;
     struct bus *bus = context;
@@ -245,7 +244,7 @@ static void take_message(natsConnection *connection, natsMsg **message, void *co
     *message = NULL;
 }
 
-/* Where in its subject, or in its reply, a message names its mailbox. */
+/* The text in the subject, or in the reply subject, that identifies the mailbox. */
 static const char *find_address(const struct bus *bus, const char *subject, const char *reply) {
     if (strncmp(subject, bus->prefix, bus->prefix_length) == 0) {
         return subject + bus->prefix_length;
@@ -280,7 +279,7 @@ static void deliver(struct bus *bus, natsMsg *native) {
         if (is_listened_to(bus, subject)) {
             bus->events.heard(bus->events.context, subject);
         }
-        return; /* else it is for the inbox of the connection before this one */
+        return; /* else it is for the inbox of an earlier connection */
     }
     int length = natsMsg_GetDataLength(native);
     struct bus_message message = {
@@ -300,7 +299,7 @@ static void receive_all(struct bus *bus) {
 }
 
 const char *bus_message_header(const struct bus_message *message, const char *name) {
-    /* The library parses the headers when they are first asked for: hence the cast. */
+    /* The library parses the headers at the first call: hence the cast. */
     const char *value = NULL;
     if (natsMsgHeader_Get((natsMsg *)(uintptr_t)message->native, name, &value) != NATS_OK) {
         return NULL;
@@ -310,13 +309,13 @@ const char *bus_message_header(const struct bus_message *message, const char *na
 
 unsigned bus_message_status(const struct bus_message *message) {
     if (message->payload.length > 0) {
-        return 0; /* the server's have none, and most messages leave here */
+        return 0; /* the server's statuses have none, and most messages return here */
     }
     const char *text = bus_message_header(message, "Status");
     return text != NULL ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
-/* ---- the connection's life ---- */
+/* ---- connecting ---- */
 
 static void open_later(struct bus *bus) {
     reactor_timer_set(bus->reactor, &bus->reopen, REOPEN_MS);
@@ -339,7 +338,7 @@ static void reopen_now(struct reactor_timer *timer) {
     begin_to_open(OWNER_OF(timer, struct bus, reopen));
 }
 
-/* A new inbox for each connection: the server forgets whom it knew by the old one. */
+/* Each connection has a new inbox: answers to an earlier connection do not reach it. */
 static bool open_inbox(struct bus *bus) {
     natsInbox *name = NULL;
     if (natsInbox_Create(&name) != NATS_OK) {
@@ -364,7 +363,7 @@ static bool open_inbox(struct bus *bus) {
             natsConnection_SubscribeSync(&bus->listener, bus->connection, bus->listen) == NATS_OK);
 }
 
-/* Makes the library notice, in its next read, that the connection is no good. */
+/* Makes the library notice, in its next read, that the connection is broken. */
 static void cut(struct bus *bus) {
     shutdown(bus->watch.fd, SHUT_RDWR);
 }
@@ -439,8 +438,8 @@ static bool is_opener_spinning(const struct bus *bus) {
            used.tv_sec * 1000 + used.tv_nsec / 1000000 > OPENER_CPU_MS_MAX;
 }
 
-/* What it holds is lost: a socket and its buffers, once for a server's freeze. It spins over poll,
- * which is a cancellation point, so the cancelled thread ends at once. */
+/* A cancelled opener leaks a socket and its buffers, once per freeze of a server. It spins over
+ * poll, which is a cancellation point, so it ends at once. */
 static void check_opener(struct reactor_timer *timer) {
     struct bus *bus = OWNER_OF(timer, struct bus, opener_check);
     if (is_opener_spinning(bus)) {
@@ -469,8 +468,7 @@ static void wait_for_opener(struct bus *bus) {
     }
 }
 
-/* Brings our view of the connection up to date with what the hooks and the opener have said. Not
- * to be called from within the library. */
+/* Acts on what the hooks and the opener have noted. Must not be called from within the library. */
 static void settle(struct bus *bus) {
     if (bus->is_connected && bus->is_broken) {
         go_away(bus);
@@ -513,7 +511,7 @@ static void write_out(struct bus *bus) {
     }
 }
 
-static void tell_violation(struct bus *bus) {
+static void report_violations(struct bus *bus) {
     char subject[BUS_VIOLATION_MAX];
     bool is_publish;
     while (bus_violation_take(&bus->violation, &is_publish, subject)) {
@@ -526,25 +524,25 @@ static void tell_violation(struct bus *bus) {
 static void run_turn(struct reactor_turn *turn) {
     struct bus *bus = OWNER_OF(turn, struct bus, turn);
     settle(bus);
-    tell_violation(bus);
+    report_violations(bus);
     if (bus->is_connected && bus->can_write && bus->wants_write) {
         write_out(bus);
     }
 }
 
-/* Not to sleep on what was published by a turn that comes after ours. */
+/* Does not sleep while something waits to be written that a later turn published. */
 static int64_t sleep_ms(struct reactor_turn *turn) {
     struct bus *bus = OWNER_OF(turn, struct bus, turn);
     return bus->is_connected && bus->can_write && bus->wants_write ? 0 : -1;
 }
 
-static void hear_echo(void *context, const struct bus_message *message) {
+static void on_echo(void *context, const struct bus_message *message) {
     (void)context;
     (void)message;
 }
 
-/* A host that vanished or a server that froze sends nothing, not even an end. What we send to
- * ourselves must come back. */
+/* A host that vanished or a server that froze sends nothing, not even a FIN. What parley sends to
+ * itself must come back. */
 static void pulse(struct reactor_timer *timer) {
     struct bus *bus = OWNER_OF(timer, struct bus, pulse);
     bus->silent_pulses = bus->has_heard ? 0 : bus->silent_pulses + 1;
@@ -602,7 +600,7 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
     bus->reopen.fire = reopen_now;
     bus->opener_check.fire = check_opener;
     bus->pulse.fire = pulse;
-    if (bus->where == NULL || bus_mailbox_open(bus, hear_echo, bus, &bus->echo) != PARLEY_OK ||
+    if (bus->where == NULL || bus_mailbox_open(bus, on_echo, bus, &bus->echo) != PARLEY_OK ||
         natsOptions_Create(&bus->options) != NATS_OK || set_options(bus, options) != NATS_OK) {
         bus_destroy(bus);
         return PARLEY_E_MEMORY;

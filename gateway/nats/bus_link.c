@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Beside bus.c the only file that knows nats.c. It opens nothing: it turns our options into the
- * library's, and the library's errors into words. What the library says is passed on only where it
- * comes from the server or the system: texts of its own may quote a URL. */
+/* See bus_link.h. It opens nothing: it converts parley's options to the library's, and the
+ * library's errors to words. A text of the library is used only where it comes from the server or
+ * the system: its other texts may quote a URL. */
 
 #include "bus_link.h"
 
@@ -21,8 +21,8 @@ static int hex_digit(char c) {
                                      : -1;
 }
 
-/* Decodes what is before the last '@', in place. A ':' in a user's name stays encoded: the library
- * would end the name there. */
+/* Decodes what is before the last '@', in place. A ':' in a user name stays encoded, since the
+ * library would end the name there. */
 static void decode_user(char *url) {
     char *end = strrchr(url, '@');
     char *to = url;
@@ -83,18 +83,18 @@ bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX
         snprintf(out, BUS_WHY_MAX, "NATS refused the credentials (%.80s): %s", text, where);
         return true;
     case NATS_SECURE_CONNECTION_WANTED:
-        snprintf(out, BUS_WHY_MAX, "NATS does not speak TLS, which tls:// asks for: %s", where);
+        snprintf(out, BUS_WHY_MAX, "NATS does not support TLS, which tls:// requires: %s", where);
         return true;
     case NATS_SSL_ERROR:
-        snprintf(out, BUS_WHY_MAX, "NATS cannot be reached by TLS (%.120s): %s", text, where);
+        snprintf(out, BUS_WHY_MAX, "NATS cannot be reached with TLS (%.120s): %s", text, where);
         return true;
-    case NATS_SYS_ERROR: /* a name that cannot be resolved, or no descriptor left */
+    case NATS_SYS_ERROR: /* the host name cannot be resolved, or no file descriptor is left */
         snprintf(out, BUS_WHY_MAX, "NATS is away (%.120s): %s", text, where);
         return false;
     case NATS_ERR:
     case NATS_PROTOCOL_ERROR:
         snprintf(out, BUS_WHY_MAX, "NATS refused the connection (%.80s): %s",
-                 status == NATS_ERR ? text : "it does not speak NATS's protocol", where);
+                 status == NATS_ERR ? text : "it does not speak the NATS protocol", where);
         return true;
     case NATS_TIMEOUT:
         snprintf(out, BUS_WHY_MAX, "NATS is away (no answer in time): %s", where);
@@ -105,7 +105,7 @@ bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX
     }
 }
 
-/* ---- what a server forbids ---- */
+/* ---- what the server does not permit ---- */
 
 static pthread_mutex_t violations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bus_violation *violations;
@@ -130,7 +130,7 @@ static void note_violation(natsConnection *connection, natsSubscription *subscri
     natsStatus ignored;
     const char *text = status == NATS_NOT_PERMITTED ? nats_GetLastError(&ignored) : NULL;
     if (text == NULL) {
-        return; /* anything else ends the connection, which is noticed by itself */
+        return; /* anything else ends the connection, which is noticed anyway */
     }
     pthread_mutex_lock(&violations_lock);
     struct bus_violation *found = violations;
@@ -174,7 +174,7 @@ bool bus_violation_take(struct bus_violation *violation, bool *out_is_publish,
         return false;
     }
     char text[BUS_VIOLATION_MAX];
-    pthread_mutex_lock(&violations_lock); /* nobody else takes: there is still one */
+    pthread_mutex_lock(&violations_lock); /* only this thread takes: there is still one */
     const size_t count = atomic_load(&violation->count) - 1;
     memcpy(text, violation->texts[count], sizeof text);
     atomic_store(&violation->count, count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The numbered mailboxes behind the one inbox of a bus: which message is for whom. For bus.c. */
+/* The numbered mailboxes of a bus's inbox. Private to bus.c. */
 
 #include "bus.h"
 
@@ -18,11 +18,12 @@ void mailboxes_finish(struct mailboxes *mailboxes);
 
 enum parley_status mailboxes_open(struct mailboxes *mailboxes, bus_receive_fn *receive,
                                   void *context, struct bus_mailbox *out) PARLEY_MUST_CHECK;
-/* One that is closed already is left as it is. */
+/* Harmless when it is closed already. */
 void mailboxes_close(struct mailboxes *mailboxes, struct bus_mailbox mailbox);
 
 /* The last token of its address. */
 void mailbox_write(struct bus_mailbox mailbox, char text[MAILBOX_TEXT_MAX]);
-/* Gives the message to the mailbox of that token (ended by NUL or a dot), if it is open. */
+/* Delivers the message to the mailbox of that token (which ends with NUL or a dot), if it is open.
+ */
 void mailboxes_deliver(const struct mailboxes *mailboxes, const char *text,
                        const struct bus_message *message);

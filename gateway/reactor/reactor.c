@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The event loop. It deliberately does not know what hangs on it, and takes a lock in one place
- * only: work that another thread posts. Timers are a sorted list, since a reactor has a handful
- * of them (what is as many as messages keeps its own queue and one timer for its head). */
+/* The event loop. It takes a lock in one place only: for work that another thread posts. Timers are
+ * a sorted list, since a reactor has few of them: whatever has a deadline per message keeps its own
+ * queue, and one timer for the head of that. */
 
 #include "reactor.h"
 
@@ -95,7 +95,7 @@ void reactor_destroy(struct reactor *reactor) {
 
 void reactor_wake(struct reactor *reactor) {
     const uint64_t one = 1;
-    /* It can only fail when it is full of wake-ups already. */
+    /* It fails only when a wake-up is pending already. */
     if (write(reactor->wake.fd, &one, sizeof one) < 0) {
     }
 }
@@ -187,7 +187,7 @@ void reactor_timer_clear(struct reactor *reactor, struct reactor_timer *timer) {
     }
 }
 
-/* A timer that is set again while it fires waits for the next turn, even with no delay. */
+/* A timer that is set again while it fires, even without delay, fires in the next turn. */
 static void fire_timers(struct reactor *reactor) {
     struct reactor_timer due = {.next = &due, .previous = &due};
     while (reactor->timers.next != &reactor->timers &&
@@ -198,7 +198,7 @@ static void fire_timers(struct reactor *reactor) {
         timer->next = &due;
         due.previous->next = timer;
         due.previous = timer;
-        timer->is_armed = true; /* so that one due timer may clear another */
+        timer->is_armed = true; /* so that a due timer may clear another one */
     }
     while (due.next != &due) {
         struct reactor_timer *timer = due.next;

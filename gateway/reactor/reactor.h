@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One thread's event loop: an epoll set, timers, and work posted from other threads. It knows
- * neither HTTP nor NATS: they hang on it as watches and as turns. Everything here is called on
- * the reactor's own thread, unless it says otherwise.
+/* One thread's event loop: an epoll set, timers, and work posted by other threads. It knows neither
+ * HTTP nor NATS: they register watches, timers and turns. Everything here is called on the
+ * reactor's thread, unless it says otherwise.
  *
  * A turn of the loop: wait; call the watches that are ready; fire the timers that are due; run
  * what was posted; then call every turn in the order in which they were added (HTTP first, so that
@@ -18,16 +18,16 @@
 
 struct reactor;
 
-/* Who embeds what a callback is given: the `type` whose `member` it is. */
+/* The `type` that embeds what a callback is given as its `member`. */
 #define OWNER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* A file descriptor to wait for. The owner embeds it, and keeps it until it is removed. */
+/* A file descriptor to wait for.  Owns: the caller embeds it, and keeps it until it is removed. */
 struct reactor_watch {
     void (*ready)(struct reactor_watch *watch, uint32_t epoll_events);
     int fd;
 };
 
-/* A deadline. The owner embeds it; zeroed is valid and idle. */
+/* A deadline.  Owns: the caller embeds it; zeroed is valid and not armed. */
 struct reactor_timer {
     void (*fire)(struct reactor_timer *timer);
     int64_t due_ms; /* on reactor_now_ms's clock */
@@ -35,11 +35,10 @@ struct reactor_timer {
     struct reactor_timer *next, *previous;
 };
 
-/* Something that wants to work once a turn. */
+/* Something to run once per turn.  Owns: the caller embeds it, for as long as the reactor runs. */
 struct reactor_turn {
     void (*run)(struct reactor_turn *turn);
-    /* How long the loop may sleep as far as this one is concerned: 0 to come round again at
-     * once, -1 for as long as nothing happens.  NULL: -1. */
+    /* How long the loop may sleep: 0: not at all; -1: until something happens.  NULL: -1. */
     int64_t (*timeout_ms)(struct reactor_turn *turn);
     struct reactor_turn *next;
 };
@@ -58,7 +57,7 @@ void reactor_stop(struct reactor *reactor);
 enum parley_status reactor_post(struct reactor *reactor, void (*work)(void *context),
                                 void *context) PARLEY_MUST_CHECK;
 
-/* Makes the loop come round.  Threads: any. */
+/* Ends the loop's sleep.  Threads: any. */
 void reactor_wake(struct reactor *reactor);
 
 /* Milliseconds on the monotonic clock, read once a turn. */
@@ -69,10 +68,10 @@ enum parley_status reactor_watch_add(struct reactor *reactor, struct reactor_wat
                                      uint32_t events) PARLEY_MUST_CHECK;
 enum parley_status reactor_watch_change(struct reactor *reactor, struct reactor_watch *watch,
                                         uint32_t events) PARLEY_MUST_CHECK;
-/* After it, watch->ready is not called again, not even for an event of this very turn. */
+/* watch->ready is not called any more, not even for an event of the present turn. */
 void reactor_watch_remove(struct reactor *reactor, struct reactor_watch *watch);
 
-/* Arms it anew if it is armed already. */
+/* Replaces the deadline if the timer is armed already. */
 void reactor_timer_set(struct reactor *reactor, struct reactor_timer *timer, int64_t delay_ms);
 void reactor_timer_clear(struct reactor *reactor, struct reactor_timer *timer);
 
