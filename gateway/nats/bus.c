@@ -100,7 +100,7 @@ struct bus {
     struct bus_violation violation;
     char prefix[BUS_SUBJECT_MAX]; /* of addresses, with its dot */
     size_t prefix_length;
-    const char *id; /* the random token in it, then a dot */
+    char id[BUS_SUBJECT_MAX]; /* the random token in it */
     size_t id_length;
     bool is_connected;
     bool can_write; /* the socket took everything last time, or is writable again */
@@ -249,7 +249,7 @@ static const char *find_address(const struct bus *bus, const char *subject, cons
     if (strncmp(subject, bus->prefix, bus->prefix_length) == 0) {
         return subject + bus->prefix_length;
     }
-    const char *at = reply != NULL ? memmem(reply, strlen(reply), bus->id, bus->id_length) : NULL;
+    const char *at = reply != NULL ? strstr(reply, bus->id) : NULL;
     return at != NULL && at[bus->id_length] == '-' ? at + bus->id_length + 1 : NULL;
 }
 
@@ -285,6 +285,7 @@ static void deliver(struct bus *bus, natsMsg *native) {
     struct bus_message message = {
         .subject = subject,
         .reply = reply,
+        .reply_tail = "",
         .payload = {natsMsg_GetData(native), length > 0 ? (size_t)length : 0},
         .native = native,
     };
@@ -350,8 +351,10 @@ static bool open_inbox(struct bus *bus) {
         return false;
     }
     bus->prefix_length = (size_t)length;
-    bus->id = strchr(bus->prefix, '.') + 1; /* _INBOX.<id>. */
-    bus->id_length = bus->prefix_length - 1 - (size_t)(bus->id - bus->prefix);
+    const char *id = strchr(bus->prefix, '.') + 1; /* _INBOX.<id>. */
+    bus->id_length = bus->prefix_length - 1 - (size_t)(id - bus->prefix);
+    memcpy(bus->id, id, bus->id_length);
+    bus->id[bus->id_length] = '\0';
     if (bus->id_length + 1 + MAILBOX_TEXT_MAX > BUS_TAG_MAX) {
         return false;
     }

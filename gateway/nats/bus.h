@@ -25,6 +25,8 @@ struct bus_header {
 struct bus_message {
     const char *subject;
     const char *reply; /* NULL: none */
+    /* What follows the mailbox's tag in the reply subject; "": nothing, or it has no tag. */
+    const char *reply_tail;
     struct parley_bytes payload;
     const void *native; /* for bus_message_header */
 };

@@ -35,3 +35,29 @@ bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out) 
     out->time_ns = (int64_t)read_number(numbers[2]);
     return true;
 }
+
+/* Reads a dot and the digits after it.  Returns: where they end; NULL: something else is there. */
+static const char *read_token(const char *at, uint64_t *out) {
+    if (at == NULL || *at != '.' || at[1] < '0' || at[1] > '9') {
+        return NULL;
+    }
+    uint64_t number = 0;
+    for (at++; *at >= '0' && *at <= '9'; at++) {
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    *out = number;
+    return at;
+}
+
+bool jetstream_delivery_read_tail(const char *tail, struct jetstream_delivery *out) {
+    uint64_t tries, time_ns, pending;
+    const char *at = read_token(tail, &tries);
+    at = read_token(at, &out->stream_sequence);
+    at = read_token(at, &out->consumer_sequence);
+    at = read_token(read_token(at, &time_ns), &pending);
+    if (at == NULL) {
+        return false;
+    }
+    out->time_ns = (int64_t)time_ns;
+    return true;
+}

@@ -104,7 +104,7 @@ static const char *read_hex(const char *at, uint32_t *out) {
 }
 
 void mailboxes_deliver(const struct mailboxes *mailboxes, const char *text,
-                       const struct bus_message *message) {
+                       struct bus_message *message) {
     struct bus_mailbox mailbox;
     const char *at = read_hex(text, &mailbox.slot);
     if (*at != '-') {
@@ -116,6 +116,7 @@ void mailboxes_deliver(const struct mailboxes *mailboxes, const char *text,
     }
     const struct mailbox_slot *slot = find_slot(mailboxes, mailbox);
     if (slot != NULL) {
+        message->reply_tail = at;
         slot->receive(slot->context, message);
     }
 }

@@ -81,7 +81,7 @@ static bool handle_status(struct ordered_consumer *consumer, const struct bus_me
 bool ordered_delivery_handle(struct ordered_consumer *consumer, const struct bus_message *message) {
     struct jetstream_delivery delivery;
     consumer->heard_ms = reactor_now_ms(consumer->jetstream->reactor);
-    return jetstream_delivery_read(message->reply, &delivery)
+    return jetstream_delivery_read_tail(message->reply_tail, &delivery)
                ? handle_message(consumer, &delivery, message)
                : handle_status(consumer, message);
 }
