@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The filters whose values are a closed set: types, lanes and priorities. A value that no protocol
- * which is read knows can only be a slip, and a stream that stays empty would not show it. */
+/* The filters whose values are a closed set: types, lanes and priorities. A value that none
+ * of the protocols has is a mistake, which a stream that stays empty would not show. */
 
 #include <parley/buffer.h>
 #include <parley/protocol.h>
@@ -10,8 +10,8 @@
 #include "stream_query.h"
 
 /* `protocols`: those that are read; ends with NULL.
- * Returns: whether they know all values; else `out_detail` says which one they do not know, and
- * what was probably meant. */
+ * Returns: whether every value exists; else `out_detail` names the one that does not, and what was
+ * probably meant. */
 bool stream_closed_check(const struct stream_query *query,
                          const struct parley_protocol *const protocols[],
                          struct parley_buffer *out_detail);

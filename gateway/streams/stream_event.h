@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A stored NATS message as an event, rendered once for any number of readers and for every form
- * in which they want it. */
+/* A stored NATS message as an event, rendered once for all readers and for every form in which they
+ * read it. */
 
 #include <parley/message.h>
 
@@ -17,7 +17,7 @@ struct stream_event {
     unsigned holder_count;     /* stream_pool's */
     uint64_t sequence;         /* 0: an event of parley's own, which no stream holds */
     int64_t time_ns;           /* of storage */
-    size_t size_bytes;         /* all that it occupies */
+    size_t size_bytes;         /* of all its memory */
     struct stream_event *next; /* for its owner's queue */
 
     struct parley_bytes text;  /* the whole object; `resume` holds the token of this stream alone.
@@ -27,16 +27,16 @@ struct stream_event {
     struct parley_bytes
         bare; /* where the message lies in text; NULL: whole even without envelope */
 
-    /* What filters ask for, by their number; NULL: the message has no such thing. */
+    /* The values that filters compare, by filter; NULL: the message has none. */
     struct parley_bytes facts[STREAM_FACT_COUNT];
-    bool is_for_all;         /* it could have receivers, and has none */
+    bool is_for_all;         /* it can have receivers, and has none */
     bool is_thread_caseless; /* filters may name its thread in either case */
     size_t receiver_count;
     struct parley_bytes receivers[];
 };
 
 struct stream_event *stream_event_ref(struct stream_event *event);
-/* NULL is fine. */
+/* NULL is allowed. */
 void stream_event_unref(struct stream_event *event);
 
 /* A type without its protocol's name; NULL when it has none. */
@@ -50,27 +50,27 @@ struct stream_renderer {
     struct parley_buffer text;
 };
 
-/* Owns: schema and channel are borrowed. */
+/* Owns: borrows schema and channel. */
 void stream_renderer_init(struct stream_renderer *renderer, const struct parley_schema *schema,
                           const struct channel *channel);
 void stream_renderer_finish(struct stream_renderer *renderer);
 
-/* What others published is checked here: it becomes an event of its type when it is valid, else
- * parley.foreign.  `created`: of the stream, for the token.
- * Owns: the caller has the one reference.  Returns: NULL without memory. */
+/* Checks the message, which other clients may have published: a valid one becomes an event of its
+ * type, any other parley.foreign.  `created`: of the stream, for the token.
+ * Owns: returns a new reference.  Returns: NULL: out of memory. */
 struct stream_event *stream_render(struct stream_renderer *renderer, const char *created,
                                    const struct jetstream_stored *stored);
 
 /* The messages from `first` to `last` are gone; `last` 0: all from `first` on, since the stream
- * was made anew.  `token`: for this reader, behind the gap.  Returns: as above. */
+ * was created again.  `token`: of this reader, after the gap.  Returns: as above. */
 struct stream_event *stream_render_gap(const struct channel *channel, uint64_t first, uint64_t last,
                                        struct parley_bytes token);
 
-/* Events about the response itself.  `id`: of the request; `source`: its path; `token`: what a
- * reader that comes back with it has got so far.  Returns: as above. */
+/* Events about the response itself.  `id`: of the request; `source`: its path; `token`: of
+ * what the reader has got so far.  Returns: as above. */
 
-/* The reader's subscriptions stand.  `waiting_for`: the sequence that it asked for and that is not
- * stored yet, the newest one being `last`; 0: it does not wait for a certain one. */
+/* The reader's cursors are ready.  `waiting_for`: the sequence that it asked for, if it is not
+ * stored so far and the newest one is `last`; else 0. */
 struct stream_event *stream_render_open(const char *id, const char *source,
                                         struct parley_bytes token, uint64_t waiting_for,
                                         uint64_t last);
@@ -81,6 +81,6 @@ struct stream_event *stream_render_keepalive(const char *id, const char *source,
 struct stream_event *stream_render_end(const char *id, const char *source,
                                        struct parley_bytes token, const char *reason);
 
-/* No event: `before`, `token` and `after` go out as they are.  Returns: as above. */
+/* Not an event: `before`, `token` and `after` are sent as they are.  Returns: as above. */
 struct stream_event *stream_render_bytes(const char *before, struct parley_bytes token,
                                          const char *after);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a reader asks for: the query options of docs/api.md#reading and resume tokens. Pure: it
- * knows neither HTTP nor NATS, and the time of day is passed in. */
+/* What a reader asks for: the query options of docs/api.md#reading and resume tokens. It
+ * knows neither HTTP nor NATS, and reads no clock. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ enum stream_since {
     STREAM_SINCE_TOKEN,
 };
 
-/* First those that ask for the one value which a message has of such a thing, or has not. */
+/* First the filters of which a message has one value or none. */
 enum stream_filter {
     STREAM_FILTER_TYPE,
     STREAM_FILTER_LANE,
@@ -28,7 +28,7 @@ enum stream_filter {
     STREAM_FILTER_PRIORITY,
     STREAM_FILTER_AGENT,
     STREAM_FILTER_RECEIVER, /* one of its receivers */
-    STREAM_FILTER_FOR,      /* the same, or it is for everybody */
+    STREAM_FILTER_FOR,      /* the same, or the message is for all */
     STREAM_FILTER_COUNT,
     STREAM_FACT_COUNT = STREAM_FILTER_RECEIVER,
 };
@@ -37,20 +37,20 @@ struct stream_query {
     enum stream_since since;
     uint64_t sequence;                        /* STREAM_SINCE_SEQUENCE: inclusive */
     int64_t time_ns;                          /* STREAM_SINCE_TIME: Unix time, inclusive */
-    bool is_future;                           /* STREAM_SINCE_TIME: it has yet to come */
+    bool is_future;                           /* STREAM_SINCE_TIME: it is in the future */
     const char *token;                        /* STREAM_SINCE_TOKEN: a valid one */
     bool is_ending;                           /* follow=false */
     bool is_bare;                             /* envelope=none */
     uint64_t limit;                           /* UINT64_MAX: none */
-    unsigned filter_set;                      /* a bit for each filter that there is */
+    unsigned filter_set;                      /* a bit for each filter that is set */
     const char *filters[STREAM_FILTER_COUNT]; /* comma-separated; NULL: anything */
 };
 
 enum stream_query_result {
     STREAM_QUERY_SET,
-    STREAM_QUERY_IGNORED, /* it means something elsewhere */
+    STREAM_QUERY_IGNORED, /* an option of other addresses */
     STREAM_QUERY_UNKNOWN,
-    STREAM_QUERY_INVALID, /* it cannot have that value */
+    STREAM_QUERY_INVALID, /* not a valid value */
 };
 
 /* The names of all options, for an error text; ends with NULL. */
@@ -60,12 +60,13 @@ extern const char *const stream_query_names[];
 void stream_query_init(struct stream_query *query);
 
 /* Sets an option by its name.  Owns: the query borrows `value`.  `now_ns`: Unix time, for
- * durations.  `out_wants`: what the option may be, for STREAM_QUERY_INVALID. */
+ * durations.  `out_wants`: which values are valid, for STREAM_QUERY_INVALID. */
 enum stream_query_result stream_query_set(struct stream_query *query, const char *name,
                                           const char *value, int64_t now_ns,
                                           const char **out_wants);
 
-/* What the Last-Event-ID header says, which wins over since.  Owns: as above. */
+/* Sets the value of the Last-Event-ID header, which takes precedence over `since`.  Owns: as above.
+ */
 enum stream_query_result stream_query_set_last_event(struct stream_query *query, const char *value,
                                                      const char **out_wants);
 
@@ -76,30 +77,32 @@ static inline void stream_query_filter(struct stream_query *query, enum stream_f
     query->filter_set |= 1u << filter;
 }
 
-/* The first item of a comma-separated list, which is moved on; to NULL behind the last. */
+/* Returns the first item of a comma-separated list, and moves the list on; to NULL after the last.
+ */
 struct parley_bytes stream_list_next(const char **list);
 /* Whether `value` is an item of the comma-separated `list`, byte for byte. */
 bool stream_list_has(const char *list, struct parley_bytes value);
-/* … in either case of A to Z. */
+/* The same, ignoring the case of A to Z. */
 bool stream_list_has_caseless(const char *list, struct parley_bytes value);
 
 /* Room for one stream's part of a resume token: a NATS name, a time, "ahead", a number, and a NUL.
  */
 #define STREAM_TOKEN_MAX 352
 
-/* One stream's part of a resume token: STREAM:<created>:<sequence>, or, of a reader that waits for
- * a sequence which is further away than the next one, STREAM:<created>:ahead:<sequence>. */
+/* One stream's part of a resume token: STREAM:<created>:<sequence>, or, of a reader that waits
+ * for a sequence after the next one, STREAM:<created>:ahead:<sequence>. */
 struct stream_token {
     struct parley_bytes stream;
     struct parley_bytes created; /* of the stream, RFC 3339 */
-    uint64_t sequence;           /* the last one that the reader has; 0: none yet */
-    bool is_ahead;               /* it has not: it did not ask for those up to there */
+    uint64_t sequence;           /* the last one that the reader has; 0: none */
+    bool
+        is_ahead; /* the reader has not got the messages up to there, for it did not ask for them */
 };
 
-/* Finds the part that speaks of `stream`.  Owns: out borrows from `text`.
+/* Finds the part of `stream`.  Owns: out borrows from `text`.
  * Returns: false when there is none. */
 bool stream_token_find(const char *text, const char *stream, struct stream_token *out);
 
 /* An RFC 3339 date-time as Unix time in nanoseconds, cut to what 64 bits hold from 1970 on. A
- * blank before the offset counts as the `+` which somebody forgot to percent-encode. */
+ * blank before the offset counts as a `+` that was not percent-encoded. */
 bool stream_time_parse(struct parley_bytes text, int64_t *out_ns);

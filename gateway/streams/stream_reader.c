@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Turns events into a response's bytes. An event is never copied for a reader but into the
- * buffer that is sent: what lies around and within it (frame, token, text) is a list of slices,
- * made anew whenever it is needed and cut at the offset that was reached. */
+/* See stream_reader.h. An event is copied only once per reader, into the buffer that is sent: its
+ * frame, token and text are a list of slices, which is computed whenever it is needed and cut at
+ * the offset that was reached. */
 
 #include "stream_reader.h"
 
@@ -12,7 +12,7 @@
 
 enum {
     SLICES_MAX = 7,
-    PATIENCE_MS = 2000, /* for a stream whose past is to be merged and does not come */
+    PATIENCE_MS = 2000, /* how long merging waits for a stream's next event */
 };
 
 /* ---- cursors ---- */
@@ -59,13 +59,13 @@ static void release(struct stream_reader *reader) {
     }
 }
 
-/* Whose event is current: its turn is over. */
+/* The cursor that current is from: its turn is over. */
 static struct stream_cursor *current_cursor(struct stream_reader *reader) {
     assert(reader->turn > 0);
     return &reader->cursors[reader->turn - 1];
 }
 
-/* From the pool: what is sent half is fetched again when the client reads on. */
+/* The pool is full: an event that is half sent is fetched again when the client reads on. */
 static void give_back_current(struct stream_holder *holder) {
     struct stream_reader *reader = OWNER_OF(holder, struct stream_reader, holder);
     struct stream_event *event = reader->current;
@@ -79,7 +79,7 @@ static void give_back_current(struct stream_holder *holder) {
     reader->current = NULL;
 }
 
-/* The client has taken what it could, and current is not through. Parley's own are small. */
+/* The client took what it could, and current is not all sent. parley's own events are small. */
 static void hold(struct stream_reader *reader) {
     if (reader->current == NULL || reader->current->sequence == 0) {
         return;
@@ -106,8 +106,8 @@ static void on_timeout(struct reactor_timer *timer) {
     wake(reader);
 }
 
-/* Which cursor is to be taken from next. Whatever is no event is taken first.
- * Returns: cursor_count: none now. */
+/* Chooses the cursor to take from next. What is not an event goes first.
+ * Returns: cursor_count: none at present. */
 static size_t choose_earliest(struct stream_reader *reader) {
     size_t chosen = reader->cursor_count;
     int64_t earliest_ns = INT64_MAX;
@@ -204,14 +204,16 @@ void stream_reader_keep_alive(struct stream_reader *reader) {
 }
 
 void stream_reader_drain(struct stream_reader *reader) {
-    reader->is_draining = true;
+    if (reader->course == STREAM_GOES_ON) {
+        reader->course = STREAM_DRAINS;
+    }
     wake(reader);
 }
 
 /* ---- what is next ---- */
 
-/* The token to come back with: the places in all streams.  Owns: `token` is used for one stream,
- * the reader's memory for several. */
+/* The resume token: the places in all streams.  Owns: it is in `token` for one stream, in the
+ * reader's memory for several. */
 static struct parley_bytes write_tokens(struct stream_reader *reader,
                                         char token[STREAM_TOKEN_MAX]) {
     if (reader->tokens == NULL) {
@@ -241,8 +243,8 @@ static struct stream_event *render_end(struct stream_reader *reader, const char 
                              write_tokens(reader, token), reason);
 }
 
-/* What a reader without envelope, or of server-sent events, gets for parley.open and keepalives:
- * a blank line; an id without data, which an event source remembers and does not report. */
+/* In place of parley.open and keepalives, a reader without envelope gets a blank line, and one of
+ * server-sent events an id without data, which an event source stores and does not report. */
 static struct stream_event *render_due_bytes(struct stream_reader *reader) {
     char token[STREAM_TOKEN_MAX];
     const bool is_open = reader->due == STREAM_DUE_OPEN;
@@ -277,8 +279,8 @@ static enum stream_item take_due(struct stream_reader *reader) {
     return reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
 }
 
-/* Takes what was given back, to go on within it. Should it not be what it was (the message was
- * deleted, the stream made anew), the rest of it is nowhere. */
+/* Takes what was given back, to continue within it. If it is not the same event any more (the
+ * message was deleted, the stream was created again), its rest is lost. */
 static enum stream_item take_again(struct stream_reader *reader) {
     struct stream_cursor *cursor = current_cursor(reader);
     struct stream_event *event = NULL;
@@ -298,7 +300,7 @@ static enum stream_item take_again(struct stream_reader *reader) {
 
 static void count_event(struct stream_reader *reader) {
     if (reader->query.limit != UINT64_MAX && --reader->query.limit == 0) {
-        reader->is_ended = true;
+        reader->course = STREAM_ENDS;
     }
 }
 
@@ -321,12 +323,12 @@ static enum stream_item take(struct stream_reader *reader, struct stream_cursor 
 
 /* Sets `current` to the last event. */
 static enum stream_item take_end(struct stream_reader *reader, const char *reason) {
-    reader->is_ended = true;
+    reader->course = STREAM_ENDS;
     reader->current = render_end(reader, reason);
     return reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
 }
 
-/* Takes what one cursor has, and remembers whose turn it was. */
+/* Takes what one cursor has, and notes whose turn it was. */
 static inline enum stream_item take_from(struct stream_reader *reader, size_t index) {
     const enum stream_item item = take(reader, &reader->cursors[index]);
     if (item == STREAM_NOTHING || item == STREAM_DONE) {
@@ -340,8 +342,8 @@ static inline enum stream_item take_from(struct stream_reader *reader, size_t in
     return item;
 }
 
-/* Sets `current`, if there is something. The streams are asked in turn, so that a busy one does
- * not keep the others waiting. */
+/* Sets `current`, if there is something. The streams take turns, so that a busy one does not delay
+ * the others. */
 static enum stream_item take_in_turn(struct stream_reader *reader) {
     size_t done_count = 0;
     for (size_t i = 0; i < reader->cursor_count; i++) {
@@ -354,11 +356,14 @@ static enum stream_item take_in_turn(struct stream_reader *reader) {
             return item;
         }
     }
-    reader->is_ended = done_count == reader->cursor_count;
-    return reader->is_ended ? STREAM_DONE : STREAM_NOTHING;
+    if (done_count < reader->cursor_count) {
+        return STREAM_NOTHING;
+    }
+    reader->course = STREAM_ENDS;
+    return STREAM_DONE;
 }
 
-/* The same, of all that is there what was stored first. */
+/* The same, but takes the event that was stored first. */
 static __attribute__((noinline)) enum stream_item take_earliest(struct stream_reader *reader) {
     const size_t index = choose_earliest(reader);
     if (index < reader->cursor_count) {
@@ -376,7 +381,7 @@ static enum stream_item find_event(struct stream_reader *reader) {
     if (reader->due == STREAM_DUE_OPEN) {
         return take_due(reader);
     }
-    if (reader->is_draining) {
+    if (reader->course == STREAM_DRAINS) {
         return take_end(reader, "draining");
     }
     const enum stream_item item =
@@ -469,7 +474,7 @@ static size_t copy_pending(struct stream_reader *reader, char *buffer, size_t si
 }
 
 static bool has_ended(const struct stream_reader *reader) {
-    return reader->is_ended && reader->returned.sequence == 0;
+    return reader->course >= STREAM_ENDS && reader->returned.sequence == 0;
 }
 
 static void wait(struct stream_reader *reader) {
@@ -494,7 +499,7 @@ static size_t fill(struct stream_reader *reader, char *buffer, size_t size, bool
         enum stream_item item = find_event(reader);
         if (item == STREAM_FAILED) {
             reader->returned = (struct stream_returned){0};
-            reader->is_ended = reader->has_failed = true;
+            reader->course = STREAM_BREAKS;
         }
         if (reader->current == NULL) {
             *out_is_dry = !has_ended(reader);
@@ -522,5 +527,5 @@ ssize_t stream_reader_read(void *state, char *buffer, size_t size) {
     if (used > 0 || !has_ended(reader)) {
         return (ssize_t)used;
     }
-    return reader->has_failed ? HTTP_SOURCE_ABORT : HTTP_SOURCE_END;
+    return reader->course == STREAM_BREAKS ? HTTP_SOURCE_ABORT : HTTP_SOURCE_END;
 }

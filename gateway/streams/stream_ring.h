@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The newest events of one stream, bounded in number and bytes. Everything that was stored from
- * `low` on is in it or has yet to come: whoever wants nothing older loses nothing by reading
- * here. Sequences may jump, where messages were removed. */
+/* The newest events of one stream, bounded in number and bytes. Everything stored from `low` on is
+ * in the ring or will be: a reader that needs nothing older misses nothing. Sequences jump where
+ * messages were removed. */
 
 #include <parley/status.h>
 
@@ -16,17 +16,17 @@ struct stream_ring {
     uint64_t low; /* UINT64_MAX: it covers nothing */
 };
 
-/* Covers nothing yet.  `count_max` > 0 */
+/* Covers nothing at first.  `count_max` > 0 */
 enum parley_status stream_ring_init(struct stream_ring *ring, size_t count_max,
                                     size_t bytes_max) PARLEY_MUST_CHECK;
-/* A zeroed ring is fine. */
+/* Harmless for a zeroed ring. */
 void stream_ring_finish(struct stream_ring *ring);
 
 /* Empties it: it covers what comes from `low` on; UINT64_MAX: nothing. */
 void stream_ring_restart(struct stream_ring *ring, uint64_t low);
 
 /* Appends an event newer than all the others, and drops the oldest while it holds too much; the
- * newest stays, however large it is.  Owns: takes over the reference. */
+ * newest stays, however large it is.  Owns: steals the reference. */
 void stream_ring_push(struct stream_ring *ring, struct stream_event *event);
 
 static inline bool stream_ring_covers(const struct stream_ring *ring, uint64_t sequence) {

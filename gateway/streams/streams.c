@@ -78,7 +78,7 @@ static void refuse(struct stream_reader *reader, enum problem problem, const cha
 
 static void keep_alive(struct stream_reader *reader, int64_t now_ms) {
     if (reader->phase == STREAM_STARTING) {
-        refuse(reader, PROBLEM_BUS_UNAVAILABLE, "NATS does not answer about the stream.");
+        refuse(reader, PROBLEM_BUS_UNAVAILABLE, "NATS does not answer questions about the stream.");
         return;
     }
     if (reader->phase != STREAM_FLOWING) {
@@ -233,9 +233,9 @@ static bool fits_streams(const struct streams *streams, struct http_request *req
                          const struct stream_query *query, const struct parley_protocol *protocol) {
     if (query->since == STREAM_SINCE_SEQUENCE && protocol == NULL) {
         problem_respond(request, PROBLEM_INVALID_PARAMETER,
-                        "The query option `since` cannot be a sequence number over several "
-                        "protocols, each of which counts its own: use a resume token, a time or a "
-                        "duration.");
+                        "The query option `since` cannot be a sequence number where several "
+                        "protocols are read, since each has its own sequence: use a resume token, "
+                        "a time or a duration.");
         return false;
     }
     if (query->since != STREAM_SINCE_TOKEN) {
@@ -250,7 +250,7 @@ static bool fits_streams(const struct streams *streams, struct http_request *req
         }
     }
     problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                           "The resume token `%.128s` is not of the stream that is read here%s%s: "
+                           "The resume token `%.128s` does not belong to the stream read here%s%s: "
                            "use one that came from this address.",
                            query->token, protocol != NULL ? ", " : "",
                            protocol != NULL ? channel_find(streams->channels, protocol)->stream
@@ -319,7 +319,7 @@ void streams_serve(struct streams *streams, struct http_request *request,
     int content = negotiate(http_request_header(request, "Accept"), offers);
     if (content < 0) {
         problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
-                        "A stream is offered as application/x-ndjson and text/event-stream.");
+                        "Streams are available as application/x-ndjson and text/event-stream.");
         return;
     }
     if (!parse_query(streams, request, protocol, &query) || !is_serving(streams, request)) {

@@ -14,7 +14,8 @@
 
 struct streams;
 
-/* `schemas`, `channels`: one for each of parley_protocols, in its order.  Owns: all borrowed. */
+/* `schemas`, `channels`: one for each of parley_protocols, in its order.  Owns: borrows all
+ * arguments; returns new streams, which the caller destroys. */
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
                                   struct parley_schema *const *schemas,
                                   const struct channel *channels,
@@ -28,7 +29,7 @@ void streams_destroy(struct streams *streams);
 void streams_serve(struct streams *streams, struct http_request *request,
                    const struct parley_protocol *protocol);
 
-/* The stream of this name was deleted and made anew: its readers are told so. */
+/* The stream of this name was deleted and created again: its readers get a gap. */
 void streams_renewed(struct streams *streams, const char *stream);
 
 /* Ends every open stream with an event parley.end; a new one is answered with 503 draining. */
