@@ -127,11 +127,17 @@ static struct side *start_second(struct sides *sides) {
     return two;
 }
 
+/* On the loop's thread, so that the gateway can make it again only after what it does next. */
+static void lose_bucket(struct side *side) {
+    js_DeleteStream(side->world.context, "KV_tasks", NULL, NULL);
+}
+
 /* ---- keeping ---- */
 
 struct keeping {
     struct side *side;
     const char *key, *value, *subject; /* subject NULL: no message with it */
+    bool loses_bucket;                 /* just before */
     enum jetstream_publish result;
     unsigned done;
     struct jetstream_ack ack;
@@ -151,6 +157,9 @@ static void begin_keeping(void *context) {
     const struct parley_bytes key = parley_bytes_of(keeping->key);
     const struct parley_bytes value = parley_bytes_of(keeping->value);
     struct correlation_store *store = keeping->side->store;
+    if (keeping->loses_bucket) {
+        lose_bucket(keeping->side);
+    }
     keeping->result = keeping->subject == NULL
                           ? correlation_store_put(store, key, value, on_kept, keeping)
                           : correlation_store_publish(store, key, value, keeping->subject, NULL, 0,
@@ -161,13 +170,18 @@ static bool is_kept(void *context) {
     return ((struct keeping *)context)->done > 0;
 }
 
+static void wait_until_kept(struct keeping *keeping) {
+    struct loop *loop = &keeping->side->world.loop;
+    loop_do(loop, begin_keeping, keeping);
+    assert_int_equal(keeping->result, JETSTREAM_PUBLISHED);
+    assert_true(loop_wait(loop, is_kept, keeping, PATIENCE_MS));
+    assert_int_equal(keeping->done, 1);
+}
+
 static struct keeping publish(struct side *side, const char *key, const char *value,
                               const char *subject) {
     struct keeping keeping = {.side = side, .key = key, .value = value, .subject = subject};
-    loop_do(&side->world.loop, begin_keeping, &keeping);
-    assert_int_equal(keeping.result, JETSTREAM_PUBLISHED);
-    assert_true(loop_wait(&side->world.loop, is_kept, &keeping, PATIENCE_MS));
-    assert_int_equal(keeping.done, 1);
+    wait_until_kept(&keeping);
     return keeping;
 }
 
@@ -181,6 +195,7 @@ struct question {
     struct correlation_query query;
     struct side *side;
     char key[32];
+    bool loses_bucket; /* just before */
     bool is_patient, is_asked;
     unsigned done;
     int found; /* of correlation_answer; -1: it could not be asked */
@@ -201,6 +216,9 @@ static void begin_question(void *context) {
     struct question *question = context;
     question->began_ms = js_world_now_ms();
     question->query.done = on_recalled;
+    if (question->loses_bucket) {
+        lose_bucket(question->side);
+    }
     question->is_asked =
         correlation_store_query(question->side->store, &question->query,
                                 parley_bytes_of(question->key), question->is_patient);
@@ -214,12 +232,17 @@ static bool is_answered(void *context) {
     return ((struct question *)context)->done > 0;
 }
 
+static void wait_until_answered(struct question *question) {
+    struct loop *loop = &question->side->world.loop;
+    loop_do(loop, begin_question, question);
+    assert_true(loop_wait(loop, is_answered, question, PATIENCE_MS));
+    assert_int_equal(question->done, 1);
+}
+
 static struct question ask(struct side *side, const char *key, bool is_patient) {
     struct question question = {.side = side, .is_patient = is_patient};
     snprintf(question.key, sizeof question.key, "%s", key);
-    loop_do(&side->world.loop, begin_question, &question);
-    assert_true(loop_wait(&side->world.loop, is_answered, &question, PATIENCE_MS));
-    assert_int_equal(question.done, 1);
+    wait_until_answered(&question);
     return question;
 }
 
@@ -444,12 +467,9 @@ static void test_a_message_and_its_correlation_are_acknowledged_together(void **
 static void test_a_message_whose_correlation_is_refused_is_not_called_stored(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
-    struct keeping keeping = {.ack.outcome = JETSTREAM_STORED};
-    /* It is made again within moments: the message may be too late to notice. */
-    for (int tries = 0; keeping.ack.outcome == JETSTREAM_STORED && tries < 100; tries++) {
-        js_DeleteStream(one->world.context, "KV_tasks", NULL, NULL);
-        keeping = publish(one, "a", "x", "vlp.safe.query");
-    }
+    struct keeping keeping = {
+        .side = one, .key = "a", .value = "x", .subject = "vlp.safe.query", .loses_bucket = true};
+    wait_until_kept(&keeping);
     assert_int_equal(keeping.ack.outcome, JETSTREAM_TIMEOUT);
     assert_non_null(strstr(keeping.error, "`tasks`"));
     assert_non_null(strstr(keeping.error, "The message was stored, but"));
@@ -503,12 +523,8 @@ static bool is_back(void *context) {
 static void test_a_bucket_that_is_gone_fails_with_its_name_and_is_made_again(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
-    struct question question = {.found = CORRELATION_ABSENT};
-    /* It is made again within moments: the question may be too late to notice. */
-    for (int tries = 0; question.found == CORRELATION_ABSENT && tries < 100; tries++) {
-        js_DeleteStream(one->world.context, "KV_tasks", NULL, NULL);
-        question = ask(one, "a", true);
-    }
+    struct question question = {.side = one, .key = "a", .is_patient = true, .loses_bucket = true};
+    wait_until_answered(&question);
     assert_int_equal(question.found, CORRELATION_FAILED);
     assert_non_null(strstr(question.text, "`tasks`"));
     assert_non_null(strstr(question.text, "nats kv add tasks"));

@@ -135,6 +135,16 @@ static bool have_all_reached(void *context) {
     return true;
 }
 
+static bool have_all_opened(void *context) {
+    struct crowd *crowd = context;
+    for (size_t i = 0; i < MANY; i++) {
+        if (crowd->readers[i].opened == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool owes_nothing(void *context) {
     return ordered_consumer_pulled_bytes(((struct js_world *)context)->jetstream) == 0;
 }
@@ -181,6 +191,10 @@ static void test_many_feeds_ask_for_a_bounded_sum_and_wait_for_the_rest(void **s
     struct crowd *crowd = make_crowd(world, 256 * 1024);
     loop_do(&world->loop, open_crowd, crowd);
     crowd->goal = 1;
+    assert_true(loop_wait(&world->loop, have_all_opened, crowd, LOOP_PATIENCE_MS));
+    while (asked == 0) {
+        loop_pause();
+    }
     assert_false(loop_wait(&world->loop, have_all_reached, crowd, 400));
     /* The other half is for large ones. */
     assert_in_range(asked, 1, ORDERED_PULL_BYTES_MAX / 2);
