@@ -228,7 +228,7 @@ static void append_row(struct parley_buffer *out, const struct parley_rule *rule
 }
 
 static void append_table(struct parley_buffer *out, const struct parley_rule *rules, size_t count) {
-    parley_buffer_text(out, "| rule | severity | what must hold | where | what makes it right "
+    parley_buffer_text(out, "| rule | severity | what must hold | where | how to fix it "
                             "| source |\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < count; i++) {
         append_row(out, &rules[i]);
