@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One thread reads: it fills a ring of pieces that end where lines do. The others each take the
- * next piece that nobody has looked at. All state of a piece changes under one lock, a few times
- * for half a megabyte. */
+/* The caller's thread reads: it fills a ring of pieces that end at line ends. The other threads
+ * each take the next piece that is not checked yet. The state of a piece changes under one lock, a
+ * few times per half megabyte. */
 
 #include "check_ahead.h"
 
@@ -15,17 +15,17 @@
 #include <parley/splitter.h>
 
 enum {
-    PIECE_BYTES = 512 * 1024, /* together they stay in the processors' caches */
+    PIECE_BYTES = 512 * 1024, /* all of them fit into the processors' caches */
     THREADS_MAX = 8,
-    PIECES_MAX = 2 * THREADS_MAX + 1, /* one is with the caller */
+    PIECES_MAX = 2 * THREADS_MAX + 1, /* one is used by the caller */
 };
 
 struct piece {
     char *data;
     size_t length;
-    bool is_partial; /* it begins or ends within a line: nobody looks at it */
+    bool is_partial; /* begins or ends within a line: not checked ahead */
     bool is_done;
-    struct check_piece told;
+    struct check_piece result;
 };
 
 struct check_ahead {
@@ -37,12 +37,12 @@ struct check_ahead {
 
     struct piece pieces[PIECES_MAX];
     size_t piece_count; /* in the ring */
-    bool is_inside;     /* what is read next begins within a line */
+    bool is_inside;     /* the next read begins within a line */
     bool has_ended;
     enum parley_status status; /* why it has ended … */
     int error;                 /* … as errno */
-    struct parley_bytes rest;  /* of the last piece that was read, behind its last whole line */
-    size_t given_count;        /* to the caller, of all that were read */
+    struct parley_bytes rest;  /* of the piece read last, after its last whole line */
+    size_t given_count;        /* pieces returned to the caller */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -52,9 +52,9 @@ struct check_ahead {
     size_t thread_count;
 };
 
-/* ---- the threads that look ---- */
+/* ---- the checking threads ---- */
 
-/* Whether what a splitter handed out is right and deserves no warning. */
+/* Whether the message of a slice is valid, without a warning. */
 static bool is_right(struct check_ahead *ahead, struct parley_message *message,
                      enum parley_split split, const struct parley_slice *slice) {
     return split == PARLEY_SPLIT_MESSAGE &&
@@ -68,24 +68,25 @@ static void look_at(struct check_ahead *ahead, struct parley_message *message,
     struct parley_splitter splitter;
     struct parley_slice slice;
     enum parley_split split;
-    struct check_piece *told = &piece->told;
-    struct parley_bytes rest = told->bytes;
+    struct check_piece *result = &piece->result;
+    struct parley_bytes rest = result->bytes;
     parley_splitter_init(&splitter, PARLEY_FRAMING_LINES, ahead->message_bytes_max);
-    told->is_right = true;
-    while (told->is_right &&
+    result->is_right = true;
+    while (result->is_right &&
            (split = parley_splitter_next(&splitter, &rest, &slice)) != PARLEY_SPLIT_MORE) {
-        told->is_right = is_right(ahead, message, split, &slice);
-        told->message_count++;
+        result->is_right = is_right(ahead, message, split, &slice);
+        result->message_count++;
     }
-    while (told->is_right && (split = parley_splitter_end(&splitter, &slice)) != PARLEY_SPLIT_END) {
-        told->is_right = is_right(ahead, message, split, &slice);
-        told->message_count++;
+    while (result->is_right &&
+           (split = parley_splitter_end(&splitter, &slice)) != PARLEY_SPLIT_END) {
+        result->is_right = is_right(ahead, message, split, &slice);
+        result->message_count++;
     }
-    told->line_count = splitter.number;
+    result->line_count = splitter.number;
     parley_splitter_finish(&splitter);
 }
 
-/* Waits for a piece.  Returns: NULL when no more is wanted. Called under the lock. */
+/* Waits for a piece. Called under the lock.  Returns: NULL at the end. */
 static struct piece *take_piece(struct check_ahead *ahead) {
     while (!ahead->is_over && ahead->taken_count == ahead->read_count) {
         pthread_cond_wait(&ahead->changed, &ahead->lock);
@@ -112,7 +113,7 @@ static void *look(void *context) {
     return NULL;
 }
 
-/* ---- the thread that reads ---- */
+/* ---- the reading thread ---- */
 
 static void fill(struct check_ahead *ahead, struct piece *piece) {
     while (piece->length < PIECE_BYTES && !ahead->has_ended) {
@@ -127,14 +128,14 @@ static void fill(struct check_ahead *ahead, struct piece *piece) {
     }
 }
 
-/* How much of a piece is given out: whole lines, where there are any. */
+/* How much of a piece is returned: whole lines, if there are any. */
 static size_t whole_length(const struct check_ahead *ahead, const struct piece *piece,
                            const char *feed) {
     const bool is_last = ahead->has_ended && ahead->status == PARLEY_OK;
     return feed != NULL && !is_last ? (size_t)(feed + 1 - piece->data) : piece->length;
 }
 
-/* Reads the next piece of the ring, which is free. */
+/* Reads into the next piece of the ring, which is free. */
 static void read_piece(struct check_ahead *ahead) {
     struct piece *piece = &ahead->pieces[ahead->read_count % ahead->piece_count];
     memmove(piece->data, ahead->rest.data, ahead->rest.length);
@@ -146,7 +147,7 @@ static void read_piece(struct check_ahead *ahead) {
     ahead->rest = (struct parley_bytes){piece->data + length, piece->length - length};
     piece->is_partial = ahead->is_inside || is_cut;
     piece->is_done = false;
-    piece->told = (struct check_piece){.bytes = {piece->data, length}};
+    piece->result = (struct check_piece){.bytes = {piece->data, length}};
     ahead->is_inside = is_cut;
     pthread_mutex_lock(&ahead->lock);
     ahead->read_count++;
@@ -155,7 +156,7 @@ static void read_piece(struct check_ahead *ahead) {
 }
 
 enum parley_status check_ahead_next(struct check_ahead *ahead, struct check_piece *out) {
-    /* The piece that was given last is free again, but for the rest of a line. */
+    /* The piece returned last is free again, except for the rest of a line. */
     while (!ahead->has_ended && ahead->read_count < ahead->given_count + ahead->piece_count - 1) {
         read_piece(ahead);
     }
@@ -170,12 +171,12 @@ enum parley_status check_ahead_next(struct check_ahead *ahead, struct check_piec
         pthread_cond_wait(&ahead->changed, &ahead->lock);
     }
     pthread_mutex_unlock(&ahead->lock);
-    *out = piece->told;
+    *out = piece->result;
     ahead->given_count++;
     return PARLEY_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- setup ---- */
 
 static size_t processor_count(void) {
     cpu_set_t set;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads in pieces, by read(2): a file that grows, a pipe and a terminal are all the same here. It
- * finds out what the input is when nobody says, and leaves the cutting to parley_splitter. */
+/* Reads in pieces with read(2), so that growing files, pipes and terminals need no special case.
+ * Detects the format where it is not given; parley_splitter finds the messages. */
 
 #include "check_input.h"
 
@@ -14,7 +14,7 @@
 
 enum {
     PIECE_BYTES = 128 * 1024, /* what stays in a cache until it is read again */
-    SIGNATURE_BYTES = 16,     /* behind blanks: they show an encoding that says how it begins */
+    SIGNATURE_BYTES = 16,     /* after spaces: enough for encodings with a signature */
 };
 
 void check_input_init(struct check_input *input, int fd, const struct parley_protocol *protocol,
@@ -94,7 +94,7 @@ static enum parley_status read_head(struct check_input *input) {
     return PARLEY_OK;
 }
 
-/* ---- what it is ---- */
+/* ---- detecting the format ---- */
 
 static const struct parley_codec *find_framing(const struct parley_protocol *protocol,
                                                enum parley_framing framing) {
@@ -110,7 +110,7 @@ static bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Where the first byte that is no space stands, from `at` on. */
+/* The index of the first byte from `at` on that is not a space. */
 static size_t skip_space(struct parley_bytes text, size_t at) {
     while (at < text.length && is_space(text.data[at])) {
         at++;
@@ -118,9 +118,9 @@ static size_t skip_space(struct parley_bytes text, size_t at) {
     return at;
 }
 
-/* Whether a line is one value from its first to its last byte, as far as its brackets tell: an
- * array's splitter must find exactly one element in it. Whether it is JSON is asked later, so that
- * a fault in the first line of many does not make them one. */
+/* Whether a line is a single value, judged by its brackets: the splitter for arrays must find
+ * exactly one element in it. Whether it is valid JSON is checked later, so that a fault in the
+ * first line does not turn a file of lines into one message. */
 static bool is_whole_value(struct parley_bytes line, size_t message_bytes_max) {
     struct parley_splitter splitter;
     struct parley_slice slice;
@@ -133,7 +133,7 @@ static bool is_whole_value(struct parley_bytes line, size_t message_bytes_max) {
     return is_whole;
 }
 
-/* No more will come of the head, or no more is wanted to tell what it is. */
+/* The head is complete, or long enough to detect the format. */
 static bool is_head_whole(const struct check_input *input) {
     return input->has_ended || input->head.length > input->message_bytes_max;
 }
@@ -156,8 +156,8 @@ static bool has_signatures(const struct parley_protocol *protocol) {
     return *codec != NULL;
 }
 
-/* Finds an encoding other than JSON by its first bytes: what is binary must not be searched for
- * lines. */
+/* Detects an encoding other than JSON by its first bytes, since binary data must not be searched
+ * for lines. */
 static enum parley_status find_signature(struct check_input *input) {
     if (input->codec != NULL || !has_signatures(input->protocol)) {
         return PARLEY_OK;
@@ -173,8 +173,8 @@ static enum parley_status find_signature(struct check_input *input) {
 
 enum guess { GUESS_UNKNOWN, GUESS_ARRAY, GUESS_LINES, GUESS_ONE };
 
-/* What the head shows. `*from`: how much of it held no end of the first line, so that a pipe
- * which brings it byte by byte is not searched again and again. */
+/* What the head shows. `*from`: the length that was searched for the end of the first line, so that
+ * it is not searched again when a pipe delivers it byte by byte. */
 static enum guess guess(const struct check_input *input, size_t *from) {
     const struct parley_bytes head = parley_buffer_bytes(&input->head);
     const bool is_last = is_head_whole(input);
@@ -209,7 +209,7 @@ static void begin_many(struct check_input *input, enum parley_framing framing) {
     input->state = INPUT_MANY;
 }
 
-/* JSON, or nobody knows: the first bytes tell how much of it there is. */
+/* JSON or unknown: the first bytes show whether there are one or many messages. */
 static enum parley_status begin_json(struct check_input *input) {
     size_t from = 0;
     enum guess is = guess(input, &from);
@@ -248,7 +248,7 @@ static enum parley_status begin(struct check_input *input) {
 
 /* ---- the messages ---- */
 
-/* All of it is one message; of one that is too large no more is read than shows it. */
+/* The whole input is one message; if it is too large, the rest is not read. */
 static enum parley_status next_one(struct check_input *input, enum parley_split *out_split,
                                    struct parley_slice *out) {
     while (!input->has_ended && input->head.length <= input->message_bytes_max) {
@@ -264,13 +264,13 @@ static enum parley_status next_one(struct check_input *input, enum parley_split 
     return PARLEY_OK;
 }
 
-/* Takes the next piece from those who look ahead, unless it may go by. */
-static enum parley_status take_piece(struct check_input *input, bool *out_went_by) {
+/* Takes the next piece that was checked ahead, and skips it if all of it is right. */
+static enum parley_status take_piece(struct check_input *input, bool *out_is_skipped) {
     struct check_piece piece;
     PARLEY_TRY(check_ahead_next(input->ahead, &piece));
     input->read_bytes += piece.bytes.length;
     input->has_ended = piece.bytes.length == 0;
-    *out_went_by = piece.is_right;
+    *out_is_skipped = piece.is_right;
     if (piece.is_right) {
         parley_splitter_skip_lines(&input->splitter, piece.line_count);
         input->passed_count += piece.message_count;
@@ -286,7 +286,7 @@ void check_input_look_ahead(struct check_input *input, const struct parley_schem
     input->options = options;
 }
 
-/* What was read so far may end within a line. */
+/* What was read so far can end within a line. */
 static void begin_ahead(struct check_input *input) {
     if (input->schema != NULL && input->splitter.framing == PARLEY_FRAMING_LINES) {
         input->ahead = check_ahead_create(input->fd, input->schema, input->codec, input->options,
@@ -295,16 +295,16 @@ static void begin_ahead(struct check_input *input) {
     input->schema = NULL;
 }
 
-/* More of many. */
-static enum parley_status read_on(struct check_input *input, bool *out_went_by) {
-    *out_went_by = false;
+/* Reads more of many messages. */
+static enum parley_status read_on(struct check_input *input, bool *out_is_skipped) {
+    *out_is_skipped = false;
     begin_ahead(input);
-    return input->ahead != NULL ? take_piece(input, out_went_by) : read_piece(input);
+    return input->ahead != NULL ? take_piece(input, out_is_skipped) : read_piece(input);
 }
 
 static enum parley_status next_of_many(struct check_input *input, enum parley_split *out_split,
                                        struct parley_slice *out) {
-    for (bool went_by = false; !went_by;) {
+    for (bool is_skipped = false; !is_skipped;) {
         *out_split = parley_splitter_next(&input->splitter, &input->left, out);
         if (*out_split == PARLEY_SPLIT_MORE && input->has_ended) {
             *out_split = parley_splitter_end(&input->splitter, out);
@@ -315,7 +315,7 @@ static enum parley_status next_of_many(struct check_input *input, enum parley_sp
         if (*out_split != PARLEY_SPLIT_MORE) {
             return PARLEY_OK;
         }
-        PARLEY_TRY(read_on(input, &went_by));
+        PARLEY_TRY(read_on(input, &is_skipped));
     }
     return PARLEY_OK;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checking.h"
+#include "check_session.h"
 
 static const char help[] =
     "Usage: parley check [OPTION]… PROTOCOL [FILE…]\n"
@@ -29,7 +29,7 @@ static const char help[] =
     "  --format human   for each problem: where, what, and how to fix it [default]\n"
     "  --format ndjson  a JSON verdict for each message, with its file and line, and at the end\n"
     "                   {\"summary\":{\"received\":3,\"valid\":2,\"invalid\":1}}\n"
-    "  --format github  annotations for GitHub Actions\n" CHECKING_OPTIONS_HELP
+    "  --format github  annotations for GitHub Actions\n" CHECK_SESSION_OPTIONS_HELP
     "  -q, --quiet      print no summary or progress to standard error\n"
     "  -h, --help       print this text\n"
     "\n"
@@ -46,15 +46,15 @@ static const char help[] =
     "  nats sub --raw 'vlp.>' | parley check vlp --type application/x-ndjson\n";
 
 struct check {
-    struct checking checking; /* first: `each` and `take` are given it */
+    struct check_session session; /* first: on_message and on_flag are called with it */
     enum check_format format;
     bool is_same_terminal; /* as the progress line, which must be cleared before a finding */
 };
 
-static int take_format(struct checking *checking, const char *value) {
+static int take_format(struct check_session *session, const char *value) {
     static const char *const names[] = {
         [CHECK_HUMAN] = "human", [CHECK_NDJSON] = "ndjson", [CHECK_GITHUB] = "github"};
-    struct check *check = (struct check *)checking;
+    struct check *check = (struct check *)session;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], value) == 0) {
             check->format = (enum check_format)i;
@@ -65,37 +65,37 @@ static int take_format(struct checking *checking, const char *value) {
     return EXIT_USAGE;
 }
 
-static enum parley_status report(struct checking *checking, const char *file, size_t number) {
-    const struct check *check = (const struct check *)checking;
-    if (check->is_same_terminal && !check_report_is_silent(&checking->report, &checking->message)) {
-        progress_clear(&checking->progress);
+static enum parley_status report(struct check_session *session, const char *file, size_t number) {
+    const struct check *check = (const struct check *)session;
+    if (check->is_same_terminal && !check_report_is_silent(&session->report, &session->message)) {
+        progress_clear(&session->progress);
     }
-    PARLEY_TRY(check_report_message(&checking->report, file, number, &checking->message));
-    if (checking->is_live) {
-        fflush(checking->report.out);
+    PARLEY_TRY(check_report_message(&session->report, file, number, &session->message));
+    if (session->is_live) {
+        fflush(session->report.out);
     }
     return PARLEY_OK;
 }
 
 int command_check(int argc, char **argv) {
-    struct check check = {.checking = {.command = "check",
-                                       .help = help,
-                                       .own_flag = {"format", 0, true},
-                                       .take = take_format,
-                                       .each = report},
+    struct check check = {.session = {.command = "check",
+                                      .help = help,
+                                      .own_flag = {"format", 0, true},
+                                      .on_flag = take_format,
+                                      .on_message = report},
                           .format = CHECK_HUMAN,
                           .is_same_terminal = isatty(STDOUT_FILENO)};
-    struct checking *checking = &check.checking;
-    const int wrong = checking_arguments(checking, argc, argv);
+    struct check_session *session = &check.session;
+    const int wrong = check_session_arguments(session, argc, argv);
     if (wrong >= 0) {
         return wrong;
     }
-    checking->takes_files_once = true;
-    checking->passes_right = check.format != CHECK_NDJSON; /* which has a line for each message */
-    check_report_init(&checking->report, check.format, stdout, terminal_has_colour(stdout));
-    const bool is_read = checking_run(checking);
-    check_report_summary(&checking->report, checking->is_quiet ? NULL : stderr);
-    const bool is_valid = checking->report.invalid_count == 0;
-    check_report_finish(&checking->report);
+    session->reads_files_once = true;
+    session->skips_right = check.format != CHECK_NDJSON; /* which has a line for each message */
+    check_report_init(&session->report, check.format, stdout, terminal_has_colour(stdout));
+    const bool is_read = check_session_run(session);
+    check_report_summary(&session->report, session->is_quiet ? NULL : stderr);
+    const bool is_valid = session->report.invalid_count == 0;
+    check_report_finish(&session->report);
     return !is_read ? EXIT_USAGE : is_valid ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "checking.h"
+#include "check_session.h"
 #include "encodings.h"
 
 static const char help[] =
@@ -30,7 +30,7 @@ static const char help[] =
     "as by parley check.\n"
     "\n"
     "Options:\n"
-    "  --to ENCODING    see above\n" CHECKING_OPTIONS_HELP
+    "  --to ENCODING    see above\n" CHECK_SESSION_OPTIONS_HELP
     "  -q, --quiet      print no summary or progress to standard error\n"
     "  -h, --help       print this text\n"
     "\n"
@@ -43,21 +43,21 @@ static const char help[] =
     "  parley convert brenner --to markdown message.json > message.md\n";
 
 struct convert {
-    struct checking checking; /* first: `each` and `take` are given it */
+    struct check_session session; /* first: on_message and on_flag are called with it */
     const char *to_name;
     const struct parley_codec *to;
     struct parley_buffer text; /* one converted message */
     bool is_held;              /* text is not written yet, since `to` holds only one message */
 };
 
-static int take_to(struct checking *checking, const char *value) {
-    ((struct convert *)checking)->to_name = value;
+static int take_to(struct check_session *session, const char *value) {
+    ((struct convert *)session)->to_name = value;
     return -1;
 }
 
 /* Returns: -1 to go on, else the exit status. */
 static int find_target(struct convert *convert) {
-    const struct parley_protocol *protocol = convert->checking.protocol;
+    const struct parley_protocol *protocol = convert->session.protocol;
     char known[ENCODINGS_TEXT_MAX];
     encodings_list(protocol, false, known);
     if (convert->to_name == NULL) {
@@ -83,25 +83,25 @@ static int find_target(struct convert *convert) {
 /* A second message where the encoding holds only one. Nothing has been written. */
 static void refuse_second(struct convert *convert) {
     char others[ENCODINGS_TEXT_MAX];
-    encodings_list(convert->checking.protocol, true, others);
+    encodings_list(convert->session.protocol, true, others);
     terminal_error(
         "%s holds one message, but the input has more: convert to %s, or one message at a time",
         convert->to->name, others);
     convert->is_held = false;
-    convert->checking.is_stopped = true;
+    convert->session.is_stopped = true;
 }
 
 static void write_text(struct convert *convert) {
     const struct parley_bytes text = parley_buffer_bytes(&convert->text);
     const bool is_written = fwrite(text.data, 1, text.length, stdout) == text.length;
-    if (convert->checking.is_live) {
+    if (convert->session.is_live) {
         fflush(stdout);
     }
-    convert->checking.is_stopped = !is_written || ferror(stdout);
+    convert->session.is_stopped = !is_written || ferror(stdout);
 }
 
 static enum parley_status convert_message(struct convert *convert) {
-    struct parley_message *message = &convert->checking.message;
+    struct parley_message *message = &convert->session.message;
     const bool has_room = encodings_holds_many(convert->to);
     if (!has_room && convert->is_held) {
         refuse_second(convert);
@@ -120,39 +120,40 @@ static enum parley_status convert_message(struct convert *convert) {
     return PARLEY_OK;
 }
 
-static enum parley_status take_message(struct checking *checking, const char *file, size_t number) {
-    if (parley_message_is_valid(&checking->message)) {
-        checking->report.received_count++;
-        return convert_message((struct convert *)checking);
+static enum parley_status take_message(struct check_session *session, const char *file,
+                                       size_t number) {
+    if (parley_message_is_valid(&session->message)) {
+        session->report.received_count++;
+        return convert_message((struct convert *)session);
     }
-    progress_clear(&checking->progress);
-    return check_report_message(&checking->report, file, number, &checking->message);
+    progress_clear(&session->progress);
+    return check_report_message(&session->report, file, number, &session->message);
 }
 
 static int run(struct convert *convert) {
-    struct checking *checking = &convert->checking;
-    check_report_init(&checking->report, CHECK_HUMAN, stderr, terminal_has_colour(stderr));
-    const bool is_read = checking_run(checking);
-    const bool is_whole = is_read && !checking->is_stopped;
-    const bool is_valid = checking->report.invalid_count == 0;
+    struct check_session *session = &convert->session;
+    check_report_init(&session->report, CHECK_HUMAN, stderr, terminal_has_colour(stderr));
+    const bool is_read = check_session_run(session);
+    const bool is_whole = is_read && !session->is_stopped;
+    const bool is_valid = session->report.invalid_count == 0;
     if (convert->is_held) {
         write_text(convert);
     }
-    if (!is_valid && !checking->is_quiet) {
-        check_report_summary(&checking->report, stderr);
+    if (!is_valid && !session->is_quiet) {
+        check_report_summary(&session->report, stderr);
     }
-    check_report_finish(&checking->report);
+    check_report_finish(&session->report);
     parley_buffer_finish(&convert->text);
     return !is_whole ? EXIT_USAGE : is_valid ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int command_convert(int argc, char **argv) {
-    struct convert convert = {.checking = {.command = "convert",
-                                           .help = help,
-                                           .own_flag = {"to", 0, true},
-                                           .take = take_to,
-                                           .each = take_message}};
-    const int wrong = checking_arguments(&convert.checking, argc, argv);
+    struct convert convert = {.session = {.command = "convert",
+                                          .help = help,
+                                          .own_flag = {"to", 0, true},
+                                          .on_flag = take_to,
+                                          .on_message = take_message}};
+    const int wrong = check_session_arguments(&convert.session, argc, argv);
     if (wrong >= 0) {
         return wrong;
     }

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reads the arguments of check and convert, and the messages in the files that these name. */
+
+#include "check_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check_files.h"
+#include "encodings.h"
+#include "clock_and_ids.h"
+
+/* ---- arguments ---- */
+
+static int take_quiet(struct check_session *session, const char *value) {
+    session->is_quiet = strcmp(value, "true") == 0;
+    if (!session->is_quiet && strcmp(value, "false") != 0) {
+        terminal_error("--quiet must be true or false, not '%s'", value);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+static int take_operand(struct check_session *session, char **argv, const char *value, int at) {
+    if (session->protocol == NULL) {
+        session->protocol = cli_protocol(value);
+        return session->protocol == NULL ? EXIT_USAGE : -1;
+    }
+    argv[session->file_count++] = argv[at];
+    return -1;
+}
+
+static int take_flag(struct check_session *session, const char *name, const char *value) {
+    const char *expected = "";
+    if (strcmp(name, "help") == 0) {
+        fputs(session->help, stdout);
+        return EXIT_SUCCESS;
+    }
+    if (strcmp(name, "quiet") == 0) {
+        return take_quiet(session, value);
+    }
+    if (strcmp(name, "type") == 0) {
+        session->media_type = value;
+        return -1;
+    }
+    if (strcmp(name, session->own_flag.name) == 0) {
+        return session->on_flag(session, value);
+    }
+    if (parley_options_set(&session->options, name, value, &expected) != PARLEY_OPTION_SET) {
+        terminal_error("--%s must be %s, not '%s'", name, expected, value);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+static int take_argument(struct check_session *session, const struct arguments *arguments,
+                         int argument, const char *value) {
+    if (argument == ARGUMENT_WRONG) {
+        return EXIT_USAGE;
+    }
+    return argument == ARGUMENT_OPERAND
+               ? take_operand(session, arguments->argv, value, arguments->at - 1)
+               : take_flag(session, arguments->flags[argument].name, value);
+}
+
+static int find_codec(struct check_session *session) {
+    if (session->media_type == NULL) {
+        return -1;
+    }
+    session->codec = parley_codec_find(session->protocol, parley_bytes_of(session->media_type));
+    if (session->codec != NULL) {
+        return -1;
+    }
+    char known[ENCODINGS_TEXT_MAX];
+    encodings_list_media_types(session->protocol, known);
+    terminal_error("unknown media type '%s' for %s; --type must be one of %s", session->media_type,
+                   session->protocol->name, known);
+    return EXIT_USAGE;
+}
+
+int check_session_arguments(struct check_session *session, int argc, char **argv) {
+    const struct argument_flag flags[] = {
+        session->own_flag,    {"type", 0, true},  {"strict", 0, false}, {"stamp", 0, false},
+        {"from", 0, true},    {"agent", 0, true}, {"domain", 0, true},  {"quiet", 'q', false},
+        {"help", 'h', false}, {NULL, 0, false},
+    };
+    struct arguments arguments = {
+        .command = session->command, .flags = flags, .argc = argc, .argv = argv};
+    const char *value;
+    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
+        const int status = take_argument(session, &arguments, argument, value);
+        if (status >= 0) {
+            return status;
+        }
+    }
+    if (session->protocol == NULL) {
+        terminal_error(
+            "%s needs a protocol: parley %s PROTOCOL [FILE…] (parley protocols lists them)",
+            session->command, session->command);
+        return EXIT_USAGE;
+    }
+    session->files = argv;
+    return find_codec(session);
+}
+
+/* ---- progress ---- */
+
+static int64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void show_progress(struct check_session *session, const struct check_input *input,
+                          uint64_t size_bytes) {
+    const int64_t now = now_ms();
+    if (!progress_is_due(&session->progress, now)) {
+        return;
+    }
+    char text[128], part[32] = "";
+    if (size_bytes > 0 && input->read_bytes <= size_bytes) {
+        snprintf(part, sizeof part, " (%.0f %%)",
+                 (double)input->read_bytes * 100 / (double)size_bytes);
+    }
+    snprintf(text, sizeof text, "%" PRIu64 " messages, %" PRIu64 " invalid, %" PRIu64 " MB read%s",
+             session->report.received_count, session->report.invalid_count,
+             input->read_bytes / 1000000, part);
+    progress_show(&session->progress, now, text);
+}
+
+/* ---- messages ---- */
+
+static void prepare_stamp(struct check_session *session) {
+    id_new(session->fresh_id);
+    clock_now_text(session->now);
+    session->options.fresh_id = session->fresh_id;
+    session->options.now = session->now;
+}
+
+/* Valid, and without a warning. */
+static bool is_right(const struct parley_message *message) {
+    return message->findings.count == 0 && message->findings.omitted_count == 0;
+}
+
+/* The clock is read for each piece of input, not for each message: there can be two million per
+ * second. */
+static enum parley_status check_all(struct check_session *session, struct check_input *input,
+                                    const char *file, uint64_t size_bytes) {
+    uint64_t seen_bytes = UINT64_MAX;
+    while (!session->is_stopped) {
+        enum parley_split split;
+        struct parley_slice slice;
+        PARLEY_TRY(check_input_next(input, &split, &slice));
+        if (split == PARLEY_SPLIT_END) {
+            break;
+        }
+        session->report.received_count += input->passed_count;
+        input->passed_count = 0;
+        if (input->read_bytes != seen_bytes) {
+            seen_bytes = input->read_bytes;
+            session->options.now_seconds = clock_now_seconds();
+            show_progress(session, input, size_bytes);
+        }
+        if (split == PARLEY_SPLIT_MORE) {
+            continue;
+        }
+        if (session->options.stamp) {
+            prepare_stamp(session);
+        }
+        PARLEY_TRY(parley_splitter_check(&input->splitter, split, &slice, &session->message,
+                                         input->codec, &session->options));
+        if (session->skips_right && is_right(&session->message)) {
+            session->report.received_count++;
+            continue;
+        }
+        PARLEY_TRY(session->on_message(session, file, slice.number));
+        if (parley_splitter_has_ended(&input->splitter)) {
+            check_input_abandon(input);
+        }
+    }
+    return PARLEY_OK;
+}
+
+/* ---- files ---- */
+
+/* Looking ahead needs threads and memory, and --stamp changes each message. */
+static bool is_worth_looking_ahead(const struct check_session *session, uint64_t size_bytes) {
+    enum { LARGE_BYTES = 4 << 20 };
+    return session->skips_right && !session->options.stamp && size_bytes >= LARGE_BYTES;
+}
+
+/* Returns: whether all of it could be read. */
+static bool check_open(struct check_session *session, int fd, const char *file) {
+    const struct parley_codec *codec = session->codec;
+    if (codec == NULL && file != NULL) {
+        codec = check_input_codec_of_name(session->protocol, file);
+    }
+    struct check_input input;
+    struct stat status;
+    const bool has_size = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    const uint64_t size_bytes = has_size ? (uint64_t)status.st_size : 0;
+    session->is_live = !has_size;
+    session->options.now_seconds = clock_now_seconds();
+    check_input_init(&input, fd, session->protocol, codec);
+    if (is_worth_looking_ahead(session, size_bytes)) {
+        check_input_look_ahead(&input, session->message.schema, &session->options);
+    }
+    const enum parley_status result = check_all(session, &input, file, size_bytes);
+    const int error = errno;
+    progress_clear(&session->progress);
+    check_input_finish(&input);
+    if (result != PARLEY_OK) {
+        terminal_error("%s: %s", file != NULL ? file : "standard input",
+                       result == PARLEY_E_IO ? strerror(error) : parley_status_text(result));
+    }
+    return result == PARLEY_OK;
+}
+
+static bool check_path(void *context, const char *path) {
+    struct check_session *session = context;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        terminal_error("%s: %s", path, strerror(errno));
+        return false;
+    }
+    const bool is_read = check_open(session, fd, path);
+    close(fd);
+    return is_read;
+}
+
+static bool is_stopped(void *context) {
+    const struct check_session *session = context;
+    return session->is_stopped;
+}
+
+static bool check_standard_input(struct check_session *session) {
+    if (isatty(STDIN_FILENO) && !session->is_quiet) {
+        fputs("Reading standard input from the terminal; press Ctrl-D to end it.\n", stderr);
+    }
+    return check_open(session, STDIN_FILENO, NULL);
+}
+
+static bool check_all_files(struct check_session *session) {
+    struct check_files files = {.protocol = session->protocol,
+                                .is_once = session->reads_files_once,
+                                .read = check_path,
+                                .is_stopped = is_stopped,
+                                .context = session};
+    bool is_read = session->file_count > 0 || check_standard_input(session);
+    for (int i = 0; i < session->file_count && !session->is_stopped; i++) {
+        const char *operand = session->files[i];
+        is_read = (strcmp(operand, "-") == 0 ? check_standard_input(session)
+                                             : check_files_each(&files, operand)) &&
+                  is_read;
+    }
+    check_files_finish(&files);
+    return is_read;
+}
+
+bool check_session_run(struct check_session *session) {
+    struct parley_schema *schema;
+    if (parley_schema_create(session->protocol, &schema) != PARLEY_OK) {
+        terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        return false;
+    }
+    parley_message_init(&session->message, schema);
+    progress_init(&session->progress, session->is_quiet ? -1 : STDERR_FILENO, now_ms());
+    const bool is_read = check_all_files(session);
+    parley_message_finish(&session->message);
+    parley_schema_destroy(schema);
+    return is_read;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* One run of check or convert: their common options, and the messages of all files, pipes and
+ * terminals, each with its verdict. */
+
+#include "check_input.h"
+#include "check_report.h"
+#include "cli.h"
+#include "progress.h"
+
+/* For the --help of both. */
+#define CHECK_SESSION_OPTIONS_HELP                                                                 \
+    "  --type MEDIA     media type of the input instead of detecting its format\n"                 \
+    "  --strict         VLP: check earned confidence in messages of every type\n"                  \
+    "  --stamp          fill in a missing id, protocol, version and timestamp before checking\n"   \
+    "  --from SIDE      supervisor: the sending side, gerbil or elixir\n"                          \
+    "  --agent NAME     supervisor: the agent that the messages belong to\n"                       \
+    "  --domain NAME    Round Table: the domain of replies\n"
+
+struct check_session {
+    const char *command, *help;
+    struct argument_flag own_flag;
+    /* Called with the value of that flag.  Returns: as check_session_arguments. */
+    int (*on_flag)(struct check_session *session, const char *value);
+    /* Called with each message once its verdict is known. May end the run by is_stopped. */
+    enum parley_status (*on_message)(struct check_session *session, const char *file,
+                                     size_t number);
+    bool skips_right; /* messages without findings are only counted, without a call of on_message */
+    bool reads_files_once; /* a file that is named twice is read once */
+
+    const struct parley_protocol *protocol;
+    struct parley_message message;
+    struct check_report report; /* the command inits and finishes it */
+    struct progress progress;
+    bool is_quiet;
+    bool is_live; /* the input is a pipe or terminal: output must not wait in a buffer */
+    bool is_stopped;
+
+    /* Private. */
+    const char *media_type; /* NULL: detected */
+    const struct parley_codec *codec;
+    struct parley_options options;
+    char fresh_id[37], now[32];
+    char **files; /* borrowed from argv, whose front is overwritten with them */
+    int file_count;
+};
+
+/* Reads the arguments.  Returns: -1 to go on, else the exit status. */
+int check_session_arguments(struct check_session *session, int argc, char **argv);
+
+/* Calls on_message with every message of every file.
+ * Returns: whether all could be read; if not, an error message was printed. */
+bool check_session_run(struct check_session *session);
