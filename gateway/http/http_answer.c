@@ -37,7 +37,7 @@ static bool add_headers(struct http_request *request, const char *content_type) 
 /* Without memory there is no answer but to close the connection. */
 static void answer(struct http_request *request, unsigned status, const char *content_type,
                    struct MHD_Response *response) {
-    request->is_answered = true;
+    request->answer = HTTP_ANSWERED;
     request->response = response;
     request->status = status;
     if (response == NULL || !add_headers(request, content_type)) {
@@ -48,7 +48,7 @@ static void answer(struct http_request *request, unsigned status, const char *co
 
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
-    if (request->is_answered || request->is_live) {
+    if (http_is_answered(request) || http_is_live(request)) {
         return;
     }
     size_t length = content_type != NULL ? body.length : 0;
@@ -74,7 +74,7 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
         return length;
     }
     if (length == HTTP_SOURCE_END) {
-        if (request->is_1_0) {
+        if (request->connection->head.is_1_0) {
             http_look_again(request->connection); /* its end closes the connection */
         }
         return MHD_CONTENT_READER_END_OF_STREAM;
@@ -86,7 +86,7 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
         }
         return 0;
     }
-    if (request->is_1_0) {
+    if (request->connection->head.is_1_0) {
         reset_on_close(request);
     }
     http_look_again(request->connection);
@@ -95,14 +95,15 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
 
 void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
                          ssize_t (*read)(void *state, char *buffer, size_t size)) {
-    if (request->is_answered || request->is_live) {
+    if (http_is_answered(request) || http_is_live(request)) {
         return;
     }
     request->read = read;
     /* A chunk is written straight into the connection's pool; the block serves HTTP/1.0 alone. */
     struct MHD_Response *response = MHD_create_response_from_callback(
-        MHD_SIZE_UNKNOWN, request->is_1_0 ? BLOCK_1_0_BYTES : 1, read_source, request, NULL);
-    if (response != NULL && request->is_head) {
+        MHD_SIZE_UNKNOWN, request->connection->head.is_1_0 ? BLOCK_1_0_BYTES : 1, read_source,
+        request, NULL);
+    if (response != NULL && request->connection->head.is_head) {
         /* libmicrohttpd would end the body that it does not send with a last chunk. */
         MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     }
@@ -117,7 +118,9 @@ enum MHD_Result http_answer_send(struct http_request *request) {
         MHD_queue_response(request->connection->mhd, request->status, request->response);
     MHD_destroy_response(request->response);
     request->response = NULL;
-    request->is_queued = result == MHD_YES;
+    if (result == MHD_YES) {
+        request->answer = HTTP_ANSWER_GIVEN;
+    }
     return result;
 }
 
@@ -129,7 +132,7 @@ void http_answer_close(struct http_request *request) {
 
 void http_answer_last(struct http_request *request) {
     http_close_after(request);
-    if (request->is_answered && request->response != NULL) {
+    if (http_is_answered(request) && request->response != NULL) {
         const enum MHD_Result is_added =
             MHD_add_response_header(request->response, "Connection", "close");
         request->has_failed = request->has_failed || is_added != MHD_YES;
@@ -139,7 +142,7 @@ void http_answer_last(struct http_request *request) {
 /* ---- live ones ---- */
 
 bool http_can_be_live(const struct http_request *request) {
-    return !request->is_1_0 && !request->is_head;
+    return !request->connection->head.is_1_0 && !request->connection->head.is_head;
 }
 
 void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
@@ -148,7 +151,7 @@ void http_respond_live(struct http_request *request, unsigned status, const char
         http_respond_stream(request, status, content_type, read);
         return;
     }
-    if (request->is_answered || request->is_live) {
+    if (http_is_answered(request) || http_is_live(request)) {
         return;
     }
     live_response_begin(request, status, content_type, read);

@@ -51,7 +51,7 @@ static void client_stirred(struct reactor_watch *watch, uint32_t events) {
     if (!connection->is_active) {
         return;
     }
-    if (request->is_live) {
+    if (http_is_live(request)) {
         live_response_ready(request, events);
     } else if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
         lose_client(request);

@@ -49,6 +49,28 @@ enum http_wait {
     HTTP_WAIT_LIVE,   /* the request has ended, and its live answer has not */
 };
 
+/* The answer that libmicrohttpd sends: made once (answer in http_answer.c), given to it once. */
+enum http_answer_state { HTTP_UNANSWERED, HTTP_ANSWERED, HTTP_ANSWER_GIVEN };
+
+/* The answer that live_response.c sends. Its function `move` makes every transition:
+ *
+ *     NONE ──begin──▶ HEAD ──first write──▶ OPEN ──source ends──▶ ENDING ──all sent──▶ SENT
+ *      ▲               │                      │                      │
+ *      └──take back────┤                      └─source aborts─▶ BREAKING ──what there is sent──┐
+ *                      └──────────────────────┴──────────────────────┴──no memory, client gone,│
+ *                                                       idle, or a body that breaks off──▶ BROKEN
+ *
+ * In SENT and BROKEN nothing more is written, and nothing more of the body is wanted. */
+enum live_state {
+    LIVE_NONE, /* there is no such answer */
+    LIVE_HEAD, /* nothing of it has left */
+    LIVE_OPEN,
+    LIVE_ENDING,   /* its source has nothing more */
+    LIVE_BREAKING, /* its source has nothing more, and the answer is not whole */
+    LIVE_SENT,     /* all of it was written */
+    LIVE_BROKEN,   /* not all of it was */
+};
+
 /* One of the daemons. */
 struct http_daemon {
     struct http_server *server;
@@ -70,23 +92,18 @@ struct http_request {
     struct MHD_Response *response; /* until it is queued */
     unsigned status;
     enum http_wait wait;
-    bool is_1_0, is_head, expects_continue;
-    bool is_answered, is_queued, is_close_after;
-    bool is_late;       /* it began while the server drained */
-    bool has_ended;     /* the body is whole */
-    bool has_wake;      /* woken since the callback that would have to wait was called */
-    bool is_woken;      /* on the server's list of those that go on */
-    bool has_failed;    /* no memory: close the connection */
-    bool is_gone;       /* the client is */
-    bool has_waited;    /* its connection was suspended and resumed */
-    bool is_live;       /* the answer is written by live_response.c */
-    bool has_begun;     /* its first bytes have left */
-    bool is_held_up;    /* the socket takes no more of it at present */
-    bool is_ending;     /* its source has nothing more … */
-    bool is_broken_off; /* … though the answer is not whole */
-    bool is_over;       /* nothing more of it is written, and nothing more of the body is wanted */
-    bool is_sent;       /* all of it was */
-    int64_t moved_ms;   /* when it was held up, or the body went on since */
+    enum http_answer_state answer;
+    enum live_state live;
+    bool is_close_after;
+    bool is_late;     /* it began while the server drained */
+    bool has_ended;   /* the body is whole */
+    bool has_wake;    /* woken since the callback that would have to wait was called */
+    bool is_woken;    /* on the server's list of those that go on */
+    bool has_failed;  /* no memory: close the connection */
+    bool is_gone;     /* the client is */
+    bool has_waited;  /* its connection was suspended and resumed */
+    bool is_held_up;  /* the socket takes no more of the live answer at present */
+    int64_t moved_ms; /* when it was held up, or the body went on since */
     TAILQ_ENTRY(http_request) woken_links;
     TAILQ_ENTRY(http_request) held_up_links;
     char own_id[2 * HTTP_ID_BYTES + 1];
@@ -167,6 +184,18 @@ struct http_server {
     struct http_scratch scratch;
     struct http_piece piece;
 };
+
+static inline bool http_is_answered(const struct http_request *request) {
+    return request->answer != HTTP_UNANSWERED;
+}
+
+static inline bool http_is_live(const struct http_request *request) {
+    return request->live != LIVE_NONE;
+}
+
+static inline bool http_is_live_over(const struct http_request *request) {
+    return request->live == LIVE_SENT || request->live == LIVE_BROKEN;
+}
 
 static inline struct http_server *http_server_of(const struct http_request *request) {
     return request->connection->daemon->server;

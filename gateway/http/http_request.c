@@ -27,7 +27,7 @@ void http_wake(struct http_request *request) {
     switch (request->wait) {
     case HTTP_WAIT_NONE:
         request->has_wake = true;
-        if (request->is_live) {
+        if (http_is_live(request)) {
             http_queue(request);
         }
         return;
@@ -45,7 +45,7 @@ void http_wake(struct http_request *request) {
 /* ---- the body ---- */
 
 static bool is_discarding(const struct http_request *request) {
-    return request->is_answered || request->is_over || request->handler == NULL ||
+    return http_is_answered(request) || http_is_live_over(request) || request->handler == NULL ||
            request->handler->body == NULL;
 }
 
@@ -64,7 +64,7 @@ enum parley_status http_take_body(struct http_request *request, struct parley_by
     struct parley_buffer *held = &request->connection->held;
     assert(request->wait != HTTP_WAIT_BODY); /* a read gives one piece at most */
     const size_t taken = offer(request, bytes);
-    if (request->is_live) {
+    if (http_is_live(request)) {
         live_response_take_body(request);
     }
     if (taken == bytes.length) {
@@ -122,14 +122,14 @@ void http_go_on_with_queue(struct http_server *server) {
 enum parley_status http_take_end(struct http_request *request) {
     if (!request->has_ended) {
         request->has_ended = true;
-        if (!request->is_answered && !request->is_over && request->handler != NULL) {
+        if (!http_is_answered(request) && !http_is_live_over(request) && request->handler != NULL) {
             request->handler->end(request->state, request);
         }
     }
-    if (request->is_live) {
+    if (http_is_live(request)) {
         return live_response_take_end(request);
     }
-    if (request->is_answered) {
+    if (http_is_answered(request)) {
         return PARLEY_OK;
     }
     if (request->handler == NULL || request->is_gone) {
@@ -173,9 +173,6 @@ struct http_request *http_request_open(struct http_connection *connection) {
         .path = head->path,
         .id = head->request_id,
         .content_length = head->is_chunked ? -1 : head->content_length,
-        .is_1_0 = head->is_1_0,
-        .is_head = head->is_head,
-        .expects_continue = head->expects_continue,
     };
     if (request->id == NULL) {
         make_id(connection->daemon->server, request->own_id);

@@ -35,11 +35,11 @@ static void refuse(struct http_request *request, unsigned status, const char *fa
  * message, and what follows is not a request. */
 static void break_body(struct http_request *request, const char *fault) {
     request->has_ended = true;
-    if (request->is_live && request->has_begun) {
+    if (request->live > LIVE_HEAD) {
         live_response_break_off(request);
         return;
     }
-    if (request->is_live) {
+    if (http_is_live(request)) {
         live_response_take_back(request);
     }
     http_answer_last(request);
@@ -56,9 +56,9 @@ static enum MHD_Result begin_request(struct http_request *request) {
     server->begin(server->context, request);
     /* An answer here closes the connection behind it, so it is given here only to those whose
      * body cannot or need not be read first. */
-    bool is_at_once =
-        request->content_length != 0 && (request->expects_continue || request->is_close_after);
-    if (!request->is_answered || !is_at_once) {
+    bool is_at_once = request->content_length != 0 &&
+                      (request->connection->head.expects_continue || request->is_close_after);
+    if (!http_is_answered(request) || !is_at_once) {
         return MHD_YES;
     }
     request->connection->is_cut = true;
@@ -103,7 +103,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
     if (http_take_end(request) != PARLEY_OK) {
         return MHD_NO;
     }
-    return request->is_answered ? http_answer_send(request) : MHD_YES;
+    return http_is_answered(request) ? http_answer_send(request) : MHD_YES;
 }
 
 static void complete(void *context, struct MHD_Connection *mhd, void **slot,
@@ -118,8 +118,9 @@ static void complete(void *context, struct MHD_Connection *mhd, void **slot,
     http_server_of(request)->has_moved = true;
     http_answer_close(request);
     struct http_connection *connection = request->connection;
-    const bool is_sent = code == MHD_REQUEST_TERMINATED_COMPLETED_OK && request->is_queued;
-    http_request_close(request, is_sent || request->is_sent);
+    const bool is_sent =
+        code == MHD_REQUEST_TERMINATED_COMPLETED_OK && request->answer == HTTP_ANSWER_GIVEN;
+    http_request_close(request, is_sent || request->live == LIVE_SENT);
     if (is_sent) {
         http_wire_next(connection);
     }

@@ -30,8 +30,8 @@ enum parley_status http_watch(struct http_connection *connection, uint32_t event
  * waited is read from once more by itself. */
 void http_watch_idle(struct http_connection *connection) {
     const struct http_request *request = &connection->request;
-    const bool is_closing = request->is_close_after || request->is_live ||
-                            (request->is_1_0 && !connection->head.is_kept);
+    const bool is_closing = request->is_close_after || http_is_live(request) ||
+                            (request->connection->head.is_1_0 && !connection->head.is_kept);
     if (connection->has_half_closed) {
         http_look_later(connection);
     } else if (!connection->is_watched && !request->has_waited && !is_closing) {

@@ -32,6 +32,27 @@ enum {
 
 static const char last_chunk[] = "0\r\n\r\n";
 
+/* ---- its states ---- */
+
+static void move(struct http_request *request, enum live_state to) {
+    static const unsigned char next[] = {
+        [LIVE_NONE] = 1 << LIVE_HEAD,
+        [LIVE_HEAD] = 1 << LIVE_NONE | 1 << LIVE_OPEN | 1 << LIVE_BROKEN,
+        [LIVE_OPEN] = 1 << LIVE_ENDING | 1 << LIVE_BREAKING | 1 << LIVE_BROKEN,
+        [LIVE_ENDING] = 1 << LIVE_SENT | 1 << LIVE_BROKEN,
+        [LIVE_BREAKING] = 1 << LIVE_BROKEN,
+        [LIVE_SENT] = 0,
+        [LIVE_BROKEN] = 0,
+    };
+    assert((next[request->live] >> to & 1) != 0);
+    request->live = to;
+}
+
+/* Whether its source may have more. */
+static bool is_open(const struct http_request *request) {
+    return request->live == LIVE_HEAD || request->live == LIVE_OPEN;
+}
+
 /* ---- being held up ---- */
 
 static void set_timer(struct http_server *server) {
@@ -78,11 +99,11 @@ static void discard_unread(int fd) {
     }
 }
 
-/* Nothing more is written. The connection is closed when all of the body has come. */
-static void finish(struct http_request *request) {
+/* Nothing more is written. The connection is closed when all of the body has come.
+ * `state`: LIVE_SENT or LIVE_BROKEN. */
+static void finish(struct http_request *request, enum live_state state) {
     const int fd = request->connection->watch.fd;
-    request->is_over = true;
-    request->is_sent = !request->is_gone && !request->is_broken_off;
+    move(request, state);
     let_go(request);
     forget_unsent(request);
     if (request->has_ended) {
@@ -96,9 +117,8 @@ static void finish(struct http_request *request) {
 /* Without memory, or with a client that takes nothing: close it, whatever else it has to say. */
 static void break_down(struct http_request *request) {
     request->has_failed = true;
-    request->is_broken_off = true;
     shutdown(request->connection->watch.fd, SHUT_RDWR);
-    finish(request);
+    finish(request, LIVE_BROKEN);
 }
 
 /* Whoever sends a body has it served whole, though nobody reads the answer. */
@@ -107,7 +127,7 @@ static void lose_client(struct http_request *request) {
     let_go(request);
     forget_unsent(request);
     if (request->has_ended) {
-        finish(request);
+        finish(request, LIVE_BROKEN);
     } else {
         http_queue(request);
     }
@@ -179,14 +199,13 @@ static void send_unsent(struct http_request *request) {
 /* Asks the source for up to `size` bytes.  Returns: how many it gave. */
 static size_t gather(struct http_request *request, char *data, size_t size) {
     size_t used = 0;
-    while (!request->is_ending && size - used >= SOURCE_BYTES_MIN) {
+    while (is_open(request) && size - used >= SOURCE_BYTES_MIN) {
         const ssize_t count = request->read(request->state, data + used, size - used);
         if (count == 0) {
             break;
         }
         if (count < 0) {
-            request->is_ending = true;
-            request->is_broken_off = count != HTTP_SOURCE_END;
+            move(request, count == HTTP_SOURCE_END ? LIVE_ENDING : LIVE_BREAKING);
         } else {
             used += (size_t)count;
         }
@@ -216,7 +235,7 @@ static struct parley_bytes frame(struct http_request *request, struct http_scrat
         *end++ = '\r';
         *end++ = '\n';
     }
-    if (request->is_ending && !request->is_broken_off) {
+    if (request->live == LIVE_ENDING) {
         memcpy(end, last_chunk, sizeof last_chunk - 1);
         end += sizeof last_chunk - 1;
     }
@@ -236,39 +255,44 @@ static bool send_piece(struct http_request *request) {
         server->unsent_bytes < UNSENT_BYTES_MAX ? sizeof scratch->piece : (size_t)SMALL_PIECE_BYTES;
     const size_t length = gather(request, scratch->piece, size);
     send_or_keep(request, frame(request, scratch, length));
-    return length > 0 && !request->is_held_up && !request->is_over;
+    return length > 0 && !request->is_held_up && !http_is_live_over(request);
 }
 
 /* The client of `Expect: 100-continue` is not answered before libmicrohttpd has told it to go on.
  */
 static bool awaits_continue(const struct http_request *request) {
-    return request->expects_continue && request->received_length == 0 && !request->has_ended;
+    return request->connection->head.expects_continue && request->received_length == 0 &&
+           !request->has_ended;
 }
 
 /* The head waits for the first piece, to travel with it. */
 static void send_kept(struct http_request *request) {
     const size_t room = HTTP_FRONT_BYTES - CHUNK_HEAD_MAX;
-    const bool is_head = !request->has_begun && request->connection->unsent.length <= room;
-    request->has_begun = true;
+    const bool is_head = request->live == LIVE_HEAD && request->connection->unsent.length <= room;
+    if (request->live == LIVE_HEAD) {
+        move(request, LIVE_OPEN);
+    }
     if (!is_head) {
         send_unsent(request);
     }
 }
 
 void live_response_go_on(struct http_request *request) {
-    if (!request->is_live || request->is_over || request->is_held_up || awaits_continue(request)) {
+    if (!http_is_live(request) || http_is_live_over(request) || request->is_held_up ||
+        awaits_continue(request)) {
         return;
     }
     send_kept(request);
-    bool has_more = !request->is_held_up && !request->is_over;
-    for (int i = 0; has_more && i < PIECES_A_TURN && !request->is_ending; i++) {
+    bool has_more = !request->is_held_up && !http_is_live_over(request);
+    for (int i = 0; has_more && i < PIECES_A_TURN && is_open(request); i++) {
         has_more = send_piece(request);
     }
-    if (request->is_held_up || request->is_over) {
+    if (request->is_held_up || http_is_live_over(request)) {
         return;
     }
-    if (request->is_ending) {
-        finish(request);
+    if (!is_open(request)) {
+        const bool is_whole = request->live == LIVE_ENDING && !request->is_gone;
+        finish(request, is_whole ? LIVE_SENT : LIVE_BROKEN);
     } else if (has_more) {
         http_queue(request);
     }
@@ -276,7 +300,7 @@ void live_response_go_on(struct http_request *request) {
 
 void live_response_ready(struct http_request *request, uint32_t events) {
     const bool has_closed = (events & (EPOLLERR | EPOLLHUP)) != 0;
-    if (request->is_over || request->is_gone) {
+    if (http_is_live_over(request) || request->is_gone) {
         return;
     }
     if (has_closed) {
@@ -288,7 +312,7 @@ void live_response_ready(struct http_request *request, uint32_t events) {
 }
 
 void live_response_take_body(struct http_request *request) {
-    if (!request->has_begun) {
+    if (request->live == LIVE_HEAD) {
         http_queue(request);
     }
     if (request->is_held_up) { /* a client that sends is not one that is stuck */
@@ -298,7 +322,7 @@ void live_response_take_body(struct http_request *request) {
 }
 
 enum parley_status live_response_take_end(struct http_request *request) {
-    if (request->is_over || request->is_gone) {
+    if (http_is_live_over(request) || request->is_gone) {
         return PARLEY_E_IO;
     }
     http_wait(request, HTTP_WAIT_LIVE);
@@ -307,16 +331,15 @@ enum parley_status live_response_take_end(struct http_request *request) {
 }
 
 void live_response_break_off(struct http_request *request) {
-    if (!request->is_over) {
-        request->is_broken_off = true;
-        finish(request);
+    if (!http_is_live_over(request)) {
+        finish(request, LIVE_BROKEN);
     }
 }
 
 void live_response_take_back(struct http_request *request) {
     live_response_close(request);
     parley_buffer_clear(&request->connection->headers);
-    request->is_live = false;
+    move(request, LIVE_NONE);
 }
 
 void live_response_close(struct http_request *request) {
@@ -353,7 +376,7 @@ static void write_head(struct http_request *request, unsigned status, const char
 void live_response_begin(struct http_request *request, unsigned status, const char *content_type,
                          ssize_t (*read)(void *state, char *buffer, size_t size)) {
     const int one = 1;
-    request->is_live = true;
+    move(request, LIVE_HEAD);
     request->read = read;
     if (request->wait == HTTP_WAIT_ANSWER) {
         request->wait = HTTP_WAIT_LIVE;
