@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -527,12 +528,16 @@ bool app_has_offered(struct app *app, size_t count) {
 struct look {
     const struct app *app;
     size_t read_count, turn_count;
+    size_t sleep_count; /* how often the reactor's thread has waited for something */
 };
 
 static void look_at(void *context) {
     struct look *look = context;
     look->read_count = look->app->read_count;
     look->turn_count = look->app->turn_count;
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    look->sleep_count = (size_t)usage.ru_nvcsw;
 }
 
 size_t app_read_count(struct app *app) {
@@ -542,14 +547,15 @@ size_t app_read_count(struct app *app) {
 }
 
 bool app_is_asleep(struct app *app) {
-    enum { PAUSES = 25, TURNS_MAX = 50 };
+    enum { PAUSES = 25, SLEEPLESS_TURNS_MAX = 25 };
     struct look before = {.app = app}, after = {.app = app};
     loop_do(&app->loop, look_at, &before);
     for (int i = 0; i < PAUSES; i++) {
         loop_pause();
     }
     loop_do(&app->loop, look_at, &after);
-    return after.turn_count - before.turn_count < TURNS_MAX;
+    const size_t turns = after.turn_count - before.turn_count;
+    return turns <= after.sleep_count - before.sleep_count + SLEEPLESS_TURNS_MAX;
 }
 
 /* A hold is a semaphore that the reactor's thread waits for; one at a time. */

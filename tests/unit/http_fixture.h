@@ -71,7 +71,8 @@ bool app_has_broken(struct app *app, size_t count);
 bool app_has_body_bytes(struct app *app, size_t count);
 bool app_has_offered(struct app *app, size_t count);
 size_t app_read_count(struct app *app);
-/* Watches the reactor for a moment.  Returns: whether it slept for the most of it. */
+/* Watches the reactor for a moment.  Returns: whether it slept between its turns, which does not
+ * depend on how busy the machine is. */
 bool app_is_asleep(struct app *app);
 
 /* Keeps the reactor from doing anything until app_release. */
