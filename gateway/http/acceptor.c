@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Takes connections from the listening socket and looks at the first bytes of each, without
- * reading them, to tell which daemon it belongs to. It deliberately parses nothing: the
- * options say what a stream looks like, and whoever is handed a connection reads it from its
+ * reading them, to decide which daemon it belongs to. It deliberately parses nothing: the
+ * options say what a stream looks like, and what a connection is handed to reads it from its
  * first byte. */
 
 #include "acceptor.h"
@@ -68,7 +68,7 @@ int http_listen(const char *address, unsigned port, unsigned *out_port, const ch
         name.v6.sin6_port = htons((uint16_t)port);
         length = sizeof name.v6;
     } else {
-        *out_error = "the address to listen on is no IPv4 or IPv6 address";
+        *out_error = "the address to listen on is not an IPv4 or IPv6 address";
         return -1;
     }
     const int one = 1;
@@ -225,7 +225,7 @@ static void wait_for_bytes(struct acceptor *acceptor, struct acceptor_connection
 
 /* ---- accepting ---- */
 
-/* Whether accept4's failure is the one connection's, not ours. */
+/* Whether accept4 failed because of that connection, and can go on with the next. */
 static bool is_passing(int error) {
     return error == EINTR || error == ECONNABORTED || error == EPROTO || error == ENETDOWN ||
            error == ENETUNREACH || error == EHOSTDOWN || error == EHOSTUNREACH || error == ENONET ||

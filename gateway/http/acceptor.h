@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Takes connections and tells streams from requests. */
+/* Accepts connections and distinguishes streams from requests. */
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -30,8 +30,8 @@ struct acceptor_options {
     int listen_fd; /* borrowed */
     unsigned connections_max;
     unsigned idle_timeout_s;                                /* 0: none */
-    int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; NULL: none is */
-    /* Takes the descriptor over; acceptor_release tells its end, and may do so from within. */
+    int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; NULL: nothing is */
+    /* Takes over the descriptor; acceptor_release reports its end, also from within this call. */
     void (*serve)(void *context, const struct acceptor_connection *connection);
     void *context;
 };

@@ -27,7 +27,7 @@ struct http_request;
  * `body` nor `end` is called any more. */
 struct http_handler {
     /* A piece of the body.  Returns: how many bytes were taken. NULL: the body is discarded.
-     * A client that goes away half-way is told of once all that it sent was taken. */
+     * If a client goes away half-way, `closed` comes once all that it sent was taken. */
     size_t (*body)(void *state, struct http_request *request, struct parley_bytes bytes);
     /* The body is whole. Answer here, or later from anywhere on this thread. */
     void (*end)(void *state, struct http_request *request);
@@ -48,7 +48,7 @@ struct http_options {
     unsigned idle_timeout_s;     /* a connection on which nothing moves is closed */
     size_t request_memory_bytes; /* a connection's pool in libmicrohttpd: bounds a single read */
     size_t stream_memory_bytes;  /* the same, in the daemon that holds open streams */
-    /* Whether a request line opens a stream, told from its first bytes, so that its connection
+    /* Whether a request line opens a stream, judged by its first bytes, so that its connection
      * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  (A stream that is
      * asked for on a connection that served requests before works too, where it is.) */
     int (*is_stream)(struct parley_bytes start_of_request);
@@ -74,7 +74,7 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
 void http_server_drain(struct http_server *server);
 
 /* How many requests are being served (waiting, sending, streaming). Those that began after
- * http_server_drain are not counted: the end waits for none of them. */
+ * http_server_drain are not counted: the end does not wait for them. */
 size_t http_server_active_count(const struct http_server *server);
 
 /* Ends every request at once and frees everything. When the reactor does not run any more: a
@@ -83,7 +83,7 @@ void http_server_destroy(struct http_server *server);
 
 /* ---- the request ---- */
 
-/* Borrowed until `closed`. The path is not decoded: a path of ours needs no percent sign. */
+/* Borrowed until `closed`. The path is not decoded: no path of parley's has a percent sign. */
 const char *http_request_method(const struct http_request *request);
 const char *http_request_path(const struct http_request *request);
 /* Visible ASCII: the client's X-Request-Id if it sent a good one, else 32 hex digits. */
@@ -120,7 +120,7 @@ void http_header(struct http_request *request, const char *name, const char *val
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body);
 
-/* The connection will be closed behind the answer. Before http_respond. When both come from the
+/* The connection will be closed after the answer. Before http_respond. When both come from the
  * begin callback, the answer does not wait for the body (and a client that goes on sending it may
  * not see the answer). */
 void http_close_after(struct http_request *request);
@@ -131,14 +131,14 @@ void http_close_after(struct http_request *request);
             whole */
 
 /* Answers with what `read` gives, chunked: it writes up to `size` bytes and returns their number,
- * 0 for "nothing now, http_wake will tell", or one of the two above. It is not called after
+ * 0 for "nothing now, http_wake will follow", or one of the two above. It is not called after
  * `closed`, and not at all for HEAD. `state` is the handler's. */
 void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
                          ssize_t (*read)(void *state, char *buffer, size_t size));
 
-/* The same, but written by us and at once: it may be called before the body has ended, and then the
- * body goes on to arrive. Whatever is woken in a turn leaves in one write. The connection is closed
- * behind it.
+/* The same, but written by live_response.c and at once: it may be called before the body has ended,
+ * and then the body goes on to arrive. Whatever is woken in a turn leaves in one write. The
+ * connection is closed after it.
  *
  * While the client does not read, the source is not asked: a handler that would not have it go on
  * sending takes less of its body. A client that reads nothing and sends nothing for idle_timeout_s

@@ -34,7 +34,7 @@ static bool add_headers(struct http_request *request, const char *content_type) 
     return is_ok && MHD_add_response_header(response, "X-Request-Id", request->id) == MHD_YES;
 }
 
-/* Without memory there is no answer but to close the connection. */
+/* Without memory the only answer is to close the connection. */
 static void answer(struct http_request *request, unsigned status, const char *content_type,
                    struct MHD_Response *response) {
     request->answer = HTTP_ANSWERED;

@@ -42,7 +42,7 @@ static void lose_client(struct http_request *request) {
     }
 }
 
-static void client_stirred(struct reactor_watch *watch, uint32_t events) {
+static void on_client_event(struct reactor_watch *watch, uint32_t events) {
     struct http_connection *connection = OWNER_OF(watch, struct http_connection, watch);
     struct http_request *request = &connection->request;
     if ((events & EPOLLRDHUP) != 0) {
@@ -66,7 +66,7 @@ enum parley_status http_connection_init(struct http_connection *connection,
     *connection = (struct http_connection){
         .daemon = daemon,
         .mhd = mhd,
-        .watch = {.ready = client_stirred, .fd = fd},
+        .watch = {.ready = on_client_event, .fd = fd},
     };
     parley_buffer_init(&connection->headers);
     parley_buffer_init(&connection->held);

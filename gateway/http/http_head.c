@@ -3,9 +3,9 @@
 /* Reads heads, and refuses those that two readers of HTTP may understand differently, which is
  * how requests are smuggled past a proxy: a line that does not end in CRLF, a folded line, a blank
  * before a colon, a NUL, two lengths. libmicrohttpd 0.9.75 accepts all of them, so it is given a
- * head that is written anew from what was read here (http_wire.c).
+ * head that is rewritten from what was read here (http_wire.c).
  *
- * It deliberately judges nothing else: what a header means is up to its user. */
+ * It deliberately checks nothing else: what a header means is up to its user. */
 
 #include "http_head.h"
 
@@ -131,7 +131,7 @@ static size_t decode(char *text) {
         const int low = high >= 0 ? hex_digit(at[2]) : -1;
         if (low >= 0) {
             const char c = (char)(high * 16 + low);
-            /* A NUL would hide what follows; no value of ours has a 0x01 either. */
+            /* A NUL would hide what follows; no value that parley knows has a 0x01 either. */
             *out++ = c != '\0' ? c : '\1';
             at += 2;
         } else {
@@ -184,14 +184,14 @@ static void read_version(struct http_head *head, const char *version, size_t len
     if (!is_http) {
         blame(head, 400, "The request line does not end with a version of HTTP.");
     } else if (version[5] != '1') {
-        blame(head, 505, "Requests are read in HTTP/1.1 or HTTP/1.0.");
+        blame(head, 505, "Only HTTP/1.1 and HTTP/1.0 are supported.");
     }
     head->is_1_0 = is_http && version[7] == '0';
 }
 
 static void read_line(struct http_head *head, char *line, char *end) {
     static const char shape[] =
-        "The request line is not a method, a target and a version with one blank between each.";
+        "The request line is not a method, a target and a version with one space between each.";
     char *target = memchr(line, ' ', (size_t)(end - line));
     char *version = target != NULL ? memchr(target + 1, ' ', (size_t)(end - target - 1)) : NULL;
     if (version == NULL || version == target + 1 || !is_token(line, (size_t)(target - line)) ||
@@ -278,7 +278,7 @@ static void read_expectation(struct http_head *head, struct parley_bytes value) 
     }
     head->expects_continue = IS_NAMED(value, "100-continue");
     if (!head->expects_continue) {
-        blame(head, 417, "The only expectation that can be met is 100-continue.");
+        blame(head, 417, "The only supported expectation is 100-continue.");
     }
 }
 
@@ -334,7 +334,7 @@ static void read_field(struct http_head *head, char *line, char *end) {
         colon++;
     }
     if (is_blank(*line)) {
-        blame(head, 400, "A header continues on a second line.");
+        blame(head, 400, "A header continues on a second line, which is not supported.");
         return;
     }
     if (colon == line || *colon != ':') {
@@ -364,7 +364,7 @@ static void read_field(struct http_head *head, char *line, char *end) {
               (struct parley_bytes){value, (size_t)(end - value)});
 }
 
-static void judge(struct http_head *head) {
+static void check(struct http_head *head) {
     if (head->length_count > 0 && head->encoding_count > 0) {
         blame(head, 400, "The request has both Content-Length and Transfer-Encoding.");
     }
@@ -372,14 +372,14 @@ static void judge(struct http_head *head) {
         blame(head, 400, "The request has several Content-Length headers.");
     }
     if (head->encoding_count > 1 || (head->encoding_count == 1 && !head->is_chunked)) {
-        blame(head, 400, "The only Transfer-Encoding that is understood is chunked, named once.");
+        blame(head, 400, "The only supported Transfer-Encoding is chunked, named once.");
     }
     if (head->encoding_count > 0 && head->is_1_0) {
         blame(head, 400, "HTTP/1.0 has no Transfer-Encoding.");
     }
     if (head->host_count > 1 || (head->host_count == 0 && !head->is_1_0)) {
         /* RFC 9112, section 3.2 */
-        blame(head, 400, "A request of HTTP/1.1 names its Host, once.");
+        blame(head, 400, "An HTTP/1.1 request must have exactly one Host header.");
     }
     if (head->type_count > 1) {
         blame(head, 400, "The request has several Content-Type headers.");
@@ -442,7 +442,7 @@ enum parley_status http_head_read(struct http_head *head, struct parley_bytes ra
         line = line_end + CRLF_BYTES;
     }
     if (head->fault == NULL) {
-        judge(head);
+        check(head);
     }
     PARLEY_TRY(parley_buffer_status(&head->accept));
     return parley_buffer_status(&head->places);

@@ -2,10 +2,10 @@
 #pragma once
 
 /* What the files of HTTP share among themselves: the server, its daemons, its connections and their
- * requests. acceptor.c takes connections and tells streams from requests; http_wire.c reads their
- * bytes, http_head.c and http_chunks.c check these; http_suspension.c and http_request.c know what
- * a request waits for, http_connection.c follows its client; http_answer.c and live_response.c
- * answer; http_daemon.c and http_server.c call libmicrohttpd. */
+ * requests. acceptor.c accepts connections and distinguishes streams from requests; http_wire.c
+ * reads their bytes, http_head.c and http_chunks.c check these; http_suspension.c and
+ * http_request.c know what a request waits for, http_connection.c follows its client; http_answer.c
+ * and live_response.c answer; http_daemon.c and http_server.c call libmicrohttpd. */
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -44,7 +44,7 @@ enum http_daemon_kind { HTTP_REQUESTS, HTTP_STREAMS, HTTP_DAEMON_COUNT };
 enum http_wait {
     HTTP_WAIT_NONE,
     HTTP_WAIT_BODY,   /* the body callback did not take all */
-    HTTP_WAIT_ANSWER, /* the request has ended and nobody has answered */
+    HTTP_WAIT_ANSWER, /* the request has ended and has no answer yet */
     HTTP_WAIT_SOURCE, /* the source has nothing */
     HTTP_WAIT_LIVE,   /* the request has ended, and its live answer has not */
 };
@@ -60,7 +60,7 @@ enum http_answer_state { HTTP_UNANSWERED, HTTP_ANSWERED, HTTP_ANSWER_GIVEN };
  *                      └──────────────────────┴──────────────────────┴──no memory, client gone,│
  *                                                       idle, or a body that breaks off──▶ BROKEN
  *
- * In SENT and BROKEN nothing more is written, and nothing more of the body is wanted. */
+ * In SENT and BROKEN nothing more is written, and the rest of the body is discarded. */
 enum live_state {
     LIVE_NONE, /* there is no such answer */
     LIVE_HEAD, /* nothing of it has left */
@@ -168,7 +168,7 @@ struct http_server {
     TAILQ_HEAD(, http_linger) lingering; /* in the order in which they end */
     struct reactor_timer linger_timer;
     size_t unsent_bytes;            /* of all connections */
-    size_t kept_bytes;              /* of all: what came, and nobody has taken */
+    size_t kept_bytes;              /* of all: received, and not taken by a handler */
     struct http_connection **by_fd; /* for http_wire.c; NULL where there is none */
     size_t by_fd_count;
     size_t turn_bytes; /* of bodies, that were read in this turn */
@@ -205,10 +205,10 @@ static inline struct http_server *http_server_of(const struct http_request *requ
 
 /* ---- http_daemon.c ---- */
 
-/* Of libmicrohttpd's, which is not asked twice. */
+/* Not to be called for a connection that is in that state already. */
 void http_suspend(struct http_connection *connection);
 void http_resume(struct http_connection *connection);
-/* Has libmicrohttpd read from the connection although nothing told it to.  Not of one that is
+/* Has libmicrohttpd read from the connection without an event.  Not of one that is
  * suspended. */
 void http_look_again(struct http_connection *connection);
 const char *http_reason(unsigned status);
@@ -220,7 +220,7 @@ const char *http_reason(unsigned status);
 enum parley_status http_watch(struct http_connection *connection, uint32_t events);
 /* Its request is over, and another one may come. */
 void http_watch_idle(struct http_connection *connection);
-/* Has libmicrohttpd read from the connection in the next turn, although nothing will tell it to. */
+/* Has libmicrohttpd read from the connection in the next turn, without an event. */
 void http_look_later(struct http_connection *connection);
 void http_look_at_ends(struct http_server *server);
 
@@ -245,8 +245,8 @@ void http_request_close(struct http_request *request, bool is_complete);
  * Returns: PARLEY_E_MEMORY. */
 enum parley_status http_take_body(struct http_request *request,
                                   struct parley_bytes bytes) PARLEY_MUST_CHECK;
-/* The body is whole, or its end is told again: has the handler answer, or waits for that.
- * Returns: PARLEY_E_IO when nobody will ever answer. */
+/* The body is whole, or its end is reported again: has the handler answer, or waits for that.
+ * Returns: PARLEY_E_IO when there will be no answer. */
 enum parley_status http_take_end(struct http_request *request) PARLEY_MUST_CHECK;
 /* Those that were queued go on. */
 void http_go_on_with_queue(struct http_server *server);

@@ -201,7 +201,7 @@ void http_request_close(struct http_request *request, bool is_complete) {
     ASAN_POISON_MEMORY_REGION(request, sizeof *request);
 }
 
-/* ---- for whoever serves it ---- */
+/* ---- for its handler ---- */
 
 const char *http_request_method(const struct http_request *request) {
     return request->method;

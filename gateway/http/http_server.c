@@ -54,7 +54,7 @@ static enum MHD_Result begin_request(struct http_request *request) {
         return http_answer_send(request);
     }
     server->begin(server->context, request);
-    /* An answer here closes the connection behind it, so it is given here only to those whose
+    /* An answer here closes the connection after it, so it is given here only to those whose
      * body cannot or need not be read first. */
     bool is_at_once = request->content_length != 0 &&
                       (request->connection->head.expects_continue || request->is_close_after);

@@ -10,7 +10,7 @@
 /* A suspended connection does not see its client go. Of those that wait for an answer only the
  * streams' are watched: the others are answered within seconds, and are as many as messages. A
  * body that waits is not: what the client sent before it went is served all the same. Without
- * memory for the watch the next write shows that nobody reads. */
+ * memory for the watch the next write shows that the client is gone. */
 static void watch_client(struct http_request *request) {
     struct http_connection *connection = request->connection;
     struct http_server *server = connection->daemon->server;
@@ -32,7 +32,8 @@ void http_go_on(struct http_request *request) {
     if (request->wait == HTTP_WAIT_NONE) {
         return;
     }
-    request->has_waited = request->wait != HTTP_WAIT_BODY; /* and so the socket is looked at anew */
+    request->has_waited =
+        request->wait != HTTP_WAIT_BODY; /* and so libmicrohttpd reads the socket again */
     request->wait = HTTP_WAIT_NONE;
     http_forget_held(request->connection);
     http_resume(request->connection);

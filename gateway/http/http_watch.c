@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Connections from which libmicrohttpd has to read although no edge of epoll tells it to, and the
+/* Connections from which libmicrohttpd has to read although there is no event, and the
  * watch that reports a client's end. */
 
 #include "http_internal.h"

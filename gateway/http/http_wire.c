@@ -2,21 +2,21 @@
 
 /* libmicrohttpd 0.9.75 reads sockets by recv, accepts what can be read in two ways, answers some of
  * what it does not accept by itself (twice, with a page of its own, or not at all), and spins when
- * its pool is full. It can be told none of that, nor how to read. So its recv is ours: this program
- * defines the symbol, which the dynamic linker prefers to the C library's, and what libmicrohttpd
- * then reads is what it does well with (ADR 9):
+ * its pool is full. None of that can be configured, nor how it reads. So its recv is parley's: this
+ * program defines the symbol, which the dynamic linker prefers to the C library's, and what
+ * libmicrohttpd then reads is what it does well with (ADR 9):
  *
- *   - a head when it is whole, was read by http_head.c, and in words of ours: a refused one as a
+ *   - a head when it is whole, was read by http_head.c, and rewritten: a refused one as a
  *     request without a body, which http_server.c refuses when it comes to it;
  *   - a body that is whole with its head, or placeholders for its pieces, which are read into one
  *     buffer of the server (ADR 10), up to its end or to where its framing breaks;
  *   - the next request when this one is over.
  *
- * The price is a copy of the head. There is no system call more; often there is one less, since a
+ * The cost is a copy of the head. There are no more system calls; often there is one less, since a
  * connection that is resumed for its answer would read first.
  *
- * Anybody else's recv, and that of any other thread, is the C library's. Our own code in this
- * folder says recvfrom where it means the socket. */
+ * The recv of other callers and of other threads is the C library's. The files of this folder call
+ * recvfrom where they mean the socket. */
 
 #include "http_wire.h"
 
@@ -29,11 +29,11 @@
 
 enum {
     EMPTY_LINES_MAX = 8, /* before a request: a client could send them for ever */
-    MARGIN_BYTES = 32,   /* that a head of a sound request may be longer when it is written anew */
+    MARGIN_BYTES = 32,   /* that the head of a sound request may be longer when it is rewritten */
     FD_TABLE_MIN = 64,
     SMALL_PIECE_BYTES = HTTP_TRAILERS_MAX, /* of bodies while much is kept: a line fits … */
     KEPT_BYTES_MAX = 8 << 20,              /* … since so much is kept of all connections */
-    OVERREAD_BYTES_MAX = 1024,             /* behind a body of known length */
+    OVERREAD_BYTES_MAX = 1024,             /* after a body of known length */
     PLACEHOLDER_LINE_BYTES = sizeof "00000000\r\n" - 1,
     PLACEHOLDER_FRAME_BYTES = PLACEHOLDER_LINE_BYTES + 2,
     PLACEHOLDER_MIN_BYTES = PLACEHOLDER_FRAME_BYTES + 1,
@@ -43,7 +43,7 @@ static _Thread_local struct http_server *running;
 
 static ssize_t read_for(struct http_connection *connection, char *out, size_t size);
 
-/* recv by another name. ThreadSanitizer, whose own recv is hidden by ours, learns from what a
+/* recv by another name. ThreadSanitizer, whose recv is hidden by parley's, learns from what a
  * recvmsg has read that it came after what was written at the other end; from recvfrom it does not,
  * and takes what libraries hand from thread to thread through NATS for a race. */
 static ssize_t read_socket(int fd, void *buffer, size_t size, int flags) {
@@ -265,7 +265,7 @@ static size_t head_end(struct parley_bytes bytes, size_t from) {
     return 0;
 }
 
-/* The body comes in pieces, of which the first begins behind the head, unless it has to wait. */
+/* The body comes in pieces, of which the first begins after the head, unless it has to wait. */
 static ssize_t begin_pieces(struct http_connection *connection, char *out, size_t length,
                             size_t end, size_t *in_piece) {
     if (connection->head.expects_continue) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /* What libmicrohttpd reads from a connection's socket: one request at a time, with a head that was
- * read and written anew (http_head.h), and a body whose framing is sound (ADR 9). */
+ * read and rewritten (http_head.h), and a body whose framing is sound (ADR 9). */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ struct http_wire {
     uint64_t body_left;           /* of a body of known length */
     struct http_chunks chunks;    /* of a chunked one */
     struct parley_buffer pending; /* came, and was not given */
-    size_t scanned;               /* of pending, in which there is no end of a head */
+    size_t scanned;               /* of pending, in which no head ends */
     size_t empty_lines;           /* that came since the last head */
 };
 

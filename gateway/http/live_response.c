@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Answers that leave while their request's body still arrives, and those that are open for hours:
- * written to the connection's socket by us, since libmicrohttpd takes an answer only before a body
- * or behind it, and walks through all that wait whenever one of them goes on (ADR 7). It goes on
+ * written to the connection's socket here, since libmicrohttpd takes an answer only before a body
+ * or after it, and walks through all that wait whenever one of them goes on (ADR 7). It goes on
  * reading and de-chunking the body, or keeps the connection suspended until the answer's end, and
  * then closes it.
  *
@@ -89,7 +89,7 @@ static void forget_unsent(struct http_request *request) {
 
 /* ---- the end ---- */
 
-/* Bytes that nobody has read would make of its end a reset, which may take the answer with it. */
+/* Closing a socket with unread bytes sends a reset, which may destroy the answer on its way. */
 static void discard_unread(int fd) {
     char bytes[4096];
     for (size_t count = 0; count < DISCARDED_BYTES_MAX; count += sizeof bytes) {
@@ -121,7 +121,7 @@ static void break_down(struct http_request *request) {
     finish(request, LIVE_BROKEN);
 }
 
-/* Whoever sends a body has it served whole, though nobody reads the answer. */
+/* A body that is still coming is served whole, although its client reads no answer. */
 static void lose_client(struct http_request *request) {
     request->is_gone = true;
     let_go(request);
@@ -146,7 +146,7 @@ static void break_down_held_up(struct reactor_timer *timer) {
 
 /* ---- writing ---- */
 
-/* Returns: how many bytes the socket took; all of them when there is nobody to take them. */
+/* Returns: how many bytes the socket took; all of them when the client is gone. */
 static size_t send_some(struct http_request *request, struct parley_bytes bytes) {
     size_t sent = 0;
     while (sent < bytes.length && !request->is_gone) {
@@ -225,7 +225,7 @@ static char *write_chunk_head(char *end, size_t length) {
 }
 
 /* Around `length` bytes at scratch->piece: the chunk's head and end, the head of the answer in
- * front if it has not left yet, and the last chunk behind. */
+ * front if it has not left yet, and the last chunk at the end. */
 static struct parley_bytes frame(struct http_request *request, struct http_scratch *scratch,
                                  size_t length) {
     struct parley_buffer *head = &request->connection->unsent;
@@ -258,8 +258,8 @@ static bool send_piece(struct http_request *request) {
     return length > 0 && !request->is_held_up && !http_is_live_over(request);
 }
 
-/* The client of `Expect: 100-continue` is not answered before libmicrohttpd has told it to go on.
- */
+/* The client of `Expect: 100-continue` is not answered before libmicrohttpd has sent
+ * its 100. */
 static bool awaits_continue(const struct http_request *request) {
     return request->connection->head.expects_continue && request->received_length == 0 &&
            !request->has_ended;

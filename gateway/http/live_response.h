@@ -16,7 +16,7 @@ void live_response_go_on(struct http_request *request);
 void live_response_ready(struct http_request *request, uint32_t epoll_events);
 /* A piece of the body came. */
 void live_response_take_body(struct http_request *request);
-/* As http_take_end, which has told the handler. */
+/* As http_take_end, which has called the handler. */
 enum parley_status live_response_take_end(struct http_request *request) PARLEY_MUST_CHECK;
 /* Nothing more is written, and the answer is not whole. */
 void live_response_break_off(struct http_request *request);

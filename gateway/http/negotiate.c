@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Reads an Accept header and chooses among our media types. It is lenient where clients are: a
- * range's parameters other than q are passed over (our types have none), a lone `*` is any type,
+ * range's parameters other than q are ignored (parley's types have none), a lone `*` is any type,
  * and an element that cannot be read counts as not sent. */
 
 #include "negotiate.h"
@@ -57,7 +57,7 @@ static struct parley_bytes cut(struct parley_bytes *rest, char delimiter) {
     return trim(piece);
 }
 
-/* Returns: thousandths, or -1 when it is no qvalue. Digits past the third are passed over. */
+/* Returns: thousandths, or -1 when it is not a qvalue. Digits after the third are ignored. */
 static int read_quality(struct parley_bytes text) {
     int quality = 0;
     int unit = QUALITY_ONE;
