@@ -31,30 +31,11 @@ enum {
     EMPTY_LINES_MAX = 8, /* before a request: a client could send them for ever */
     MARGIN_BYTES = 32,   /* that the head of a sound request may be longer when it is rewritten */
     FD_TABLE_MIN = 64,
-    SMALL_PIECE_BYTES = HTTP_TRAILERS_MAX, /* of bodies while much is kept: a line fits … */
-    KEPT_BYTES_MAX = 8 << 20,              /* … since so much is kept of all connections */
-    OVERREAD_BYTES_MAX = 1024,             /* after a body of known length */
-    PLACEHOLDER_LINE_BYTES = sizeof "00000000\r\n" - 1,
-    PLACEHOLDER_FRAME_BYTES = PLACEHOLDER_LINE_BYTES + 2,
-    PLACEHOLDER_MIN_BYTES = PLACEHOLDER_FRAME_BYTES + 1,
 };
 
 static _Thread_local struct http_server *running;
 
 static ssize_t read_for(struct http_connection *connection, char *out, size_t size);
-
-/* recv by another name. ThreadSanitizer, whose recv is hidden by parley's, learns from what a
- * recvmsg has read that it came after what was written at the other end; from recvfrom it does not,
- * and takes what libraries hand from thread to thread through NATS for a race. */
-static ssize_t read_socket(int fd, void *buffer, size_t size, int flags) {
-#ifdef __SANITIZE_THREAD__
-    struct iovec piece = {.iov_base = buffer, .iov_len = size};
-    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
-    return recvmsg(fd, &message, flags);
-#else
-    return recvfrom(fd, buffer, size, flags, NULL, NULL);
-#endif
-}
 
 /* The name in C differs, for <sys/socket.h> may define recv as an inline function. */
 ssize_t http_wire_recv(int fd, void *buffer, size_t size, int flags) __asm__("recv")
@@ -65,160 +46,7 @@ ssize_t http_wire_recv(int fd, void *buffer, size_t size, int flags) {
     if (server != NULL && (size_t)fd < server->by_fd_count && server->by_fd[fd] != NULL) {
         return read_for(server->by_fd[fd], buffer, size);
     }
-    return read_socket(fd, buffer, size, flags);
-}
-
-/* ---- the socket ---- */
-
-/* As recv.  `size`: not 0. */
-static ssize_t receive(struct http_connection *connection, char *out, size_t size) {
-    struct http_wire *wire = &connection->wire;
-    const ssize_t count = read_socket(connection->watch.fd, out, size, MSG_DONTWAIT);
-    wire->is_drained = count < (ssize_t)size;
-    wire->has_ended = count == 0;
-    wire->error = count < 0 ? errno : 0;
-    return count;
-}
-
-static void drop_pending(struct http_wire *wire, size_t length) {
-    struct parley_buffer *pending = &wire->pending;
-    pending->length -= length;
-    memmove(pending->data, pending->data + length, pending->length);
-    wire->scanned = 0;
-    if (pending->length == 0) {
-        parley_buffer_finish(pending); /* few connections need it twice */
-    }
-}
-
-/* What was pending, and what the socket has.  As recv. */
-static ssize_t take(struct http_connection *connection, char *out, size_t size) {
-    struct http_wire *wire = &connection->wire;
-    const size_t pending = wire->pending.length < size ? wire->pending.length : size;
-    if (pending == 0) {
-        return receive(connection, out, size);
-    }
-    memcpy(out, wire->pending.data, pending);
-    drop_pending(wire, pending);
-    if (pending == size) {
-        wire->is_drained = false;
-        return (ssize_t)size;
-    }
-    const ssize_t count = receive(connection, out + pending, size - pending);
-    return (ssize_t)pending + (count > 0 ? count : 0);
-}
-
-static void put_back(struct http_wire *wire, const char *data, size_t length) {
-    struct parley_buffer *pending = &wire->pending;
-    const size_t before = pending->length;
-    parley_buffer_append(pending, (struct parley_bytes){data, length});
-    if (before > 0 && length > 0 && parley_buffer_status(pending) == PARLEY_OK) {
-        memmove(pending->data + length, pending->data, before);
-        memcpy(pending->data, data, length);
-    }
-}
-
-/* ---- the body ---- */
-
-/* How much of a body is read at once. What its handler does not take is kept, so while much is kept
- * only a little is read. Of a body of known length, hardly more than the body is read. */
-static size_t piece_size(const struct http_connection *connection) {
-    const struct http_wire *wire = &connection->wire;
-    const bool is_crowded = connection->daemon->server->kept_bytes >= KEPT_BYTES_MAX;
-    const size_t size = is_crowded ? SMALL_PIECE_BYTES : HTTP_BODY_PIECE_BYTES;
-    const bool is_last =
-        wire->phase == HTTP_WIRE_BODY && wire->body_left + OVERREAD_BYTES_MAX < size;
-    return is_last ? (size_t)wire->body_left + OVERREAD_BYTES_MAX : size;
-}
-
-/* Returns: the length of the piece, of which `length` bytes were there before. */
-static size_t read_piece(struct http_connection *connection, char *data, size_t length) {
-    const size_t size = piece_size(connection);
-    if (length < size && (!connection->wire.is_drained || connection->wire.pending.length > 0)) {
-        const ssize_t count = take(connection, data + length, size - length);
-        length += count > 0 ? (size_t)count : 0;
-    }
-    return length;
-}
-
-static struct parley_bytes unframe_counted(struct http_wire *wire, char *data, size_t length) {
-    const size_t used = length < wire->body_left ? length : (size_t)wire->body_left;
-    wire->body_left -= used;
-    if (wire->body_left == 0) {
-        wire->phase = HTTP_WIRE_WHOLE;
-    }
-    put_back(wire, data + used, length - used);
-    return (struct parley_bytes){data, used};
-}
-
-/* What follows a fault is dropped: the connection is closed after the answer. */
-static struct parley_bytes unframe_chunks(struct http_wire *wire, char *data, size_t length) {
-    size_t used = 0;
-    const struct parley_bytes body = http_chunks_gather(&wire->chunks, data, length, &used);
-    wire->fault = wire->chunks.fault;
-    if (wire->fault != NULL || wire->chunks.phase == HTTP_CHUNKS_END) {
-        wire->phase = HTTP_WIRE_WHOLE;
-    }
-    if (wire->fault == NULL) {
-        put_back(wire, data + used, length - used);
-    }
-    return body;
-}
-
-/* libmicrohttpd waits for edges, and a FIN that came with data made none of its own: after a read
- * that drained the socket nothing would report it. */
-static void watch_for_end(struct http_connection *connection) {
-    const struct http_wire *wire = &connection->wire;
-    const bool has_failed = wire->error != 0 && wire->error != EAGAIN;
-    if (connection->has_half_closed || wire->has_ended || has_failed) {
-        http_look_later(connection);
-    } else if (!connection->is_watched) {
-        (void)http_watch(connection, 0); /* without memory the idle timeout has to do */
-    }
-}
-
-/* A chunk of arbitrary content that stands for the piece.  `length`: of all of it. */
-static size_t write_placeholder(char *out, size_t length) {
-    static const char line[PLACEHOLDER_LINE_BYTES + 1] = "00000000\r\n";
-    size_t content = length - PLACEHOLDER_FRAME_BYTES;
-    memcpy(out, line, PLACEHOLDER_LINE_BYTES);
-    for (char *digit = out + PLACEHOLDER_LINE_BYTES - 2; content > 0; content >>= 4) {
-        *--digit = "0123456789abcdef"[content & 15];
-    }
-    memcpy(out + length - 2, "\r\n", 2);
-    return length;
-}
-
-/* Reads a piece of the body, which begins with `length` bytes that were read before. A placeholder
- * as long as libmicrohttpd's buffer has it read again; after a shorter one it waits for the socket.
- * Returns: how many bytes libmicrohttpd gets. */
-static size_t give_body(struct http_connection *connection, char *out, size_t size, size_t length) {
-    static const char last_chunk[] = "0\r\n\r\n";
-    struct http_wire *wire = &connection->wire;
-    struct http_piece *piece = &connection->daemon->server->piece;
-    struct parley_bytes body;
-    assert(size >= PLACEHOLDER_MIN_BYTES + sizeof last_chunk);
-    do {
-        length = read_piece(connection, piece->data, length);
-        body = wire->phase == HTTP_WIRE_CHUNKS ? unframe_chunks(wire, piece->data, length)
-                                               : unframe_counted(wire, piece->data, length);
-        length = 0;
-    } while (body.length == 0 && wire->phase != HTTP_WIRE_WHOLE && !wire->is_drained);
-    const bool is_whole = wire->phase == HTTP_WIRE_WHOLE;
-    size_t given = 0;
-    if (body.length > 0) {
-        piece->connection = connection;
-        piece->body = body;
-        connection->daemon->server->turn_bytes += body.length;
-        const bool is_last = is_whole || wire->is_drained;
-        given = write_placeholder(out, is_last ? (size_t)PLACEHOLDER_MIN_BYTES : size);
-    }
-    if (is_whole) {
-        memcpy(out + given, last_chunk, sizeof last_chunk - 1);
-        given += sizeof last_chunk - 1;
-    } else if (wire->is_drained) {
-        watch_for_end(connection);
-    }
-    return given;
+    return http_wire_read(fd, buffer, size, flags);
 }
 
 /* ---- the head ---- */
@@ -269,7 +97,7 @@ static size_t head_end(struct parley_bytes bytes, size_t from) {
 static ssize_t begin_pieces(struct http_connection *connection, char *out, size_t length,
                             size_t end, size_t *in_piece) {
     if (connection->head.expects_continue) {
-        put_back(&connection->wire, out + end, length - end);
+        http_wire_put_back(&connection->wire, out + end, length - end);
     } else {
         *in_piece = length - end;
         memcpy(connection->daemon->server->piece.data, out + end, *in_piece);
@@ -297,7 +125,7 @@ static ssize_t rewrite(struct http_connection *connection, char *out, size_t len
     const size_t body_length = (size_t)wire->body_left;
     const size_t head_length = http_head_write(head, false, written);
     wire->phase = HTTP_WIRE_WHOLE;
-    put_back(wire, out + end + body_length, rest - body_length);
+    http_wire_put_back(wire, out + end + body_length, rest - body_length);
     assert(head_length <= end + MARGIN_BYTES);
     memmove(out + head_length, out + end, body_length);
     memcpy(out, written, head_length);
@@ -313,7 +141,7 @@ static bool skip_empty_lines(struct http_wire *wire) {
         length += 2;
     }
     if (length > 0) {
-        drop_pending(wire, length);
+        http_wire_drop(wire, length);
     }
     wire->empty_lines += length / 2;
     return wire->empty_lines > EMPTY_LINES_MAX;
@@ -341,7 +169,7 @@ static ssize_t gather_head(struct http_connection *connection, char *out, size_t
         if (fault != NULL || end > 0) {
             break;
         }
-        const ssize_t count = receive(connection, out, size);
+        const ssize_t count = http_wire_receive(connection, out, size);
         if (count <= 0) {
             return count;
         }
@@ -361,7 +189,7 @@ static ssize_t gather_head(struct http_connection *connection, char *out, size_t
     if (head->fault != NULL) {
         return refuse(connection, head->status, head->fault, head->is_head, out);
     }
-    drop_pending(wire, end);
+    http_wire_drop(wire, end);
     return (ssize_t)http_head_write(head, wire->phase != HTTP_WIRE_WHOLE, out);
 }
 
@@ -375,7 +203,7 @@ static ssize_t give_head(struct http_connection *connection, char *out, size_t s
         return -1;
     }
     if (wire->pending.length == 0) {
-        const ssize_t count = receive(connection, out, size - MARGIN_BYTES);
+        const ssize_t count = http_wire_receive(connection, out, size - MARGIN_BYTES);
         if (count <= 0) {
             return count;
         }
@@ -384,7 +212,7 @@ static ssize_t give_head(struct http_connection *connection, char *out, size_t s
         if (end > 0) {
             return rewrite(connection, out, bytes.length, end, in_piece);
         }
-        put_back(wire, out, bytes.length);
+        http_wire_put_back(wire, out, bytes.length);
     }
     return gather_head(connection, out, size);
 }
@@ -417,7 +245,8 @@ static ssize_t give(struct http_connection *connection, char *out, size_t size) 
         }
         return given;
     }
-    return given + (ssize_t)give_body(connection, out + given, size - (size_t)given, in_piece);
+    return given +
+           (ssize_t)http_wire_give_body(connection, out + given, size - (size_t)given, in_piece);
 }
 
 static ssize_t read_for(struct http_connection *connection, char *out, size_t size) {
@@ -443,15 +272,6 @@ static ssize_t read_for(struct http_connection *connection, char *out, size_t si
     }
     errno = wire->error != 0 ? wire->error : EAGAIN;
     return -1;
-}
-
-struct parley_bytes http_wire_piece(struct http_connection *connection, struct parley_bytes given) {
-    struct http_piece *piece = &connection->daemon->server->piece;
-    if (piece->connection != connection) {
-        return given;
-    }
-    piece->connection = NULL;
-    return piece->body;
 }
 
 /* ---- life ---- */

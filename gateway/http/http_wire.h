@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <parley/buffer.h>
 #include <parley/status.h>
@@ -48,3 +49,25 @@ void http_wire_next(struct http_connection *connection);
 /* Around MHD_run. */
 void http_wire_enter(struct http_server *server);
 void http_wire_leave(void);
+
+/* ---- http_wire_socket.c ---- */
+
+/* recv. */
+ssize_t http_wire_read(int fd, void *buffer, size_t size, int flags);
+/* What the connection's socket has.  `size`: not 0.  Returns: as recv. */
+ssize_t http_wire_receive(struct http_connection *connection, char *out, size_t size);
+/* What was pending, and what the socket has.  Returns: as recv. */
+ssize_t http_wire_take(struct http_connection *connection, char *out, size_t size);
+/* Before what is pending. */
+void http_wire_put_back(struct http_wire *wire, const char *data, size_t length);
+/* From the beginning of what is pending. */
+void http_wire_drop(struct http_wire *wire, size_t length);
+
+/* ---- http_wire_body.c ---- */
+
+/* Reads a piece of the body, which begins with `length` bytes that are in the server's piece. A
+ * placeholder as long as libmicrohttpd's buffer makes it read again; after a shorter one it waits
+ * for the socket.
+ * Returns: how many bytes libmicrohttpd gets at `out`. */
+size_t http_wire_give_body(struct http_connection *connection, char *out, size_t size,
+                           size_t length);
