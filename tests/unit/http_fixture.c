@@ -49,6 +49,7 @@ static void closed(void *state, bool is_complete) {
     struct exchange *exchange = state;
     struct app *app = exchange->app;
     *(is_complete ? &app->complete_count : &app->broken_count) += 1;
+    app->closed_count++;
     reactor_timer_clear(app->loop.reactor, &exchange->timer);
     TAILQ_REMOVE(&app->exchanges, exchange, links);
     parley_buffer_finish(&exchange->body);
@@ -515,6 +516,10 @@ bool app_has_complete(struct app *app, size_t count) {
 
 bool app_has_broken(struct app *app, size_t count) {
     return has(app, &app->broken_count, count);
+}
+
+bool app_has_closed(struct app *app, size_t count) {
+    return has(app, &app->closed_count, count);
 }
 
 bool app_has_body_bytes(struct app *app, size_t count) {

@@ -40,6 +40,7 @@ struct app {
     size_t published; /* lines that each stream of /ticks has to show */
     bool is_over;     /* and then they end */
     size_t complete_count, broken_count, read_count;
+    size_t closed_count;  /* complete or broken */
     size_t body_bytes;    /* taken by body callbacks */
     size_t longest_piece; /* of those */
     size_t offered_count; /* pieces that /stuck did not take … */
@@ -68,6 +69,7 @@ void app_drain(struct app *app);
 bool app_has_active(struct app *app, size_t count);
 bool app_has_complete(struct app *app, size_t count);
 bool app_has_broken(struct app *app, size_t count);
+bool app_has_closed(struct app *app, size_t count);
 bool app_has_body_bytes(struct app *app, size_t count);
 bool app_has_offered(struct app *app, size_t count);
 size_t app_read_count(struct app *app);
