@@ -16,10 +16,8 @@
 #include "phase.h"
 
 /*   READING ── the body has ended ──▶ ENDING ── it is used up ──▶ AWAITING
- *      │                                │                            │
- *      │ no room for results            │ the same                   │ the last result is written
- *      ▼                                ▼                            ▼
- *      └────────────────────────────▶ ANSWERED ◀─────────────────────┘
+ *   AWAITING ── the last result is written ──▶ ANSWERED
+ *   READING, ENDING, AWAITING ── no room for results (413) ──▶ ANSWERED
  *
  * The client may go in any phase (request is NULL then): what was received whole is published all
  * the same. And the answer may break off in any phase (results.has_failed): what is in flight is

@@ -16,8 +16,7 @@
 enum { TEXT_KEPT_BYTES = 64 * 1024 }; /* of what one message was written into */
 
 /*   READING ── the body has ended ──▶ ENDING ── all is converted ──▶ ANSWERED
- *      │                                │                              ▲
- *      └──────── it failed ─────────────┴──────────────────────────────┘
+ *   READING, ENDING ── it failed ──▶ ANSWERED
  */
 enum conversion_phase {
     CONVERSION_READING,

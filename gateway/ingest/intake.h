@@ -9,13 +9,10 @@
 #include "budget.h"
 #include "verdict.h"
 
-/*            ┌──── overloaded ────┐
- *            ▼                    │
- *        READING ── no budget ─▶ SHEDDING
- *         ▲  │ ▲
- *         │  │ └──────── done ───────────────┐
- *         │  └─ offload ─▶ CHECKING ─ verdict ─▶ HANDLING ── intake_hold ─▶ HOLDING
- *         └──────────────────── intake_release ──────────────────────────────┘
+/*   READING ── no room in the budget ──▶ SHEDDING ── the message has gone by ──▶ READING
+ *
+ *   READING ── a large message ──▶ CHECKING ── verdict ──▶ HANDLING ── done ──▶ READING
+ *   HANDLING ── intake_hold ──▶ HOLDING ── intake_release ──▶ READING
  */
 enum intake_phase {
     INTAKE_READING,

@@ -18,11 +18,10 @@
 enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
 
 /*   RECEIVING ── the body has ended ──▶ CHECKING ── verdict ──▶ IDLE
- *                                                             │▲
- *                      CHECKING    ◀── again after a look-up ──┤│
- *                      LOOKING_UP  ◀───────────────────────────┼┤ answer
- *                      PUBLISHED   ◀───────────────────────────┼┤ ack
- *                      COMPARING   ◀───────────────────────────┘┘ result
+ *
+ *   IDLE ── it needs an earlier message ──▶ LOOKING_UP ── answer ──▶ IDLE ──▶ CHECKING
+ *   IDLE ── publish ──▶ PUBLISHED ── ack ──▶ IDLE
+ *   IDLE ── it is a duplicate ──▶ COMPARING ── answer ──▶ IDLE
  */
 enum single_phase {
     SINGLE_RECEIVING,
