@@ -132,7 +132,7 @@ bool correlation_store_query(struct correlation_store *store, struct correlation
 }
 
 void correlation_query_cancel(struct correlation_query *query) {
-    (void)query; /* one that is told after it shows as a use after free */
+    (void)query; /* one that is answered after it shows as a use after free */
 }
 
 enum jetstream_publish correlation_store_put(struct correlation_store *store,
@@ -157,7 +157,8 @@ enum jetstream_publish correlation_store_publish(struct correlation_store *store
                              context);
 }
 
-static void tell(struct world *world, size_t number, const struct correlation_answer *what) {
+static void answer_lookup(struct world *world, size_t number,
+                          const struct correlation_answer *what) {
     assert_true(number < world->store.query_count);
     struct correlation_query *query = world->store.queries[number];
     assert_non_null(query);
@@ -166,14 +167,15 @@ static void tell(struct world *world, size_t number, const struct correlation_an
     go_on(&world->request);
 }
 
-void world_tell(struct world *world, size_t number, const char *value) {
+void world_lookup_answers(struct world *world, size_t number, const char *value) {
     const struct correlation_answer what = {
         .found = value != NULL ? CORRELATION_FOUND : CORRELATION_ABSENT, .value = value};
-    tell(world, number, &what);
+    answer_lookup(world, number, &what);
 }
 
-void world_tell_failure(struct world *world, size_t number, const char *error) {
-    tell(world, number, &(struct correlation_answer){.found = CORRELATION_FAILED, .error = error});
+void world_lookup_fails(struct world *world, size_t number, const char *error) {
+    answer_lookup(world, number,
+                  &(struct correlation_answer){.found = CORRELATION_FAILED, .error = error});
 }
 
 /* ---- the worker pool ---- */
@@ -490,8 +492,8 @@ static void read_answer(struct http_request *request) {
     }
 }
 
-/* What http_request.c does: offers what is not taken, when all is, tells the end, and asks for the
- * answer, until nobody is woken by any of that. */
+/* What http_request.c does: offers what is not taken; when all is, reports the end; and asks for
+ * the answer, until none of that wakes anything. */
 static void go_on(struct http_request *request) {
     do {
         offer(request);
@@ -587,7 +589,8 @@ static void tell_held(struct world *world, size_t number, const struct jetstream
     go_on(&world->request);
 }
 
-void world_tell_held(struct world *world, size_t number, const char *subject, const char *headers) {
+void world_held_found(struct world *world, size_t number, const char *subject,
+                      const char *headers) {
     char wire[1024];
     snprintf(wire, sizeof wire, "NATS/1.0\r\n%s\r\n", headers);
     const struct jetstream_held held = {
@@ -595,11 +598,11 @@ void world_tell_held(struct world *world, size_t number, const char *subject, co
     tell_held(world, number, &held);
 }
 
-void world_tell_gone(struct world *world, size_t number) {
+void world_held_gone(struct world *world, size_t number) {
     tell_held(world, number, &(struct jetstream_held){.found = JETSTREAM_HELD_GONE});
 }
 
-void world_tell_unknown(struct world *world, size_t number, const char *error) {
+void world_held_unknown(struct world *world, size_t number, const char *error) {
     tell_held(world, number,
               &(struct jetstream_held){.found = JETSTREAM_HELD_UNKNOWN, .error = error});
 }

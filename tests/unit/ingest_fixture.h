@@ -39,7 +39,7 @@ struct published {
 /* The memory of a protocol, played. */
 struct correlation_store {
     struct jetstream *jetstream;
-    struct correlation_query *queries[WORLD_PUBLISHED_MAX]; /* NULL: told or cancelled */
+    struct correlation_query *queries[WORLD_PUBLISHED_MAX]; /* NULL: answered or cancelled */
     bool may_retry[WORLD_PUBLISHED_MAX];
     size_t query_count;
     char kept[1024];         /* "KEY=VALUE " of each, in order */
@@ -123,7 +123,7 @@ void world_send(struct world *world, const char *text);
 void world_send_bytes(struct world *world, struct parley_bytes bytes);
 /* How many bytes of the body were not taken. */
 size_t world_held(const struct world *world);
-/* The end of the body, told once all of it was taken. */
+/* The end of the body, once all of it was taken. */
 void world_end(struct world *world);
 /* The request is gone. */
 void world_close(struct world *world);
@@ -139,13 +139,13 @@ void world_ack_all(struct world *world);
 void world_ack_duplicate(struct world *world, size_t number, uint64_t sequence);
 /* What the stream says to the question with this number (from 0): the message lies there and has
  * these headers ("Name: value\r\n" each) … */
-void world_tell_held(struct world *world, size_t number, const char *subject, const char *headers);
+void world_held_found(struct world *world, size_t number, const char *subject, const char *headers);
 /* … or it is gone; or the server says that error, or nothing (NULL). */
-void world_tell_gone(struct world *world, size_t number);
-void world_tell_unknown(struct world *world, size_t number, const char *error);
+void world_held_gone(struct world *world, size_t number);
+void world_held_unknown(struct world *world, size_t number, const char *error);
 /* What the bucket says to the look-up with this number (from 0). */
-void world_tell(struct world *world, size_t number, const char *value);
-void world_tell_failure(struct world *world, size_t number, const char *error);
+void world_lookup_answers(struct world *world, size_t number, const char *value);
+void world_lookup_fails(struct world *world, size_t number, const char *error);
 /* Whether there is a worker pool; at first there is none. */
 void world_have_worker_pool(struct world *world, bool is_there);
 /* The worker pool does the next of its tasks, or all of them. */

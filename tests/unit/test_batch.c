@@ -91,7 +91,7 @@ static void test_a_message_without_room_is_held_in_its_place(void **state) {
     assert_string_equal(world_statuses(world), "accepted accepted invalid accepted 4/3/0/1/0");
 }
 
-/* Since a client that is gone is told of once all that it sent was taken (http.h). */
+/* Since a client that is gone is noticed once all that it sent was taken (http.h). */
 static void test_not_all_is_taken_while_the_last_message_is_held(void **state) {
     struct world *world = *state;
     world->jetstream.room = 0;
@@ -130,7 +130,7 @@ static void test_a_full_window_of_results_stops_reading_until_the_first_is_known
     assert_int_equal(world_held(world), 0);
     world_send(world, TWO);
     assert_int_equal(world_held(world), strlen(TWO));
-    world_ack(world, 1, JETSTREAM_STORED); /* known, but behind one that is not */
+    world_ack(world, 1, JETSTREAM_STORED); /* known, but after one that is not */
     assert_int_equal(world_held(world), strlen(TWO));
     world_ack(world, 0, JETSTREAM_STORED);
     assert_int_equal(world_held(world), 0);
@@ -260,7 +260,7 @@ static void test_frames_are_messages_wherever_the_body_is_cut(void **state) {
         {BYTES(FRAME(CLAIM_OF("1")) "\0\0\0\5{}"), "accepted invalid 2/1/0/1/0",
          "\"at\":{\"offset\":132}"},
         {BYTES(FRAME(CLAIM_OF("1")) "\0"), "accepted invalid 2/1/0/1/0", "GW-001"},
-        /* no length of a frame: nothing behind it can be read */
+        /* no length of a frame: nothing after it can be read */
         {BYTES("{\"id\":1}" FRAME(CLAIM_OF("1"))), "invalid 1/0/0/1/0", "GW-001"},
         {BYTES(""), "0/0/0/0/0", "\"received\":0"},
     };
@@ -320,7 +320,7 @@ static size_t line_count(struct world *world) {
     return count;
 }
 
-/* The number that stands behind `name` in the summary, 0 when it is not there. */
+/* The number after `name` in the summary, 0 when it is not there. */
 static size_t in_summary(struct world *world, const char *name) {
     const char *summary = strstr(world_answer(world), "{\"summary\"");
     assert_non_null(summary);
@@ -439,7 +439,7 @@ static void test_while_the_client_does_not_read_its_body_is_not_read(void **stat
     assert_true(world->request.is_whole);
 }
 
-static void test_acks_that_come_while_the_client_does_not_read_are_told_later(void **state) {
+static void test_acks_that_come_while_the_client_does_not_read_are_reported_later(void **state) {
     struct world *world = *state;
     enum { LINES = 1000 };
     world->configuration.data = "/nowhere";
@@ -719,7 +719,7 @@ int main(void) {
         TEST(test_an_empty_body_is_answered_live),
         TEST(test_a_short_announced_body_keeps_its_connection),
         TEST(test_while_the_client_does_not_read_its_body_is_not_read),
-        TEST(test_acks_that_come_while_the_client_does_not_read_are_told_later),
+        TEST(test_acks_that_come_while_the_client_does_not_read_are_reported_later),
         TEST(test_a_body_of_announced_length_is_read_though_its_client_does_not),
         TEST(test_a_client_that_reads_nothing_for_long_may_send_all_first),
         TEST(test_without_room_the_body_waits_until_results_have_left),

@@ -138,7 +138,7 @@ static void test_one_invalid_message_makes_it_a_problem(void **state) {
     }
 }
 
-static void test_a_message_over_the_limit_is_told_as_others_are(void **state) {
+static void test_a_message_over_the_limit_is_reported_as_others_are(void **state) {
     struct world *world = *state;
     world->configuration.message_max_bytes = strlen(ONE);
     const struct request_head one = head_of(JSON, "frames"), many = head_of(NDJSON, "frames");
@@ -288,7 +288,7 @@ int main(void) {
         TEST(test_messages_come_back_in_the_encoding_asked_for),
         TEST(test_wherever_a_body_is_cut_the_answer_is_the_same),
         TEST(test_one_invalid_message_makes_it_a_problem),
-        TEST(test_a_message_over_the_limit_is_told_as_others_are),
+        TEST(test_a_message_over_the_limit_is_reported_as_others_are),
         TEST(test_what_cannot_be_converted_to_is_refused),
         TEST(test_accept_is_held_against_what_will_be_served),
         TEST(test_what_cannot_be_kept_makes_it_a_problem_of_ours),

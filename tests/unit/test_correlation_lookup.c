@@ -92,7 +92,7 @@ static void test_a_reply_waits_for_its_request_to_be_found(void **state) {
     assert_int_equal(world->store.query_count, 1);
     assert_true(world->store.may_retry[0]);
     assert_int_equal(world->jetstream.count, 0);
-    world_tell(world, 0, "found");
+    world_lookup_answers(world, 0, "found");
     assert_string_equal(subjects(world), "vlp.found");
     world_ack_all(world);
     assert_int_equal(world->request.status, 200);
@@ -102,7 +102,7 @@ static void test_a_reply_waits_for_its_request_to_be_found(void **state) {
 static void test_a_reply_to_nothing_goes_where_its_protocol_says(void **state) {
     struct world *world = *state;
     world_post(world, &single, REPLY("1", "a"));
-    world_tell(world, 0, NULL);
+    world_lookup_answers(world, 0, NULL);
     assert_string_equal(subjects(world), "vlp.unknown");
 }
 
@@ -119,7 +119,7 @@ static void test_what_is_known_here_is_not_asked_for(void **state) {
 static void test_a_reply_whose_request_cannot_be_asked_for_is_not_published(void **state) {
     struct world *world = *state;
     world_post(world, &single, REPLY("1", "a"));
-    world_tell_failure(world, 0, "The bucket is gone.");
+    world_lookup_fails(world, 0, "The bucket is gone.");
     assert_int_equal(world->request.status, 503);
     assert_non_null(strstr(world_answer(world), "The bucket is gone."));
     world->jetstream.is_ready = false;
@@ -132,11 +132,11 @@ static void test_a_reply_is_published_though_its_client_is_gone(void **state) {
     struct world *world = *state;
     world_post(world, &single, REPLY("1", "a"));
     world_close(world);
-    world_tell(world, 0, "found");
+    world_lookup_answers(world, 0, "found");
     assert_string_equal(subjects(world), "vlp.found");
     world_post(world, &single, REPLY("1", "a"));
     world_close(world);
-    world_tell_failure(world, 1, "Away."); /* the leak sanitizer watches */
+    world_lookup_fails(world, 1, "Away."); /* the leak sanitizer watches */
 }
 
 static void test_a_request_is_kept(void **state) {
@@ -162,7 +162,7 @@ static void test_a_verdict_says_the_subject_without_patience(void **state) {
     const struct request_head head = {.type = "application/json", .task = INGEST_VALIDATE};
     world_post(world, &head, REPLY("1", "a"));
     assert_false(world->store.may_retry[0]);
-    world_tell(world, 0, "found");
+    world_lookup_answers(world, 0, "found");
     assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
     assert_int_equal(world->jetstream.count, 0);
     world_post(world, &head, REQUEST("1", "a"));
@@ -173,7 +173,7 @@ static void test_a_verdict_does_not_need_nats(void **state) {
     struct world *world = *state;
     const struct request_head head = {.type = "application/json", .task = INGEST_VALIDATE};
     world_post(world, &head, REPLY("1", "a"));
-    world_tell_failure(world, 0, "Away.");
+    world_lookup_fails(world, 0, "Away.");
     assert_int_equal(world->request.status, 200);
     assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.unknown\""));
     world->jetstream.is_ready = false;
@@ -195,7 +195,7 @@ static void test_verdicts_of_many_are_in_the_order_sent(void **state) {
     const struct request_head head = {.task = INGEST_VALIDATE};
     world_post(world, &head, REPLY("1", "a") "{}\n" ALONE("2"));
     assert_int_equal(world->request.status, 0);
-    world_tell(world, 0, "found");
+    world_lookup_answers(world, 0, "found");
     const char *first = strstr(world_answer(world), "{\"line\":1,\"valid\":true");
     const char *third = strstr(world_answer(world), "{\"line\":3,\"valid\":true");
     assert_ptr_equal(first, world_answer(world));
@@ -209,10 +209,10 @@ static void test_all_are_asked_for_at_once_and_published_in_the_order_sent(void 
     struct world *world = *state;
     world_post(world, &many, REPLY("1", "a") REPLY("2", "b") ALONE("3") REPLY("4", "c"));
     assert_int_equal(world->store.query_count, 3);
-    world_tell(world, 2, "third");
-    world_tell(world, 1, "second");
+    world_lookup_answers(world, 2, "third");
+    world_lookup_answers(world, 1, "second");
     assert_int_equal(world->jetstream.count, 0);
-    world_tell(world, 0, NULL);
+    world_lookup_answers(world, 0, NULL);
     assert_string_equal(subjects(world), "vlp.unknown vlp.second vlp.safe.claim vlp.third");
     world_ack_all(world);
     assert_int_equal(world->request.status, 200);
@@ -223,15 +223,15 @@ static void test_what_came_before_does_not_wait(void **state) {
     struct world *world = *state;
     world_post(world, &many, ALONE("1") REPLY("2", "a"));
     assert_int_equal(world->jetstream.count, 1);
-    world_tell(world, 0, "found");
+    world_lookup_answers(world, 0, "found");
     assert_int_equal(world->jetstream.count, 2);
 }
 
 static void test_one_that_cannot_be_asked_for_fails_alone(void **state) {
     struct world *world = *state;
     world_post(world, &many, REPLY("1", "a") REPLY("2", "b"));
-    world_tell_failure(world, 0, "No answer.");
-    world_tell(world, 1, "found");
+    world_lookup_fails(world, 0, "No answer.");
+    world_lookup_answers(world, 1, "found");
     assert_string_equal(subjects(world), "vlp.found");
     world_ack_all(world);
     assert_non_null(strstr(world_answer(world), "{\"line\":1,\"status\":\"failed\""));
@@ -244,22 +244,22 @@ static void test_a_request_in_line_is_kept_before_its_turn(void **state) {
     world_post(world, &many, REPLY("1", "a") REQUEST("2", "b") REPLY("3", "b"));
     assert_string_equal(world->store.kept, "b=of-MSG2 ");
     assert_int_equal(world->jetstream.count, 0);
-    world_tell(world, 0, NULL);
+    world_lookup_answers(world, 0, NULL);
     assert_int_equal(world->jetstream.count, 2);
     assert_string_equal(world->store.kept, "b=of-MSG2 b=of-MSG2 ");
-    world_tell(world, 1, "of-MSG2");
+    world_lookup_answers(world, 1, "of-MSG2");
     assert_string_equal(subjects(world), "vlp.unknown vlp.safe.query vlp.of-MSG2");
 }
 
-static void test_one_that_is_told_may_find_no_room(void **state) {
+static void test_one_that_is_known_may_find_no_room(void **state) {
     struct world *world = *state;
     world->jetstream.room = 1;
     world_post(world, &many, REPLY("1", "a") REPLY("2", "b") REPLY("3", "c"));
-    world_tell(world, 0, "x");
-    world_tell(world, 1, "y");
+    world_lookup_answers(world, 0, "x");
+    world_lookup_answers(world, 1, "y");
     assert_int_equal(world->jetstream.count, 1);
     assert_non_null(world->jetstream.waiter);
-    world_tell(world, 2, "z");
+    world_lookup_answers(world, 2, "z");
     world_make_room(world, 9);
     assert_string_equal(subjects(world), "vlp.x vlp.y vlp.z");
     world_ack_all(world);
@@ -277,11 +277,11 @@ static void test_the_window_bounds_what_waits(void **state) {
     world_send(world, REPLY("2", "b"));
     assert_int_equal(world->store.query_count, WINDOW);
     assert_int_equal(world_held(world), strlen(REPLY("2", "b")));
-    world_tell(world, 0, "x");
+    world_lookup_answers(world, 0, "x");
     world_ack(world, 0, JETSTREAM_STORED);
     assert_int_equal(world_held(world), 0);
     for (size_t i = 1; i <= WINDOW; i++) {
-        world_tell(world, i, NULL);
+        world_lookup_answers(world, i, NULL);
     }
 }
 
@@ -290,11 +290,11 @@ static void test_all_that_came_is_published_though_the_client_is_gone(void **sta
     world_begin(world, &many);
     world_send(world, REPLY("1", "a") REPLY("2", "b") ALONE("3") REPLY("4", "c"));
     world_close(world);
-    world_tell(world, 0, "x");
-    world_tell_failure(world, 1, "Away.");
+    world_lookup_answers(world, 0, "x");
+    world_lookup_fails(world, 1, "Away.");
     assert_string_equal(subjects(world), "vlp.x vlp.safe.claim");
     world_ack_all(world);
-    world_tell(world, 2, "z");
+    world_lookup_answers(world, 2, "z");
     assert_string_equal(subjects(world), "vlp.x vlp.safe.claim vlp.z");
 }
 
@@ -325,12 +325,12 @@ static void test_a_large_reply_is_published_in_its_place(void **state) {
     assert_int_equal(world->store.query_count, 1);
     world_check(world);
     assert_int_equal(world->store.query_count, 2);
-    world_tell(world, 1, "b");
+    world_lookup_answers(world, 1, "b");
     assert_string_equal(subjects(world), "");
     assert_true(world_held(world) > 0);
-    world_tell(world, 0, "a");
+    world_lookup_answers(world, 0, "a");
     assert_string_equal(subjects(world), "vlp.a vlp.b");
-    world_tell(world, 2, NULL);
+    world_lookup_answers(world, 2, NULL);
     assert_string_equal(subjects(world), "vlp.a vlp.b vlp.unknown");
     world_ack_all(world);
     assert_string_equal(world_statuses(world), "accepted accepted accepted 3/3/0/0/0");
@@ -344,12 +344,12 @@ static void test_a_large_reply_may_lose_its_client_and_its_bucket(void **state) 
     send_large(world, REPLY("1", "a"));
     world_close(world);
     world_check(world);
-    world_tell(world, 0, "a");
+    world_lookup_answers(world, 0, "a");
     world_begin(world, &many);
     send_large(world, REPLY("2", "b"));
     world_check(world);
     world_close(world);
-    world_tell_failure(world, 1, "Away."); /* the leak sanitizer watches */
+    world_lookup_fails(world, 1, "Away."); /* the leak sanitizer watches */
     assert_string_equal(subjects(world), "vlp.a");
 }
 
@@ -361,7 +361,7 @@ static void test_the_verdict_on_a_large_reply_says_its_subject(void **state) {
     send_large(world, REPLY("1", "a"));
     world_end(world);
     world_check(world);
-    world_tell(world, 0, "found");
+    world_lookup_answers(world, 0, "found");
     assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
 }
 
@@ -376,7 +376,7 @@ static bool run_out(struct world *world, const struct request_head *head, const 
     fault_heap_arm(number, 1);
     world_post(world, head, body);
     for (size_t i = 0; i < world->store.query_count; i++) {
-        world_tell(world, i, "found");
+        world_lookup_answers(world, i, "found");
     }
     world_ack_all(world);
     const bool has_failed = fault_heap_has_failed();
@@ -424,7 +424,7 @@ int main(void) {
         TEST(test_what_came_before_does_not_wait),
         TEST(test_one_that_cannot_be_asked_for_fails_alone),
         TEST(test_a_request_in_line_is_kept_before_its_turn),
-        TEST(test_one_that_is_told_may_find_no_room),
+        TEST(test_one_that_is_known_may_find_no_room),
         TEST(test_the_window_bounds_what_waits),
         TEST(test_all_that_came_is_published_though_the_client_is_gone),
         TEST(test_a_large_reply_is_published_in_its_place),

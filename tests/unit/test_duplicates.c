@@ -54,7 +54,7 @@ static void assert_says(struct world *world, const char *part) {
 
 /* ---- one message ---- */
 
-static void test_where_the_id_is_a_digest_nobody_is_asked(void **state) {
+static void test_where_the_id_is_a_digest_nothing_is_looked_up(void **state) {
     struct world *world = *state;
     world_post(world, &one, CLAIM_OF("1"));
     world_ack_duplicate(world, 0, 42);
@@ -78,7 +78,7 @@ static void test_a_duplicate_is_answered_once_it_was_compared(void **state) {
     assert_int_equal(world->request.status, 0);
     assert_int_equal(world->jetstream.asked_count, 1);
     assert_int_equal(world->jetstream.asked[0].sequence, 42);
-    world_tell_held(world, 0, "vlp.safe.claim", same_digest(world, 0));
+    world_held_found(world, 0, "vlp.safe.claim", same_digest(world, 0));
     assert_string_equal(
         world_answer(world),
         "{\"protocol\":\"vlp\",\"type\":\"claim\",\"id\":\"MSG1\",\"lane\":\"safe\","
@@ -91,7 +91,7 @@ static void test_a_key_of_another_message_is_409_and_names_the_first(void **stat
     struct world *world = *state;
     world_post(world, &keyed_one, CLAIM_OF("1"));
     world_ack_duplicate(world, 0, 42);
-    world_tell_held(world, 0, "vlp.safe.claim", other_digest);
+    world_held_found(world, 0, "vlp.safe.claim", other_digest);
     assert_int_equal(world->request.status, 409);
     assert_string_equal(world->request.type, "application/problem+json");
     assert_string_equal(world->request.retry_after, "");
@@ -108,7 +108,7 @@ static void test_a_round_table_id_of_another_message_is_409(void **state) {
     world_post(world, &one, BEAT);
     assert_string_equal(world->jetstream.published[0].message_id, "heartbeat:" ID);
     world_ack_duplicate(world, 0, 7);
-    world_tell_held(world, 0, "roundtable.heartbeat.sir", other_digest);
+    world_held_found(world, 0, "roundtable.heartbeat.sir", other_digest);
     assert_int_equal(world->request.status, 409);
     assert_says(world, "This id was used before");
     assert_says(world, "\"seq\":7}");
@@ -121,7 +121,7 @@ static void test_what_is_stored_without_a_digest_counts_as_the_same(void **state
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
         world_post(world, &keyed_one, CLAIM_OF("1"));
         world_ack_duplicate(world, i, 42);
-        world_tell_held(world, i, "vlp.safe.claim", headers[i]);
+        world_held_found(world, i, "vlp.safe.claim", headers[i]);
         assert_int_equal(world->request.status, 200);
         assert_says(world, "\"duplicate\":true");
     }
@@ -134,7 +134,7 @@ test_header_names_are_compared_without_case_and_values_without_their_blank(void 
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
         world_post(world, &keyed_one, CLAIM_OF("1"));
         world_ack_duplicate(world, i, 42);
-        world_tell_held(world, i, "vlp.safe.claim", headers[i]);
+        world_held_found(world, i, "vlp.safe.claim", headers[i]);
         assert_int_equal(world->request.status, 409);
     }
 }
@@ -152,7 +152,7 @@ static void test_a_receipt_names_what_is_stored_and_not_what_was_sent(void **sta
         world_post(world, &keyed_one, CLAIM_OF("1"));
         world_ack_duplicate(world, i, 42);
         snprintf(headers, sizeof headers, "%s%s", rows[i].event_id, same_digest(world, i));
-        world_tell_held(world, i, "vlp.block.claim", headers);
+        world_held_found(world, i, "vlp.block.claim", headers);
         assert_says(world, rows[i].id);
         assert_says(world, "\"lane\":\"safe\",\"subject\":\"vlp.block.claim\",\"stream\":\"VLP\"");
     }
@@ -164,8 +164,8 @@ static void test_a_message_without_an_id_has_none_in_its_receipt(void **state) {
     world_post(world, &keyed_one, IPC_BEAT);
     assert_int_equal(strlen(world->jetstream.published[0].event_id), 36);
     world_ack_duplicate(world, 0, 42);
-    world_tell_held(world, 0, "supervisor._.gerbil.heartbeat",
-                    "ce-id: 550e8400-e29b-41d4-a716-446655440000\r\n");
+    world_held_found(world, 0, "supervisor._.gerbil.heartbeat",
+                     "ce-id: 550e8400-e29b-41d4-a716-446655440000\r\n");
     assert_says(world, "\"id\":null,\"lane\":null,\"subject\":\"supervisor._.gerbil.heartbeat\"");
 }
 
@@ -179,7 +179,7 @@ static void test_a_duplicate_error_of_an_agent_is_named_as_it_is_stored(void **s
                "{\"type\":\"error\",\"timestamp\":1,\"error\":{\"code\":\"X\",\"message\":\"m\"}}");
     assert_string_equal(world->jetstream.published[0].digest, "");
     world_ack_duplicate(world, 0, 42);
-    world_tell_held(world, 0, "supervisor.coder-1.elixir.error", "");
+    world_held_found(world, 0, "supervisor.coder-1.elixir.error", "");
     assert_says(world, "\"subject\":\"supervisor.coder-1.elixir.error\"");
     world_post(world, &(struct request_head){JSON, .query = {{"agent", "coder-1"}}}, IPC_BEAT);
     world_ack_duplicate(world, 1, 43);
@@ -191,7 +191,7 @@ static void test_what_retention_removed_meanwhile_is_a_duplicate_all_the_same(vo
     struct world *world = *state;
     world_post(world, &keyed_one, CLAIM_OF("1"));
     world_ack_duplicate(world, 0, 42);
-    world_tell_gone(world, 0);
+    world_held_gone(world, 0);
     assert_says(world, "\"id\":\"MSG1\",\"lane\":\"safe\",\"subject\":\"vlp.safe.claim\","
                        "\"stream\":\"VLP\",\"seq\":42,\"duplicate\":true");
 }
@@ -200,7 +200,7 @@ static void test_a_look_up_without_an_answer_is_504_and_names_the_message(void *
     struct world *world = *state;
     world_post(world, &keyed_one, CLAIM_OF("1"));
     world_ack_duplicate(world, 0, 42);
-    world_tell_unknown(world, 0, NULL);
+    world_held_unknown(world, 0, NULL);
     assert_int_equal(world->request.status, 504);
     assert_says(world, "did not say whether it is this one");
     assert_says(world, "with the same Idempotency-Key within 2 minutes");
@@ -211,7 +211,7 @@ static void test_a_look_up_that_the_server_refuses_is_503_and_says_why(void **st
     struct world *world = *state;
     world_post(world, &keyed_one, CLAIM_OF("1"));
     world_ack_duplicate(world, 0, 42);
-    world_tell_unknown(world, 0, "no responders");
+    world_held_unknown(world, 0, "no responders");
     assert_int_equal(world->request.status, 503);
     assert_string_equal(world->request.retry_after, "1");
     assert_says(world, "no responders");
@@ -222,7 +222,7 @@ static void test_a_look_up_is_503_when_nats_goes_away(void **state) {
     world_post(world, &keyed_one, CLAIM_OF("1"));
     world_ack_duplicate(world, 0, 42);
     world->jetstream.is_ready = false;
-    world_tell_unknown(world, 0, NULL);
+    world_held_unknown(world, 0, NULL);
     assert_int_equal(world->request.status, 503);
     assert_says(world, "the connection to NATS was lost");
     world->jetstream.is_ready = true;
@@ -269,9 +269,9 @@ static void test_results_wait_for_a_duplicate_before_them(void **state) {
     world_ack_duplicate(world, 1, 42);
     world_ack_duplicate(world, 2, 43);
     world_ack(world, 0, JETSTREAM_STORED);
-    world_tell_held(world, 1, "vlp.safe.claim", other_digest);
+    world_held_found(world, 1, "vlp.safe.claim", other_digest);
     assert_int_equal(world->request.status, 0);
-    world_tell_held(world, 0, "vlp.safe.notice", "ce-id: FIRST\r\n");
+    world_held_found(world, 0, "vlp.safe.notice", "ce-id: FIRST\r\n");
     assert_string_equal(world_statuses(world), "accepted duplicate failed 3/1/1/0/1");
     assert_says(world, "{\"line\":2,\"status\":\"duplicate\",\"id\":\"FIRST\",\"subject\":"
                        "\"vlp.safe.notice\",\"stream\":\"VLP\",\"seq\":42,\"warnings\":[]}");
@@ -286,8 +286,8 @@ static void test_who_wants_only_errors_hears_of_the_reused_id(void **state) {
     world_post(world, &errors, ONE TWO);
     world_ack_duplicate(world, 0, 42);
     world_ack_duplicate(world, 1, 43);
-    world_tell_held(world, 0, "vlp.safe.claim", same_digest(world, 0));
-    world_tell_held(world, 1, "vlp.safe.claim", other_digest);
+    world_held_found(world, 0, "vlp.safe.claim", same_digest(world, 0));
+    world_held_found(world, 1, "vlp.safe.claim", other_digest);
     assert_string_equal(world_statuses(world), "failed 2/0/1/0/1");
 }
 
@@ -297,12 +297,12 @@ static void test_a_summary_counts_the_reused_id_as_failed(void **state) {
     world_post(world, &summary, ONE TWO);
     world_ack_duplicate(world, 0, 42);
     world_ack_duplicate(world, 1, 43);
-    world_tell_held(world, 0, "vlp.safe.claim", same_digest(world, 0));
-    world_tell_held(world, 1, "vlp.safe.claim", other_digest);
+    world_held_found(world, 0, "vlp.safe.claim", same_digest(world, 0));
+    world_held_found(world, 1, "vlp.safe.claim", other_digest);
     assert_string_equal(world_statuses(world), "2/0/1/0/1");
 }
 
-/* An answer bears the payload: with 8 MiB of it, three are all that may be under way. */
+/* An answer carries the payload: with 8 MiB of it, three are all that may be under way. */
 static void test_few_are_asked_at_a_time_and_the_rest_in_turn(void **state) {
     struct world *world = *state;
     world->jetstream.max_payload_bytes = 8u << 20;
@@ -317,7 +317,7 @@ static void test_few_are_asked_at_a_time_and_the_rest_in_turn(void **state) {
     assert_int_equal(world->jetstream.asked_count, 2);
     for (size_t i = 0; i < 100; i++) {
         assert_int_equal(world->jetstream.asked[i].sequence, 1000 + i);
-        world_tell_held(world, i, "vlp.safe.claim", same_digest(world, i));
+        world_held_found(world, i, "vlp.safe.claim", same_digest(world, i));
         assert_true(world->gateway.duplicates.asked_count <= 2);
     }
     const char *statuses = world_statuses(world);
@@ -337,7 +337,7 @@ static void test_small_messages_are_asked_for_by_dozens(void **state) {
     }
     assert_int_equal(world->jetstream.asked_count, 64);
     for (size_t i = 0; i < 100; i++) {
-        world_tell_held(world, i, "vlp.safe.claim", "");
+        world_held_found(world, i, "vlp.safe.claim", "");
     }
 }
 
@@ -349,7 +349,7 @@ static void test_one_without_an_answer_ends_the_wait_of_the_others(void **state)
         world_ack_duplicate(world, i, 42);
     }
     assert_int_equal(world->jetstream.asked_count, 1);
-    world_tell_unknown(world, 0, NULL);
+    world_held_unknown(world, 0, NULL);
     assert_string_equal(world_statuses(world), "failed failed failed 3/0/0/0/3");
     assert_int_equal(world->jetstream.asked_count, 1);
 }
@@ -380,7 +380,7 @@ static bool run_out(struct world *world, const struct request_head *head, size_t
         world_ack_duplicate(world, published, 42);
     }
     if (world->jetstream.asked_count > asked) {
-        world_tell_held(world, asked, "vlp.block.claim", "ce-id: FIRST\r\n");
+        world_held_found(world, asked, "vlp.block.claim", "ce-id: FIRST\r\n");
     }
     const bool has_failed = fault_heap_has_failed();
     fault_heap_disarm();
@@ -513,7 +513,7 @@ static void test_a_504_promises_what_is_kept_and_nothing_else(void **state) {
     }
 }
 
-static void test_a_504_bears_the_id_also_one_that_stamp_made(void **state) {
+static void test_a_504_has_the_id_also_one_that_stamp_made(void **state) {
     struct world *world = *state;
     world_post(world, &one, CLAIM_OF("1"));
     world_ack(world, 0, JETSTREAM_TIMEOUT);
@@ -527,7 +527,7 @@ static void test_a_504_bears_the_id_also_one_that_stamp_made(void **state) {
     assert_says(world, id);
 }
 
-static void test_in_a_batch_a_504_bears_the_id_whatever_results_are_wanted(void **state) {
+static void test_in_a_batch_a_504_has_the_id_whatever_results_are_asked_for(void **state) {
     struct world *world = *state;
     static const char *const results[] = {"all", "errors"};
     for (size_t i = 0; i < 2; i++) {
@@ -539,7 +539,7 @@ static void test_in_a_batch_a_504_bears_the_id_whatever_results_are_wanted(void 
     }
 }
 
-static void test_a_503_bears_no_id(void **state) {
+static void test_a_503_has_no_id(void **state) {
     struct world *world = *state;
     world_post(world, &one, CLAIM_OF("1"));
     world_ack(world, 0, JETSTREAM_REFUSED);
@@ -549,7 +549,7 @@ static void test_a_503_bears_no_id(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_where_the_id_is_a_digest_nobody_is_asked),
+        TEST(test_where_the_id_is_a_digest_nothing_is_looked_up),
         TEST(test_the_first_of_an_id_is_not_asked_for_either),
         TEST(test_a_duplicate_is_answered_once_it_was_compared),
         TEST(test_a_key_of_another_message_is_409_and_names_the_first),
@@ -575,9 +575,9 @@ int main(void) {
         TEST(test_a_client_that_goes_ends_all_of_its_look_ups),
         TEST(test_whichever_allocation_fails_a_duplicate_is_answered),
         TEST(test_a_504_promises_what_is_kept_and_nothing_else),
-        TEST(test_a_504_bears_the_id_also_one_that_stamp_made),
-        TEST(test_in_a_batch_a_504_bears_the_id_whatever_results_are_wanted),
-        TEST(test_a_503_bears_no_id),
+        TEST(test_a_504_has_the_id_also_one_that_stamp_made),
+        TEST(test_in_a_batch_a_504_has_the_id_whatever_results_are_asked_for),
+        TEST(test_a_503_has_no_id),
     };
     jansson_set_up();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static void test_a_batch_is_refused_at_once_while_nats_is_away(void **state) {
 
 /* ---- one or many ---- */
 
-static void test_an_array_is_told_by_its_first_byte_that_is_no_blank(void **state) {
+static void test_an_array_is_detected_by_its_first_byte_that_is_not_blank(void **state) {
     struct world *world = *state;
     static const struct {
         const char *body;
@@ -226,7 +226,7 @@ static void test_what_cannot_be_published_becomes_a_status(void **state) {
     }
 }
 
-static void test_what_nats_will_not_take_is_told_both_limits(void **state) {
+static void test_a_message_too_large_for_nats_gets_both_limits(void **state) {
     struct world *world = *state;
     world->jetstream.says = JETSTREAM_TOO_LARGE;
     world->configuration.message_max_bytes = 7654321;
@@ -551,14 +551,14 @@ int main(void) {
         TEST(test_many_in_a_document_are_one_json_value),
         TEST(test_a_head_that_is_only_unusual_is_served),
         TEST(test_a_batch_is_refused_at_once_while_nats_is_away),
-        TEST(test_an_array_is_told_by_its_first_byte_that_is_no_blank),
+        TEST(test_an_array_is_detected_by_its_first_byte_that_is_not_blank),
         TEST(test_blanks_before_an_array_count_for_places),
         TEST(test_what_holds_one_message_is_no_array_whatever_it_begins_with),
         TEST(test_one_message_is_answered_when_it_is_stored),
         TEST(test_what_jetstream_answers_becomes_a_status),
         TEST(test_a_message_over_the_streams_own_limit_is_too_large),
         TEST(test_what_cannot_be_published_becomes_a_status),
-        TEST(test_what_nats_will_not_take_is_told_both_limits),
+        TEST(test_a_message_too_large_for_nats_gets_both_limits),
         TEST(test_a_verdict_warns_of_what_nats_will_not_take),
         TEST(test_a_refusal_has_the_form_that_the_client_likes_best),
         TEST(test_a_refusal_in_the_protocols_own_form_keeps_its_status),

@@ -199,7 +199,7 @@ static void test_an_array_goes_on_after_a_large_message_with_a_number_too_large(
 
 /* ---- waiting ---- */
 
-static void test_what_stands_behind_a_large_message_waits_for_its_check(void **state) {
+static void test_what_follows_a_large_message_waits_for_its_check(void **state) {
     struct world *world = *state;
     world_begin(world, &plain);
     world_send(world, ONE);
@@ -217,7 +217,7 @@ static void test_what_stands_behind_a_large_message_waits_for_its_check(void **s
     assert_string_equal(world_statuses(world), "accepted accepted invalid accepted 4/3/0/1/0");
 }
 
-static void test_the_result_of_what_stands_before_it_leaves_meanwhile(void **state) {
+static void test_the_result_of_what_comes_before_it_leaves_meanwhile(void **state) {
     struct world *world = *state;
     const struct request_head head = {.is_live = true, .content_length = -1};
     world_begin(world, &head);
@@ -285,7 +285,7 @@ test_a_large_message_that_came_whole_is_published_though_its_client_is_gone(void
     assert_int_equal(world->jetstream.count, 2);
 }
 
-static void test_a_verdict_that_nobody_waits_for_is_thrown_away(void **state) {
+static void test_a_verdict_that_no_client_waits_for_is_dropped(void **state) {
     struct world *world = *state;
     const struct request_head *const heads[] = {&verdicts, &filter, &conversion};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
@@ -478,12 +478,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_answers_are_the_same_to_the_byte_with_a_worker_pool_and_without),
         TEST(test_an_array_goes_on_after_a_large_message_with_a_number_too_large),
-        TEST(test_what_stands_behind_a_large_message_waits_for_its_check),
-        TEST(test_the_result_of_what_stands_before_it_leaves_meanwhile),
+        TEST(test_what_follows_a_large_message_waits_for_its_check),
+        TEST(test_the_result_of_what_comes_before_it_leaves_meanwhile),
         TEST(test_a_large_message_without_room_is_held_in_its_place),
         TEST(test_once_the_bus_is_away_a_large_message_has_failed),
         TEST(test_a_large_message_that_came_whole_is_published_though_its_client_is_gone),
-        TEST(test_a_verdict_that_nobody_waits_for_is_thrown_away),
+        TEST(test_a_verdict_that_no_client_waits_for_is_dropped),
         TEST(test_while_draining_a_large_message_without_room_waits_for_none),
         TEST(test_a_server_that_ends_leaves_nothing_behind),
         TEST(test_a_line_that_the_budget_has_no_room_for_fails_alone),

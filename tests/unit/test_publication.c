@@ -91,7 +91,7 @@ static void test_one_line_is_published_byte_for_byte(void **state) {
     assert_string_equal(world->publication.route.subject.data, "vlp.safe.claim");
 }
 
-static void test_a_message_bears_the_headers_of_cloudevents(void **state) {
+static void test_a_message_has_the_headers_of_cloudevents(void **state) {
     struct world *world = *state;
     prepare(world, WITH("MSG001", "The Observer"), &usual, 1);
     static const struct bus_header wanted[] = {
@@ -400,7 +400,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_one_line_is_published_byte_for_byte),
-        TEST(test_a_message_bears_the_headers_of_cloudevents),
+        TEST(test_a_message_has_the_headers_of_cloudevents),
         TEST(test_header_values_are_percent_encoded_as_cloudevents_says),
         TEST(test_a_header_of_256_bytes_is_there_and_a_longer_one_is_left_out),
         TEST(test_the_message_id_is_a_digest_of_the_payload),
