@@ -14,8 +14,8 @@
 
 enum {
     ASKED_COUNT_MAX = 64,
-    /* Of all answers that may be under way. A server cuts a connection on which it has 64 MB to
-     * write, and pull feeds may have asked for a quarter of that (JETSTREAM_PULL_BYTES_MAX). */
+    /* Of all answers that may be under way. A server closes a connection on which it has 64 MB to
+     * write, and replays may have requested a quarter of that (ORDERED_PULL_BYTES_MAX). */
     ASKED_BYTES_MAX = 32 << 20,
     ANSWER_EXTRA_BYTES = 4096, /* beside the payload in base64 */
     HEADER_VALUE_MAX = 256,

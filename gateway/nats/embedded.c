@@ -344,7 +344,7 @@ static void end_child(struct embedded *embedded) {
 static void complain(const struct embedded *embedded, const char *what, int64_t delay_ms) {
     char text[512];
     snprintf(text, sizeof text,
-             "nats-server %s; the next start is in %d ms, and %s/nats.log may "
+             "nats-server %s; it is started again in %d ms, and %s/nats.log may "
              "say why",
              what, (int)delay_ms, embedded->data);
     embedded->events.trouble(embedded->events.context, text);
@@ -449,9 +449,9 @@ static bool prepare(struct embedded *embedded, const struct embedded_options *op
     if (!lock_folder(embedded)) {
         snprintf(error, error_size,
                  embedded->lock_fd < 0 || errno != EWOULDBLOCK
-                     ? "the data folder %s cannot be written: give this user the right to, or "
-                       "choose another with --data"
-                     : "the data folder %s is in use by another parley: end that one, or choose "
+                     ? "the data folder %s cannot be written: give this user write permission, "
+                       "or choose another folder with --data"
+                     : "the data folder %s is in use by another parley: stop that one, or choose "
                        "another folder with --data",
                  embedded->data);
         return false;
@@ -501,8 +501,8 @@ enum parley_status embedded_create(struct reactor *reactor, const struct embedde
     if (!first_start(embedded) ||
         reactor_watch_add(reactor, &embedded->death, EPOLLIN) != PARLEY_OK) {
         snprintf(error, error_size,
-                 "nats-server (%s) does not start: %s/nats.log may say why, and whether the disk "
-                 "is full is worth a look",
+                 "nats-server (%s) does not start: see %s/nats.log, and check whether the disk "
+                 "is full",
                  embedded->binary, embedded->data);
         embedded_destroy(embedded);
         return PARLEY_E_IO;
