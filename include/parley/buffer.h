@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A growing run of bytes, to write text into. Failure is sticky: append as often as you like and
- * ask once, at the end, whether everything found room. */
+/* A growing run of bytes to write text into. Failure is sticky: append as often as needed, and
+ * check once, at the end, whether everything was written. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,25 +15,25 @@ struct parley_buffer {
     char *data;
     size_t length;
     size_t capacity;
-    bool has_failed;    /* an append found no room; what was appended since is lost */
-    size_t limit_bytes; /* an append that would pass it fails, but for one that reserved its room;
-                           0: no limit. clear leaves it */
-    bool is_over_limit; /* that is why it failed */
+    bool has_failed;    /* an append failed; it and all later ones were dropped */
+    size_t limit_bytes; /* an append that would exceed it fails, unless its room was reserved; 0: no
+                           limit. Not changed by clear */
+    bool is_over_limit; /* it failed because of the limit */
 };
 
 void parley_buffer_init(struct parley_buffer *buffer);
 void parley_buffer_finish(struct parley_buffer *buffer);
 
-/* Empties it and clears the failure; the memory stays for the next use. */
+/* Empties the buffer and clears the failure; keeps the memory for the next use. */
 void parley_buffer_clear(struct parley_buffer *buffer);
 
-/* Makes room for `more` bytes behind the present end.  Returns: whether there is room. */
+/* Makes room for `more` bytes after the current end.  Returns: false when there is no memory. */
 bool parley_buffer_reserve(struct parley_buffer *buffer, size_t more);
 
-/* What parley_buffer_append does where there is a limit, a failure, or no room yet. */
+/* The slow path of parley_buffer_append: a limit, a failure, or no room yet. */
 void parley_buffer_append_slowly(struct parley_buffer *buffer, struct parley_bytes bytes);
 
-/* Here, so that short texts are written in place: most of what is written is short. */
+/* Inline, since most of what is written is short. */
 static inline void parley_buffer_append(struct parley_buffer *buffer, struct parley_bytes bytes) {
     const bool is_plain = buffer->limit_bytes == 0 && !buffer->has_failed && bytes.length > 0;
     if (is_plain && bytes.length <= buffer->capacity - buffer->length) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A run of bytes that somebody else owns: the currency between every layer of parley.
- * It is not NUL-terminated, and it may hold NUL bytes. */
+/* A run of bytes that is borrowed from its owner. It is not NUL-terminated, and may contain NUL
+ * bytes. */
 
 #include <stddef.h>
 #include <string.h>

@@ -6,11 +6,11 @@
 #include <parley/protocol.h>
 
 /* Appends the protocol's rules as a JSON Schema (draft 2020-12), indented, with a line feed at its
- * end. It holds those of severity error that look at one value at a time, and those over several
- * members that are made of tests (rule.h), for the types that they are for, and of the GW rules the
- * one on the top level; its $comment lists the ids of all others by the reason: no schema can say
- * it, only an option of a request asks for it, it is a warning. "(in part: PATHS)" stands after one
- * of which other places are expressed. Each subschema that states a rule
- * bears its id in its title. Times are `"format": "date-time"`, which the reader must assert. */
+ * end. It contains the rules of severity error over one value, those over several members that are
+ * made of tests (rule.h), each for its types, and GW-006. Its $comment lists the ids of all other
+ * rules by the reason: a schema cannot express it, it is checked only if a request option asks for
+ * it, or it is a warning. "(in part: PATHS)" follows an id of which other places are expressed.
+ * Each subschema that states a rule has its id in its title. Times are `"format": "date-time"`,
+ * which the validator must assert. */
 enum parley_status parley_protocol_write_json_schema(const struct parley_protocol *protocol,
                                                      struct parley_buffer *out) PARLEY_MUST_CHECK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a message's sender did wrong, or might want to know: the violations of
- * docs/api.md#violations. A message's findings live in its arena. */
+/* What is wrong with a message, or worth knowing for its sender: the violations of
+ * docs/api.md#violations. Findings are allocated in the message's arena. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,17 +27,18 @@ struct parley_finding {
     const char *message;            /* what is wrong with this value */
     const char *hint;               /* what would make it right */
     struct parley_position at;
-    struct parley_position body_at; /* of text inside a member's text (Markdown in JSON): in that */
+    struct parley_position
+        body_at; /* inside a member's text (Markdown in JSON): the position in that text */
 
-    /* Private to the engine: where in the text, the rule's order in the table, that of discovery,
-     * and the message types for which it counts. */
+    /* Private to the engine: the offset in the text, the order in the table and of discovery, and
+     * the message types for which it counts. */
     size_t offset;
     unsigned order, discovered;
     uint32_t for_types;
 };
 
-/* More findings than this in one message are counted, not kept: the answer to a hostile body
- * must not be a hundred times its size. */
+/* Findings beyond this number are counted, not kept: the answer to a hostile body must not be a
+ * hundred times its size. */
 #define PARLEY_FINDINGS_MAX 1000
 
 struct parley_findings {
@@ -45,7 +46,7 @@ struct parley_findings {
     size_t count;
     size_t capacity;
     size_t omitted_count; /* beyond PARLEY_FINDINGS_MAX; warnings give way to errors */
-    size_t warning_count; /* private: of those that are kept */
+    size_t warning_count; /* private: of the kept ones */
     unsigned discovered_count;
     bool has_error;               /* at least one of severity error: the message is invalid */
     uint32_t omitted_error_types; /* private: the types for which an error was omitted */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One message on its way through: what was sent, what was read, what was found. A message object
- * is used again and again by one thread; reset keeps its memory. */
+/* One message being checked: what was sent, what was read, what was found. A message object is
+ * reused by one thread; reset keeps its memory. */
 
 #include <parley/arena.h>
 #include <parley/findings.h>
 #include <parley/protocol.h>
 
-/* What a request asks of the library. Time and identity come from outside: plugins are pure. */
+/* What a request asks for. Time and ids are passed in: plugins are pure. */
 struct parley_options {
     bool strict;                /* VLP: earned confidence on every type */
     bool stamp;                 /* fill absent id, protocol, version and timestamp */
@@ -26,12 +26,13 @@ struct parley_options {
 
 enum parley_option_result {
     PARLEY_OPTION_SET,
-    PARLEY_OPTION_UNKNOWN, /* no protocol has an option of that name */
-    PARLEY_OPTION_INVALID, /* it cannot have that value */
+    PARLEY_OPTION_UNKNOWN, /* no protocol has this option */
+    PARLEY_OPTION_INVALID, /* the value is not allowed */
 };
 
-/* Sets an option by the name that it has in a query or on the command line.
- * Owns: the option borrows `value`.  `out_wants`: what it may be, for an error text. */
+/* Sets an option by its name in a query or on the command line.
+ * Owns: `value` is borrowed as long as the options are used.  `out_wants`: the allowed values, for
+ * an error text. */
 enum parley_option_result parley_options_set(struct parley_options *options, const char *name,
                                              const char *value, const char **out_wants);
 
@@ -40,62 +41,60 @@ enum parley_option_result parley_options_set(struct parley_options *options, con
 struct parley_message {
     const struct parley_schema *schema;
     const struct parley_protocol *protocol;
-    const struct parley_codec *codec; /* that it was sent in */
+    const struct parley_codec *codec; /* of `sent` */
     struct parley_arena arena;
     struct parley_options options;
 
-    struct parley_bytes sent;      /* borrowed: as it lay in the body */
-    struct parley_bytes text;      /* what is read: sent, or a stamped copy in the arena */
+    struct parley_bytes sent;      /* borrowed: the bytes in the body */
+    struct parley_bytes text;      /* what is read: `sent`, or a stamped copy in the arena */
     size_t stamp_offset;           /* where stamp inserted into sent … */
     size_t stamp_length;           /* … and how much */
     struct parley_position origin; /* of sent's first byte in the body */
 
     void *derived, *source;  /* the plugin's own, in the arena */
     bool is_decoded;         /* no GW rule stopped it */
-    bool is_fault_contained; /* what GW-001 found is wrong with this message alone: where it ends
-                                can be trusted */
-    bool is_certain;         /* decode has seen that it keeps every rule */
+    bool is_fault_contained; /* GW-001 concerns this message only: its end is known */
+    bool is_certain;         /* decode has found that it keeps every rule */
     struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
     struct parley_findings findings;
-    struct parley_route route; /* once it was asked for … */
+    struct parley_route route; /* once it was computed … */
     bool has_route;
-    const char *route_recalled;                              /* … with this as options.recalled */
+    const char *route_recalled;                              /* … with this options.recalled */
     unsigned char reader_memory[PARLEY_READER_MEMORY_BYTES]; /* private to the JSON reader: what the
                                                                 last messages were like */
 };
 
-/* The text of a fact, by its field; data NULL: it is no string. */
+/* The text of a fact, by its field; data NULL: it is not a string. */
 static inline struct parley_bytes parley_message_text(const struct parley_message *message,
                                                       unsigned field) {
     return parley_value_text(&message->values[field]);
 }
 
-/* Owns: schema is borrowed, and must outlive the message. */
+/* Owns: `schema` is borrowed and must outlive the message. */
 void parley_message_init(struct parley_message *message, const struct parley_schema *schema);
 void parley_message_reset(struct parley_message *message);
 void parley_message_finish(struct parley_message *message);
 
-/* Decodes (and stamps, if asked) and validates `sent`. Afterwards findings hold all there is to
- * say, and the message is valid unless findings.has_error.
- * Owns: sent and the texts of options are borrowed until the next reset.
- * Returns: PARLEY_OK also for an invalid message; otherwise no verdict could be reached. */
+/* Decodes (and stamps, if asked) and validates `sent`. Afterwards the findings are complete, and
+ * the message is valid unless findings.has_error.
+ * Owns: `sent` and the texts of `options` are borrowed until the next reset.
+ * Returns: PARLEY_OK for invalid messages too; any other status: there is no verdict. */
 enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
                                         const struct parley_codec *codec,
                                         const struct parley_options *options,
                                         struct parley_position origin) PARLEY_MUST_CHECK;
 
-/* A verdict that is known without reading, of a message that a splitter could not hand out whole:
- * it was over the limit (GW-002) …
- * Both reset the message first.  Owns: text is borrowed until the next reset. */
+/* The verdict on a message that a splitter could not deliver: it was over the limit (GW-002) … Both
+ * reset the message first.  Owns: `text` is borrowed until the next reset. */
 enum parley_status parley_message_refuse_size(struct parley_message *message, size_t limit,
                                               struct parley_position at) PARLEY_MUST_CHECK;
-/* … or what stands there is no message, as a splitter says (GW-001; `hint` NULL: the rule's). */
+/* … or was not a message, as the splitter says (GW-001; `hint` NULL: the rule's). */
 enum parley_status parley_message_refuse_fault(struct parley_message *message, const char *text,
                                                const char *hint,
                                                struct parley_position at) PARLEY_MUST_CHECK;
 
-/* Adds the warning of a gateway rule to a verdict, before all others.  Copies `text`. */
+/* Adds a warning of a gateway rule to a verdict, before all other findings.  Copies `text`. */
 enum parley_status parley_message_warn(struct parley_message *message,
                                        enum parley_gateway_rule rule,
                                        struct parley_bytes text) PARLEY_MUST_CHECK;
@@ -104,21 +103,21 @@ static inline bool parley_message_is_valid(const struct parley_message *message)
     return !message->findings.has_error;
 }
 
-/* Asks the protocol for the route, and puts options.subject_prefix in front of its subject. Asking
- * again costs nothing, unless options.recalled has been set since.  Owns: out borrows from the
- * message. */
+/* Computes the route by the protocol's hook, and replaces the first token of its subject by
+ * options.subject_prefix. The result is cached until options.recalled changes.  Owns: `out` borrows
+ * from the message. */
 enum parley_status parley_message_route(struct parley_message *message,
                                         struct parley_route *out) PARLEY_MUST_CHECK;
 
-/* The message as its sender wrote it, before anything was filled in; of JSON without the blanks
- * between its tokens.  Owns: out borrows from the message. */
+/* The message as its sender wrote it, before stamping; JSON without the white space between tokens.
+ * Owns: out borrows from the message. */
 enum parley_status parley_message_as_sent(struct parley_message *message,
                                           struct parley_bytes *out) PARLEY_MUST_CHECK;
 
 /* The text of the message's type for people and answers: "claim"; data NULL: it cannot be read. */
 struct parley_bytes parley_message_type(const struct parley_message *message);
 
-/* Appends the members of a /validate answer without its braces: "valid":…,"protocol":…, …,
+/* Appends the members of a /validate answer, without the braces: "valid":…,"protocol":…, …,
  * "violations":[…].
  * Source: docs/api.md#receipts. */
 enum parley_status parley_message_write_verdict(struct parley_message *message,

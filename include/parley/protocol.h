@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The plugin table: what a protocol is to the rest of parley. A plugin is pure: bytes in, a
- * message or findings out. It does no input or output, reads no clock, and knows neither HTTP
- * nor NATS. To add a protocol, add its folder and its line in protocols/registry.c. */
+/* The plugin interface: what parley needs to know of a protocol. A plugin is pure: bytes in, a
+ * message or findings out. It does no input or output, reads no clock, and knows neither HTTP nor
+ * NATS. To add a protocol, add its folder and a line in protocols/registry.c. */
 
 #include <parley/buffer.h>
 #include <parley/bytes.h>
@@ -14,39 +14,39 @@ struct parley_message;
 struct parley_options;
 struct parley_schema;
 
-/* How messages lie in a body. */
+/* How a body contains messages. */
 enum parley_framing {
     PARLEY_FRAMING_JSON,   /* one value, or an array of them */
-    PARLEY_FRAMING_LINES,  /* one JSON value a line */
+    PARLEY_FRAMING_LINES,  /* one JSON value per line */
     PARLEY_FRAMING_WHOLE,  /* the body is the message */
-    PARLEY_FRAMING_FRAMES, /* 4 bytes of length, big-endian, then that many bytes of message */
+    PARLEY_FRAMING_FRAMES, /* 4 bytes of length, big-endian, then a message of that length */
 };
 
-/* An encoding that a protocol reads. */
+/* An encoding of messages. */
 struct parley_codec {
     const char *name;               /* "json" */
     const char *const *media_types; /* NULL-terminated, lower case, the preferred one first */
     const char *const *extensions;  /* of files, without the dot; NULL-terminated */
     enum parley_framing framing;
-    bool is_binary; /* places in it are offsets in bytes */
-    /* Whether a body that begins so is in this encoding, where nothing else tells; NULL: JSON,
-     * which is what remains. `head` may be the whole body. */
+    bool is_binary; /* positions are offsets in bytes */
+    /* Detects the encoding from the first bytes of a body, if no media type names it; NULL: JSON,
+     * the default. `head` may be the whole body. */
     bool (*begins)(struct parley_bytes head);
 };
 
 extern const struct parley_codec parley_codec_json;   /* application/json */
 extern const struct parley_codec parley_codec_ndjson; /* application/x-ndjson and its aliases */
 
-/* How a repeated message is recognised (docs/api.md#retries). */
+/* How JetStream recognises a repeated message (docs/api.md#retries). */
 enum parley_dedupe {
     PARLEY_DEDUPE_NONE,
-    PARLEY_DEDUPE_PAYLOAD, /* by its payload, and by whose message it is (parley_route.agent) */
-    PARLEY_DEDUPE_ID,      /* by its type and its own id, in either case; protocol->fingerprint says
-                              whether two of them are the same */
+    PARLEY_DEDUPE_PAYLOAD, /* by its payload and parley_route.agent */
+    PARLEY_DEDUPE_ID, /* by its type and id, case-insensitive; protocol->fingerprint tells whether
+                         two of them are the same message */
 };
 
-/* Where a valid message goes and what an envelope says of it.  Owns: all text is borrowed from
- * the message or static; data is NULL where the message bears no such thing. */
+/* Where a valid message goes, and what an event's envelope says about it.  Owns: all text is static
+ * or borrowed from the message; data is NULL for what the message does not have. */
 struct parley_route {
     struct parley_bytes
         subject; /* NATS subject, checked and percent-encoded, e.g. vlp.safe.claim */
@@ -60,27 +60,28 @@ struct parley_route {
     size_t receiver_count;
     struct parley_bytes thread;
     struct parley_bytes domain, priority; /* for the stream's filters */
-    struct parley_bytes agent; /* whose message it is, where only the request could name it */
+    struct parley_bytes agent; /* the agent whose message it is, if only the request names it */
     enum parley_dedupe dedupe;
-    /* The same message may go elsewhere another time, since the request has a say in that. */
+    /* The subject depends on the request, so that the same message can get another one when it is
+     * sent again. */
     bool is_subject_variable;
 
-    /* What later messages will want to know of this one, kept in protocol->memory: written before
-     * the sender is answered. */
+    /* What later messages need to know of this one. Stored in protocol->memory before the sender is
+     * answered. */
     struct parley_bytes remember_key, remember_value;
-    /* What this one wants to know of an earlier one: its value belongs into options.recalled, and
-     * the route is then to be asked for again. */
+    /* What this message needs to know of an earlier one: look it up, put its value into
+     * options.recalled, and ask for the route again. */
     struct parley_bytes recall_key;
 };
 
-/* A message to learn from, and to begin with. */
+/* An example message. */
 struct parley_example {
     const char *name;  /* [a-z0-9-]+, unique in its protocol */
     const char *title; /* what it shows, one line */
     const char *text;  /* the message as JSON */
 };
 
-/* A member that `stamp` fills when it is absent (docs/api.md#sending). */
+/* A member that `stamp` fills in if it is absent (docs/api.md#sending). */
 struct parley_stamp {
     const char *member; /* top-level key */
     enum { PARLEY_STAMP_ID, PARLEY_STAMP_TEXT, PARLEY_STAMP_TIME, PARLEY_STAMP_SECONDS } with;
@@ -92,19 +93,19 @@ struct parley_stamp {
 struct parley_protocol {
     const char *name; /* URL segment; [a-z0-9-]+, unique */
     const char *title;
-    const char *spec_version; /* what we claim to implement, e.g. "VLP/1.1" */
+    const char *spec_version; /* the version parley implements, e.g. "VLP/1.1" */
     const char *stream;       /* JetStream stream: VLP */
-    const char *subjects;     /* what that stream holds: vlp.> */
+    const char *subjects;     /* of that stream: vlp.> */
     size_t message_bytes_max; /* default of GW-002 */
 
     const char *const *types; /* NULL-terminated; at most 31; their index is the type's number */
     const char *const *lanes; /* NULL-terminated; NULL: none */
     const char *const *priorities; /* likewise */
-    bool has_receivers; /* a message may name some: then one that names none is for everybody */
-    /* What begins a thread and what continues it may write its name in another case. */
+    bool has_receivers;            /* messages may name receivers; one that names none is for all */
+    /* Thread names are compared case-insensitively. */
     bool is_thread_caseless;
-    const char *const *fields; /* NULL-terminated JSON Pointers, the facts of its rules */
-    unsigned type_field;       /* index into fields of the member that bears the type */
+    const char *const *fields; /* NULL-terminated JSON Pointers: the facts its rules use */
+    unsigned type_field;       /* index into fields: the member that contains the type */
 
     const struct parley_rule *rules;
     size_t rule_count;
@@ -112,48 +113,48 @@ struct parley_protocol {
     const struct parley_stamp *stamps;        /* NULL member ends it; NULL: `stamp` fills nothing */
     const struct parley_example *examples;    /* NULL name ends it; all are valid */
 
-    /* A key-value bucket that its routes remember in and recall from (struct parley_route), and for
-     * how long; NULL: none.  `memory_subjects`: what comes there by another way than this gateway
-     * is remembered too. */
+    /* The key-value bucket for remember_key and recall_key (struct parley_route), and how long it
+     * keeps values; NULL: none.  `memory_subjects`: messages on these that bypassed the gateway are
+     * remembered too. */
     const char *memory;
     unsigned memory_days;
     const char *memory_subjects; /* below the protocol's first token: "tasks.>" */
 
-    /* All mandatory. Each has two answers: the status says whether it could run, the message's
-     * findings say whether the sender kept the rules.
-     * Threads: any, one message at a time on each. */
+    /* These hooks are mandatory. Each has two results: the status tells whether it could run, the
+     * message's findings tell whether the sender kept the rules.
+     * Threads: any; one message at a time per thread. */
 
-    /* Reads message->text (parley_message_check has set it) or leaves a GW finding. */
+    /* Reads message->text, which parley_message_check has set, or adds a GW finding. */
     enum parley_status (*decode)(struct parley_message *message, const struct parley_codec *codec);
-    /* Asks every rule of a decoded message. */
+    /* Checks all rules of a decoded message. */
     enum parley_status (*validate)(struct parley_message *message);
     /* Appends the payload for NATS: the protocol's own JSON on one line. */
     enum parley_status (*encode)(struct parley_message *message, struct parley_buffer *out);
-    /* Says what a decoded and validated message is and, when it is valid, where it goes; of an
-     * invalid one it tells what can be read.  Owns: out borrows from the message. */
+    /* Fills in what a decoded and validated message is and, if it is valid, where it goes; for an
+     * invalid message, what could be read.  Owns: `out` borrows from the message. */
     enum parley_status (*route)(struct parley_message *message, struct parley_route *out);
-    /* Appends a valid message in another of the protocol's encodings; of lines and of JSON, one
-     * line without its end. */
+    /* Appends a valid message in another encoding of the protocol; JSON and lines as one line
+     * without a line feed. */
     enum parley_status (*convert)(struct parley_message *message, const struct parley_codec *to,
                                   struct parley_buffer *out);
 
-    /* These are optional. */
+    /* These hooks are optional. */
 
-    /* The number of the type that the text of the type member names, or PARLEY_TYPE_OTHER; NULL:
-     * the text is one of `types`. */
+    /* The number of the type for the text of the type member, or PARLEY_TYPE_OTHER; NULL: the text
+     * is one of `types`. */
     unsigned (*type_of)(struct parley_bytes text);
-    /* What two messages of one type and id have in common when one is a repetition of the other, as
-     * bytes; NULL: all of the payload.  Owns: out borrows from the message. */
+    /* The bytes that are equal for two messages of one type and id if one is a repetition of the
+     * other; NULL: the whole payload.  Owns: `out` borrows from the message. */
     enum parley_status (*fingerprint)(struct parley_message *message, struct parley_bytes *out);
-    /* Fills what is absent, of a decoded message (options.stamp); NULL: nothing. */
+    /* Fills in absent members of a decoded message (options.stamp); NULL: nothing. */
     enum parley_status (*stamp)(struct parley_message *message, const struct parley_codec *codec);
     /* Asks what rows cannot (those by_inspection), once all facts are known; what is broken goes to
      * findings_report() (rules/findings.h). */
     enum parley_status (*inspect)(struct parley_message *message);
-    /* It asks only facts, options, and the text: so also those who keep no more of a message may
-     * ask it, before they say that it is right. It may then be asked twice. */
+    /* `inspect` uses only facts, options and text, so that accept-only readers can call it. It may
+     * then be called twice for a message. */
     bool inspects_facts;
-    /* The protocol's own form of a refusal, for clients that accept its media type. */
+    /* The protocol's own format for refusals, for clients that accept its media type. */
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
 };
@@ -161,20 +162,20 @@ struct parley_protocol {
 /* All protocols, in the order of the documents; ends with NULL. */
 extern const struct parley_protocol *const parley_protocols[];
 
-/* How many there are, without the NULL. */
+/* Their number, without the NULL. */
 size_t parley_protocol_count(void);
 
-/* Returns: NULL when there is none of that name. */
+/* Returns: NULL when no protocol has that name. */
 const struct parley_protocol *parley_protocol_find(struct parley_bytes name);
 
 /* The codec of that protocol for a media type (parameters cut off, any case), or NULL. */
 const struct parley_codec *parley_codec_find(const struct parley_protocol *protocol,
                                              struct parley_bytes media_type);
 
-/* A protocol's table made ready to run: its paths as a trie. Made once at start; read-only
- * afterwards, and shared by all threads.
- * Returns: PARLEY_E_MEMORY. A table that contradicts itself fails an assert: unit tests build
- * every schema. */
+/* Compiles a protocol's rule table: its paths become a trie. Done once at start; the result is
+ * read-only and shared by all threads. The caller must destroy it.
+ * Returns: PARLEY_E_MEMORY. A table that contradicts itself fails an assert: unit tests build every
+ * schema. */
 enum parley_status parley_schema_create(const struct parley_protocol *protocol,
                                         struct parley_schema **out) PARLEY_MUST_CHECK;
 void parley_schema_destroy(struct parley_schema *schema);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A protocol's rules as data. A row says what must hold and where; it never sees a parsed
- * document, so that every reader (of JSON, of MessagePack, the writers of schema and
- * documentation) is driven by the same table. */
+/* A protocol's rules as data. A row says what must hold and where. It never sees a parsed document,
+ * so that all readers (JSON, MessagePack) and the writers of schema and documentation use the same
+ * table. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,8 +18,8 @@ enum parley_severity { PARLEY_ERROR, PARLEY_WARNING };
 /* "error" or "warning". */
 const char *parley_severity_name(enum parley_severity severity);
 
-/* What a value may be: one bit a kind. PARLEY_INTEGER is a number without a fractional part,
- * however it is written (docs/rules.md#readings). A reader reports numbers as PARLEY_NUMBER. */
+/* Kinds of values, one bit each. PARLEY_INTEGER is a number without a fractional part, however it
+ * is written (docs/rules.md#readings). A reader reports numbers as PARLEY_NUMBER. */
 enum parley_kind {
     PARLEY_ABSENT = 0,
     PARLEY_NULL = 1 << 0,
@@ -31,7 +31,7 @@ enum parley_kind {
     PARLEY_INTEGER = 1 << 6,
 };
 
-/* One value as a reader saw it.  Owns: text is borrowed from the reader. */
+/* One value as a reader found it.  Owns: `text` is borrowed from the reader. */
 struct parley_value {
     enum parley_kind kind;
     struct parley_bytes text; /* PARLEY_STRING: decoded */
@@ -40,7 +40,7 @@ struct parley_value {
     size_t offset;            /* where it starts in the text; 0 from readers without positions */
 };
 
-/* A string's text; data NULL: it is none. */
+/* The text of a string; data NULL: it is not a string. */
 static inline struct parley_bytes parley_value_text(const struct parley_value *value) {
     return value->kind == PARLEY_STRING ? value->text : (struct parley_bytes){0};
 }
@@ -50,7 +50,7 @@ static inline bool parley_value_is(const struct parley_value *value, const char 
     return value->kind == PARLEY_STRING && parley_bytes_equal(value->text, parley_bytes_of(text));
 }
 
-/* Whether it is missing, or null where that means the same. */
+/* Whether it is missing or null. */
 static inline bool parley_value_is_nothing(const struct parley_value *value) {
     return value->kind == PARLEY_ABSENT || value->kind == PARLEY_NULL;
 }
@@ -66,18 +66,18 @@ struct parley_facts {
 #define PARLEY_TYPE_OTHER 31u
 #define PARLEY_TYPE_BIT(type) (UINT32_C(1) << (type))
 
-/* A yes-or-no question about one fact. It is data, so that rows over several members that are made
- * of such questions are asked by the engine and written into the JSON Schema alike. */
+/* A yes-or-no question about one fact. It is data, so that rows over several members that consist
+ * of such questions can be both checked and written into the JSON Schema. */
 enum parley_question {
     PARLEY_TEST_END,       /* ends a list */
-    PARLEY_IS_THERE,       /* it is not missing, and of one of .kinds unless that is 0 */
+    PARLEY_IS_THERE,       /* not missing, and of one of .kinds unless that is 0 */
     PARLEY_IS_TEXT,        /* the string .text */
     PARLEY_IS_TRUE,        /* the boolean true */
     PARLEY_IS_AT_LEAST,    /* a number >= .minimum */
     PARLEY_HAS_ITEMS,      /* an array that is not empty */
     PARLEY_HAS_MAX_LENGTH, /* a string of at most .maximum code points */
     PARLEY_IS_FILLED, /* a string or an array that is not empty. Numbers, booleans and objects pass:
-                         where they are wrong, the row that asks for the kind reports them */
+                         the row that checks the kind reports them */
 };
 
 struct parley_test {
@@ -90,15 +90,15 @@ struct parley_test {
 
 #define PARLEY_TESTS(...) ((const struct parley_test[]){__VA_ARGS__, {.asks = PARLEY_TEST_END}})
 
-/* What a value of the right kind must satisfy besides. Each speaks of one kind and lets others be:
- * lengths, choices and forms of strings, ranges of numbers. */
+/* What a value of the right kind must satisfy as well. Each constraint concerns one kind and
+ * ignores others: lengths, choices and formats of strings, ranges of numbers. */
 enum parley_constraint {
     PARLEY_ANY,
     PARLEY_MIN_LENGTH, /* .minimum, in code points */
     PARLEY_ONE_OF,     /* .choices */
     PARLEY_RANGE,      /* .minimum <= value <= .maximum */
     PARLEY_MINIMUM,    /* .minimum <= value */
-    PARLEY_TIME,       /* an RFC 3339 date-time, as docs/rules.md#readings has it */
+    PARLEY_TIME,       /* an RFC 3339 date-time (docs/rules.md#readings) */
     PARLEY_TIME_UTC,   /* one whose offset is UTC */
     PARLEY_UUID,       /* any version, either case */
     PARLEY_UUID4,
@@ -107,50 +107,50 @@ enum parley_constraint {
     PARLEY_MAX_LENGTH, /* .maximum, in code points */
     PARLEY_PATTERN,    /* .pattern; .maximum code points at most, unless 0 */
     PARLEY_MIN_ITEMS,  /* .minimum: of an array */
-    PARLEY_INCREASING, /* greater than at the same place of the array's item before; at one place
-                          below an array */
+    PARLEY_INCREASING, /* greater than at this place in the previous item; for one place of an array
+                          only */
 };
 
-/* One place that a rule speaks of. */
+/* One place that a rule checks. */
 struct parley_place {
     const char *path; /* JSON Pointer; the token `*` stands for every item or member */
     unsigned kinds;   /* set of enum parley_kind; 0: any */
-    bool is_required; /* absent is a violation (asked where its object is one) */
+    bool is_required; /* it must not be absent (checked where its parent is an object) */
     enum parley_constraint constraint;
     const char *const *choices; /* PARLEY_ONE_OF: NULL-terminated */
     double minimum, maximum;
-    const char *pattern; /* PARLEY_PATTERN: a regular expression that means the same to POSIX (ERE)
-                            and to ECMA-262, of those that rules/pattern.h reads */
+    const char *pattern; /* PARLEY_PATTERN: a regular expression with the same meaning in POSIX ERE
+                            and ECMA-262, limited to what rules/pattern.h supports */
     const char
         *words; /* PARLEY_PATTERN, PARLEY_TOKEN: "an agent id (1 to 64 of A-Z a-z 0-9 _ -)" */
     uint32_t for_types; /* set of PARLEY_TYPE_BIT; 0: every type */
 
-    /* A rule over several members is asked once a message, when all facts are known; `path` is then
-     * where to report it, and `kinds`, `constraint` are unused. It has one of two forms.
-     * Tests: where all of `when` hold (NULL: always), one of `wants` must hold. A JSON Schema can
-     * say that too. */
+    /* A rule over several members is checked once per message, when all facts are known; `path` is
+     * then the place to report, and `kinds` and `constraint` are unused. It has one of two forms.
+     * Tests: if all of `when` hold (NULL: always), one of `wants` must hold. A JSON Schema can
+     * express that. */
     const struct parley_test *when, *wants;
-    /* Code: true when it is broken. No schema can say it. */
+    /* Code: returns true when the rule is broken. A schema cannot express it. */
     bool (*is_broken)(const struct parley_facts *facts);
-    /* Only of rules over several members: whether the options of this request ask for it at all;
-     * NULL: every request does. A JSON Schema knows no options. */
+    /* For rules over several members: whether the options of the request ask for it; NULL: always
+     * checked. A JSON Schema has no options. */
     bool (*is_asked)(const struct parley_options *options);
 
-    /* The protocol's own `inspect` asks this one: the place only says where it is reported. */
+    /* The protocol's `inspect` hook checks this one; the place only says where it is reported. */
     bool by_inspection;
 
     const char *message; /* NULL: written from the constraint and the value */
-    const char *hint;    /* what makes it right, one sentence; NULL: the rule's */
+    const char *hint;    /* how to fix it, one sentence; NULL: the rule's */
 };
 
-/* One rule. At one place, once a rule has failed, the rules below it in the table are not asked
- * (a check whose precondition failed is skipped); rows over several members are always asked. */
+/* One rule. Once a rule has failed at a place, the rules below it in the table are not checked
+ * there; rows over several members are always checked. */
 struct parley_rule {
     const char *id; /* "VLP-012": stable, never reused, the anchor in the documents */
     enum parley_severity severity;
     const char *summary; /* what must hold: one sentence, Markdown, no full stop */
     const char *source;  /* page and section that explain it: "docs/protocols/vlp.md#envelope" */
-    const char *hint;    /* for places that bring none of their own */
+    const char *hint;    /* for places without a hint */
     const struct parley_place *places;
     size_t place_count;
 };
@@ -160,7 +160,7 @@ struct parley_rule {
     .place_count =                                                                                 \
         sizeof((const struct parley_place[]){__VA_ARGS__}) / sizeof(struct parley_place)
 
-/* GW-001 to GW-006, which hold for every protocol while decoding (docs/rules.md#gw). */
+/* GW-001 to GW-006, checked for every protocol while decoding (docs/rules.md#gw). */
 enum parley_gateway_rule {
     PARLEY_GW_PARSE,
     PARLEY_GW_SIZE,
@@ -168,7 +168,7 @@ enum parley_gateway_rule {
     PARLEY_GW_DEPTH,
     PARLEY_GW_UTF8,
     PARLEY_GW_TOP_LEVEL,
-    PARLEY_GW_TRANSPORT, /* only a server that forwards can tell */
+    PARLEY_GW_TRANSPORT, /* checked by a server that forwards */
     PARLEY_GW_COUNT
 };
 extern const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT];

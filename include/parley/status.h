@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What can go wrong on our side. A message that breaks a rule is no failure: it is a finding
+/* Failures of parley itself. A message that breaks a rule is not a failure: it is a finding
  * (findings.h). A broken contract inside the program is an assert. */
 
 #define PARLEY_STATUS_LIST(X)                                                                      \
@@ -22,7 +22,7 @@ enum parley_status {
 /* A short English text, never NULL.  Threads: any. */
 const char *parley_status_text(enum parley_status status);
 
-/* Forwards a failure to the caller: the one macro of this project that hides a return. */
+/* Returns a failure to the caller: the only macro of this project that hides a return. */
 #define PARLEY_TRY(expression)                                                                     \
     do {                                                                                           \
         enum parley_status parley_try_status = (expression);                                       \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A bump allocator over a list of blocks. It frees nothing singly and is never shared. */
+/* A bump allocator over a list of blocks. It never frees a single allocation, and is never
+ * shared. */
 
 #include <parley/arena.h>
 
@@ -29,7 +30,7 @@ void parley_arena_finish(struct parley_arena *arena) {
     arena->used_bytes = 0;
 }
 
-/* The one block that is kept is the first one made: later ones may be as large as a message. */
+/* The first block is kept: later ones may be as large as a message. */
 void parley_arena_reset(struct parley_arena *arena) {
     while (arena->blocks != NULL && arena->blocks->next != NULL) {
         struct parley_arena_block *block = arena->blocks;

@@ -60,7 +60,7 @@ void parley_buffer_append_slowly(struct parley_buffer *buffer, struct parley_byt
     }
 }
 
-/* Prints into the room that there is, and a second time only when that was too little. */
+/* Prints into the room that is left, and a second time only if that was too small. */
 void parley_buffer_format(struct parley_buffer *buffer, const char *format, ...) {
     va_list arguments, again;
     if (!parley_buffer_reserve(buffer, 64)) {

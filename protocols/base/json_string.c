@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Escapes, and what is not ASCII: the slow part of strings. */
+/* Escapes, and bytes that are not ASCII: the slow part of strings. */
 
 #include "json_string.h"
 
@@ -29,7 +29,7 @@ long json_string_unit(const char *at, const char *end) {
     return unit;
 }
 
-/* The end of the escape at `at`; NULL: it is none. */
+/* The end of the escape at `at`; NULL: it is not valid. */
 static const char *skip_escape(const char *at, const char *end) {
     if (end - at < 2) {
         return NULL;
@@ -54,8 +54,8 @@ const char *json_string_rest(const char *at, const char *end, bool *out_has_esca
             *out_has_escapes = true;
             at = skip_escape(at, end);
         } else if (c >= 0x80) {
-            const char *behind = text_utf8_run(at, end);
-            at = behind > at ? behind : NULL;
+            const char *after = text_utf8_run(at, end);
+            at = after > at ? after : NULL;
         } else {
             at = c >= 0x20 ? json_string_plain(at, end) : NULL;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The strings of JSON texts: where they end, whether they are right, and what they mean. */
+/* The strings of JSON texts: where they end, whether they are valid, and what they mean. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,8 +17,8 @@ static inline bool json_string_is_plain(char c) {
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
-/* Whether eight bytes are, found without a look at each (Hacker's Delight, section 6-1: a byte of a
- * difference borrows its highest bit where it was zero). */
+/* The same for eight bytes at once (Hacker's Delight, section 6-1: a byte of a difference borrows
+ * its highest bit where it was zero). */
 static inline bool json_string_eight_are_plain(const char *at) {
     const uint64_t ones = UINT64_C(0x0101010101010101), highest = ones << 7;
     uint64_t bytes;
@@ -28,13 +28,13 @@ static inline bool json_string_eight_are_plain(const char *at) {
     return (special & highest) == 0;
 }
 
-/* The first byte from `at` on that a string may not hold just so, or that ends it: a quote, a
- * backslash, a control character, or one that is not ASCII; `end` when there is none. */
+/* The first byte from `at` on that needs a closer look: a quote, a backslash, a control character,
+ * or a byte that is not ASCII; `end` when there is none. */
 static inline const char *json_string_plain(const char *at, const char *end) {
 #ifdef __SSE2__
     while (end - at >= 16) {
         const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
-        /* As signed bytes, those that are not ASCII are less than a blank, too. */
+        /* As signed bytes, those that are not ASCII are less than a space, too. */
         const __m128i special =
             _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
                                       _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))),
@@ -55,11 +55,11 @@ static inline const char *json_string_plain(const char *at, const char *end) {
     return at;
 }
 
-/* As json_string_end, from a byte on that json_string_plain found. */
+/* Continues json_string_end at a byte that json_string_plain found. */
 const char *json_string_rest(const char *at, const char *end, bool *out_has_escapes);
 
 /* The closing quote of the string whose text begins at `at`; NULL: there is none before `end`, or
- * what is before it breaks RFC 8259. */
+ * the text breaks RFC 8259. */
 static inline const char *json_string_end(const char *at, const char *end, bool *out_has_escapes) {
     at = json_string_plain(at, end);
     if (at < end && *at == '"') {
@@ -69,14 +69,14 @@ static inline const char *json_string_end(const char *at, const char *end, bool 
     return json_string_rest(at, end, out_has_escapes);
 }
 
-/* The number that the escape \uXXXX at `at` stands for, or -1 when it is none. */
+/* The number of the escape \uXXXX at `at`, or -1 if it is not valid. */
 long json_string_unit(const char *at, const char *end);
 
-/* Writes what the text between the quotes of a string that is right means into `out`, which has
- * room for as many bytes.  Returns: how many it wrote. */
+/* Decodes the text between the quotes of a valid string into `out`, which has room for as many
+ * bytes as `raw` has.  Returns: the number of bytes written. */
 size_t json_string_write(struct parley_bytes raw, char *out);
 
-/* The same, into memory of its own.
- * Owns: the arena.  Returns: false when there is no memory. */
+/* The same, into memory of the arena.
+ * Returns: false when there is no memory. */
 bool json_string_decode(struct parley_arena *arena, struct parley_bytes raw,
                         struct parley_bytes *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Keys as a stack, and an open-addressed table over those of large objects. Nothing is ever taken
- * out of the table: what its slots say is only where to look. A key that left leaves its slot
- * behind, which at worst names one that came later; when the table is full, it is made anew. */
+/* Keys as a stack, and an open-addressed table over those of large objects. Nothing is removed from
+ * the table: a slot only says where to look. The slot of a dropped key stays, and at worst refers
+ * to a later one; when the table is full, it is rebuilt. */
 
 #include "key_set.h"
 
@@ -12,10 +12,10 @@
 
 #include <sodium.h>
 
-/* Set in the offset of a key that lies in `copies`. */
+/* Set in the offset of a key that is in `copies`. */
 #define COPIED (UINT32_C(1) << 31)
-/* A slot: the number of a key and one more, 0 where none ever was; and above it some bits of the
- * hash, so that few other keys need to be looked at, which are far away. */
+/* A slot: the number of a key plus one, or 0 if it was never used; and above it some bits of the
+ * hash, so that few other keys, which are far away in memory, need to be compared. */
 #define NUMBER_BITS 26
 #define NUMBER_END ((UINT32_C(1) << NUMBER_BITS) - 1)
 
@@ -64,7 +64,7 @@ void key_set_leave(struct key_set *set) {
 
 /* ---- the table ---- */
 
-/* SipHash under the 16 random bytes that the kernel gives each process. */
+/* SipHash with the 16 random bytes that the kernel gives each process. */
 static uint32_t hash_of(struct parley_bytes key) {
     _Static_assert(crypto_shorthash_KEYBYTES == 16, "AT_RANDOM is 16 bytes");
     uint64_t hash;
@@ -77,7 +77,7 @@ static uint32_t slot_of(size_t number, uint32_t hash) {
     return (uint32_t)(number + 1) | (hash & ~NUMBER_END);
 }
 
-/* Whether a slot names a key of the present object that is `key`. */
+/* Whether a slot refers to `key` in the current object. */
 static bool names(const struct key_set *set, uint32_t slot, struct parley_bytes key, uint32_t hash,
                   size_t first) {
     if ((slot & ~NUMBER_END) != (hash & ~NUMBER_END)) {
@@ -88,8 +88,9 @@ static bool names(const struct key_set *set, uint32_t slot, struct parley_bytes 
            parley_bytes_equal(key_of(set, &set->entries[number]), key);
 }
 
-/* The free slot where `key` belongs; SIZE_MAX: it is there, among the keys from number `first` on.
- */
+/* The free slot for `key`; SIZE_MAX: the key is there already, among the keys from number `first`
+ * on.
+ *  */
 static size_t find_slot(const struct key_set *set, struct parley_bytes key, uint32_t hash,
                         size_t first) {
     size_t slot = hash & (set->slot_count - 1);
@@ -101,7 +102,7 @@ static size_t find_slot(const struct key_set *set, struct parley_bytes key, uint
     return slot;
 }
 
-/* Puts keys that are known to differ from one another into the table. */
+/* Adds keys that are known to be distinct to the table. */
 static void put_all(struct key_set *set, size_t first, size_t end) {
     for (size_t number = first; number < end; number++) {
         const uint32_t hash = set->entries[number].hash;
@@ -114,11 +115,11 @@ static void put_all(struct key_set *set, size_t first, size_t end) {
     set->taken_count += end - first;
 }
 
-/* A table with room for `wanted_count`, filled anew with the keys of all open objects that are
- * hashed. */
-static bool make_table(struct key_set *set, size_t wanted_count) {
+/* Builds a table with room for `needed_count` keys, and fills it with the keys of all open objects
+ * that are hashed. */
+static bool make_table(struct key_set *set, size_t needed_count) {
     size_t slot_count = set->slot_count == 0 ? (size_t)KEY_SET_FEW * 4 : set->slot_count;
-    while (wanted_count > slot_count / 2) {
+    while (needed_count > slot_count / 2) {
         slot_count *= 2;
     }
     free(set->slots); /* before, so that there are never two */
@@ -180,7 +181,7 @@ static enum key_set_result add_to_few(struct key_set *set, struct parley_bytes k
     return KEY_SET_NEW;
 }
 
-/* The present object is no longer small. */
+/* The current object is no longer small. */
 static bool hash_few(struct key_set *set, size_t first) {
     const size_t count = set->count - first;
     for (size_t number = first; number < set->count; number++) {

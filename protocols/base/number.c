@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The C library can print a double with a number of digits that is given, and none tells how many
- * are enough. For everyday magnitudes 128-bit integers find the shortest decimal exactly; beyond
- * them it is tried out, which is slow, and may take a digit too many at a power of two. */
+/* The C library can print a double with a given number of digits, but no function says how many are
+ * enough. For common magnitudes, 128-bit integers find the shortest decimal exactly; beyond them,
+ * it is found by trial, which is slow and may use one digit too many at a power of two. */
 
 #include "number.h"
 
@@ -63,7 +63,7 @@ static struct interval interval_of(double number) {
     return interval;
 }
 
-/* Whether `above` is the better one; of two that are as good, the one whose last digit is even. */
+/* Whether `above` is better; of two equally good ones, the one with an even last digit. */
 static bool is_nearer(const struct interval *interval, uint64_t above, uint64_t below) {
     const wide over = ((wide)above << interval->shift) - interval->middle;
     const wide under = interval->middle - ((wide)below << interval->shift);
@@ -124,7 +124,7 @@ static void write_zeros(struct parley_buffer *out, int count) {
 }
 
 static void write_positional(struct parley_buffer *out, const struct decimal *decimal) {
-    const int before = decimal->exponent + 1; /* so many digits stand before the point */
+    const int before = decimal->exponent + 1; /* the number of digits before the point */
     const size_t whole = before <= 0                       ? 0
                          : (size_t)before < decimal->count ? (size_t)before
                                                            : decimal->count;

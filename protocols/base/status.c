@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The texts of status.h, from its own list. */
+/* The texts of status.h, from its list. */
 
 #include <parley/status.h>
 

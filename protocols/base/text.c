@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The forms of text.h, written out by hand: Debian has no C library for RFC 3339, and the rest is
+/* The formats of text.h, implemented here: Debian has no C library for RFC 3339, and the others are
  * a few lines each. Nothing here depends on the locale. */
 
 #include "text.h"
@@ -15,7 +15,7 @@ static inline bool is_within(char c, unsigned low, unsigned high) {
     return (unsigned char)c >= low && (unsigned char)c <= high;
 }
 
-/* Source: RFC 3629, section 4: what the second byte may be is told by the first. */
+/* Source: RFC 3629, section 4: the first byte determines the range of the second. */
 static inline size_t sequence(const char *at, size_t left) {
     const unsigned char first = (unsigned char)at[0];
     if (first < 0x80) {
@@ -90,7 +90,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* The number that `count` digits say; -1: one of them is none. */
+/* The number in `count` digits; -1: one of them is not a digit. */
 static inline int number(const char *digits, int count) {
     int value = 0;
     bool is_number = true;
@@ -116,11 +116,11 @@ static bool may_have_leap_second(int month, int day, int minute_of_day, int offs
     if (minute < 0) { /* in UTC it is still the day before */
         return day == 1 && (month == 7 || month == 1);
     }
-    /* Nor is it ever the day behind: no offset reaches from one 23:59 to the next. */
+    /* It cannot be two days later either: no offset reaches from one 23:59 to the next. */
     return (month == 6 && day == 30) || (month == 12 && day == 31);
 }
 
-/* A date-time taken apart, as it is written: local, with its offset from UTC. */
+/* A parsed date-time, as it is written: local, with its offset from UTC. */
 struct moment {
     int year, month, day;
     int minute; /* of the day */
@@ -225,7 +225,7 @@ bool text_is_uuid(struct parley_bytes text, bool is_version_4) {
     memcpy(digits + 16, t + 19, 4);
     memcpy(digits + 20, t + 24, 12);
     unsigned char wrong = 0;
-    for (size_t i = 0; i < DIGITS; i++) { /* without a branch, so that many are asked at once */
+    for (size_t i = 0; i < DIGITS; i++) { /* without branches, so that the loop can be vectorised */
         const unsigned char digit = (unsigned char)(digits[i] - '0');
         const unsigned char letter = (unsigned char)((digits[i] | 32) - 'a');
         wrong |= (unsigned char)((digit > 9) & (letter > 5));
@@ -323,7 +323,7 @@ bool text_is_agent(struct parley_bytes text) {
     return text.length > 0 && text.length <= AGENT_MAX;
 }
 
-/* U+0080 to U+009F have C2 as their first byte; none of the signs has a byte of theirs. */
+/* U+0080 to U+009F have C2 as their first byte; none of the forbidden signs has such a byte. */
 static bool has_c1(struct parley_bytes text) {
     const char *end = text.data + text.length, *at = text.data;
     while ((at = memchr(at, 0xC2, (size_t)(end - at))) != NULL && end - at > 1) {
@@ -359,12 +359,12 @@ void text_append_token(struct parley_buffer *pointer, struct parley_bytes token)
     }
 }
 
-static bool is_text(struct parley_bytes text, const char *wanted) {
+static bool is_text(struct parley_bytes text, const char *expected) {
     size_t i = 0;
-    while (i < text.length && text.data[i] == wanted[i] && wanted[i] != '\0') {
+    while (i < text.length && text.data[i] == expected[i] && expected[i] != '\0') {
         i++;
     }
-    return i == text.length && wanted[i] == '\0';
+    return i == text.length && expected[i] == '\0';
 }
 
 size_t text_choice(struct parley_bytes text, const char *const *choices) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One walk over cmark's tree, without recursion. Of places cmark is asked for line and column where
- * a node starts, and for nothing else: the end of a setext heading is wrong, and the text of a
- * block in a quote has other indentation than its source. */
+/* One walk over cmark's tree, without recursion. Of cmark's places only the line and column where a
+ * node starts are used: the end of a setext heading is wrong, and the text of a block in a quote
+ * has other indentation than its source. */
 
 #include "body.h"
 
@@ -16,8 +16,8 @@ struct reader {
     struct brenner_body *body;
     struct parley_bytes fed;         /* what cmark read: line by line the source, tamed */
     bool is_tame;                    /* they are the same */
-    bool wants_sections;             /* else nothing is asked of them, nor of any text */
-    size_t line, fed_at, source_at;  /* the present line, and where it starts in either */
+    bool wants_sections;             /* else neither they nor any text are needed */
+    size_t line, fed_at, source_at;  /* the current line, and where it starts in either */
     struct brenner_section *open[3]; /* by level */
     struct brenner_section **last_section;
     struct brenner_block **last_block;
@@ -44,8 +44,8 @@ static void go_to_line(struct reader *reader, size_t line) {
     }
 }
 
-/* The offset in the source of a byte of the present line of what cmark read: lines are the same
- * from their ends. */
+/* The offset in the source of a byte of the current line that cmark read: counted from the end,
+ * lines are the same. */
 static size_t source_offset(const struct reader *reader, size_t column) {
     const size_t fed = line_at(reader->fed, reader->fed_at).length;
     const size_t source = line_at(reader->body->source, reader->source_at).length;
@@ -155,7 +155,7 @@ static bool is_delta(cmark_node *node) {
     return after == '\0' || strchr(" \t\n\v\f\r", after) != NULL;
 }
 
-/* The block's text with what taming has changed put right. */
+/* The block's text, without the changes by taming. */
 static struct parley_bytes untamed(struct reader *reader, struct parley_bytes text, size_t start) {
     char *copy = take(reader, text.length + 1);
     if (copy == NULL) {
@@ -207,7 +207,7 @@ static void append(struct reader *reader, const char *text) {
     parley_buffer_append(&reader->body->plain, parley_bytes_of(text));
 }
 
-/* What of a node is text: of raw HTML and thematic breaks nothing is. */
+/* The text of a node: raw HTML and thematic breaks have none. */
 static void append_text(struct reader *reader, cmark_node *node, cmark_node_type type) {
     switch (type) {
     case CMARK_NODE_TEXT:
@@ -243,7 +243,7 @@ static void enter(struct reader *reader, cmark_node *node, size_t depth) {
     }
 }
 
-/* A block stands in no paragraph and in no heading: there is only text in them. */
+/* Blocks do not occur in paragraphs and headings: those contain only text. */
 static cmark_node *first_child(const struct reader *reader, cmark_node *node) {
     const cmark_node_type type = cmark_node_get_type(node);
     const bool has_text = type == CMARK_NODE_PARAGRAPH || type == CMARK_NODE_HEADING;
@@ -296,7 +296,7 @@ static struct parley_bytes trimmed(const struct parley_buffer *plain, size_t sta
     return start < end ? (struct parley_bytes){plain->data + start, end - start} : PARLEY_BYTES("");
 }
 
-/* Now that the text does not move any more. */
+/* Now that the text does not move anymore. */
 static void point_to_text(struct brenner_body *body) {
     for (struct brenner_section *at = body->sections; at != NULL; at = at->next) {
         at->title = trimmed(&body->plain, at->title_start, at->title_end);
@@ -391,7 +391,7 @@ static bool is_container(cmark_node_type type) {
            type == CMARK_NODE_LIST || type == CMARK_NODE_ITEM;
 }
 
-/* The text, in which the quotes around a block are known where it begins. */
+/* The text; the number of quotes around a block is known where it begins. */
 struct unquoting {
     char *text;
     size_t length;
@@ -399,7 +399,7 @@ struct unquoting {
     size_t quotes;   /* around the last block that has begun */
 };
 
-/* Makes blanks of the markers of the lines before `line`. */
+/* Replaces the markers of the lines before `line` by spaces. */
 static void unquote_to(struct unquoting *unquoting, size_t line) {
     while (unquoting->line < line && unquoting->at < unquoting->length) {
         char *at = unquoting->text + unquoting->at, *end = unquoting->text + unquoting->length;
@@ -416,7 +416,7 @@ static void unquote_to(struct unquoting *unquoting, size_t line) {
     }
 }
 
-/* Goes through the blocks that hold no others, in their order. */
+/* Goes through the blocks without inner blocks, in their order. */
 static void unquote_tree(struct unquoting *unquoting, cmark_node *root) {
     size_t quotes = 0;
     for (cmark_node *node = root; node != NULL;) {

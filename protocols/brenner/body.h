@@ -12,7 +12,7 @@
  * one of its level or above. */
 struct brenner_section {
     unsigned level;
-    bool is_empty;             /* nothing stands below the heading */
+    bool is_empty;             /* there is nothing below the heading */
     struct parley_position at; /* of the heading, in the body */
     struct parley_bytes title; /* its text, without markup */
     struct parley_bytes text;  /* all text below it without markup, inner headings' too, trimmed */
@@ -20,13 +20,13 @@ struct brenner_section {
     size_t title_start, title_end, text_start, text_end; /* private, while it is read */
 };
 
-/* A fenced code block whose info string's first word is `delta`, wherever it stands in the tree. */
+/* A fenced code block whose info string's first word is `delta`, anywhere in the tree. */
 struct brenner_block {
     size_t number; /* from 1 */
     struct parley_position at;
     struct parley_bytes text;
     size_t start, end;    /* the bytes of its lines in the source, but for the closing fence */
-    size_t content_start; /* of the line behind the fence */
+    size_t content_start; /* of the line after the fence */
     struct brenner_block *next;
 };
 
@@ -39,19 +39,20 @@ struct brenner_body {
     struct parley_buffer plain; /* … but the text without markup */
 };
 
-/* Owns: `markdown` is borrowed; brenner_body_finish() gives the rest back, after a failure too.
- * Units: lines end as in CommonMark; columns are code points, a leading byte-order mark apart.
+/* Owns: `markdown` is borrowed; the caller must free the rest with brenner_body_finish(), after a
+ * failure too.
+ * Units: lines end as in CommonMark; columns are code points, without a leading byte-order mark.
  * Returns: PARLEY_E_MEMORY; PARLEY_E_LIMIT for a text of more than 64 MiB. */
 enum parley_status brenner_body_read(struct brenner_body *body,
                                      struct parley_bytes markdown) PARLEY_MUST_CHECK;
 
-/* The same for whoever asks about delta blocks alone: without sections, and without their text. */
+/* The same for callers that need only delta blocks: without sections and their text. */
 enum parley_status brenner_body_read_deltas(struct brenner_body *body,
                                             struct parley_bytes markdown) PARLEY_MUST_CHECK;
 void brenner_body_finish(struct brenner_body *body);
 
-/* Whether the section's title is `name`, case and a trailing "(optional)" or "(if applicable)"
- * apart. */
+/* Whether the section's title is `name`, ignoring case and a trailing "(optional)" or "(if
+ * applicable)". */
 bool brenner_section_is(const struct brenner_section *section, const char *name);
 
 /* The first section of level 2 with that name, or NULL. */
@@ -62,12 +63,12 @@ const struct brenner_section *brenner_body_section(const struct brenner_body *bo
 struct parley_position brenner_block_place(const struct brenner_body *body,
                                            const struct brenner_block *block, size_t offset);
 
-/* A copy of the source that is as long, in which the markers of block quotes (`>`) are blanks: what
- * is quoted in it is as its author wrote it. A `>` that is part of a text, of code or of HTML
- * stays. Owns: body.  Returns: data NULL when there is no memory. */
+/* A copy of the source that is as long, in which the markers of block quotes (`>`) are replaced by
+ * spaces, so that quoted text is as its author wrote it. A `>` that is part of a text, of code or
+ * of HTML stays. Owns: body.  Returns: data NULL when there is no memory. */
 struct parley_bytes brenner_body_unquoted(struct brenner_body *body);
 
-/* Moves `*here`, the place of `*at`, to that of the byte `to` of the source.  `*at` <= `to`; begin
+/* Advances `*at` to the byte `to` of the source, and `*here` to its place.  `*at` <= `to`; begin
  * with 0 and {1, 1}. */
 void brenner_body_move(const struct brenner_body *body, size_t *at, struct parley_position *here,
                        size_t to);

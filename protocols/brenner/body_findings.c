@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The findings of a body, no more of them than a message may have. */
+/* The findings of a body, at most as many as a message may have. */
 
 #include "body_findings.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What there is to say about a body. It is asked for twice where the fast path was not sure, by
- * that and by the walk; the body is read once, and what was found is kept and said again. */
+/* The findings about a body. If the fast path is not sure, both it and the walk need them; the body
+ * is read once, and the findings are kept for the second time. */
 
 #include "brenner.h"
 
@@ -18,15 +18,15 @@ struct body_findings {
     struct body_finding *items;
     size_t count; /* at most PARLEY_FINDINGS_MAX … */
     size_t capacity;
-    size_t omitted[BRENNER_RULE_COUNT]; /* … and how many more there were, by rule */
+    size_t omitted[BRENNER_RULE_COUNT]; /* … and the number of further ones, by rule */
     bool is_out_of_memory;
 };
 
-/* Whether another one would be kept; if not, its text need not be written, nor its place found.
- */
+/* Whether another finding would be kept; if not, its text and place are not needed.
+ *  */
 bool body_findings_has_room(const struct body_findings *findings);
 
-/* Adds one, its message written as printf does.  `hint`: static, or NULL. */
+/* Adds a finding, with a message in the format of printf.  `hint`: static, or NULL. */
 void body_findings_add(struct body_findings *findings, enum brenner_rule rule,
                        struct parley_position body_at, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -36,6 +36,6 @@ enum parley_status body_findings_report(const struct body_findings *findings,
                                         struct parley_message *message,
                                         enum brenner_field field) PARLEY_MUST_CHECK;
 
-/* At most 60 bytes of text in quotes, as JSON, for messages.  Owns: the buffer. */
+/* At most 60 bytes of text in quotes, as JSON, for messages.  Returns: text in `buffer`. */
 const char *body_findings_quote(struct body_findings *findings, struct parley_buffer *buffer,
                                 struct parley_bytes text);

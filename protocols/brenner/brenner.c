@@ -13,7 +13,7 @@
 const char *const brenner_types[] = {"kickoff", "delta",   "compiled", "critique", "ack", "claim",
                                      "handoff", "blocked", "question", "info",     NULL};
 
-/* What a subject begins with, by type; DELTA bears the role of its agent as well. */
+/* The prefix of a subject, by type; DELTA also contains the role of its agent. */
 static const char *const prefixes[] = {"KICKOFF", "DELTA[",  "COMPILED", "CRITIQUE", "ACK", "CLAIM",
                                        "HANDOFF", "BLOCKED", "QUESTION", "INFO",     NULL};
 
@@ -46,7 +46,7 @@ const struct parley_codec brenner_codec_markdown = {
 static const struct parley_codec *const codecs[] = {&parley_codec_json, &parley_codec_ndjson,
                                                     &brenner_codec_markdown, NULL};
 
-/* The length of "opus]" without which DELTA[ is no prefix. */
+/* The length of "opus]", which is required after DELTA[. */
 static size_t role_length(struct parley_bytes rest) {
     size_t length = 0;
     while (length < rest.length && rest.data[length] >= 'a' && rest.data[length] <= 'z') {

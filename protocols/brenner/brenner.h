@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files of the Brenner plugin share: the numbers of its types, fields and rules. */
+/* Shared by the files of the Brenner plugin: the numbers of its types, fields and rules. */
 
 #include <parley/message.h>
 
@@ -20,7 +20,7 @@ enum brenner_type {
     BRENNER_INFO,
 };
 
-/* The facts that its rules and its route are about. */
+/* The facts that its rules and its route use. */
 enum brenner_field {
     BRENNER_SUBJECT,
     BRENNER_BODY_MD,
@@ -33,7 +33,7 @@ enum brenner_field {
     BRENNER_ID,
 };
 
-/* The places of the rules in their table, for those that are reported by number. */
+/* The indexes of the rules in their table, for rules that are reported by number. */
 enum brenner_rule {
     MB_001,
     MB_002,
@@ -89,7 +89,7 @@ extern const struct parley_example brenner_examples[];
 /* "DELTA[opus]: …" is BRENNER_DELTA. */
 unsigned brenner_type_of(struct parley_bytes subject);
 
-/* The member that holds the body or the sender: the one that goes by its own name, or else by its
+/* The member that contains the body or the sender: by its name or, if that is missing, by its
  * alias. */
 enum brenner_field brenner_body_field(const struct parley_message *message);
 enum brenner_field brenner_sender_field(const struct parley_message *message);

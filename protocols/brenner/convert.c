@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A message in another encoding. As JSON it also says what stands in its body, for those who do not
- * read Markdown:
+/* A message in another encoding. As JSON it also contains the structure of its body, for clients
+ * that do not parse Markdown:
  *
  *   "sections": [{"level": 2, "title": "Context", "line": 3, "text": "…"}, …]
  *   "deltas": [{"line": 9, "delta": {…}}, {"line": 20, "delta": null, "error": "…"}, …]
  *
- * Both are made from the body each time: those that a message brings along are left out. */
+ * Both are generated from the body each time: members of these names in the message are left
+ * out. */
 
 #include "delta.h"
 #include "last_keys.h"
 #include "markdown.h"
 #include "json_tokens.h"
 
-/* How deep a delta may be where it stands three levels deep in a message. */
+/* How deep a delta may be nested when it is three levels deep in a message. */
 enum { DELTA_DEPTH_MAX = JSON_DEPTH_MAX - 3 };
 
-/* Appends the message on one line, without what is derived and without its closing brace. */
+/* Appends the message on one line, without derived members and without its closing brace. */
 static enum parley_status write_members(struct parley_message *message, struct parley_buffer *out) {
     struct parley_buffer line;
     parley_buffer_init(&line);
@@ -62,8 +63,8 @@ static size_t depth_of(struct parley_bytes json) {
     return deepest;
 }
 
-/* Appends a delta's JSON as it was written, on one line: in JSON, line ends and tabs are blanks. A
- * delta may repeat a key, but not a message: then only the last value is written. */
+/* Appends a delta's JSON as it was written, on one line: in JSON, line ends and tabs are white
+ * space. A delta may repeat a key, but not a message: then only the last value is written. */
 static enum parley_status write_json(struct parley_bytes json, struct parley_arena *arena,
                                      struct parley_buffer *out) {
     struct key_set keys;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Deltas. The event reader tells what a delta says and where; nothing is built. */
+/* Deltas. The event reader reports the content of a delta and its places; no tree is built. */
 
 #include "delta.h"
 
@@ -29,7 +29,7 @@ static const struct target_section {
 enum { SECTION_COUNT = sizeof target_sections / sizeof target_sections[0] };
 #define RESEARCH_THREAD (&target_sections[SECTION_COUNT - 1])
 
-/* The members that rules speak of: of a delta, and of its payload. */
+/* The members that rules name: of a delta, and of its payload. */
 enum member { OPERATION, SECTION, TARGET_ID, PAYLOAD, RATIONALE, MEMBER_COUNT };
 static const char *const members[] = {"operation", "section",   "target_id",
                                       "payload",   "rationale", NULL};
@@ -47,7 +47,7 @@ struct delta {
     struct parley_value values[MEMBER_COUNT];
     struct parley_value payload[PAYLOAD_MEMBER_COUNT];
 
-    size_t depth; /* of what is told */
+    size_t depth; /* of what is reported */
     int index;    /* of the member whose value comes next */
 };
 
@@ -62,7 +62,7 @@ static int index_of(const char *const *names, struct parley_bytes name) {
     return -1;
 }
 
-/* Of a key that stands twice the last one counts. */
+/* Of duplicate keys the last one counts. */
 static bool on_value(void *context, const struct parley_value *value) {
     struct delta *delta = context;
     bool is_entered = false;
@@ -117,7 +117,7 @@ struct checker {
     const struct brenner_block *block;
     struct delta delta;
     enum operation operation;
-    const struct target_section *section; /* NULL: none of ours */
+    const struct target_section *section; /* NULL: not a member that rules name */
 };
 
 static const struct parley_value *value_of(const struct checker *checker, enum member member) {
@@ -146,7 +146,7 @@ static const char *in_words(struct checker *checker, const struct parley_value *
     return "a number";
 }
 
-/* Where a value stands in the body; of one that is missing, where its object does. */
+/* The place of a value in the body; for a missing one, of its object. */
 static struct parley_position place_of(const struct checker *checker,
                                        const struct parley_value *value,
                                        const struct parley_value *object) {
@@ -157,13 +157,13 @@ static struct parley_position place_of(const struct checker *checker,
                                value->kind != PARLEY_ABSENT ? value->offset : object->offset);
 }
 
-/* Adds that `member` is what it is, and that `wanted` is wanted. */
+/* Adds a finding: `member` has a wrong value; `expected` says which are right. */
 static void add_expected(struct checker *checker, enum brenner_rule rule, enum member member,
-                         const char *wanted) {
+                         const char *expected) {
     const struct parley_value *value = value_of(checker, member);
     body_findings_add(checker->findings, rule, place_of(checker, value, &checker->delta.whole),
                       NULL, "`%s` of delta block %zu is %s; expected %s", members[member],
-                      checker->block->number, in_words(checker, value), wanted);
+                      checker->block->number, in_words(checker, value), expected);
 }
 
 static void read_operation(struct checker *checker) {
@@ -218,7 +218,7 @@ static void check_payload(struct checker *checker) {
     }
 }
 
-/* An id is letters, and what tells items apart behind them. */
+/* An id is letters, followed by what distinguishes items. */
 static bool has_letter(struct parley_bytes id, const char *letter) {
     const size_t length = strlen(letter);
     const bool begins_so = id.length >= length && memcmp(id.data, letter, length) == 0;

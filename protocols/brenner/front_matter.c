@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Front matter by libyaml's event API. libyaml reads YAML 1.1 and checks the form alone: what a
- * scalar means, keys, depth, and the few characters on which 1.1 and 1.2 differ are seen to here.
- * Anchors, aliases and tags are refused, so that a document is never larger than its text. */
+/* Front matter by libyaml's event API. libyaml reads YAML 1.1 and checks only the syntax: the
+ * meaning of scalars, keys, depth, and the few characters in which 1.1 and 1.2 differ are handled
+ * here. Anchors, aliases and tags are refused, so that a document is never larger than its text. */
 
 #include "front_matter.h"
 
@@ -49,7 +49,7 @@ struct reader {
     bool has_root, is_mapping;
     size_t root_at;
     struct front_matter_fault *fault;
-    size_t fault_end; /* where the text ends that is proof of the fault */
+    size_t fault_end; /* the end of the text that proves the fault */
     bool has_fault, is_out_of_memory;
 };
 
@@ -82,7 +82,7 @@ static bool push(struct reader *reader, struct parley_buffer *to, const void *it
     return !to->has_failed || out_of_memory(reader);
 }
 
-/* libyaml's marks count code points, and its lines are not ours. */
+/* libyaml's marks count code points, and its lines differ from parley's. */
 static size_t offset_of(struct reader *reader, yaml_mark_t mark) {
     while (reader->cursor_index > mark.index) {
         reader->cursor--;
@@ -96,8 +96,8 @@ static size_t offset_of(struct reader *reader, yaml_mark_t mark) {
     return reader->cursor;
 }
 
-/* The JSON Pointer of the present member or item of the innermost of `depth` levels; `last`, if
- * not NULL, is that member. */
+/* The JSON Pointer of the current member or item of the innermost of `depth` levels; `last`, if not
+ * NULL, is that member. */
 static const char *path_to(struct reader *reader, size_t depth, const struct key *last) {
     struct parley_buffer path;
     parley_buffer_init(&path);
@@ -136,8 +136,7 @@ static int by_name(const void *left, const void *right, void *names) {
     return a->at < b->at ? -1 : 1;
 }
 
-/* Makes the first key of an open mapping that stood in it before the fault, unless an earlier
- * fault is known. */
+/* Makes the first duplicate key of an open mapping the fault, unless an earlier fault is known. */
 static void check_keys(struct reader *reader, size_t depth) {
     const size_t first = reader->levels[depth - 1].first_key;
     const size_t end = depth < reader->depth ? reader->levels[depth].first_key : key_count(reader);
@@ -175,7 +174,7 @@ static bool take_key(struct reader *reader, const yaml_event_t *event) {
                                       event->data.scalar.length};
     const size_t length = reader->out->length;
     if (at > 0 && reader->text.data[at - 1] == '?') {
-        /* In brackets libyaml makes [?x] a key; to YAML 1.2 it is text, as no blank follows. */
+        /* In brackets libyaml makes [?x] a key; to YAML 1.2 it is text, since no space follows. */
         return fail(reader, front_matter_fault_of(FRONT_MATTER_QUESTION, at - 1), at);
     }
     if (event->type != YAML_SCALAR_EVENT ||
@@ -202,7 +201,7 @@ static bool take_key(struct reader *reader, const yaml_event_t *event) {
 
 /* ---- values ---- */
 
-/* What comes before a value, and where it stands. */
+/* The properties before a value, and its place. */
 static bool begin_value(struct reader *reader, size_t at, bool is_mapping) {
     if (reader->depth == 0) {
         reader->has_root = true;
@@ -314,7 +313,7 @@ static bool take_node(struct reader *reader, const yaml_event_t *event) {
                                             : open_level(reader, event);
 }
 
-/* To YAML 1.2 a comment begins only after a blank. */
+/* In YAML 1.2 a comment begins only after a space. */
 static bool check_header(struct reader *reader, const yaml_event_t *event) {
     const yaml_scalar_style_t style = event->data.scalar.style;
     if (style != YAML_LITERAL_SCALAR_STYLE && style != YAML_FOLDED_SCALAR_STYLE) {
@@ -328,7 +327,7 @@ static bool check_header(struct reader *reader, const yaml_event_t *event) {
            fail(reader, front_matter_fault_of(FRONT_MATTER_HEADER_COMMENT, at), at);
 }
 
-/* Gives text between quotes its characters back. */
+/* Restores the characters of text between quotes. */
 static void restore(struct reader *reader, yaml_event_t *event) {
     const yaml_scalar_style_t style =
         event->type == YAML_SCALAR_EVENT ? event->data.scalar.style : YAML_ANY_SCALAR_STYLE;
@@ -365,7 +364,7 @@ static bool take_event(struct reader *reader, const yaml_event_t *event) {
 
 static bool explain(struct reader *reader) {
     const yaml_parser_t *parser = &reader->parser;
-    if (parser->error == YAML_READER_ERROR) { /* a special character that has no stand-in */
+    if (parser->error == YAML_READER_ERROR) { /* a special character without a stand-in */
         return fail(reader, front_matter_fault_of(FRONT_MATTER_UNFIT, parser->problem_offset),
                     parser->problem_offset);
     }
@@ -401,7 +400,7 @@ static bool read_events(struct reader *reader) {
     return true;
 }
 
-/* Of what was found wrong, and `unfit`, where reading stopped, keeps the first. */
+/* Keeps the first of the faults, `unfit` included. */
 static void settle_fault(struct reader *reader, const struct front_matter_fault *unfit) {
     const size_t outside = reader->specials.outside;
     if (unfit != NULL && (!reader->has_fault || reader->fault_end >= unfit->offset)) {

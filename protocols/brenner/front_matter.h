@@ -2,7 +2,7 @@
 #pragma once
 
 /* The YAML of a Markdown message's front matter, read by libyaml's events into JSON: one mapping of
- * strings to values. It knows nothing of what the members mean. */
+ * strings to values. It does not know the meaning of the members. */
 
 #include <parley/arena.h>
 #include <parley/buffer.h>
@@ -35,8 +35,8 @@ enum front_matter_result {
 };
 
 /* Reads `yaml`, the lines between the dashes, and appends its members to `out` as JSON on one line,
- * without braces. Of several faults the first in the order of the bytes is told.
- * Owns: what is handed out lives in the arena. */
+ * without braces. Of several faults the first in the order of the bytes is reported.
+ * Owns: all results are in the arena. */
 enum front_matter_result front_matter_read(struct parley_bytes yaml, struct parley_arena *arena,
                                            struct parley_buffer *out,
                                            struct front_matter *out_members,

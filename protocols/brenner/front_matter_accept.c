@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Front matter as nearly everybody writes it, read without libyaml: a key and a value a line, and
- * lists of scalars. It takes only what libyaml takes for the same. Each text begins with a letter,
- * a digit or a quote, so that no indicator of YAML stands there; a plain one holds no `: ` and no
- * ` #`; nothing goes on in the next line, and nothing has an escape.
+/* Common front matter, read without libyaml: one key and value per line, and lists of scalars. It
+ * accepts only what libyaml reads the same way. Each text begins with a letter, a digit or a quote,
+ * so that it does not begin with an indicator of YAML; a plain one contains neither `: ` nor ` #`;
+ * no value continues on the next line or has an escape.
  *
  * Functions that read return false when they are not sure. */
 
@@ -15,7 +15,7 @@
 enum { KEYS_MAX = 32, KEY_BYTES_MAX = 64 };
 
 struct reader {
-    const char *at, *end; /* there is a line feed in front of the end */
+    const char *at, *end; /* there is a line feed before the end */
     struct parley_buffer *out;
     struct parley_bytes keys[KEYS_MAX];
     size_t key_count;
@@ -35,7 +35,7 @@ static bool is_ascii(char c) {
     return (unsigned char)c < 0x80;
 }
 
-/* Whatever is not ASCII has been looked at before. */
+/* Characters that are not ASCII have been checked before. */
 static bool is_printed(char c) {
     return !is_ascii(c) || (c >= ' ' && c <= '~');
 }
@@ -44,7 +44,7 @@ static bool begins_plain(char c) {
     return is_letter(c) || is_digit(c) || !is_ascii(c);
 }
 
-/* In brackets there are more indicators: what is left is names. */
+/* In brackets there are more indicators, so that only names are left. */
 static bool is_in_brackets(char c) {
     return begins_plain(c) || c == ' ' || c == '-' || c == '.' || c == '/' || c == '@';
 }
@@ -63,7 +63,7 @@ static void skip_blanks(struct reader *reader) {
     }
 }
 
-/* Blanks, and then the end of the line. */
+/* Spaces, and then the end of the line. */
 static bool end_line(struct reader *reader) {
     skip_blanks(reader);
     return *reader->at++ == '\n';
@@ -159,7 +159,7 @@ static bool read_flow_list(struct reader *reader) {
     return end_line(reader);
 }
 
-/* The blanks in front of the item of a list that begins in this line; -1: none does. */
+/* The number of spaces before a list item that begins in this line; -1: none begins. */
 static int item_indent(const struct reader *reader) {
     const char *at = reader->at;
     while (at < reader->end && *at == ' ') {
@@ -169,7 +169,7 @@ static int item_indent(const struct reader *reader) {
     return is_item ? (int)(at - reader->at) : -1;
 }
 
-/* The items below a key, each in a line of its own, or null when there are none. */
+/* The items below a key, each on its own line, or null if there are none. */
 static bool read_block_list(struct reader *reader) {
     const int indent = item_indent(reader);
     if (indent < 0) {
@@ -191,7 +191,7 @@ static bool read_block_list(struct reader *reader) {
 
 /* ---- members ---- */
 
-/* The body has one place, and a key stands once. */
+/* There is only one body, and there are no duplicate keys. */
 static bool is_new(const struct reader *reader, struct parley_bytes key) {
     bool is_known = parley_bytes_equal(key, PARLEY_BYTES("body")) ||
                     parley_bytes_equal(key, PARLEY_BYTES("body_md"));
@@ -216,7 +216,7 @@ static bool read_key(struct reader *reader) {
     }
     const size_t length = reader->out->length;
     if (yaml_scalar_write(key, reader->out) != YAML_SCALAR_STRING) {
-        return false; /* null, true: it is no text */
+        return false; /* null, true: not a string */
     }
     reader->out->length = length;
     parley_buffer_text(reader->out, reader->key_count > 0 ? "," : "");

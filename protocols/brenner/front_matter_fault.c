@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Faults of front matter as a table. libyaml's problems are told by their text, which is all that
- * it gives; one that is not in the table is handed on as it is. */
+/* Faults of front matter as a table. libyaml's problems are recognised by their text, the only
+ * thing it provides; one that is not in the table is passed on as it is. */
 
 #include "front_matter_fault.h"
 
@@ -78,7 +78,7 @@ static const struct explanation {
     const char *problem;
     const char *message;
     const char *hint;
-    bool is_at_context; /* the place to fix is where what it was reading began */
+    bool is_at_context; /* the place to fix is the start of what libyaml was reading */
 } explanations[] = {
     {"mapping values are not allowed in this context", "a value that contains ': ' needs quotes",
      "Put the whole value in double quotes.", false},
@@ -152,8 +152,8 @@ static struct parley_bytes trim(struct parley_bytes text) {
     return text;
 }
 
-/* The line `name: a: b` cut behind its first colon, where the value is plain text that begins and
- * ends on it. */
+/* The line `name: a: b`, split after its first colon, if the value is plain text that begins and
+ * ends on this line. */
 static bool cut_line(struct parley_bytes line, size_t problem_at, struct parley_bytes *name,
                      struct parley_bytes *value) {
     enum { SHOWN_MAX = 200 };
@@ -168,7 +168,7 @@ static bool cut_line(struct parley_bytes line, size_t problem_at, struct parley_
     return false;
 }
 
-/* Shows the member at the problem with its value in quotes. */
+/* Writes a hint: the member at the problem with its value in quotes. */
 static bool show_quoted(struct parley_bytes yaml, size_t at, struct parley_arena *arena,
                         struct front_matter_fault *out) {
     const struct parley_bytes line = line_around(yaml, at);

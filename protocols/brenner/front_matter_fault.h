@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What can be wrong with front matter, in words that say how to fix it. */
+/* Faults of front matter, with messages and hints. */
 
 #include "front_matter.h"
 
-/* What libyaml lets pass, or hands on without a judgement. */
+/* Faults that libyaml does not report. */
 enum front_matter_flaw {
     FRONT_MATTER_ANCHOR,
     FRONT_MATTER_ALIAS,
@@ -26,26 +26,26 @@ enum front_matter_flaw {
 
 struct front_matter_fault front_matter_fault_of(enum front_matter_flaw flaw, size_t offset);
 
-/* What libyaml said; places are offsets in bytes. */
+/* What libyaml reported; places are offsets in bytes. */
 struct front_matter_problem {
     const char *text; /* static */
     size_t at;
     size_t context_at; /* where what it was reading began */
 };
 
-/* Returns: false when there was no memory. */
+/* Returns: false when there is no memory. */
 bool front_matter_explain(struct parley_bytes yaml, const struct front_matter_problem *problem,
                           struct parley_arena *arena, struct front_matter_fault *out);
 
-/* Whether front matter may hold a character (UTF-8, of `length` bytes) only between quotes or as an
- * escape: what YAML does not print (controls but tab, CR and LF; U+FEFF; what is not a character),
- * and what YAML 1.1 takes for a line's end and 1.2 does not (U+0085, U+2028, U+2029). Of control
- * characters below U+0020 only an escape is allowed. */
+/* Whether a character (UTF-8, of `length` bytes) is allowed in front matter only between quotes or
+ * as an escape: what YAML calls not printable (controls except tab, CR and LF; U+FEFF;
+ * noncharacters), and line breaks of YAML 1.1 that 1.2 does not have (U+0085, U+2028, U+2029).
+ * Control characters below U+0020 are allowed only as escapes. */
 bool front_matter_is_unfit(const char *at, size_t length);
 
 /* Whether there are such characters, or bytes that are not UTF-8. */
 bool front_matter_has_unfit(struct parley_bytes yaml);
 
 /* Looks for the first bytes that are not UTF-8, control character below U+0020, or carriage return
- * without a line feed: nowhere may they be. */
+ * without a line feed: these are not allowed anywhere. */
 bool front_matter_find_unreadable(struct parley_bytes yaml, struct front_matter_fault *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What rows of the table cannot ask: which sections a body has. Here too, which of two members of
- * an envelope, the one or its alias, is read. */
+/* What rows of the table cannot check: which sections a body has. Also, which of two members of an
+ * envelope is read: a member or its alias. */
 
 #include "text.h"
 #include "delta.h"
@@ -77,7 +77,7 @@ static bool is_word_byte(char c) {
     return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
 }
 
-/* Whether `choice` is at `at`, as words of their own. */
+/* Whether `choice` is at `at`, as whole words. */
 static bool has_choice_at(struct parley_bytes text, size_t at, const char *choice) {
     const size_t length = strlen(choice);
     return text.length - at >= length && memcmp(text.data + at, choice, length) == 0 &&
@@ -106,7 +106,7 @@ static bool begins_with_one_of(struct parley_bytes text, const char *const *choi
     return first != NULL;
 }
 
-/* A value is that of the first section of its name; for the rest any of them will do. */
+/* A value is taken from the first section of its name; for the rest any of them counts. */
 static bool holds(const struct section_rule *rule, const struct brenner_section *first) {
     switch (rule->wants) {
     case PRESENT:
@@ -262,7 +262,7 @@ static enum parley_status check_body(enum brenner_type type, struct brenner_body
 
 /* ---- the body ---- */
 
-/* Reads the body once a message, and keeps what there is to say in message->derived. */
+/* Reads the body once per message, and keeps the findings in message->derived. */
 static enum parley_status read_body(struct parley_message *message, struct parley_bytes markdown) {
     struct body_findings *findings = parley_arena_allocate(&message->arena, sizeof *findings);
     struct brenner_body body;
@@ -281,7 +281,7 @@ static enum parley_status read_body(struct parley_message *message, struct parle
     return status;
 }
 
-/* INFO takes any body, and of an unknown type nothing is known. */
+/* INFO allows any body, and nothing is known about an unknown type. */
 static bool has_body_rules(const struct parley_message *message) {
     return message->type != PARLEY_TYPE_OTHER && message->type != BRENNER_INFO;
 }

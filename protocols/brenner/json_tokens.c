@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Steps over JSON that is known to be right: the event reader or the fast path has read it. */
+/* Steps through JSON that is known to be valid: the event reader or the fast path has read it. */
 
 #include "json_tokens.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The spelling of a JSON text that was read and found right: its tokens and members, as they were
- * written. What writes a message again takes them from here, so that numbers stay as spelled. */
+/* The tokens and members of a JSON text that is known to be valid, as they were written. Writers of
+ * messages use them, so that the spelling of numbers is kept. */
 
 #include <parley/buffer.h>
 
@@ -11,13 +11,13 @@ struct json_token {
     struct parley_bytes text; /* of a string, with its quotes */
 };
 
-/* Takes the next token off `rest`, which is JSON or the rest of one.  Returns: false at the end. */
+/* Takes the next token off `rest`, which is JSON or the rest of it.  Returns: false at the end. */
 bool json_token_next(struct parley_bytes *rest, struct json_token *out);
 
 /* A member of an object. */
 struct json_member {
     struct parley_bytes key;   /* decoded */
-    struct parley_bytes value; /* as written, with no blanks around it */
+    struct parley_bytes value; /* as written, without white space around it */
 };
 
 /* The members of a top-level object, in the order written. Begin with `rest` the whole text and the
@@ -31,8 +31,8 @@ struct json_members {
 bool json_member_next(struct json_members *members, struct json_member *out);
 void json_members_finish(struct json_members *members);
 
-/* What a string token means.
- * Owns: out is in `scratch`, which is cleared first, or in the token.  Returns: false when there is
- * no memory. */
+/* Decodes a string token.
+ * Owns: `out` is in `scratch`, which is cleared first, or in the token.  Returns: false when there
+ * is no memory. */
 bool json_token_decode(struct parley_bytes token, struct parley_buffer *scratch,
                        struct parley_bytes *out);

@@ -19,7 +19,7 @@ struct entry {
     size_t object; /* the number of its object */
     size_t number; /* its own */
     size_t next;   /* of the first entry after its value */
-    size_t last;   /* of the last member with its key, which is written in its place */
+    size_t last;   /* the last member with its key, which is written in its place */
     bool is_dropped;
 };
 
@@ -147,7 +147,7 @@ static void skip_to(struct parley_bytes *rest, const char *at) {
 }
 
 /* Writes a value whose first member, if it has any, is entry `number`. Recurses into values that
- * take the place of others, which lie within one another. */
+ * replace others, which are nested. */
 static void write_value(const struct list *list, struct parley_bytes rest, size_t number,
                         struct parley_buffer *out) {
     bool has_comma = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reading a Markdown message. It becomes JSON, and everything behind that is the engine's; only
- * places are told from what is kept here of the Markdown. */
+/* Reading a Markdown message. It is converted to JSON, which the engine checks; only places are
+ * mapped back to the Markdown by what is kept here. */
 
 #include "markdown.h"
 
@@ -13,8 +13,8 @@
 #include "walk.h"
 #include "front_matter_accept.h"
 
-/* What the arena must hold besides what any message needs: the JSON, in which a byte may become
- * six, once more with what stamp adds; and the places of members. */
+/* What the arena needs in addition: the JSON, in which a byte may become six, again with what stamp
+ * adds; and the places of members. */
 enum { ARENA_BYTES_PER_BYTE = 12, ARENA_BYTES_PER_FRONT_MATTER_BYTE = 16 };
 
 static const char byte_order_mark[] = "\xEF\xBB\xBF";
@@ -31,7 +31,7 @@ struct markdown_source {
     struct front_matter front_matter; /* its places count from … */
     size_t yaml_at;                   /* … here, in message->sent */
     size_t body_at;
-    struct parley_bytes body; /* data not NULL: message->text is yet without it */
+    struct parley_bytes body; /* data not NULL: message->text is still without it */
 };
 
 /* ---- parts ---- */
@@ -103,7 +103,7 @@ static bool is_utf8(const struct parley_message *message, struct parley_bytes pa
     return valid == part.length;
 }
 
-/* Whether the document has parts that can be read at all. */
+/* Whether the document has parts that can be read. */
 static bool has_parts(const struct parley_message *message, const struct parts *parts,
                       struct front_matter_fault *out) {
     if (parts->is_open) {
@@ -127,7 +127,7 @@ static bool has_parts(const struct parley_message *message, const struct parts *
     return true;
 }
 
-/* The body has one place: below the front matter. */
+/* The only place of the body is below the front matter. */
 static bool has_one_body(const struct front_matter *front_matter, struct front_matter_fault *out) {
     for (size_t i = 0; i < front_matter->member_count; i++) {
         const struct front_matter_member *member = &front_matter->members[i];
@@ -214,8 +214,8 @@ static bool accept_members(struct parley_message *message, struct parley_bytes y
     return copy != NULL;
 }
 
-/* Whether the message certainly keeps every rule. Its body stays where it was sent. Where it is not
- * sure it leaves nothing behind but what was found in the body. */
+/* Whether the message certainly keeps every rule. Its body is not copied. If it is not sure, it
+ * keeps only what was found in the body. */
 static bool accepts(struct parley_message *message, const struct parts *parts) {
     if (parts->yaml.data == NULL || parts->is_open || message->options.stamp ||
         text_utf8_prefix(parts->body) < parts->body.length) {
@@ -236,7 +236,7 @@ static bool accepts(struct parley_message *message, const struct parts *parts) {
     return false;
 }
 
-/* Writes the message as JSON on one line: what its text would be, had it been decoded slowly. */
+/* Writes the message as JSON on one line: the same text as by decoding carefully. */
 static void append_whole(const struct parley_message *message, struct parley_buffer *out) {
     const struct markdown_source *source = message->source;
     parley_buffer_append(out, (struct parley_bytes){message->text.data, message->text.length - 1});
@@ -332,15 +332,15 @@ static const struct front_matter_member *find_member(const struct markdown_sourc
     return NULL;
 }
 
-/* Finds paths, of which many may follow one another into one member of very many. */
+/* Finds the places of paths, many of which may be in one member of very many. */
 struct finder {
     const struct markdown_source *source;
     struct parley_bytes name;
     const struct front_matter_member *member; /* of that name, or NULL */
 };
 
-/* The offset in message->sent of what stands at `path`, or of the nearest that is known around it:
- * a member, or an item of one. No member that rules speak of has an escape in its name. */
+/* The offset in message->sent of the value at `path`, or of the nearest known value around it: a
+ * member, or an item of one. No member that rules name has an escape in its name. */
 static size_t path_offset(struct finder *finder, const char *path) {
     const char *start = path[0] == '/' ? path + 1 : path;
     const struct parley_bytes name = {start, strcspn(start, "/")};
@@ -395,6 +395,6 @@ enum parley_status markdown_validate(struct parley_message *message) {
                 in_body.line == 1 ? body.column + in_body.column - 1 : in_body.column;
         }
     }
-    message->stamp_offset = message->stamp_length = 0; /* offsets are those of what was sent */
+    message->stamp_offset = message->stamp_length = 0; /* offsets are in what was sent */
     return findings_locate(message);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Writing a message as Markdown. Values are YAML flow on one line, so that nothing depends on
- * indentation; strings are plain only where no reader of YAML could take them for anything else. */
+ * indentation; strings are plain only if no YAML reader could read them as anything else. */
 
 #include "markdown.h"
 
@@ -10,10 +10,10 @@
 #include "json_tokens.h"
 #include "yaml_scalar.h"
 
-/* libyaml takes a key for one only within 1,024 characters, and a byte becomes six at most. */
+/* libyaml allows keys of at most 1,024 characters, and a byte becomes at most six. */
 enum { IMPLICIT_KEY_BYTES_MAX = 128 };
 
-/* What the readers of YAML 1.1 take for something else than text. */
+/* What YAML 1.1 readers do not read as text. */
 static bool is_word_of_yaml(struct parley_bytes text) {
     static const char *const words[] = {"y",  "n",   "yes",  "no",    "true",
                                         "on", "off", "null", "false", NULL};
@@ -45,7 +45,7 @@ static bool is_plain(struct parley_bytes text) {
     return text.length > 0 && text.length <= IMPLICIT_KEY_BYTES_MAX && !is_word_of_yaml(text);
 }
 
-/* Whether the character (UTF-8) can stand as it is in double quotes on one line. */
+/* Whether the character (UTF-8) can be written without an escape in double quotes on one line. */
 static bool is_printed(const char *at, size_t length) {
     return !front_matter_is_unfit(at, length) && strchr("\"\\\t\n\r", at[0]) == NULL;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* cmark knows neither arenas nor failure: its cmark_mem has no user pointer, and it ends the
- * process when there is no memory. So the arena of the parse that runs is this thread's, and from
- * an allocation that fails we leave cmark by longjmp: it keeps no state but what lies in the arena.
- */
+/* cmark supports neither arenas nor failures: its cmark_mem has no user pointer, and it ends the
+ * process when there is no memory. So the arena of the current parse is thread-local, and a failed
+ * allocation leaves cmark by longjmp: all its state is in the arena. */
 
 #include "markup.h"
 
@@ -25,8 +24,8 @@ struct header {
 
 static _Thread_local struct heap {
     struct parley_arena *arena;
-    char *at, *end; /* of the present chunk */
-    char *last;     /* the newest allocation, which can grow and go */
+    char *at, *end; /* of the current chunk */
+    char *last;     /* the newest allocation, which can be resized and freed */
     jmp_buf escape;
 } heap;
 
@@ -60,7 +59,7 @@ static void *take(size_t size) {
     return heap.last;
 }
 
-/* What is asked for is small, and mostly a node. */
+/* Allocations are small, mostly of nodes. */
 static void *heap_calloc(size_t count, size_t size) {
     uint64_t *memory = take(count * size);
     for (size_t i = 0; i < round_up(count * size) / sizeof *memory; i++) {
@@ -154,7 +153,7 @@ size_t markup_line_end_length(struct parley_bytes line) {
 
 /* cmark walks up the tree for each piece of emphasis, and down all list items for each blank line:
  * both are as long as containers are deep. A line of Markdown opens as many as it has markers, and
- * goes on with as many as it has blanks for. */
+ * continues as many as it has spaces for. */
 enum { MARKERS_MAX = 16, BLANK_COLUMNS_MAX = 64, TAB_COLUMNS = 4 };
 
 /* For each link, cmark 0.30 looks at all images that have begun in the same paragraph. */
@@ -194,7 +193,7 @@ static size_t marker_length(struct parley_bytes line, size_t at) {
     return is_followed_by_blank(line, end) ? end + 1 - at : 0;
 }
 
-/* Where a thematic break could begin that fills the line: its marks are no list's. */
+/* The start of a possible thematic break that fills the line: its marks do not begin a list. */
 static size_t rule_start(struct parley_bytes line) {
     size_t at = line.length;
     char mark = '\0';
@@ -235,7 +234,7 @@ static void tame_prefix(struct tamer *tamer) {
     }
 }
 
-/* The text behind the prefix. */
+/* The text after the prefix. */
 static void tame_rest(struct tamer *tamer) {
     const struct parley_bytes line = tamer->line;
     if (tamer->at == line.length) {
@@ -250,9 +249,8 @@ static void tame_rest(struct tamer *tamer) {
     }
 }
 
-/* Whether no prefix of a line could need taming. Of a run of blanks and of the characters that
- * markers are made of it counts as a marker what could end one, so that it may be wrong in saying
- * no. */
+/* Whether no prefix of a line could need taming. In a run of spaces and of characters of markers,
+ * it counts each character that could end a marker, so that it may return false wrongly. */
 static bool has_tame_prefixes(struct parley_bytes text) {
     static const bool is_of_marker[256] = {
         ['>'] = true, ['-'] = true, ['+'] = true, ['*'] = true, ['.'] = true, [')'] = true,

@@ -43,8 +43,8 @@ struct object {
 struct reading {
     enum phase phase;
     bool is_after_backslash;
-    size_t token;                 /* where the present string or word began */
-    struct parley_buffer objects; /* those that are open; none: there is no reading */
+    size_t token;                 /* where the current string or word began */
+    struct parley_buffer objects; /* the open ones; none: nothing is being read */
     struct parley_buffer found;   /* of uint32_t: objects inside them that are whole */
 };
 
@@ -235,7 +235,7 @@ static bool read_after_value(struct search *search, struct reading *reading, cha
     return true;
 }
 
-/* A byte between tokens that is not blank.  Returns: whether JSON may go on so. */
+/* A byte between tokens that is not white space.  Returns: whether JSON can continue with it. */
 static bool read_between(struct search *search, struct reading *reading, size_t at, char c) {
     switch (reading->phase) {
     case FIRST_KEY:

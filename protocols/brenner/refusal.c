@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The Validation Error body (brenner-message-bodies.md, Error Responses). Whatever it quotes is
- * text, and stays on one line: nothing that a sender wrote becomes Markdown of ours. */
+/* The Validation Error body (brenner-message-bodies.md, Error Responses). Quoted text is escaped
+ * and stays on one line: what a sender wrote never becomes Markdown. */
 
 #include "markdown.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Where a Brenner message goes: brenner.<type>.<thread-id>, or brenner.<type> without a thread. The
- * dots of a bead id stay, so that brenner.*.bead-1.> is a subtree. A thread id that keeps its rule
- * holds nothing that a subject does not bear. */
+ * dots of a bead id stay, so that brenner.*.bead-1.> is a subtree. A valid thread id contains only
+ * characters that are allowed in subjects. */
 
 #include "brenner.h"
 
@@ -74,8 +74,8 @@ static bool has_escapes(struct parley_bytes raw) {
     return memchr(raw.data, '\\', raw.length) != NULL;
 }
 
-/* The strings in the list that begins at `offset` of the text, which has `count` items. What they
- * mean lies in one piece, since rounding each up could take more than a message may. */
+/* The strings in the list that begins at `offset` of the text, which has `count` items. The decoded
+ * strings are in one allocation, since rounding each up could exceed the message's limit. */
 static enum parley_status items_of(struct parley_message *message, size_t offset, size_t count,
                                    struct parley_route *out) {
     const struct parley_bytes list = {message->text.data + offset + 1,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The stand-in is a character of a private plane. The text may hold it too: then it stands in for
- * itself. Only an escape for it could be mistaken, so that one is taken for which there is none. */
+/* The stand-in is a character of a private plane. The text may contain it too: then it is replaced
+ * by itself. Only an escape for it could be confused with it, so one is chosen for which the text
+ * has no escape. */
 
 #include "yaml_special.h"
 

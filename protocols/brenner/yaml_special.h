@@ -3,8 +3,8 @@
 
 /* The characters that YAML 1.2 allows between quotes, and that libyaml refuses or takes for the end
  * of a line: DEL, the C1 controls (U+0085 too), U+2028, U+2029, U+FEFF, U+FFFE and U+FFFF. libyaml
- * reads a stand-in for each of them, one character for one, so that its marks still hold; what it
- * reads between quotes gets its characters back, and anywhere else they are a fault. */
+ * reads a stand-in for each of them, one character for one, so that its marks stay valid; between
+ * quotes the characters are restored, and anywhere else they are a fault. */
 
 #include <stdbool.h>
 
@@ -20,10 +20,10 @@ struct yaml_specials {
         outside; /* where the first of them is that is not between quotes; SIZE_MAX: none so far */
 };
 
-/* Owns: the text is borrowed; yaml_specials_finish() gives the rest back.
- * Returns: what libyaml is to read: the text itself where it has none of those characters; data
- * NULL when there is no memory. Where the text has an escape for every stand-in that could be used,
- * the characters are left to libyaml, which refuses them. */
+/* Owns: `text` is borrowed; the caller must free the rest with yaml_specials_finish().
+ * Returns: the text for libyaml: the same text if it has none of those characters; data NULL when
+ * there is no memory. If the text has an escape for every possible stand-in, the characters are
+ * left to libyaml, which refuses them. */
 struct parley_bytes yaml_specials_replace(struct yaml_specials *specials, struct parley_bytes text);
 void yaml_specials_finish(struct yaml_specials *specials);
 

@@ -42,11 +42,10 @@ const struct parley_codec *parley_codec_find(const struct parley_protocol *proto
     if (media_type.length == 0) {
         return NULL;
     }
-    const struct parley_bytes wanted = without_parameters(media_type);
+    const struct parley_bytes name = without_parameters(media_type);
     for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
         for (const char *const *known = (*codec)->media_types; *known != NULL; known++) {
-            if (strlen(*known) == wanted.length &&
-                strncasecmp(*known, wanted.data, wanted.length) == 0) {
+            if (strlen(*known) == name.length && strncasecmp(*known, name.data, name.length) == 0) {
                 return *codec;
             }
         }

@@ -16,7 +16,7 @@ _Static_assert((int)ACCEPT_DEPTH_MAX == JSON_DEPTH_MAX, "GW-004");
 struct reader {
     struct accept accept;
     const char *end;
-    struct parley_value other; /* the present value, if it is not a fact */
+    struct parley_value other; /* the current value, if it is not a fact */
 };
 
 /* Most texts have none. */
@@ -95,7 +95,7 @@ static inline const char *open_level(struct reader *reader, const char *at,
                : NULL;
 }
 
-/* How many items an array has is known only now. */
+/* The number of items is known only now. */
 static inline void close_level(struct reader *reader) {
     const struct accept_level *level = accept_close(&reader->accept);
     const struct schema_node *node = level->node;
@@ -121,7 +121,7 @@ static inline struct member_order *order_of(struct parley_message *message) {
     return (struct member_order *)message->reader_memory;
 }
 
-/* The place of the member that followed the one before it in the last message like this. */
+/* The node of the member that followed the last one in the previous message. */
 static inline const struct schema_node *expected(const struct reader *reader) {
     const struct accept_level *level = reader->accept.level;
     const struct member_order *order = order_of(reader->accept.message);
@@ -130,8 +130,8 @@ static inline const struct schema_node *expected(const struct reader *reader) {
     return reader->accept.message->schema->numbered[number];
 }
 
-/* Keeps in mind that the present member is `node`. Behind one that has no number (next[0]) nothing
- * is ever expected: it may be in any object. */
+/* Remembers that the current member is `node`. After one that has no number (next[0]) no member is
+ * expected: it may be in any object. */
 static void expect(struct reader *reader, const struct schema_node *node) {
     const struct accept_level *level = reader->accept.level;
     struct member_order *order = order_of(reader->accept.message);
@@ -142,8 +142,8 @@ static void expect(struct reader *reader, const struct schema_node *node) {
     }
 }
 
-/* Reads the key at `at`, whatever it is, up to behind its colon. One with escapes may be one that
- * a rule names: that is for others to find out. */
+/* Reads any key at `at`, to the end of its colon. One with escapes is left to other readers: a rule
+ * may name it. */
 static const char *read_any_key(struct reader *reader, const char *at,
                                 const struct schema_node **out_node) {
     bool has_escapes;
@@ -163,7 +163,7 @@ static const char *read_any_key(struct reader *reader, const char *at,
     return at < reader->end && *at == ':' ? at + 1 : NULL;
 }
 
-/* Reads a key up to its value, and tells what is asked of that. */
+/* Reads a key up to its value, and finds the node of that. */
 static inline const char *read_key(struct reader *reader, const char *at,
                                    const struct schema_node **out_node) {
     struct accept_level *level = reader->accept.level;
@@ -238,7 +238,8 @@ static inline const char *read_next(struct reader *reader, const char *at) {
     return at != NULL ? read_value(reader, at, node) : NULL;
 }
 
-/* Takes a member of the message's object, which is open, that does not stand in the text. */
+/* Adds a member to the message's object, which is open and has just begun; it is not in the
+ * text. */
 static bool take_member(struct reader *reader, struct parley_bytes key,
                         const struct parley_value *value) {
     struct accept_level *object = reader->accept.level;
@@ -252,7 +253,7 @@ static bool take_member(struct reader *reader, struct parley_bytes key,
     return ask(reader, node, value);
 }
 
-/* `key` data NULL: all members stand in the text. */
+/* `key` data NULL: all members are in the text. */
 static bool read_message(struct reader *reader, struct parley_bytes key,
                          const struct parley_value *member) {
     const struct parley_message *message = reader->accept.message;

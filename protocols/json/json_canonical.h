@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Canonical JSON, in the sense of docs/api.md#nats: order and the spelling of numbers and strings
- * stay, only the blanks between tokens go. For texts that were read already: nothing here finds
- * faults.
- */
+/* Canonical JSON (docs/api.md#nats): the order of members and the spelling of numbers and strings
+ * are kept, only the white space between tokens is removed. For texts known to be valid. */
 
 #include <parley/message.h>
 
-/* Copies the string, array or object that begins at `at` into `out`, which has room for as many
- * bytes as there are up to `end`.  Returns: where it stopped writing. */
+/* Copies the string, array or object at `at` into `out`, which must have room for `end - at` bytes.
+ * Returns: the end of what it wrote. */
 char *json_canonical_copy(const char *at, const char *end, char *out);
 
-/* An object of those of the facts `fields` that the message has, each the top-level member of that
- * name, and each a string, array or object: {"from":"sir","payload":{…}}.
- * Owns: the arena. */
+/* Builds an object, in the arena, of those of the facts `fields` that the message has; each must be
+ * a top-level member that is a string, array or object: {"from":"sir","payload":{…}}. */
 enum parley_status json_canonical_members(struct parley_message *message, const unsigned *fields,
                                           size_t count, struct parley_bytes *out) PARLEY_MUST_CHECK;

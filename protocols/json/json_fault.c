@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A fault is told from its neighbours by the byte where it is and, where that is not enough, by the
- * last byte before it that is not blank. All of it is asked once, of a text that is refused. */
+/* A fault is classified by the byte where it is and, if that is not enough, by the last byte before
+ * it that is not white space. This runs once, for a text that is refused. */
 
 #include "json_fault.h"
 
@@ -148,7 +148,7 @@ static bool begins_with(const char *at, const char *end, const char *with) {
     return (size_t)(end - at) >= length && memcmp(at, with, length) == 0;
 }
 
-/* The last byte before `at` that is not blank; NUL: there is none. */
+/* The last byte before `at` that is not white space; NUL: there is none. */
 static char byte_before(const char *start, const char *at) {
     while (at > start && strchr(" \t\r\n", at[-1]) != NULL && at[-1] != '\0') {
         at--;
@@ -156,7 +156,8 @@ static char byte_before(const char *start, const char *at) {
     return at > start ? at[-1] : '\0';
 }
 
-/* What people write that JSON has nowhere.  Returns: `other` when it is none of that. */
+/* Recognises common text that JSON does not allow anywhere.  Returns: `other` if it is none of
+ * these. */
 static enum json_flaw of_foreign(const char *at, const char *end, enum json_flaw other) {
     if (*at == '\0') {
         return JSON_FLAW_NUL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What can be wrong with a JSON text, in words: a table of flaws, each with a hint of its own, and
- * the functions that tell one flaw from another by the bytes around it. */
+/* Faults of JSON texts in words: a table of messages and hints, and the functions that classify a
+ * fault by the bytes around it. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ struct json_flaw_words {
 
 extern const struct json_flaw_words json_flaws[JSON_FLAW_COUNT];
 
-/* What is wrong at `at`, a byte of the text from `start` to `end` or its end …
+/* Classify a fault at `at`, a byte of the text from `start` to `end`, or its end …
  * … where a value is expected, */
 enum json_flaw json_flaw_at_value(const char *start, const char *at, const char *end);
 /* … where a key is, */

@@ -109,7 +109,7 @@ enum parley_status json_decode_carefully(struct parley_message *message) {
         return PARLEY_OK;
     }
     message->is_decoded = outline.kind == PARLEY_OBJECT;
-    message->type = walk_type_of(message->protocol, &outline.type);
+    message->type = schema_type_of(message->schema, &outline.type);
     return message->is_decoded ? PARLEY_OK : refuse_top_level(message);
 }
 

@@ -11,14 +11,14 @@ enum parley_status json_encode(struct parley_message *message, struct parley_buf
 enum parley_status json_convert(struct parley_message *message, const struct parley_codec *to,
                                 struct parley_buffer *out);
 
-/* Decodes without json_accept.h: afterwards the text is known to have no fault, and the message's
- * type is known; or a GW finding says what is wrong. */
+/* Decodes without json_accept.h: afterwards the text is known to be valid and the message's type is
+ * known, or there is a GW finding. */
 enum parley_status json_decode_carefully(struct parley_message *message) PARLEY_MUST_CHECK;
 
-/* The first half of json_validate for what was decoded carefully: asks the rules. The findings know
- * their offsets in message->text, but have no place yet. */
+/* The first half of json_validate after json_decode_carefully: checks the rules. The findings have
+ * offsets in message->text, but no positions yet. */
 enum parley_status json_walk(struct parley_message *message) PARLEY_MUST_CHECK;
 
-/* Replaces message->text by a copy in which absent members of protocol->stamps are filled, and
- * decodes it again, if anything is absent. */
+/* If members of protocol->stamps are absent, replaces message->text by a copy that has them, and
+ * decodes it again. */
 enum parley_status json_stamp(struct parley_message *message, const struct parley_codec *codec);

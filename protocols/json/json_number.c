@@ -14,7 +14,7 @@
 
 enum {
     EXACT_DIGITS = 15,
-    SURE_MAGNITUDE = 300, /* so many digits before the point are no infinity */
+    SURE_MAGNITUDE = 300, /* so many digits before the point are not infinite */
     EXPONENT_ENOUGH = 10000,
 };
 

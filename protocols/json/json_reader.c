@@ -21,9 +21,9 @@
 /* One open array or object. */
 struct level {
     bool is_array;
-    bool is_told;
+    bool is_reported;
     size_t count;
-    struct parley_bytes key; /* of the present member, as it is written between its quotes */
+    struct parley_bytes key; /* of the current member, as it is written between its quotes */
     bool has_escapes;        /* in the key */
 };
 
@@ -35,7 +35,7 @@ struct reader {
     struct parley_buffer decoded; /* a text that has escapes, until the next one */
     struct level levels[JSON_DEPTH_MAX];
     size_t depth;
-    bool is_told;             /* the value that comes next is */
+    bool is_reported;         /* the value that comes next is */
     struct json_fault *fault; /* the first … */
     bool has_fault;           /* … if there is one */
     bool is_out_of_memory;
@@ -67,17 +67,17 @@ static bool fail_syntax(struct reader *reader, enum json_flaw flaw, const char *
     return fail(reader, is_utf8 ? flaw : JSON_FLAW_UTF8, at);
 }
 
-/* A fault that leaves the structure intact: nobody is told of anything any more. */
+/* A fault that leaves the structure intact: no more events are reported. */
 static void contain(struct reader *reader, enum json_flaw flaw, const char *at) {
     if (reader->has_fault) {
         return;
     }
     keep_fault(reader, flaw, at);
     reader->fault->is_contained = true;
-    reader->is_told = false;
+    reader->is_reported = false;
     reader->keys = NULL;
     for (size_t i = 0; i < reader->depth; i++) {
-        reader->levels[i].is_told = false;
+        reader->levels[i].is_reported = false;
     }
 }
 
@@ -98,14 +98,14 @@ static bool decode_briefly(struct reader *reader, struct parley_bytes raw,
     return true;
 }
 
-/* The same, for somebody who listens. */
+/* The same, for a listener. */
 static bool decode_told(struct reader *reader, struct parley_bytes raw, struct parley_bytes *out) {
     return reader->events->is_brief
                ? decode_briefly(reader, raw, out)
                : json_string_decode(reader->arena, raw, out) || out_of_memory(reader);
 }
 
-/* What the key of a level means.  Owns: as decode_briefly.  Returns: data NULL when there is no
+/* The decoded key of a level.  Owns: as decode_briefly.  Returns: data NULL when there is no
  * memory. */
 static struct parley_bytes key_of(struct reader *reader, const struct level *level) {
     struct parley_bytes key = level->key;
@@ -113,7 +113,7 @@ static struct parley_bytes key_of(struct reader *reader, const struct level *lev
     return is_known ? key : (struct parley_bytes){0};
 }
 
-/* The JSON Pointer of the present member or item. */
+/* The JSON Pointer of the current member or item. */
 static void write_path(struct reader *reader) {
     struct parley_buffer path;
     parley_buffer_init(&path);
@@ -240,11 +240,11 @@ static bool read_string(struct reader *reader, bool is_key, struct parley_bytes 
     return true;
 }
 
-/* Owns: out is in the text, or in the arena where it was decoded for somebody to hear. */
+/* Owns: `out` is in the text, or in the arena if it was decoded for a listener. */
 static bool read_text(struct reader *reader, struct parley_bytes *out) {
     bool has_escapes;
     return read_string(reader, false, out, &has_escapes) &&
-           (!has_escapes || !reader->is_told || decode_told(reader, *out, out));
+           (!has_escapes || !reader->is_reported || decode_told(reader, *out, out));
 }
 
 static void skip_digits(struct reader *reader) {
@@ -265,9 +265,9 @@ static bool number_value(struct reader *reader, const char *first, double *out) 
     enum { FINITE_DIGITS = 300 };
     char few[64];
     const size_t length = (size_t)(reader->at - first);
-    if (!reader->is_told && length < FINITE_DIGITS && memchr(first, 'e', length) == NULL &&
+    if (!reader->is_reported && length < FINITE_DIGITS && memchr(first, 'e', length) == NULL &&
         memchr(first, 'E', length) == NULL) {
-        return true; /* nobody asks, and it is none that is too large */
+        return true; /* not asked for, and certainly not too large */
     }
     char *copy = length < sizeof few ? few : parley_arena_allocate(reader->arena, length + 1);
     if (copy == NULL) {
@@ -315,7 +315,7 @@ static bool read_any_number(struct reader *reader, double *out) {
 }
 
 static bool read_number(struct reader *reader, double *out) {
-    const char *end = json_number_read(reader->at, reader->end, reader->is_told ? out : NULL);
+    const char *end = json_number_read(reader->at, reader->end, reader->is_reported ? out : NULL);
     if (end == NULL) {
         return read_any_number(reader, out);
     }
@@ -364,8 +364,10 @@ static bool open_level(struct reader *reader, struct parley_value *value) {
     }
     const bool is_array = *reader->at == '[';
     value->kind = is_array ? PARLEY_ARRAY : PARLEY_OBJECT;
-    const bool is_told = reader->is_told && reader->events->value(reader->events->context, value);
-    reader->levels[reader->depth++] = (struct level){.is_array = is_array, .is_told = is_told};
+    const bool is_reported =
+        reader->is_reported && reader->events->value(reader->events->context, value);
+    reader->levels[reader->depth++] =
+        (struct level){.is_array = is_array, .is_reported = is_reported};
     if (!is_array && reader->keys != NULL) {
         key_set_enter(reader->keys);
     }
@@ -375,7 +377,7 @@ static bool open_level(struct reader *reader, struct parley_value *value) {
 
 static void close_level(struct reader *reader) {
     const struct level *level = &reader->levels[--reader->depth];
-    if (level->is_told) {
+    if (level->is_reported) {
         reader->events->leave(reader->events->context, level->count);
     }
     if (!level->is_array && reader->keys != NULL) {
@@ -384,7 +386,7 @@ static void close_level(struct reader *reader) {
     reader->at++;
 }
 
-/* Keeps the present key, which began at `first`, unless its object has one like it. */
+/* Keeps the current key, which began at `first`, unless its object has it already. */
 static bool note_key(struct reader *reader, const char *first, const struct level *level) {
     const struct parley_bytes key = key_of(reader, level);
     if (key.data == NULL) {
@@ -402,16 +404,16 @@ static bool note_key(struct reader *reader, const char *first, const struct leve
 }
 
 /* Who listens may keep a key. */
-static bool tell_key(struct reader *reader, const struct level *level) {
+static bool report_key(struct reader *reader, const struct level *level) {
     struct parley_bytes key = level->key;
     if (level->has_escapes && !decode_told(reader, level->key, &key)) {
         return false;
     }
-    reader->is_told = reader->events->key(reader->events->context, key);
+    reader->is_reported = reader->events->key(reader->events->context, key);
     return true;
 }
 
-/* From behind an opening brace or a comma to the value of the next member. */
+/* From after an opening brace or a comma to the value of the next member. */
 static bool read_key(struct reader *reader) {
     struct level *level = &reader->levels[reader->depth - 1];
     const char *first = reader->at;
@@ -430,8 +432,8 @@ static bool read_key(struct reader *reader) {
     }
     reader->at++;
     skip_blanks(reader);
-    reader->is_told = false;
-    return !level->is_told || tell_key(reader, level);
+    reader->is_reported = false;
+    return !level->is_reported || report_key(reader, level);
 }
 
 /* Reads the opening of an array or object, or a whole scalar. */
@@ -448,13 +450,13 @@ static bool read_value(struct reader *reader, bool *out_is_open) {
     if (!read_scalar(reader, &value)) {
         return false;
     }
-    if (reader->is_told) {
+    if (reader->is_reported) {
         reader->events->value(reader->events->context, &value);
     }
     return true;
 }
 
-/* Behind a value: closes what ends here, and stands before the next value, or at the end. */
+/* After a value: closes what ends here, and moves to the next value, or to the end. */
 static bool step(struct reader *reader, bool is_open) {
     while (reader->depth > 0) {
         struct level *level = &reader->levels[reader->depth - 1];
@@ -477,7 +479,7 @@ static bool step(struct reader *reader, bool is_open) {
         reader->at += is_open ? 0 : 1;
         skip_blanks(reader);
         level->count++;
-        reader->is_told = level->is_told;
+        reader->is_reported = level->is_reported;
         return level->is_array || read_key(reader);
     }
     return true;
@@ -486,7 +488,7 @@ static bool step(struct reader *reader, bool is_open) {
 static bool read_all(struct reader *reader) {
     bool is_open = false;
     skip_blanks(reader);
-    reader->is_told = reader->events != NULL;
+    reader->is_reported = reader->events != NULL;
     do {
         if (!read_value(reader, &is_open) || !step(reader, is_open)) {
             return false;

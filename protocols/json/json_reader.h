@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The event reader: one strict pass over the bytes of a JSON text, without a tree. It drives a
- * walk with positions, and finds the first fault in the order of the bytes. */
+/* The event reader: one strict pass over the bytes of a JSON text, without a tree. It drives a walk
+ * with positions, and finds the first fault. */
 
 #include "key_set.h"
 #include "walk.h"
@@ -14,9 +14,9 @@ struct json_fault {
     size_t offset;
     const char *message; /* static */
     const char *hint;    /* static; NULL: the rule's */
-    const char *path;    /* of GW-003 and GW-004; "" otherwise.  Owns: the arena */
-    bool is_contained;   /* the structure of the whole text is intact, or as far as it was read:
-                            what comes after this text can be trusted */
+    const char *path;    /* of GW-003 and GW-004, in the arena; "" otherwise */
+    bool is_contained; /* the structure of the text is intact as far as it was read, so that its end
+                          is known */
 };
 
 enum json_reader_result {
@@ -25,27 +25,26 @@ enum json_reader_result {
     JSON_READER_MEMORY,
 };
 
-/* What the reader tells, in the order of the text. What is inside a value that nobody wants to hear
- * of is read, and not told. */
+/* The events of a reader, in the order of the text. The content of a value is read but not reported
+ * if the listener does not ask for it. */
 struct json_events {
     void *context;
-    /* An array or object begins (its count is not known yet), or a scalar is there.
-     * Returns: whether to tell of what is inside. */
+    /* An array or object begins (its count is not known yet), or a scalar was read.
+     * Returns: whether to report its content. */
     bool (*value)(void *context, const struct parley_value *value);
-    /* Returns: whether to tell of its value. */
+    /* Returns: whether to report its value. */
     bool (*key)(void *context, struct parley_bytes key);
-    /* An array or object ends that was told of. */
+    /* An array or object that was reported ends. */
     void (*leave)(void *context, size_t count);
-    bool is_brief; /* texts are wanted during a call alone: those that are decoded take no room in
-                      the arena */
+    bool is_brief; /* texts are needed during a call only: decoded ones take no room in the arena */
 };
 
-/* Reads `text`. `events` NULL: only look for faults; nothing after a fault is told. `keys`: made
- * for this text, and empty; NULL: do not look for keys that are repeated. Owns: decoded strings and
- * the fault's path live in the arena, other strings in `text`. */
+/* Reads `text`. `events` NULL: only look for faults. Nothing after a fault is reported. `keys`:
+ * initialised for this text, and empty; NULL: do not look for duplicate keys. Owns: decoded strings
+ * and the fault's path are in the arena, other strings in `text`. */
 enum json_reader_result json_reader_read(struct parley_bytes text, const struct json_events *events,
                                          struct parley_arena *arena, struct key_set *keys,
                                          struct json_fault *out_fault);
 
-/* The rules as one who listens. */
+/* A walk as a listener. */
 struct json_events json_events_of_walk(struct walk *walk);

@@ -9,7 +9,7 @@
 #include "text.h"
 #include "walk.h"
 
-/* What one message may need besides its text: a stamped copy, decoded strings, findings. */
+/* What a message may need in addition to its text: a stamped copy, decoded strings, findings. */
 #define ARENA_BYTES_PER_TEXT_BYTE 8
 #define ARENA_BYTES_AT_LEAST (4u << 20)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds where messages end: at line feeds, where the brackets of an array's element close, or where
- * the length in front of a frame says. It does not ask whether a message can be read: whoever
- * decodes it does. A message that lies whole in the input is handed out in place; only one that is
- * cut by the end of the input is copied. */
+/* Finds where messages end: at line feeds, where the brackets of an array element close, or by the
+ * length before a frame. It does not check whether a message can be read: the decoder does. A
+ * message that is complete in the input is delivered in place; only one that is cut by the end of
+ * the input is copied. */
 
 #include <parley/splitter.h>
 
@@ -12,14 +12,14 @@
 
 enum state {
     BEFORE_ARRAY,
-    BEFORE_FIRST, /* behind [ */
-    BEFORE_NEXT,  /* behind a comma */
+    BEFORE_FIRST, /* after [ */
+    BEFORE_NEXT,  /* after a comma */
     IN_NESTED,    /* an object or array: until depth is 0 again */
     IN_STRING,
-    IN_WORD, /* a number or literal: until a blank, comma or bracket */
+    IN_WORD, /* a number or literal: until white space, a comma or a bracket */
     AFTER_ELEMENT,
     AFTER_ARRAY,
-    IN_FRAME, /* behind its length; before it, a splitter of frames is BEFORE_ARRAY */
+    IN_FRAME, /* after its length; before it, a splitter of frames is BEFORE_ARRAY */
     DEAD,
 };
 
@@ -74,7 +74,7 @@ static bool keep(struct parley_splitter *splitter, struct parley_bytes part) {
     return !splitter->pending.has_failed;
 }
 
-/* A message ends with `tail`: in place if all of it is there, else behind what was kept. */
+/* A message ends with `tail`: in place if it is complete there, else appended to what was kept. */
 static enum parley_split complete(struct parley_splitter *splitter, struct parley_bytes tail,
                                   struct parley_slice *out) {
     *out =
@@ -198,7 +198,7 @@ static const struct {
 
 static enum parley_split fault(struct parley_splitter *splitter, enum flaw flaw,
                                struct parley_slice *out) {
-    /* Between elements it stands for the one that should have followed. */
+    /* Between elements it is the position of the missing one. */
     const size_t number = splitter->number + !is_inside(splitter);
     *out = (struct parley_slice){.origin = splitter->here,
                                  .number = number,
@@ -212,7 +212,7 @@ static bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The state behind the first byte of an element. */
+/* The state after the first byte of an element. */
 static enum state begin_element(struct parley_splitter *splitter, char c) {
     splitter->start = splitter->here;
     splitter->number++;
@@ -221,7 +221,7 @@ static enum state begin_element(struct parley_splitter *splitter, char c) {
     return c == '{' || c == '[' ? IN_NESTED : c == '"' ? IN_STRING : IN_WORD;
 }
 
-/* Whether `c` is the last byte of the element that it stands in. */
+/* Whether `c` is the last byte of its element. */
 static bool ends_element(struct parley_splitter *splitter, char c) {
     if (splitter->after_backslash) {
         splitter->after_backslash = false;
@@ -263,8 +263,8 @@ static enum flaw between(struct parley_splitter *splitter, char c) {
 }
 
 static bool starts_element(const struct parley_splitter *splitter, char c) {
-    const bool is_wanted = splitter->state == BEFORE_FIRST || splitter->state == BEFORE_NEXT;
-    return is_wanted && !is_space(c) && c != ']' && c != '}' && c != ',' && c != ':';
+    const bool is_expected = splitter->state == BEFORE_FIRST || splitter->state == BEFORE_NEXT;
+    return is_expected && !is_space(c) && c != ']' && c != '}' && c != ',' && c != ':';
 }
 
 static void take(struct parley_bytes *input, size_t count) {
@@ -508,7 +508,7 @@ enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct p
     }
 }
 
-/* Whether nobody knows where the message ends, and so where the next one begins. */
+/* Whether the end of the message is not known, and so neither is the start of the next one. */
 static bool has_lost_its_end(const struct parley_message *message) {
     return !message->is_decoded && !message->is_fault_contained && message->findings.count > 0 &&
            message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_PARSE];

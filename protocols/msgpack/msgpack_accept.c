@@ -24,17 +24,17 @@ struct reader {
 
 /* What is more than the kind of a value: some row asks for it, or it is a fact. */
 static bool ask_value(struct reader *reader, const struct schema_node *node, unsigned kind,
-                      struct msgpack_value *told, size_t offset) {
+                      struct msgpack_value *decoded, size_t offset) {
     struct parley_message *message = reader->accept.message;
-    if (told->is_binary) { /* which is its base64 text to whoever looks at it */
-        told->value.text = msgpack_base64(&message->arena, told->value.text);
-        if (told->value.text.data == NULL) {
+    if (decoded->is_binary) { /* rules see its base64 text */
+        decoded->value.text = msgpack_base64(&message->arena, decoded->value.text);
+        if (decoded->value.text.data == NULL) {
             return false;
         }
     }
     const bool is_fact = node->field >= 0 && !reader->is_inside;
     struct parley_value other, *value = is_fact ? &message->values[node->field] : &other;
-    *value = msgpack_value_of(told, offset);
+    *value = msgpack_value_of(decoded, offset);
     if (accept_depends(node, kind, value)) {
         accept_ask_rows(&reader->accept, node, kind, value);
     }
@@ -52,7 +52,7 @@ static inline bool ask(struct reader *reader, const struct schema_node *node,
 
 /* ---- keys ---- */
 
-/* From now on all keys go into a set that grows.  Returns: false when there is no memory. */
+/* From now on all keys are kept in a set that grows.  Returns: false when there is no memory. */
 static bool use_set(struct reader *reader) {
     const struct accept *accept = &reader->accept;
     reader->set = &reader->spare;
@@ -73,7 +73,7 @@ static bool use_set(struct reader *reader) {
     return true;
 }
 
-/* Keeps a key that no rule names.  Returns: false when it stood in its map before. */
+/* Keeps a key that no rule names.  Returns: false when the map had it already. */
 static bool note_key(struct reader *reader, struct parley_bytes key, struct schema_mark mark) {
     if (reader->set == NULL) {
         if (accept_has_key(&reader->accept, key, mark)) {
@@ -107,7 +107,7 @@ static inline bool is_utf8(struct parley_bytes text) {
     return is_ascii(text) || text_utf8_prefix(text) == text.length;
 }
 
-/* A key that no rule names; those that some rule does are known to be right. */
+/* Checks a key that no rule names; others are known to be valid. */
 static bool is_new_key(struct reader *reader, struct parley_bytes key, struct schema_mark mark) {
     return memchr(key.data, '\0', key.length) == NULL && is_utf8(key) &&
            note_key(reader, key, mark);
@@ -128,7 +128,7 @@ static inline const char *take_key(const char *at, const char *end, struct parle
     return at;
 }
 
-/* Reads a key, and tells what is asked of its value. */
+/* Reads a key, and finds the node of its value. */
 static inline const char *read_key(struct reader *reader, const char *at,
                                    const struct schema_node **out_node) {
     struct accept_level *level = reader->accept.level;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Tells what is in MessagePack that is known to have no fault. What nobody wants to hear of is
- * skipped: that costs next to nothing. */
+/* Reports the content of MessagePack that is known to have no fault. What the listener does not ask
+ * for is skipped at almost no cost. */
 
 #include <assert.h>
 
@@ -13,7 +13,7 @@
 
 enum { DEPTH_MAX = 64 };
 
-/* nil, true and false, and integers of a byte. */
+/* nil, true, false, and integers of one byte. */
 static bool is_small(char byte) {
     const unsigned char first = (unsigned char)byte;
     return first < 0x80 || first >= 0xe0 || first == 0xc0 || first == 0xc2 || first == 0xc3;
@@ -41,15 +41,15 @@ size_t msgpack_small_values(const char *at, size_t count) {
     return done;
 }
 
-/* ---- telling ---- */
+/* ---- visiting ---- */
 
-/* One open array or map that is told of. */
+/* One open array or map that is reported. */
 struct level {
     bool is_map;
     size_t count, left; /* items or members */
 };
 
-struct teller {
+struct visitor {
     const char *start, *end;
     const struct msgpack_events *events;
     struct level levels[DEPTH_MAX];
@@ -64,7 +64,7 @@ static size_t values_in(const struct msgpack_value *value) {
     return value->value.count * (value->value.kind == PARLEY_OBJECT ? 2 : 1);
 }
 
-/* Behind `left` values. */
+/* Returns: the end of `left` values. */
 static const char *skip(const char *at, const char *end, size_t left) {
     while (left > 0) {
         const size_t small = msgpack_small_values(at, left);
@@ -81,49 +81,50 @@ static const char *skip(const char *at, const char *end, size_t left) {
     return at;
 }
 
-static const char *tell_value(struct teller *teller, const char *at) {
+static const char *visit_value(struct visitor *visitor, const char *at) {
     struct msgpack_value value = {.is_integer = false};
-    const char *behind = msgpack_take(at, teller->end, &value);
-    assert(behind != NULL);
-    value.value = msgpack_value_of(&value, (size_t)(at - teller->start));
-    const bool is_wanted = teller->events->value(teller->events->context, &value);
+    const char *after = msgpack_take(at, visitor->end, &value);
+    assert(after != NULL);
+    value.value = msgpack_value_of(&value, (size_t)(at - visitor->start));
+    const bool has_interest = visitor->events->value(visitor->events->context, &value);
     if (!is_open(&value)) {
-        return behind;
+        return after;
     }
-    if (!is_wanted) {
-        return skip(behind, teller->end, values_in(&value));
+    if (!has_interest) {
+        return skip(after, visitor->end, values_in(&value));
     }
-    teller->levels[teller->depth++] = (struct level){.is_map = value.value.kind == PARLEY_OBJECT,
-                                                     .count = value.value.count,
-                                                     .left = value.value.count};
-    return behind;
+    visitor->levels[visitor->depth++] = (struct level){.is_map = value.value.kind == PARLEY_OBJECT,
+                                                       .count = value.value.count,
+                                                       .left = value.value.count};
+    return after;
 }
 
-static const char *tell_member(struct teller *teller, const char *at) {
+static const char *visit_member(struct visitor *visitor, const char *at) {
     struct msgpack_value key = {.is_integer = false};
-    at = msgpack_take(at, teller->end, &key);
+    at = msgpack_take(at, visitor->end, &key);
     assert(at != NULL);
-    return teller->events->key(teller->events->context, key.value.text) ? tell_value(teller, at)
-                                                                        : skip(at, teller->end, 1);
+    return visitor->events->key(visitor->events->context, key.value.text)
+               ? visit_value(visitor, at)
+               : skip(at, visitor->end, 1);
 }
 
-void msgpack_tell(struct parley_bytes bytes, const struct msgpack_events *events) {
-    struct teller teller; /* its levels are written before they are read */
-    teller.start = bytes.data;
-    teller.end = bytes.data + bytes.length;
-    teller.events = events;
-    teller.depth = 0;
-    const char *at = tell_value(&teller, teller.start);
-    while (teller.depth > 0) {
-        struct level *level = &teller.levels[teller.depth - 1];
+void msgpack_visit(struct parley_bytes bytes, const struct msgpack_events *events) {
+    struct visitor visitor; /* its levels are written before they are read */
+    visitor.start = bytes.data;
+    visitor.end = bytes.data + bytes.length;
+    visitor.events = events;
+    visitor.depth = 0;
+    const char *at = visit_value(&visitor, visitor.start);
+    while (visitor.depth > 0) {
+        struct level *level = &visitor.levels[visitor.depth - 1];
         if (level->left == 0) {
-            teller.depth--;
+            visitor.depth--;
             events->leave(events->context, level->count);
             continue;
         }
         level->left--;
-        at = level->is_map ? tell_member(&teller, at) : tell_value(&teller, at);
+        at = level->is_map ? visit_member(&visitor, at) : visit_value(&visitor, at);
     }
-    assert(at == teller.end);
+    assert(at == visitor.end);
     (void)at;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the first bytes of a value say (the MessagePack specification, Formats). */
+/* The heads of values (the MessagePack specification, Formats). */
 
 #include "msgpack_read.h"
 

@@ -15,7 +15,7 @@ struct writer {
     uint64_t maps; /* a bit a level: whether it is one */
 };
 
-/* What stands there tells whether this is the first: a string would end in a quote. */
+/* The last byte tells whether this is the first: a string would end in a quote. */
 static void separate(struct writer *writer) {
     const struct parley_buffer *out = writer->out;
     if (!out->has_failed && out->length > writer->start &&
@@ -88,6 +88,6 @@ enum parley_status msgpack_encode(struct parley_message *message, struct parley_
     struct writer writer = {.out = out, .start = out->length};
     const struct msgpack_events events = {
         .context = &writer, .value = write_value, .key = write_key, .leave = write_end};
-    msgpack_tell(message->text, &events);
+    msgpack_visit(message->text, &events);
     return parley_buffer_status(out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The hooks for messages that were sent as MessagePack. There is no tree: the bytes are read once,
- * and again only by whoever wants something of them. */
+/* The hooks for messages sent as MessagePack. There is no tree: the bytes are read once, and again
+ * only for what needs them. */
 
 #include "msgpack_message.h"
 
@@ -12,7 +12,7 @@
 
 #include "msgpack_read.h"
 
-/* What was not read fast has a fault; if not, there was no memory. */
+/* What was not accepted has a fault; if it has none, there was no memory. */
 static enum msgpack_result find_fault(struct parley_bytes bytes, struct parley_arena *arena,
                                       struct msgpack_fault *out_fault) {
     const enum msgpack_result result = msgpack_find_fault(bytes, arena, out_fault);
@@ -38,44 +38,44 @@ struct parley_bytes msgpack_base64(struct parley_arena *arena, struct parley_byt
     return (struct parley_bytes){text, size - 1};
 }
 
-static bool tell_value(void *context, const struct msgpack_value *value) {
+static bool on_value(void *context, const struct msgpack_value *value) {
     struct walk_listener *listener = context;
-    struct parley_value told = value->value;
+    struct parley_value seen = value->value;
     if (value->is_binary) {
-        told.text = msgpack_base64(listener->arena, value->value.text);
-        if (told.text.data == NULL) {
+        seen.text = msgpack_base64(listener->arena, value->value.text);
+        if (seen.text.data == NULL) {
             listener->is_out_of_memory = true;
             return false;
         }
     }
-    if (!walk_value(listener->walk, &told)) {
+    if (!walk_value(listener->walk, &seen)) {
         return false;
     }
     const struct schema_node *node = listener->walk->frames[listener->walk->depth - 1].node;
-    const bool has_names = told.kind == PARLEY_OBJECT && node->child_count > 0;
+    const bool has_names = seen.kind == PARLEY_OBJECT && node->child_count > 0;
     if (has_names || node->rest != &schema_unasked) {
         return true;
     }
-    walk_leave(listener->walk, told.count); /* nobody asks about what is in it */
+    walk_leave(listener->walk, seen.count); /* no rule checks its content */
     return false;
 }
 
-static bool tell_key(void *context, struct parley_bytes key) {
+static bool on_key(void *context, struct parley_bytes key) {
     const struct walk_listener *listener = context;
     return walk_key(listener->walk, key);
 }
 
-static void tell_leave(void *context, size_t count) {
+static void on_leave(void *context, size_t count) {
     const struct walk_listener *listener = context;
     walk_leave(listener->walk, count);
 }
 
 /* Returns: false when there is no memory. */
-static bool tell_walk(struct parley_bytes bytes, struct walk *walk, struct parley_arena *arena) {
+static bool walk_bytes(struct parley_bytes bytes, struct walk *walk, struct parley_arena *arena) {
     struct walk_listener listener = {.walk = walk, .arena = arena};
     const struct msgpack_events events = {
-        .context = &listener, .value = tell_value, .key = tell_key, .leave = tell_leave};
-    msgpack_tell(bytes, &events);
+        .context = &listener, .value = on_value, .key = on_key, .leave = on_leave};
+    msgpack_visit(bytes, &events);
     return !listener.is_out_of_memory;
 }
 
@@ -86,7 +86,7 @@ enum msgpack_result msgpack_read_inside(struct parley_bytes bytes, struct walk *
     case MSGPACK_RIGHT:
         return MSGPACK_READ;
     case MSGPACK_WHOLE:
-        return tell_walk(bytes, walk, arena) ? MSGPACK_READ : MSGPACK_MEMORY;
+        return walk_bytes(bytes, walk, arena) ? MSGPACK_READ : MSGPACK_MEMORY;
     case MSGPACK_UNSURE:
         break;
     }
@@ -99,7 +99,7 @@ bool msgpack_begins(struct parley_bytes head) {
 
 /* ---- hooks ---- */
 
-/* A stamp is yet to be put into what is found right, which then lies elsewhere. */
+/* Stamping is still to come, which moves the text. */
 enum parley_status msgpack_decode(struct parley_message *message,
                                   const struct parley_codec *codec) {
     (void)codec;
@@ -127,7 +127,7 @@ enum parley_status msgpack_validate(struct parley_message *message) {
     }
     struct walk walk;
     walk_begin(&walk, message, PARLEY_TYPE_BIT(message->type));
-    if (!tell_walk(message->text, &walk, &message->arena)) {
+    if (!walk_bytes(message->text, &walk, &message->arena)) {
         return PARLEY_E_MEMORY;
     }
     PARLEY_TRY(walk_end(&walk));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* MessagePack, read and written: what is right by a reader of our own, which need not say what is
- * wrong; what is not, and what is written, by msgpack-c. Nothing is built, no count that the input
- * claims is believed, and nesting ends at 64. */
+/* MessagePack, read and written. parley's own reader accepts valid messages; msgpack-c's explains
+ * faults, and its packer writes. No tree is built, no count in the input is trusted, and nesting is
+ * limited to 64. */
 
 #include "walk.h"
 
@@ -12,24 +12,24 @@ struct msgpack_fault {
     size_t offset;
     const char *message; /* static, or in the arena */
     const char *hint;    /* NULL: the rule's */
-    const char *path;    /* of GW-003 and GW-004; "" otherwise.  Owns: the arena */
+    const char *path;    /* of GW-003 and GW-004, in the arena; "" otherwise */
 };
 
 enum msgpack_result { MSGPACK_READ, MSGPACK_FAULT, MSGPACK_MEMORY };
 
-/* Reads one map that fills `bytes` wholly, and drives a walk that has begun inside, if it has
- * anything to find; or finds the first fault in the order of the bytes (docs/rules.md#gw,
- * docs/protocols/supervisor.md#framing). To the walk a `bin` is a string, its base64 text.
- * Owns: base64 texts and the fault's path live in the arena, other strings in `bytes`. */
+/* Reads one map that fills `bytes`, and drives a walk that has begun inside, if a rule is broken;
+ * or finds the first fault (docs/rules.md#gw, docs/protocols/supervisor.md#framing). To the walk a
+ * `bin` is a string: its base64 text.
+ * Owns: base64 texts and the fault's path are in the arena, other strings in `bytes`. */
 enum msgpack_result msgpack_read_inside(struct parley_bytes bytes, struct walk *walk,
                                         struct parley_arena *arena,
                                         struct msgpack_fault *out_fault);
 
-/* Whether a body that begins so is a MessagePack map rather than JSON or frames. */
+/* Whether a body with these first bytes is a MessagePack map rather than JSON or frames. */
 bool msgpack_begins(struct parley_bytes head);
 
-/* The hooks for messages that were sent as MessagePack (struct parley_protocol): message->text is
- * the bytes. Stamping puts what is absent of the protocol's stamps in front. */
+/* The hooks for messages sent as MessagePack (struct parley_protocol): message->text is the bytes.
+ * Stamping inserts absent members at the front. */
 enum parley_status msgpack_decode(struct parley_message *message, const struct parley_codec *codec);
 enum parley_status msgpack_validate(struct parley_message *message);
 enum parley_status msgpack_stamp(struct parley_message *message, const struct parley_codec *codec);
@@ -42,5 +42,5 @@ enum parley_status msgpack_encode(struct parley_message *message, struct parley_
 /* Appends the shortest MessagePack of a JSON message's text (message->text, decoded): integers in
  * their shortest form, other numbers as float 32 where that reads back the same, else float 64. */
 enum parley_status msgpack_from_json(struct parley_message *message, struct parley_buffer *out);
-/* How many bytes that would be, without writing them. */
+/* The number of bytes of that, without writing them. */
 enum parley_status msgpack_size_from_json(struct parley_message *message, size_t *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* MessagePack written by msgpack-c's packer: from the text of a JSON message, and stamps. The head
- * of an array or map says how many there are, and the text does only behind them: so it is read
+ * of an array or map contains its count, which the text shows only after its items: so it is read
  * twice. */
 
 #include <errno.h>
@@ -46,7 +46,7 @@ struct json_packer {
     const char *text;
     uint64_t maps; /* a bit a level: whether it is one */
     /* How many items and members there are, in the order in which arrays and objects begin. NULL:
-     * heads are packed behind what they stand before, which is as long. */
+     * heads are packed after their content, which has the same total size. */
     const uint32_t *counts;
     size_t next;
 };
@@ -112,7 +112,7 @@ static void pack_end(void *context, size_t count) {
 
 static enum parley_status read_json(struct parley_message *message,
                                     const struct json_events *events) {
-    struct json_fault fault; /* there is none: the text was decoded */
+    struct json_fault fault; /* cannot happen: the text was decoded */
     return json_reader_read(message->text, events, &message->arena, NULL, &fault) ==
                    JSON_READER_READ
                ? PARLEY_OK
@@ -130,7 +130,7 @@ static enum parley_status pack_json(struct parley_message *message, struct json_
 
 struct counter {
     struct parley_buffer counts; /* of uint32_t */
-    size_t open[JSON_DEPTH_MAX]; /* where those of open ones stand in it */
+    size_t open[JSON_DEPTH_MAX]; /* the indexes of the open ones */
     size_t depth;
 };
 
@@ -187,7 +187,7 @@ enum parley_status msgpack_size_from_json(struct parley_message *message, size_t
 
 /* ---- stamps ---- */
 
-/* Which of the protocol's stamps the message has already: a bit each. */
+/* The stamps of the protocol that the message has already, one bit each. */
 struct stamp_listener {
     const struct parley_stamp *stamps;
     uint32_t present;
@@ -233,8 +233,8 @@ static void pack_stamp(msgpack_packer *packer, const struct parley_stamp *stamp,
     }
 }
 
-/* The message with the stamps that it lacks in front; the head, which counts them, may be longer
- * than it was. */
+/* The message with the missing stamps at its front; its head, which counts them, may become
+ * longer. */
 static enum parley_status insert_stamps(struct parley_message *message, uint32_t present,
                                         struct parley_buffer *out) {
     const struct parley_bytes text = message->text;
@@ -273,7 +273,7 @@ enum parley_status msgpack_stamp(struct parley_message *message, const struct pa
     struct stamp_listener listener = {.stamps = message->protocol->stamps};
     const struct msgpack_events events = {
         .context = &listener, .value = enter_message, .key = note_member, .leave = leave_message};
-    msgpack_tell(message->text, &events);
+    msgpack_visit(message->text, &events);
     struct parley_buffer out;
     parley_buffer_init(&out);
     const enum parley_status status = insert_stamps(message, listener.present, &out);

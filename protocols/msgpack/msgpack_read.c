@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds the fault in MessagePack that has one, and says what it is: msgpack-c's unpack template
- * with callbacks that build nothing. The template reads the bytes and says what each value is;
- * where it is, which container it belongs to, and where that one ends is kept here, since the
- * template tells none of it. A fault points at the byte that is wrong: of what is cut off, at the
- * end. No memory is taken for what a head claims, and what is there of it is read first. */
+/* Finds the fault in MessagePack that has one, and explains it: msgpack-c's unpack template with
+ * callbacks that build nothing. The template reads the bytes and reports each value; its place, its
+ * container and the end of that are tracked here, since the template does not provide them. A fault
+ * points at the wrong byte, or, for truncated bytes, at the end. No memory is allocated for what a
+ * head claims, and the bytes that are there are read first. */
 
 #include "msgpack_read.h"
 
@@ -24,13 +24,13 @@ struct level {
     bool is_map;
     size_t offset;
     size_t claimed;          /* items or members */
-    size_t done;             /* values of it that are whole; a key is one */
-    struct parley_bytes key; /* of the present member */
+    size_t done;             /* its complete values, keys included */
+    struct parley_bytes key; /* of the current member */
 };
 
 struct reader {
     struct parley_bytes bytes;
-    size_t next; /* where the value begins that comes next, or is being read */
+    size_t next; /* where the next value, or the current one, begins */
     struct key_set *keys;
     struct parley_arena *arena;
     struct level levels[DEPTH_MAX];
@@ -62,7 +62,7 @@ static bool fail(struct reader *reader, struct msgpack_fault fault, const char *
     return fault.message != NULL ? false : out_of_memory(reader);
 }
 
-/* The JSON Pointer of the present member or item.  Returns: NULL without memory. */
+/* The JSON Pointer of the current member or item.  Returns: NULL without memory. */
 static const char *present_path(struct reader *reader) {
     struct parley_buffer path;
     parley_buffer_init(&path);
@@ -101,14 +101,14 @@ static unsigned char first_byte(const struct reader *reader, size_t offset) {
     return (unsigned char)reader->bytes.data[offset];
 }
 
-/* ---- where a value stands ---- */
+/* ---- the place of a value ---- */
 
 static bool is_at_key(const struct reader *reader) {
     const struct level *level = reader->depth > 0 ? &reader->levels[reader->depth - 1] : NULL;
     return level != NULL && level->is_map && level->done % 2 == 0;
 }
 
-/* Whether a value whose first byte stands at `offset` may stand there at all. */
+/* Whether a value whose first byte is at `offset` is allowed there at all. */
 static bool may_begin(struct reader *reader, size_t offset) {
     const unsigned char first = first_byte(reader, offset);
     const struct msgpack_fault fault = {.rule = PARLEY_GW_PARSE, .offset = offset};
@@ -139,7 +139,7 @@ static bool may_begin(struct reader *reader, size_t offset) {
     return true;
 }
 
-/* Behind the head of the next value, which begins at `*out_offset`. */
+/* Moves past the head of the next value, which begins at `*out_offset`. */
 static bool begin_value(struct reader *reader, size_t *out_offset) {
     *out_offset = reader->next;
     if (!may_begin(reader, reader->next)) {
@@ -155,7 +155,7 @@ static void close_level(struct reader *reader) {
     }
 }
 
-/* A value is whole: so are the containers whose last one it is. */
+/* A value is complete, and so are the containers that end with it. */
 static void end_value(struct reader *reader) {
     while (reader->depth > 0) {
         struct level *level = &reader->levels[reader->depth - 1];
@@ -230,7 +230,7 @@ static bool add_key(struct reader *reader, struct parley_bytes key, size_t offse
     return out_of_memory(reader);
 }
 
-/* Whether these bytes, with which a text is cut off, could be the beginning of a character. */
+/* Whether these last bytes of a truncated text could be the beginning of a character. */
 static bool may_go_on(struct parley_bytes cut) {
     char character[4] = {0};
     const size_t most = sizeof character - 1;
@@ -248,7 +248,7 @@ static bool may_go_on(struct parley_bytes cut) {
     return false;
 }
 
-/* Checks the text that begins at `offset`, of which so much is there. */
+/* Checks the text that begins at `offset`, as far as it is there. */
 static bool check_text(struct reader *reader, size_t offset, size_t length,
                        struct msgpack_head head, bool is_key) {
     const struct parley_bytes text = {reader->bytes.data + offset, length};
@@ -301,7 +301,7 @@ static bool add_bin(struct reader *reader, size_t length) {
     return add_string(reader, length, true);
 }
 
-/* Returns: false, for it may stand nowhere. */
+/* Returns: false, since it is not allowed anywhere. */
 static bool add_extension(struct reader *reader, size_t length) {
     (void)length;
     return may_begin(reader, reader->next);
@@ -347,7 +347,7 @@ static bool add_map(struct reader *reader, size_t count) {
 #define msgpack_unpack_object char /* what it would build of each value */
 #define msgpack_unpack_user struct reader *
 
-/* What the template takes for going on, and for stopping. */
+/* The template's return values for continuing and stopping. */
 static int going_on(bool is_fine) {
     return is_fine ? 0 : MSGPACK_UNPACK_PARSE_ERROR;
 }
@@ -379,7 +379,7 @@ ON_WORD(nil)
 ON_WORD(false)
 ON_WORD(true)
 
-/* Where the text stands is wrong when it is empty; the reader knows. */
+/* The template's pointer is wrong for an empty text; the reader knows the place. */
 #define ON_TEXT(name, add)                                                                         \
     static int on_##name(struct reader **reader, const char *data, const char *text,               \
                          unsigned length, const char *object) {                                    \
@@ -412,7 +412,7 @@ static char on_root(struct reader **reader) {
     return 0;
 }
 
-/* The template passes on an object of its own that our callbacks neither set nor read. */
+/* The template passes an object that these callbacks neither set nor read. */
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -426,7 +426,7 @@ static char on_root(struct reader **reader) {
 
 static const char hint_cut_short[] = "Send the whole message: its end is missing.";
 
-/* The bytes ended within a value, or where one is expected. What is there of it is looked at. */
+/* The bytes ended within a value, or where one is expected. Checks the part that is there. */
 static bool fail_at_end(struct reader *reader) {
     const size_t offset = reader->next, left = bytes_left(reader, offset);
     const struct msgpack_fault fault = {
@@ -467,7 +467,7 @@ static bool fail_behind(struct reader *reader) {
                 "unexpected data after the message: %zu byte%s", left, plural(left));
 }
 
-/* What is not MessagePack at all, but something else that people send by mistake. */
+/* Other formats that are sent by mistake. */
 static bool is_something_else(struct reader *reader) {
     const struct parley_bytes bytes = reader->bytes;
     struct msgpack_fault fault = {.rule = PARLEY_GW_PARSE};
@@ -499,7 +499,7 @@ static bool read_all(struct reader *reader) {
         return fail_at_end(reader);
     }
     if (result < 0) {
-        /* The template stops of its own accord only at 0xc1. */
+        /* The template itself stops only at 0xc1. */
         return reader->fault->message != NULL || reader->is_out_of_memory
                    ? false
                    : may_begin(reader, reader->next);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One value of MessagePack as it lies in the bytes: the one decoder of those who read what is
- * right, inline since it is the half of their work. Faults are msgpack_read.c's. */
+/* Decodes one value of MessagePack, for the readers of valid bytes; inline, since it is half of
+ * their work. msgpack_read.c explains faults. */
 
 #include <math.h>
 #include <string.h>
@@ -27,30 +27,30 @@ static inline uint64_t msgpack_number(const char *at, size_t count) {
     return number;
 }
 
-static inline const char *msgpack_take_integer(const char *behind, int64_t integer,
+static inline const char *msgpack_take_integer(const char *after, int64_t integer,
                                                struct msgpack_value *out) {
     out->value.kind = PARLEY_NUMBER;
     out->value.number = (double)integer;
     out->is_integer = true;
     out->is_binary = false;
     out->integer = integer;
-    return behind;
+    return after;
 }
 
-static inline const char *msgpack_take_float(const char *behind, double number,
+static inline const char *msgpack_take_float(const char *after, double number,
                                              struct msgpack_value *out) {
     out->value.kind = PARLEY_NUMBER;
     out->value.number = number;
     out->is_integer = out->is_binary = false;
-    return isfinite(number) ? behind : NULL;
+    return isfinite(number) ? after : NULL;
 }
 
-static inline const char *msgpack_take_word(const char *behind, enum parley_kind kind,
-                                            double number, struct msgpack_value *out) {
+static inline const char *msgpack_take_word(const char *after, enum parley_kind kind, double number,
+                                            struct msgpack_value *out) {
     out->value.kind = kind;
     out->value.number = number;
     out->is_integer = out->is_binary = false;
-    return behind;
+    return after;
 }
 
 static inline const char *msgpack_take_text(const char *text, const char *end, size_t length,
@@ -84,64 +84,64 @@ static inline const char *msgpack_take_wide(const char *at, const char *end,
     if (size > (size_t)(end - at)) {
         return NULL;
     }
-    const char *behind = at + size;
+    const char *after = at + size;
     switch (first) {
     case 0xc0:
-        return msgpack_take_word(behind, PARLEY_NULL, 0, out);
+        return msgpack_take_word(after, PARLEY_NULL, 0, out);
     case 0xc2:
     case 0xc3:
-        return msgpack_take_word(behind, PARLEY_BOOLEAN, first & 1, out);
+        return msgpack_take_word(after, PARLEY_BOOLEAN, first & 1, out);
     case 0xc4:
     case 0xc5:
     case 0xc6:
-        return msgpack_take_text(behind, end, msgpack_number(at, size), true, out);
+        return msgpack_take_text(after, end, msgpack_number(at, size), true, out);
     case 0xca: {
         const uint32_t bits = (uint32_t)msgpack_number(at, 4);
         float number;
         memcpy(&number, &bits, sizeof number);
-        return msgpack_take_float(behind, (double)number, out);
+        return msgpack_take_float(after, (double)number, out);
     }
     case 0xcb: {
         const uint64_t bits = msgpack_number(at, 8);
         double number;
         memcpy(&number, &bits, sizeof number);
-        return msgpack_take_float(behind, number, out);
+        return msgpack_take_float(after, number, out);
     }
     case 0xcc:
-        return msgpack_take_integer(behind, (unsigned char)*at, out);
+        return msgpack_take_integer(after, (unsigned char)*at, out);
     case 0xcd:
-        return msgpack_take_integer(behind, (int64_t)msgpack_number(at, 2), out);
+        return msgpack_take_integer(after, (int64_t)msgpack_number(at, 2), out);
     case 0xce:
-        return msgpack_take_integer(behind, (int64_t)msgpack_number(at, 4), out);
+        return msgpack_take_integer(after, (int64_t)msgpack_number(at, 4), out);
     case 0xcf: /* more than 63 bits would be negative */
         return *(const signed char *)at >= 0
-                   ? msgpack_take_integer(behind, (int64_t)msgpack_number(at, 8), out)
+                   ? msgpack_take_integer(after, (int64_t)msgpack_number(at, 8), out)
                    : NULL;
     case 0xd0:
-        return msgpack_take_integer(behind, *(const signed char *)at, out);
+        return msgpack_take_integer(after, *(const signed char *)at, out);
     case 0xd1:
-        return msgpack_take_integer(behind, (int16_t)msgpack_number(at, 2), out);
+        return msgpack_take_integer(after, (int16_t)msgpack_number(at, 2), out);
     case 0xd2:
-        return msgpack_take_integer(behind, (int32_t)msgpack_number(at, 4), out);
+        return msgpack_take_integer(after, (int32_t)msgpack_number(at, 4), out);
     case 0xd3:
-        return msgpack_take_integer(behind, (int64_t)msgpack_number(at, 8), out);
+        return msgpack_take_integer(after, (int64_t)msgpack_number(at, 8), out);
     case 0xd9:
     case 0xda:
     case 0xdb:
-        return msgpack_take_text(behind, end, msgpack_number(at, size), false, out);
+        return msgpack_take_text(after, end, msgpack_number(at, size), false, out);
     case 0xdc:
     case 0xdd:
-        return msgpack_take_items(behind, end, PARLEY_ARRAY, msgpack_number(at, size), out);
+        return msgpack_take_items(after, end, PARLEY_ARRAY, msgpack_number(at, size), out);
     case 0xde:
     case 0xdf:
-        return msgpack_take_items(behind, end, PARLEY_OBJECT, msgpack_number(at, size), out);
+        return msgpack_take_items(after, end, PARLEY_OBJECT, msgpack_number(at, size), out);
     default: /* 0xc1, and extension types */
         return NULL;
     }
 }
 
-/* Reads the value at `at` (of an array or map, its head), but for value.offset.
- * Returns: what is behind it; NULL: it is not whole before `end`, or JSON cannot express it. */
+/* Reads the value at `at` (of an array or map, its head), except value.offset.
+ * Returns: the end of it; NULL: it is not complete before `end`, or JSON cannot express it. */
 static inline const char *msgpack_take(const char *at, const char *end, struct msgpack_value *out) {
     if (at == end) {
         return NULL;
@@ -160,7 +160,7 @@ static inline const char *msgpack_take(const char *at, const char *end, struct m
                               out);
 }
 
-/* As those see it that read any encoding.  `offset`: where it starts. */
+/* The value in the form that is common to all encodings.  `offset`: where it starts. */
 static inline struct parley_value msgpack_value_of(const struct msgpack_value *value,
                                                    size_t offset) {
     const enum parley_kind kind = value->value.kind;
@@ -176,5 +176,5 @@ static inline struct parley_value msgpack_value_of(const struct msgpack_value *v
 }
 
 /* How many of the first `count` bytes are a whole value each, and neither text nor array nor map:
- * what is small is many. */
+ * small values are frequent. */
 size_t msgpack_small_values(const char *at, size_t count);

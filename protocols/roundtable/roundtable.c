@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Round Table, version 1 of its message contract: tasks that agents give, claim and answer, as
- * JSON. Decoding and encoding are the engine's. */
+ * JSON. The engine decodes and encodes them. */
 
 #include "roundtable.h"
 
@@ -48,7 +48,7 @@ static const struct parley_stamp stamps[] = {
 
 static const struct parley_codec *const codecs[] = {&parley_codec_json, &parley_codec_ndjson, NULL};
 
-/* A knight that tries again may say so at another time, with another priority or time to live. */
+/* An agent that retries may send another time, priority or time to live. */
 static enum parley_status fingerprint(struct parley_message *message, struct parley_bytes *out) {
     static const unsigned same[] = {ROUNDTABLE_FROM, ROUNDTABLE_TO, ROUNDTABLE_CORRELATION_ID,
                                     ROUNDTABLE_PAYLOAD};

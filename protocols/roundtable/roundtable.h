@@ -14,8 +14,8 @@ enum roundtable_type {
     ROUNDTABLE_HEARTBEAT,
 };
 
-/* The facts that its rules and its route are about. Some are here for their place alone: what is
- * missing in an object is reported there. */
+/* The facts that its rules and its route use. Some are here for their place alone: what is missing
+ * in an object is reported there. */
 enum roundtable_field {
     ROUNDTABLE_ID,
     ROUNDTABLE_TYPE,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Where a Round Table message goes (contract, the Topic of each type). A result goes to the domain
- * of its task, which the message itself does not bear: the domain of a request is remembered by
- * its id, and asked for by the correlationId of the reply.
+ * of its task, which the message itself does not contain: the domain of a request is remembered by
+ * its id, and looked up by the correlationId of the reply.
  *
- * Tasks and UUIDs enter a subject as they are, since the rules let through no other characters; a
- * domain from elsewhere is checked here. Agent ids may have any others (RT-104), and are encoded.
- */
+ * Tasks and UUIDs are used in subjects unchanged, since the rules allow only safe characters; a
+ * domain from another source is checked here. Agent ids may contain others (RT-104), and are
+ * encoded. */
 
 #include "roundtable.h"
 
@@ -32,8 +32,8 @@ static struct parley_bytes domain_of(struct parley_bytes task) {
     return (struct parley_bytes){task.data, length};
 }
 
-/* Source: docs/api.md#nats: that of the request, else the option `domain`, else unknown. What was
- * recalled may have been written by anybody. */
+/* Source: docs/api.md#nats: that of the request, else the option `domain`, else unknown. The
+ * recalled value may have been written by any client of NATS. */
 static struct parley_bytes reply_domain(const struct parley_options *options) {
     const struct parley_bytes recalled = parley_bytes_of(options->recalled);
     const struct parley_bytes given = parley_bytes_of(options->domain);
@@ -43,7 +43,7 @@ static struct parley_bytes reply_domain(const struct parley_options *options) {
     return text_is_domain(given) ? given : PARLEY_BYTES("unknown");
 }
 
-/* Of a reply that is read again: PREFIX.results.<domain>.<task-id>.  Returns: data NULL when the
+/* For a stored reply: the domain of PREFIX.results.<domain>.<task-id>.  Returns: data NULL when the
  * subject is another one. */
 static struct parley_bytes stored_domain(const char *subject) {
     const char *second = strchr(subject, '.');
@@ -109,7 +109,7 @@ static enum parley_status address(struct parley_message *message, struct parley_
 enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out) {
     const struct parley_value *receiver = &message->values[ROUNDTABLE_TO];
     const struct parley_bytes task_id = parley_message_text(message, ROUNDTABLE_CORRELATION_ID);
-    /* A request begins a thread also where it names the task that it tries again. */
+    /* A request begins a thread even if it names the task that it retries. */
     const bool is_of_task = task_id.data != NULL && message->type != ROUNDTABLE_REQUEST;
     *out = (struct parley_route){.id = parley_message_text(message, ROUNDTABLE_ID),
                                  .time = parley_message_text(message, ROUNDTABLE_TIMESTAMP),

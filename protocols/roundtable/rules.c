@@ -34,7 +34,7 @@
     "^" NUMBER "\\." NUMBER "(\\." NUMBER "(-" PRE_RELEASE "(\\." PRE_RELEASE ")*)?"               \
     "(\\+" BUILD "(\\." BUILD ")*)?)?$"
 
-/* What a result must be where the task is completed: the row's own test comes last. */
+/* What a result must be if the task is completed: the row's own test comes last. */
 #define COMPLETED                                                                                  \
     { .field = ROUNDTABLE_STATUS, .asks = PARLEY_IS_TEXT, .text = "completed" }
 #define HAS_RESULT                                                                                 \
@@ -69,8 +69,8 @@ static bool retries_lasting_error(const struct parley_facts *facts) {
            says_retryable(facts, true);
 }
 
-/* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle). A time or a ttl that is
- * none is another rule's. */
+/* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle). Another rule checks
+ * whether time and ttl are valid. */
 static bool has_expired(const struct parley_facts *facts) {
     const struct parley_value *timestamp = &facts->values[ROUNDTABLE_TIMESTAMP];
     const struct parley_value *ttl = &facts->values[ROUNDTABLE_TTL];

@@ -15,9 +15,8 @@ static bool rises(struct accept *accept, const struct parley_place *place, doubl
 /* Called once the fact that is the message's type has been captured, or there is none. */
 static unsigned note_type(struct accept *accept) {
     struct parley_message *message = accept->message;
-    const struct parley_value *type = &message->values[message->protocol->type_field];
-    message->type = type->kind == PARLEY_STRING ? schema_type_of(message->schema, type->text)
-                                                : PARLEY_TYPE_OTHER;
+    message->type =
+        schema_type_of(message->schema, &message->values[message->protocol->type_field]);
     accept->is_type_known = true;
     return message->type;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The checks that rows of a rule table are made of. Each is asked about one value; what spans
- * several members is made of tests, or is the protocol's own is_broken. */
+/* The checks of the rows of a rule table. Each is about one value; rules over several members
+ * consist of tests, or are the protocol's is_broken. */
 
 #include "constraint.h"
 
@@ -40,7 +40,7 @@ unsigned constraint_asked_kinds(const struct parley_place *place) {
     return asked & ~constraint_wrong_kinds(place);
 }
 
-/* Whether an integer is wanted, and `value` is one. */
+/* Whether an integer is expected, and `value` is one. */
 static bool is_wanted_integer(const struct parley_place *place, const struct parley_value *value) {
     return (place->kinds & PARLEY_INTEGER) != 0 && value->kind == PARLEY_NUMBER &&
            value->number == floor(value->number);
@@ -55,7 +55,7 @@ static bool is_at_most(struct parley_bytes text, double maximum) {
 static bool string_holds(const struct schema_check *check, struct parley_bytes text) {
     const struct parley_place *place = check->place;
     switch (place->constraint) {
-    case PARLEY_MIN_LENGTH: /* a code point has four bytes at the most */
+    case PARLEY_MIN_LENGTH: /* a code point has at most four bytes */
         return (double)(ptrdiff_t)text.length >= place->minimum * 4 ||
                (double)text_code_points(text) >= place->minimum;
     case PARLEY_ONE_OF:
@@ -156,7 +156,7 @@ bool place_is_broken(const struct parley_place *place, const struct parley_facts
     return true;
 }
 
-/* A string in quotes, cut at a length that a line of text bears. */
+/* A string in quotes, cut to a length that fits into a line of text. */
 static void write_string(struct parley_buffer *out, struct parley_bytes text) {
     enum { SHOWN_BYTES = 60 };
     const struct parley_bytes shown = text_prefix(text, SHOWN_BYTES);

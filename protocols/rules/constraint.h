@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The shared, parameterised checks of rule.h, and how they put themselves into words. */
+/* The constraints of rule.h: checking a value, and describing them in words. */
 
 #include <parley/arena.h>
 #include <parley/buffer.h>
@@ -9,11 +9,11 @@
 
 #include "schema.h"
 
-/* Whether a value that is there is of a kind, and satisfies the constraint, of a check's place.
- * What needs more than the value (PARLEY_MIN_ITEMS, PARLEY_INCREASING) holds here. */
+/* Whether a value has a kind of the check's place and satisfies its constraint. What depends on
+ * more than the value (PARLEY_MIN_ITEMS, PARLEY_INCREASING) is not checked here. */
 bool constraint_holds(const struct schema_check *check, const struct parley_value *value);
 
-/* The one kind that a constraint speaks of; PARLEY_ABSENT: of none. */
+/* The kind that a constraint concerns; PARLEY_ABSENT: none. */
 enum parley_kind constraint_kind(enum parley_constraint constraint);
 
 /* Two sets of kinds: those that are wrong at the place, and those where it depends on the value.
@@ -43,7 +43,7 @@ static inline bool constraint_rises(struct constraint_rising *rising,
     return has_risen;
 }
 
-/* Whether a place speaks of several members, so that it is asked once all facts are known. */
+/* Whether a place is about several members, so that it is checked once all facts are known. */
 static inline bool place_is_over_members(const struct parley_place *place) {
     return place->is_broken != NULL || place->wants != NULL;
 }
@@ -53,9 +53,9 @@ bool place_is_broken(const struct parley_place *place, const struct parley_facts
 
 /* "`seq` is -1; expected an integer of 0 or more, or null".  `path` is the value's JSON Pointer.
  * `value` NULL: it is missing.
- * Owns: the arena.  Returns: NULL when there is no memory. */
+ * Returns: text in the arena; NULL when there is no memory. */
 const char *constraint_message(struct parley_arena *arena, const struct parley_place *place,
                                const char *path, const struct parley_value *value);
 
-/* What a place wants, in words: "a string of at least 3 characters". */
+/* What a place expects, in words: "a string of at least 3 characters". */
 void constraint_describe(const struct parley_place *place, struct parley_buffer *out);

@@ -31,7 +31,7 @@ bool findings_has_room(const struct parley_findings *findings, enum parley_sever
            (severity == PARLEY_ERROR && findings->warning_count > 0);
 }
 
-/* The list is full, of warnings too: the last of them gives way. */
+/* The list is full, and has warnings: replaces the last of them. */
 static void displace_warning(struct parley_findings *findings, struct parley_finding finding) {
     size_t i = findings->count - 1;
     while (findings->items[i].rule->severity != PARLEY_WARNING) {
@@ -105,7 +105,7 @@ static size_t sent_offset(const struct parley_message *message, size_t offset) {
     return offset > message->stamp_offset ? message->stamp_offset : offset;
 }
 
-/* Where `offset` of what was read lies in the body, in bytes. */
+/* The offset in the body of `offset` in what was read. */
 static struct parley_position byte_position(const struct parley_message *message, size_t offset) {
     return (struct parley_position){PARLEY_IN_BYTES,
                                     message->origin.column + sent_offset(message, offset)};

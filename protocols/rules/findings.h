@@ -13,8 +13,8 @@ enum parley_status findings_locate(struct parley_message *message) PARLEY_MUST_C
 enum parley_status findings_add(struct parley_message *message,
                                 struct parley_finding finding) PARLEY_MUST_CHECK;
 
-/* For parley_protocol.inspect: the row `rule` of the table is broken, as `finding` says (path,
- * message, offset or at, body_at; hint NULL: the rule's).  Owns: as findings_add. */
+/* For parley_protocol.inspect: reports that row `rule` of the table is broken. `finding`: path,
+ * message, offset or at, body_at; hint NULL: the rule's.  Owns: as findings_add. */
 enum parley_status findings_report(struct parley_message *message, unsigned rule,
                                    struct parley_finding finding) PARLEY_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The GW rules, which hold for every protocol. They have no places: the decoders and splitters
- * report them themselves, where reading stopped, and the gateway what concerns the way on. */
+/* The GW rules, which hold for every protocol. They have no places: decoders and splitters report
+ * them where reading stopped, and the gateway those about forwarding. */
 
 #include <parley/rule.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A rule table as a JSON Schema, draft 2020-12. The trie of the table has the form of the document
- * already: each node becomes a subschema, once for the rows of every type, and once more in an
+/* A rule table as a JSON Schema, draft 2020-12. The trie of the table already has the structure of
+ * the document: each node becomes a subschema, once for the rows of all types, and once more in an
  * if/then for each set of types that rows are for. Rows over several members that are made of tests
  * become an if/then each. No check needs the one before it to have held, since a message is valid
  * when all of them hold.
@@ -22,7 +22,7 @@ uint32_t writer_types_of(const struct writer *writer, const struct parley_place 
 
 enum schema_form writer_form_of(const struct writer *writer, const struct parley_rule *rule,
                                 const struct parley_place *place) {
-    /* Where code tells a type from a text (type_of), no condition can. */
+    /* If code derives the type from a text (type_of), a condition cannot. */
     const bool is_conditional = writer_types_of(writer, place) != writer->every_type;
     if (rule->severity != PARLEY_ERROR) {
         return FORM_WARNING;
@@ -43,7 +43,7 @@ bool writer_is_expressed(const struct writer *writer, const struct parley_rule *
     return writer_form_of(writer, rule, place) == FORM_NODE;
 }
 
-/* The first of these checks that is written now, or NULL. */
+/* The first of these checks that is to be written now, or NULL. */
 static const struct schema_check *next_check(const struct writer *writer,
                                              const struct schema_check *check) {
     while (check != NULL && !(writer_is_expressed(writer, check->rule, check->place) &&
@@ -55,12 +55,13 @@ static const struct schema_check *next_check(const struct writer *writer,
 
 static bool has_contents(const struct writer *writer, const struct schema_node *node);
 
-/* Whether there is anything to write of a node. As deep as the rules' paths, as is all below. */
+/* Whether there is anything to write for a node. Recurses as deep as the rules' paths, like the
+ * functions below. */
 static bool has_rows(const struct writer *writer, const struct schema_node *node) {
     return next_check(writer, node->checks) != NULL || has_contents(writer, node);
 }
 
-/* Whether there is anything to write of what is in a value. */
+/* Whether there is anything to write about the content of a value. */
 static bool has_contents(const struct writer *writer, const struct schema_node *node) {
     if (node->every != NULL && has_rows(writer, node->every)) {
         return true;
@@ -81,7 +82,7 @@ static bool is_required(const struct writer *writer, const struct schema_node *n
     return check != NULL;
 }
 
-/* What a value here must be for messages of every type; 0: nothing is said. */
+/* The kinds of a value for messages of every type; 0: any. */
 static unsigned known_kinds(const struct writer *writer, const struct schema_node *node) {
     for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
         if (check->place->kinds != 0 && writer_is_expressed(writer, check->rule, check->place) &&
@@ -198,8 +199,7 @@ static void write_required(struct writer *writer, const struct schema_node *node
     parley_buffer_text(writer->out, is_first ? "" : "]");
 }
 
-/* The trie asks of a named member what is asked of every one, too: so the rest is enough for
- * `every`. */
+/* Named members have the checks of `every` in the trie, too: so the rest is enough for `every`. */
 static void write_members(struct writer *writer, const struct schema_node *node) {
     bool is_first = true;
     for (const struct schema_node *child = node->children; child != NULL; child = child->next) {
@@ -230,8 +230,7 @@ static void write_items(struct writer *writer, const struct schema_node *node) {
     }
 }
 
-/* A value of one kind, `type` being its name in JSON Schema, or null.  `node` NULL: without what
- * is in it. */
+/* A value of one kind, named `type` in JSON Schema, or null.  `node` NULL: without its content. */
 static void write_kind(struct writer *writer, unsigned kind, const char *type, bool is_nullable,
                        const struct parley_place *place, const struct schema_node *node) {
     writer_keyword(writer, "type");
@@ -298,7 +297,7 @@ void writer_value(struct writer *writer, unsigned kinds, const struct parley_pla
     }
 }
 
-/* "VLP-007: a number from 0 to 1", and what makes it right. */
+/* "VLP-007: a number from 0 to 1", and how to fix it. */
 static void write_words(struct writer *writer, const struct schema_check *check) {
     const char *hint = check->place->hint != NULL ? check->place->hint : check->rule->hint;
     struct parley_buffer text;
@@ -318,7 +317,7 @@ static void write_check(struct writer *writer, const struct schema_check *check,
                  node);
 }
 
-/* What is in a value stands with the first check: where that does not let it be an array or object,
+/* The content of a value is written with the first check: if that excludes arrays and objects,
  * nothing else matters. */
 static void write_node(struct writer *writer, const struct schema_node *node) {
     const struct schema_check *check = next_check(writer, node->checks);
@@ -382,7 +381,7 @@ static void append_ids(const struct writer *writer, enum schema_form form, const
     }
 }
 
-/* What the schema does not say, by why not. */
+/* What the schema does not express, by the reason. */
 static void append_rest(const struct writer *writer, struct parley_buffer *out) {
     const char *separator = "";
     parley_buffer_text(out, "Checked by parley only: ");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files share that write a rule table as a JSON Schema (parley/describe.h). All of them
- * append to writer->out; a failure to do so stays there. */
+/* Shared by the files that write a rule table as a JSON Schema (parley/describe.h). All functions
+ * append to writer->out, which keeps a failure. */
 
 #include <parley/buffer.h>
 #include <parley/protocol.h>
@@ -13,16 +13,16 @@ struct writer {
     const struct parley_protocol *protocol;
     struct parley_buffer *out;
     unsigned depth;
-    uint32_t every_type; /* the set of all types, the unknown one included */
-    uint32_t types;      /* whose rows are written now */
+    uint32_t every_type; /* the set of all types, including the unknown one */
+    uint32_t types;      /* the types whose rows are being written */
 };
 
 /* ---- JSON (json_schema_text.c) ---- */
 
-/* Begins the next item of the present array. */
+/* Begins the next item of the current array. */
 void writer_item(struct writer *writer);
 
-/* Begins the next member of the present object. */
+/* Begins the next member of the current object. */
 void writer_member(struct writer *writer, struct parley_bytes name);
 void writer_keyword(struct writer *writer, const char *name);
 
@@ -35,36 +35,36 @@ void writer_number(struct writer *writer, const char *name, double number);
 /* Empties `text`. */
 void writer_buffer(struct writer *writer, const char *name, struct parley_buffer *text);
 
-/* Appends an item to an array that stands on one line. */
+/* Appends an item to an array written on one line. */
 void writer_short_item(struct writer *writer, struct parley_bytes text);
 
 /* ---- rows and values (json_schema.c) ---- */
 
-/* What becomes of a place of a rule in the schema. */
+/* How the schema expresses a place of a rule. */
 enum schema_form {
-    FORM_NODE,   /* it stands with its value */
-    FORM_TESTS,  /* it is an if/then of its own */
-    FORM_NONE,   /* no schema can say it */
-    FORM_OPTION, /* it is asked only where an option of the request says so */
+    FORM_NODE,   /* in the schema of its value */
+    FORM_TESTS,  /* as an if/then */
+    FORM_NONE,   /* a schema cannot express it */
+    FORM_OPTION, /* checked only if a request option asks for it */
     FORM_WARNING,
 };
 
 enum schema_form writer_form_of(const struct writer *writer, const struct parley_rule *rule,
                                 const struct parley_place *place);
 
-/* Whether this place stands with its value. */
+/* Whether this place is in the schema of its value. */
 bool writer_is_expressed(const struct writer *writer, const struct parley_rule *rule,
                          const struct parley_place *place);
 
-/* The types that a row is for; `every_type` where a schema needs no condition. */
+/* The types of a row; `every_type` if the schema needs no condition. */
 uint32_t writer_types_of(const struct writer *writer, const struct parley_place *place);
 
-/* What a value of these kinds must be; `place` NULL: nothing more; `node` NULL: whatever is in it.
- * A kind that is not named may not be; 0: all may. */
+/* Writes the schema of a value of these kinds (0: any); `place` NULL: without a constraint; `node`
+ * NULL: without its members or items. */
 void writer_value(struct writer *writer, unsigned kinds, const struct parley_place *place,
                   const struct schema_node *node);
 
 /* ---- conditions (json_schema_conditions.c) ---- */
 
-/* The list of all conditions of the schema whose root this is, unless there are none. */
+/* Writes all conditions of the schema with this root, if there are any. */
 void writer_conditionals(struct writer *writer, const struct schema_node *root);

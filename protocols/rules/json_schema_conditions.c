@@ -56,7 +56,7 @@ static void write_type_condition(struct writer *writer, uint32_t types) {
     close_path(writer, depth);
 }
 
-/* Where the rows hold for messages of no known type too, they hold unless it is one of the rest. */
+/* Rows that also apply to unknown types apply unless the type is one of the others. */
 static bool holds_for_others(uint32_t types) {
     return (types & PARLEY_TYPE_BIT(PARLEY_TYPE_OTHER)) != 0;
 }
@@ -92,7 +92,7 @@ static void write_filled(struct writer *writer) {
     writer_close(writer, ']');
 }
 
-/* That the answer to this test is yes. */
+/* That this test holds. */
 static void write_test(struct writer *writer, const struct parley_test *test) {
     const unsigned depth = open_path(writer, writer->protocol->fields[test->field]);
     const struct parley_place item_count = {.constraint = PARLEY_MIN_ITEMS, .minimum = 1};
@@ -137,8 +137,8 @@ static size_t count_tests(const struct parley_test *tests) {
     return count;
 }
 
-/* That the message is of one of `types`, or of none of the others where these are for messages of
- * no known type too. */
+/* That the message is of one of `types`, or, if these include the unknown type, of none of the
+ * others. */
 static void write_types(struct writer *writer, uint32_t types) {
     if (!holds_for_others(types)) {
         write_type_condition(writer, types);
@@ -150,7 +150,8 @@ static void write_types(struct writer *writer, uint32_t types) {
     writer_close(writer, '}');
 }
 
-/* That the message is of one of the place's types, where it is not for all, and all of `when`. */
+/* That the message is of one of the place's types, if it is not for all, and that all of `when`
+ * hold. */
 static void write_when(struct writer *writer, const struct parley_place *place) {
     const uint32_t types = writer_types_of(writer, place);
     const bool is_conditional = types != writer->every_type;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The characters and classes of an expression are its positions (Glushkov): which may come first,
- * which last, and which behind which, is found while the expression is read. The states of the
+/* The characters and classes of an expression are its positions (Glushkov): which can come first,
+ * which last, and which after which, is computed while the expression is read. The states of the
  * automaton are sets of positions; those that can be reached are its rows. The C library's regexec
  * takes a lock and a microsecond, which is more than the rest of a short message takes. */
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum {
-    POSITIONS_MAX = 256, /* a character repeated {m,n} times has n of them */
+    POSITIONS_MAX = 256, /* a character repeated {m,n} times has n positions */
     STATES_MAX = 512,
     BYTES = 256,
     START = 0, /* the position before the first character */
@@ -20,8 +20,8 @@ enum {
     FIRST = 1, /* the state of START alone */
 };
 
-/* The rows of the automaton stand one after another: for each class where it leads, as the index of
- * that row's start, and last whether the state accepts. */
+/* The rows of the automaton follow each other: for each class the index of the next row, and last
+ * whether the state accepts. */
 struct pattern {
     bool is_open_ended; /* no $: what follows does not matter */
     size_t class_count;
@@ -38,7 +38,7 @@ struct builder {
     const char *at;
     bool is_beyond; /* of what this file understands */
     size_t position_count;
-    struct set bytes[POSITIONS_MAX];   /* that stand at a position */
+    struct set bytes[POSITIONS_MAX];   /* at a position */
     struct set follows[POSITIONS_MAX]; /* positions that may come next */
     struct set last;
     size_t state_count;
@@ -167,7 +167,7 @@ static struct part read_atom(struct builder *builder) {
     return c != '\0' ? position(builder, &bytes) : give_up(builder);
 }
 
-/* How often an atom may stand; `maximum` SIZE_MAX: any number of times. */
+/* How often an atom may occur; `maximum` SIZE_MAX: any number of times. */
 struct repeat {
     size_t minimum, maximum;
 };
@@ -205,7 +205,7 @@ static bool read_repeat(struct builder *builder, struct repeat *out) {
     return true;
 }
 
-/* An atom with what stands behind it. A repeated one is read again for each time. */
+/* An atom with its quantifier. A repeated one is read again for each time. */
 static struct part read_piece(struct builder *builder) {
     const char *atom = builder->at;
     struct part piece = read_atom(builder);
@@ -238,7 +238,7 @@ static bool is_at_end(const struct builder *builder) {
     return *at == '\0' || *at == ')' || *at == '|' || (at[0] == '$' && at[1] == '\0');
 }
 
-/* Recurses as deep as the groups of an expression of ours. */
+/* Recurses as deep as the groups of an expression, which is in the source code. */
 static struct part read_alternatives(struct builder *builder) {
     struct part all = {.is_nullable = false};
     do {
@@ -254,7 +254,7 @@ static struct part read_alternatives(struct builder *builder) {
     return all;
 }
 
-/* Returns: whether this file understands all of it. */
+/* Returns: whether all of it is supported. */
 static bool read_expression(struct builder *builder, const char *expression, bool *out_is_anchored,
                             bool *out_is_open_ended) {
     builder->at = expression;
@@ -274,7 +274,7 @@ static bool read_expression(struct builder *builder, const char *expression, boo
 
 /* ---- making the automaton ---- */
 
-/* Bytes that stand at the same positions are of one class. */
+/* Bytes with the same positions are in one class. */
 static void find_classes(const struct builder *builder, struct pattern *pattern) {
     pattern->class_count = 1;
     for (size_t i = 1; i < builder->position_count; i++) {
@@ -282,7 +282,7 @@ static void find_classes(const struct builder *builder, struct pattern *pattern)
         if (memcmp(bytes, &builder->bytes[i - 1], sizeof *bytes) == 0) {
             continue;
         }
-        int16_t split[BYTES]; /* of each class, the new one for its bytes that stand here */
+        int16_t split[BYTES]; /* for each class, the new class of its bytes that are here */
         memset(split, -1, sizeof split);
         bool is_left[BYTES] = {false}; /* whether a class has bytes that do not */
         for (size_t byte = 0; byte < BYTES; byte++) {
@@ -298,7 +298,7 @@ static void find_classes(const struct builder *builder, struct pattern *pattern)
     }
 }
 
-/* The number of the state that is `positions`; STATES_MAX: there are too many. */
+/* The number of the state with these positions; STATES_MAX: there are too many. */
 static size_t state_of(struct builder *builder, const struct set *positions) {
     for (size_t i = 0; i < builder->state_count; i++) {
         if (memcmp(&builder->states[i], positions, sizeof *positions) == 0) {
@@ -356,7 +356,7 @@ static bool find_states(struct builder *builder, const struct pattern *pattern, 
     return true;
 }
 
-/* What runs, in the arena.  Returns: false when there is no memory. */
+/* The automaton, in the arena.  Returns: false when there is no memory. */
 static bool keep(const struct builder *builder, struct parley_arena *arena, struct pattern *pattern,
                  const uint16_t *next) {
     const size_t class_count = pattern->class_count, length = class_count + 1;
@@ -397,7 +397,7 @@ const struct pattern *pattern_compile(struct parley_arena *arena, const char *ex
     return is_kept ? pattern : NULL;
 }
 
-/* A state without a way on leads back to itself, so that nothing need look out for it. */
+/* A state without a transition leads back to itself, so that it needs no special case. */
 static bool matches_to_the_end(const struct pattern *pattern, struct parley_bytes text) {
     const uint32_t *rows = pattern->rows;
     size_t row = FIRST * (pattern->class_count + 1);

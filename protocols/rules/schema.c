@@ -62,7 +62,7 @@ static struct schema_node *find_child(struct schema_node *node, struct parley_by
     return NULL;
 }
 
-/* The node of a path, made if need be; NULL: no memory. */
+/* The node of a path, created if necessary; NULL: no memory. */
 static struct schema_node *node_at(struct parley_schema *schema, const char *path) {
     struct schema_node *node = &schema->root;
     for (size_t depth = 0; *path != '\0'; depth++) {
@@ -82,7 +82,7 @@ static struct schema_node *node_at(struct parley_schema *schema, const char *pat
     return node;
 }
 
-/* Puts a copy of `check` behind those of the rules up to its own. */
+/* Inserts a copy of `check` after those of the rules up to its own. */
 static enum parley_status add_copy(struct parley_schema *schema, struct schema_check **list,
                                    const struct schema_check *check) {
     struct schema_check *copy = parley_arena_allocate(schema->arena, sizeof *copy);
@@ -119,7 +119,7 @@ static enum parley_status add_check(struct parley_schema *schema, const struct p
                     &check);
 }
 
-/* What is asked of every member is asked of those that have a name here, too. */
+/* Copies the checks of `every` to named members. */
 static enum parley_status merge(struct parley_schema *schema, struct schema_node *into,
                                 const struct schema_node *from) {
     for (const struct schema_check *check = from->checks; check != NULL; check = check->next) {
@@ -168,8 +168,8 @@ static size_t fill_slots(const struct schema_node *node, struct schema_slot *slo
     return displaced_count;
 }
 
-/* A table over the keys of the children, a quarter full at the most, and if one of some factors
- * does it, with each key in the first slot where it is looked for. */
+/* A hash table of the children's keys, at most a quarter full, and, if one of some factors allows
+ * it, with each key in the first slot of its search. */
 static enum parley_status index_children(struct parley_schema *schema, struct schema_node *node) {
     enum { FACTORS = 100 };
     node->rest = node->every != NULL ? node->every : &schema_unasked;

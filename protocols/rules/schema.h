@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A rule table made ready to run: its paths as a trie, so that whoever walks a document knows at
- * each value what is asked of it. Read-only once it is made. */
+/* A compiled rule table: its paths as a trie, so that a reader knows at each value which rules
+ * apply. Read-only once it is created. */
 
 #include <string.h>
 
@@ -20,28 +20,28 @@ struct schema_check {
     struct schema_check *next;
 };
 
-/* The bytes of a key in two words: keys of one length up to SCHEMA_MARK_BYTES are equal when their
- * marks are, longer ones may be. */
+/* The bytes of a key in two words. Keys of the same length are equal if their marks are equal, up
+ * to SCHEMA_MARK_BYTES; longer ones may differ. */
 struct schema_mark {
     uint64_t head, tail;
 };
 #define SCHEMA_MARK_BYTES 16
 
-/* A child in its parent's table; node NULL: it is free. */
+/* A slot in a node's table of children; node NULL: it is free. */
 struct schema_slot {
     struct schema_mark mark;
     size_t length; /* of the key */
     const struct schema_node *node;
 };
 
-/* A key with its quotes and its colon, as most texts have it; what is behind it is masked. */
+/* A key with its quotes and its colon, as in most texts; the bytes after it are masked. */
 struct schema_spelling {
     uint64_t words[2], masks[2];
-    size_t length; /* 0: it has none, or is longer than the words */
+    size_t length; /* 0: there is no key, or it is longer than the words */
 };
 
-/* Kinds of values by the numbers of their bits. A reader that knows a number to be whole calls it
- * PARLEY_INTEGER here. */
+/* Kinds of values by the numbers of their bits. PARLEY_INTEGER stands for a number that the reader
+ * knows to be whole. */
 enum { SCHEMA_KINDS = 7 };
 static inline unsigned schema_kind(enum parley_kind kind) {
     return (unsigned)__builtin_ctz((unsigned)kind);
@@ -51,18 +51,18 @@ static inline unsigned schema_kind(enum parley_kind kind) {
 struct schema_node {
     struct parley_bytes token; /* of the JSON Pointer; the key in its object */
     struct schema_spelling spelling;
-    unsigned number;             /* among all nodes, from 1; 0: there are too many */
-    uint64_t bit;                /* its own among its siblings, in a set of members; `every`: 0 */
+    unsigned number;             /* among all nodes, from 1; 0: not numbered, there are too many */
+    uint64_t bit;                /* identifies it in a set of siblings; `every`: 0 */
     int field;                   /* the protocol's field that is captured here, or -1 */
     struct schema_check *checks; /* in the order of the table; each over one value */
     struct schema_node *children, *next;
-    struct schema_node *every; /* the child that stands for every item or member, or NULL; its
-                                  checks stand in the named ones too */
+    struct schema_node *every; /* the child for every item or member, or NULL; named children have
+                                  its checks, too */
     unsigned child_count;
-    const struct schema_slot *slots; /* of the children, by their keys' marks; not all are taken */
-    uint64_t slot_factor;            /* finds the first slot of a mark … */
-    size_t slot_count;               /* … and that is a power of two */
-    const struct schema_node *rest;  /* `every`, or schema_unasked: of what has no name here */
+    const struct schema_slot *slots; /* hash table of the children, by the marks of their keys */
+    uint64_t slot_factor;            /* multiplier that finds the first slot … */
+    size_t slot_count;               /* … and the number of slots, a power of two */
+    const struct schema_node *rest;  /* `every`, or schema_unasked: for all other members */
     /* A digest of its checks: */
     unsigned free_kinds;                /* any value of these is right for every type */
     unsigned asked_kinds;               /* for these, some check depends on the value */
@@ -73,7 +73,7 @@ struct schema_node {
     uint64_t *required_for; /* by type: the bits of those it requires; NULL: no type requires any */
 };
 
-/* More members of one object than this cannot be named by rules. */
+/* The most members of one object that rules can name. */
 #define SCHEMA_CHILDREN_MAX 64
 /* The longest path of a rule, in tokens. */
 #define SCHEMA_DEPTH_MAX 12
@@ -89,10 +89,10 @@ struct parley_schema {
     unsigned numbered_count;
     struct schema_node root;
     struct schema_check *cross_checks; /* those over several members */
-    struct schema_node types;          /* as if they were members, each by the bit of its number */
+    struct schema_node types;          /* like members: the bit of each is its number */
 };
 
-/* The set of types for which a row is asked. */
+/* The types for which a row is checked. */
 static inline uint32_t schema_types(const struct schema_check *check) {
     return check->place->for_types != 0 ? check->place->for_types : UINT32_MAX;
 }
@@ -109,7 +109,7 @@ static inline uint32_t schema_half_word(const char *at) {
     return word;
 }
 
-/* The first bytes and the last; between 8 and 16 bytes these are all. */
+/* The first and the last bytes; of keys of 8 to 16 bytes these are all. */
 static inline struct schema_mark schema_mark(struct parley_bytes key) {
     const char *end = key.data + key.length;
     if (key.length >= sizeof(uint64_t)) {
@@ -131,12 +131,12 @@ static inline bool schema_same_mark(struct schema_mark a, struct schema_mark b) 
     return a.head == b.head && a.tail == b.tail;
 }
 
-/* Where the search for a key begins. */
+/* The slot where the search for a key begins. */
 static inline size_t schema_first_slot(const struct schema_node *node, struct schema_mark mark) {
     return ((mark.head ^ mark.tail << 1) * node->slot_factor >> 32) & (node->slot_count - 1);
 }
 
-/* Whether the text at `at` is a key that is spelled so, with its colon. `left`: its bytes. */
+/* Whether the text at `at`, of `left` bytes, begins with this key and its colon. */
 static inline bool schema_is_spelled(const struct schema_spelling *spelling, const char *at,
                                      size_t left) {
     return left >= sizeof spelling->words && spelling->length != 0 &&
@@ -144,17 +144,17 @@ static inline bool schema_is_spelled(const struct schema_spelling *spelling, con
             ((schema_word(at + sizeof(uint64_t)) ^ spelling->words[1]) & spelling->masks[1])) == 0;
 }
 
-/* The place of which no rule asks anything, nor of anything in it. */
+/* The place that no rule checks, nor anything below it. */
 extern const struct schema_node schema_unasked;
 
 /* Writes the digests of a node, once its checks and its children are known. */
 enum parley_status schema_digest(struct parley_arena *arena,
                                  struct schema_node *node) PARLEY_MUST_CHECK;
 
-/* The node at a path that the table names. */
+/* The node at a path of the table. */
 const struct schema_node *schema_at(const struct parley_schema *schema, const char *path);
 
-/* The child of an object's node for this key, whose mark is given, or its `rest`. */
+/* The child for a key, whose mark is given, or `rest`. */
 static inline const struct schema_node *schema_marked_member(const struct schema_node *node,
                                                              struct parley_bytes key,
                                                              struct schema_mark mark) {
@@ -169,15 +169,19 @@ static inline const struct schema_node *schema_marked_member(const struct schema
     return node->rest;
 }
 
-/* The number of the type that is named so, as walk_type_of() tells it, which asks each in turn. */
+/* The number of the type named by the value of the type member. */
 static inline unsigned schema_type_of(const struct parley_schema *schema,
-                                      struct parley_bytes text) {
-    if (schema->protocol->type_of != NULL) {
-        return schema->protocol->type_of(text);
+                                      const struct parley_value *value) {
+    if (value->kind != PARLEY_STRING) {
+        return PARLEY_TYPE_OTHER;
     }
-    const uint64_t bit = schema_marked_member(&schema->types, text, schema_mark(text))->bit;
+    if (schema->protocol->type_of != NULL) {
+        return schema->protocol->type_of(value->text);
+    }
+    const struct schema_mark mark = schema_mark(value->text);
+    const uint64_t bit = schema_marked_member(&schema->types, value->text, mark)->bit;
     return bit != 0 ? (unsigned)__builtin_ctzll(bit) : PARLEY_TYPE_OTHER;
 }
 
-/* The child of an object's node for this key, or NULL when no rule asks about it. */
+/* The child for a key, or NULL if no rule checks it. */
 const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key);

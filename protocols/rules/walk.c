@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The rule engine: asks each row of the table at its place, in one pass over what a reader tells.
- * A row may hold for some message types only, and the type may come last in the document: so such
- * a finding is kept with its types and dropped at the end if it does not count. */
+/* The rule engine: checks each row of the table at its place, in one pass over what a reader
+ * reports. A row may apply to some message types only, and the type may come last in the document:
+ * so a finding is kept with its types, and dropped at the end if the message has another type. */
 
 #include "walk.h"
 
@@ -10,17 +10,6 @@
 #include <stdlib.h>
 
 #include "text.h"
-
-unsigned walk_type_of(const struct parley_protocol *protocol, const struct parley_value *value) {
-    if (value->kind != PARLEY_STRING) {
-        return PARLEY_TYPE_OTHER;
-    }
-    if (protocol->type_of != NULL) {
-        return protocol->type_of(value->text);
-    }
-    const size_t type = text_choice(value->text, protocol->types);
-    return protocol->types[type] != NULL ? (unsigned)type : PARLEY_TYPE_OTHER;
-}
 
 void walk_forget_facts(struct parley_message *message) {
     memset(message->values, 0, message->schema->field_count * sizeof message->values[0]);
@@ -44,7 +33,7 @@ void walk_begin_inside(struct walk *walk, struct parley_message *message, const 
                           .inside_offset = offset};
 }
 
-/* The JSON Pointer of the present value, or of its member `missing` when that has data. */
+/* The JSON Pointer of the current value, or of its member `missing` if that has data. */
 static const char *present_path(const struct walk *walk, struct parley_bytes missing) {
     struct parley_buffer path;
     parley_buffer_init(&path);
@@ -66,7 +55,7 @@ static const char *present_path(const struct walk *walk, struct parley_bytes mis
     return copy;
 }
 
-/* `missing`: the token of a member that is not there; `value` NULL then. */
+/* `missing`: the token of a missing member; `value` is then NULL. */
 static void report(struct walk *walk, const struct schema_check *check, uint32_t for_types,
                    struct parley_bytes missing, const struct parley_value *value, size_t offset) {
     struct parley_finding finding = {.rule = check->rule,
@@ -75,16 +64,16 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
                                      .offset = walk->is_inside ? walk->inside_offset : offset,
                                      .hint = check->place->hint != NULL ? check->place->hint
                                                                         : check->rule->hint};
-    const bool is_wanted = findings_has_room(&walk->message->findings, check->rule->severity);
-    if (is_wanted) {
+    const bool has_space = findings_has_room(&walk->message->findings, check->rule->severity);
+    if (has_space) {
         finding.path = present_path(walk, missing);
         finding.message =
             check->place->message != NULL || finding.path == NULL
                 ? check->place->message
                 : constraint_message(&walk->message->arena, check->place, finding.path, value);
     }
-    const bool is_told = finding.path != NULL && finding.message != NULL;
-    const bool is_kept = is_told || !is_wanted;
+    const bool is_complete = finding.path != NULL && finding.message != NULL;
+    const bool is_kept = is_complete || !has_space;
     const enum parley_status status = is_kept ? findings_add(walk->message, finding)
                                               : findings_do_without(walk->message, &finding);
     walk->status = status != PARLEY_OK ? status : walk->status;
@@ -103,9 +92,9 @@ static bool rises(struct walk *walk, const struct schema_check *check,
     return constraint_rises(&walk->frames[depth - 1].rising, check->place, value->number);
 }
 
-/* `asked`: the message types for which a value may stand here at all.
- * Returns: those for which it may be what it is, so that what is in it is asked about. A warning
- * must not hide an error, so that it changes nothing there. */
+/* `asked`: the message types whose rows are checked here.
+ * Returns: the types for which the value has passed, so that its content is checked. A warning must
+ * not hide an error, so it removes no types. */
 static uint32_t ask_value(struct walk *walk, const struct schema_node *node,
                           const struct parley_value *value, uint32_t asked) {
     uint32_t inside = asked;
@@ -132,7 +121,7 @@ static void report_missing(struct walk *walk, const struct schema_node *node,
     }
 }
 
-/* Where the value that comes next stands in the trie; NULL: nobody asks about it. */
+/* The node of the next value; NULL: no rule checks it. */
 static const struct schema_node *next_node(struct walk *walk) {
     if (walk->depth == 0) {
         return walk->root;
@@ -173,7 +162,7 @@ bool walk_key(struct walk *walk, struct parley_bytes key) {
     return frame->member != NULL;
 }
 
-/* How many items an array has is known only behind it. */
+/* The number of items of an array is known only at its end. */
 static void ask_count(struct walk *walk, const struct walk_frame *array, size_t count) {
     const struct parley_value value = {.kind = PARLEY_ARRAY, .count = count};
     const struct schema_check *check = array->node->checks;
@@ -203,7 +192,8 @@ void walk_leave(struct walk *walk, size_t count) {
     }
 }
 
-/* Where the value at `path` starts or, when it is missing or no fact, the nearest one around it. */
+/* The start of the value at `path` or, if it is missing or not a fact, of the nearest one around
+ * it. */
 static size_t offset_of(const struct walk *walk, const char *path) {
     const struct parley_protocol *protocol = walk->message->protocol;
     size_t offset = walk->frames[0].offset, best = 0;
@@ -270,7 +260,7 @@ enum parley_status walk_end(struct walk *walk) {
     struct parley_findings *findings = &message->findings;
     assert(walk->depth == 0);
     message->type =
-        walk_type_of(message->protocol, &message->values[message->protocol->type_field]);
+        schema_type_of(message->schema, &message->values[message->protocol->type_field]);
     drop_other_types(message);
     ask_across(walk);
     PARLEY_TRY(inspect(message));

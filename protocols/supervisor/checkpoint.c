@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Unpacks and reads the compressed data of a checkpoint. Base64 and zstd are undone piece by piece,
- * so that neither the decoded base64 nor more than the result is ever whole in memory. */
+/* Unpacks and reads the compressed data of a checkpoint. Base64 and zstd are decoded piece by
+ * piece, so that only the result is ever in memory as a whole. */
 
 #include "checkpoint.h"
 
@@ -19,14 +19,14 @@
 enum {
     TEXT_PIECE = 64 << 10,
     DECODED_PIECE = TEXT_PIECE / 4 * 3,
-    SCRATCH = 128 << 10, /* what zstd produces at once at most */
+    SCRATCH = 128 << 10, /* the most that zstd produces at once */
 };
 
 struct unpacking {
     ZSTD_DCtx *zstd;
     struct parley_bytes text;
     size_t at;      /* in the text: how much was taken */
-    size_t size;    /* what came out so far, besides what lies in `scratch` */
+    size_t size;    /* the size so far, without what is in `scratch` */
     bool has_ended; /* a frame of zstd did, and nothing follows as yet */
     struct parley_arena *arena;
     struct checkpoint_fault *fault;
@@ -90,9 +90,9 @@ static bool refuse_size(struct unpacking *unpacking) {
     return false;
 }
 
-/* Decompresses one piece. In the first pass `out` is the scratch, to be filled again and again;
- * in the second it takes everything. zstd may have more to give than there is room for, though it
- * has taken the whole piece. */
+/* Decompresses one piece. In the first pass `out` is the scratch, which is filled repeatedly; in
+ * the second it takes everything. zstd may have more output than there is room for, even if it has
+ * consumed the whole piece. */
 static bool decompress_piece(struct unpacking *unpacking, ZSTD_inBuffer *piece,
                              ZSTD_outBuffer *out) {
     bool may_have_more = true;
@@ -134,7 +134,7 @@ static bool decompress(struct unpacking *unpacking, ZSTD_outBuffer *out) {
     return unpacking->has_ended;
 }
 
-/* What fits into the scratch need not be produced twice. */
+/* What fits into the scratch is not decompressed twice. */
 static bool unpack(struct unpacking *unpacking, struct parley_buffer *out) {
     ZSTD_outBuffer scratch = {unpacking->scratch, SCRATCH, 0};
     if (!decompress(unpacking, &scratch)) {
@@ -180,7 +180,7 @@ enum checkpoint_result checkpoint_unpack(struct parley_bytes text, struct parley
 
 /* ---- reading ---- */
 
-/* `own` holds what reading needs (the fault's path and text too); `arena` outlives it. */
+/* `own` is for what reading needs (the fault's path and text too); `arena` outlives it. */
 static enum checkpoint_result read_msgpack(struct parley_bytes inside, struct walk *walk,
                                            struct parley_arena *own, struct parley_arena *arena,
                                            struct checkpoint_fault *out_fault) {
@@ -234,7 +234,7 @@ enum checkpoint_result checkpoint_read(struct parley_bytes inside, struct walk *
                                        struct checkpoint_fault *out_fault) {
     struct parley_arena own;
     enum checkpoint_result result;
-    parley_arena_init(&own, 0); /* in proportion to what is inside, which has its limit */
+    parley_arena_init(&own, 0); /* proportional to the decompressed data, which is limited */
     if (msgpack_begins(inside)) {
         result = read_msgpack(inside, walk, &own, arena, out_fault);
     } else if (begins_json_object(inside)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The rules that no row can ask: how large a message is as MessagePack, and what its compressed
- * data holds. A message that has findings may be walked twice (json/json_message.c), so that what
- * was expensive to find out is kept with the message. */
+/* The rules that no row can check: the size of a message as MessagePack, and its compressed data. A
+ * message with findings may be walked twice (json/json_message.c), so expensive results are kept
+ * with the message. */
 
 #include "walk.h"
 #include "checkpoint.h"
@@ -12,7 +12,7 @@
 #define KIB 1024u
 #define MIB (1024u * KIB)
 
-/* Source: schema, Message Size Limits; a type that it does not list has no limit of its own. */
+/* Source: schema, Message Size Limits; a type that it does not list has no limit. */
 static const size_t payload_bytes_max[SUPERVISOR_TYPE_COUNT] = {
     [SUPERVISOR_HEARTBEAT] = 100,      [SUPERVISOR_CHECKPOINT] = 100 * MIB,
     [SUPERVISOR_WAL_ENTRY] = 10 * KIB, [SUPERVISOR_EVOLUTION_INTENT] = MIB,
@@ -27,7 +27,7 @@ struct inspection {
     bool is_measured, is_unpacked;
     size_t payload_bytes;
     struct checkpoint_fault fault; /* of the compressed data; message NULL: none */
-    struct parley_findings inside; /* else: what is to be said of what is in it */
+    struct parley_findings inside; /* else: the findings about its content */
 };
 
 static struct inspection *inspection_of(struct parley_message *message) {
@@ -48,8 +48,8 @@ static size_t payload_bytes_at_most(struct parley_bytes text) {
     return text.length / 4 * 9 + 9;
 }
 
-/* How large the payload is; 0 for JSON that cannot be larger than `limit`, which spares reading
- * it once more. */
+/* The size of the payload; 0 for JSON that cannot be larger than `limit`, which saves reading it
+ * again. */
 static enum parley_status measure(struct parley_message *message, size_t limit, size_t *out) {
     *out = 0;
     if (message->codec->is_binary) {
@@ -135,8 +135,8 @@ static enum parley_status keep_findings(struct parley_message *message,
     return PARLEY_OK;
 }
 
-/* Findings bear their paths, and keys may be as large as what is inside, which is not what the
- * message's limit is made for. What is left of it for the rest of the way: */
+/* Findings contain paths, and keys may be as large as the decompressed data, which the message's
+ * limit does not account for. What is left of the limit for the rest: */
 enum { RESERVED = 512 << 10 };
 
 static enum parley_status read_inside(struct parley_message *message, struct parley_bytes bytes,
@@ -154,7 +154,7 @@ static enum parley_status read_inside(struct parley_message *message, struct par
     case CHECKPOINT_READ:
         PARLEY_TRY(inside.status);
         return keep_findings(message, &before, &inspection->inside);
-    case CHECKPOINT_FAULT: /* nothing that was found before the fault counts */
+    case CHECKPOINT_FAULT: /* findings from before the fault do not count */
         message->findings = before;
         return PARLEY_OK;
     case CHECKPOINT_MEMORY:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where a supervisor message goes: supervisor.<agent>.<side that sent it>.<type>. Messages bear
- * neither an agent, which the request may name, nor an id: of a named agent, the same payload is
+/* Where a supervisor message goes: supervisor.<agent>.<side that sent it>.<type>. Messages contain
+ * neither an agent, which the request may name, nor an id: the same payload of the same agent is
  * the same message. */
 
 #include "supervisor.h"
@@ -17,7 +17,7 @@ static struct parley_bytes next_token(const char **rest) {
     return token;
 }
 
-/* Both have no data unless the subject is one of ours: PREFIX.<agent>.<side>.<type>. */
+/* Both have no data unless the subject has this form: PREFIX.<agent>.<side>.<type>. */
 struct stored_place {
     struct parley_bytes agent, side;
 };
@@ -51,9 +51,9 @@ static unsigned side_of_code(struct parley_bytes code) {
                                           : 0;
 }
 
-/* The side is the type's own. Of an error, which travels both ways, the request says it, or the
- * subject that it was stored with; then its code, then its form.
- * Returns: 0 where the type is unknown.  Source: docs/protocols/supervisor.md#error. */
+/* The side is the type's own. For an error, which both sides send, it comes from the request or
+ * from the stored subject, else from its code, else from its members.
+ * Returns: 0 if the type is unknown.  Source: docs/protocols/supervisor.md#error. */
 static unsigned side_of(const struct parley_message *message, struct parley_bytes stored_side) {
     const unsigned sides = supervisor_sides(message->type);
     if (sides != (SUPERVISOR_GERBIL | SUPERVISOR_ELIXIR)) {
@@ -70,7 +70,7 @@ static unsigned side_of(const struct parley_message *message, struct parley_byte
     return side != 0 ? side : has_details ? SUPERVISOR_ELIXIR : SUPERVISOR_GERBIL;
 }
 
-/* Whose it is.  Returns: data NULL: nobody says. */
+/* The agent whose message it is; data NULL: not known. */
 static struct parley_bytes agent_of(const struct parley_message *message,
                                     struct parley_bytes stored_agent) {
     const struct parley_bytes named = parley_bytes_of(message->options.agent);
@@ -86,8 +86,8 @@ static void write_digits(char *end, unsigned number, size_t count) {
     }
 }
 
-/* The date of a day that is so many days behind 1970-01-01. Years are counted from March on, so
- * that the day that some of them have more is their last; 400 of them are 146097 days. */
+/* The date of a number of days after 1970-01-01. Years are counted from March, so that the leap day
+ * is the last of its year; 400 years are 146097 days. */
 static void write_date(char *out, unsigned days) {
     days += 719468; /* from 0000-03-01 on */
     const unsigned era = days / 146097, day_of_era = days % 146097;
@@ -103,8 +103,8 @@ static void write_date(char *out, unsigned days) {
 }
 
 /* Unix seconds as RFC 3339; gmtime_r and strftime cost as much as all the rest of a route.
- * Returns: data NULL for what is no such time or lies beyond the year 9999. `*out_status` says
- * whether there was memory. */
+ * Returns: data NULL if it is not a time or after the year 9999. `*out_status` says whether there
+ * was memory. */
 static struct parley_bytes time_of(struct parley_message *message, enum parley_status *out_status) {
     static const double last = 253402300799.0; /* 9999-12-31T23:59:59Z */
     enum { DAY = 86400, HOUR = 3600, MINUTE = 60 };
@@ -130,7 +130,7 @@ static struct parley_bytes time_of(struct parley_message *message, enum parley_s
 
 static const struct parley_bytes nobody = {"_", 1};
 
-/* Agents are of characters that neither a URI nor a subject has to encode. */
+/* Agent names contain only characters that need no encoding in URIs and subjects. */
 static enum parley_status name_source(struct parley_message *message, struct parley_route *out,
                                       bool is_gerbil) {
     if (out->agent.data == NULL) {
@@ -153,7 +153,7 @@ static enum parley_status name_source(struct parley_message *message, struct par
     return PARLEY_OK;
 }
 
-/* Side and type are from closed lists, and the agent was checked: no token needs another. */
+/* Side and type are from closed lists, and the agent was checked: no token needs another check. */
 static enum parley_status address(struct parley_message *message, struct parley_route *out) {
     static const struct parley_bytes first = {"supervisor", sizeof "supervisor" - 1};
     const struct parley_bytes type = parley_bytes_of(supervisor_types[message->type]);
@@ -170,7 +170,7 @@ enum parley_status supervisor_route(struct parley_message *message, struct parle
     *out = (struct parley_route){.time = time_of(message, &status),
                                  .thread = parley_message_text(message, SUPERVISOR_REQUEST_ID),
                                  .agent = agent_of(message, stored.agent),
-                                 /* An error's side may be the request's to say. */
+                                 /* The side of an error may come from the request. */
                                  .is_subject_variable = message->type == SUPERVISOR_ERROR};
     PARLEY_TRY(status);
     out->dedupe = out->agent.data != NULL ? PARLEY_DEDUPE_PAYLOAD : PARLEY_DEDUPE_NONE;

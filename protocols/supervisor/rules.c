@@ -52,7 +52,7 @@ static bool p95_is_below_p50(const struct parley_facts *facts) {
     return falls(facts, SUPERVISOR_P50_LATENCY, SUPERVISOR_P95_LATENCY);
 }
 
-/* Where there is no p95 between them, the 50th percentile is asked. */
+/* If there is no p95 between them, the 50th percentile is compared. */
 static bool p99_is_below_the_others(const struct parley_facts *facts) {
     const bool has_p95 = facts->values[SUPERVISOR_P95_LATENCY].kind == PARLEY_NUMBER;
     return falls(facts, has_p95 ? SUPERVISOR_P95_LATENCY : SUPERVISOR_P50_LATENCY,
@@ -66,7 +66,7 @@ static bool contradicts_itself(const struct parley_facts *facts) {
            parley_value_is(decision, success->number != 0 ? "rejected" : "promoted");
 }
 
-/* ---- places that stand in several messages ---- */
+/* ---- places that occur in several messages ---- */
 
 /* A number of 0 or more without a fraction, and one from 0 to 1. */
 #define COUNT .kinds = PARLEY_INTEGER, .constraint = PARLEY_MINIMUM, .minimum = 0

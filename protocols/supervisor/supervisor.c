@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The IPC between an Elixir supervisor and a Gerbil agent, versions 1 and 2: MessagePack, bare or
- * in frames of a length each, and the same messages as JSON. */
+ * in frames with a length each, and the same messages as JSON. */
 
 #include "supervisor.h"
 
@@ -10,7 +10,7 @@
 #include "json_message.h"
 #include "msgpack_message.h"
 
-/* The length in front of a frame: bytes, big-endian. */
+/* The length before a frame: bytes, big-endian. */
 enum { FRAME_HEAD = 4 };
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -68,8 +68,8 @@ unsigned supervisor_side_of(struct parley_bytes name) {
 
 /* ---- codecs ---- */
 
-/* A length that the framing allows, and behind it a map. No JSON begins with such a byte, and no
- * MessagePack map. */
+/* A length that the framing allows, followed by a map. Neither JSON nor a MessagePack map begins
+ * with such a byte. */
 static bool frames_begin(struct parley_bytes head) {
     if (head.length < FRAME_HEAD + 1) {
         return false;
@@ -102,7 +102,7 @@ static const struct parley_codec frames_codec = {
 static const struct parley_codec *const codecs[] = {&parley_codec_json, &parley_codec_ndjson,
                                                     &msgpack_codec, &frames_codec, NULL};
 
-/* ---- hooks: JSON is the engine's, MessagePack ours ---- */
+/* ---- hooks: for JSON those of the engine ---- */
 
 static enum parley_status decode(struct parley_message *message, const struct parley_codec *codec) {
     return codec->is_binary ? msgpack_decode(message, codec) : json_decode(message, codec);

@@ -6,7 +6,7 @@
 
 #include <parley/message.h>
 
-/* Those that Gerbil sends, then those that Elixir sends; `error` travels both ways. */
+/* Those that Gerbil sends, then those that Elixir sends; both sides send `error`. */
 enum supervisor_type {
     SUPERVISOR_HEARTBEAT,
     SUPERVISOR_CHECKPOINT,
@@ -24,7 +24,7 @@ enum supervisor_type {
     SUPERVISOR_TYPE_COUNT
 };
 
-/* The facts that its rules and its route are about. */
+/* The facts that its rules and its route use. */
 enum supervisor_field {
     SUPERVISOR_TYPE,
     SUPERVISOR_TIMESTAMP,
@@ -43,7 +43,7 @@ enum supervisor_field {
     SUPERVISOR_METADATA,
 };
 
-/* The places in the table of the rules that are asked by inspection. */
+/* The indexes in the table of the rules checked by inspection. */
 enum supervisor_rule {
     SUPERVISOR_IPC_007 = 6,
     SUPERVISOR_IPC_016 = 13,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where a VLP message goes: vlp.<lane>.<type>. Lanes sort messages and halt nothing: a reader of
- * vlp.safe.> does not see a block, and goes on. */
+/* Where a VLP message goes: vlp.<lane>.<type>. Lanes only sort messages: a reader of vlp.safe.>
+ * does not see a block, and continues. */
 
 #include "vlp.h"
 

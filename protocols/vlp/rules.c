@@ -21,8 +21,8 @@ static bool is_not_strict(const struct parley_options *options) {
 }
 
 /* "confidence ≥ 0.9 → REQUIRE provenance OR safety.level = "review"" (overview, Validation Rules).
- * A provenance that is not an array holds no item; an item of the wrong form still counts as one. A
- * confidence that is left out asserts nothing. */
+ * A provenance that is not an array has no items; an invalid item still counts as one. A missing
+ * confidence asserts nothing. */
 #define EARNED_CONFIDENCE                                                                          \
     .path = "/confidence",                                                                         \
     .when = PARLEY_TESTS(                                                                          \

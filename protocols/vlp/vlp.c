@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* VLP, the Vigilith Language Protocol 1.1: accountable claims as JSON. Its messages are plain
- * JSON, so that decoding and encoding are the engine's. */
+/* VLP, the Vigilith Language Protocol 1.1: accountable claims as JSON. Its messages are plain JSON,
+ * so that the engine decodes and encodes them. */
 
 #include "vlp.h"
 

@@ -4,6 +4,7 @@
 
 #include "json_oracle.h"
 
+#include "base/text.h"
 #include "json/json_reader.h"
 #include "rules/walk.h"
 
@@ -114,11 +115,23 @@ static void walk_tree(struct walk *walk, json_t *node) {
     walk_leave(walk, value.count);
 }
 
+/* By comparison with each type, unlike schema_type_of(). */
+static unsigned type_of(const struct parley_protocol *protocol, const struct parley_value *value) {
+    if (value->kind != PARLEY_STRING) {
+        return PARLEY_TYPE_OTHER;
+    }
+    if (protocol->type_of != NULL) {
+        return protocol->type_of(value->text);
+    }
+    const size_t type = text_choice(value->text, protocol->types);
+    return protocol->types[type] != NULL ? (unsigned)type : PARLEY_TYPE_OTHER;
+}
+
 /* The type is in a top-level member, so that it can be read before the walk. */
 static uint32_t types_of(const struct parley_protocol *protocol, const json_t *tree) {
     const json_t *type = json_object_get(tree, protocol->fields[protocol->type_field] + 1);
     const struct parley_value value = type != NULL ? value_of(type) : (struct parley_value){0};
-    return PARLEY_TYPE_BIT(walk_type_of(protocol, &value));
+    return PARLEY_TYPE_BIT(type_of(protocol, &value));
 }
 
 enum parley_status json_oracle_walk(struct parley_message *message, json_t *tree) {
