@@ -7,6 +7,7 @@ import { readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { get } from '../e2e/lib/http.mjs';
 import { until } from '../e2e/lib/poll.mjs';
 import { temporaryFolder } from '../e2e/lib/program.mjs';
 import { countsOf } from './callgrind.mjs';
@@ -71,6 +72,7 @@ async function count(path) {
   const nats = await startNats(); // valgrind knows no pidfd_open, with which parley watches its own
   const server = await startParley({ wrapper, nats: nats.url, args: ['--reactors', '1'] });
   try {
+    await until('it is ready', async () => (await get(server, '/readyz')).status === 200);
     await path(server, example); // what is needed once is there from now on
     await dump(server, folder, 1);
     const messages = await path(server, example);
@@ -82,12 +84,14 @@ async function count(path) {
   }
 }
 
-function showFunctions({ functions, messages }) {
-  const dearest = [...functions].sort(([, a], [, b]) => b - a).slice(0, FUNCTIONS_SHOWN);
-  for (const [name, cost] of dearest) console.log(`    ${perMessage(cost, messages)}  ${name}`);
-}
+const dearest = (shares) => [...shares].sort(([, a], [, b]) => b - a).slice(0, FUNCTIONS_SHOWN);
 
-const perMessage = (cost, messages) => (cost / messages).toFixed(0).padStart(10);
+function showFunctions({ functions, allocators, messages }) {
+  const line = (digits, unit) => ([name, share]) =>
+    console.log(`    ${(share / messages).toFixed(digits).padStart(10)}${unit}  ${name}`);
+  dearest(functions).forEach(line(0, ''));
+  dearest(allocators).forEach(line(1, ' allocations'));
+}
 
 const budget = JSON.parse(readFileSync(budgetFile, 'utf8'));
 const here = countedWith();
@@ -101,12 +105,12 @@ const complaints = [];
 console.log('  instructions  allocations  (budget)             a message of');
 for (const [name, path] of Object.entries(paths)) {
   if (!name.includes(options.only)) continue;
+  const allowed = budget.paths[name];
   const counts = await count(path);
   const counted = {
     instructions: Math.round(counts.instructions / counts.messages),
     allocations: Number((counts.allocations / counts.messages).toFixed(1)),
   };
-  const allowed = budget.paths[name];
   const limit = allowed ? `(${allowed.instructions}, ${allowed.allocations})` : '(none)';
   const figures = `${counted.instructions}`.padStart(14) + `${counted.allocations}`.padStart(13);
   console.log(`${figures}  ${limit.padEnd(20)} ${name}`);

@@ -9,6 +9,10 @@ const ALLOCATORS = new Set([
   ...['strdup', 'strndup'],
 ]);
 
+// jansson's allocations are of what is asked of JetStream every few seconds, however many messages
+// there are meanwhile: no message is read by it.
+const OF_TIME = new Set(['allocate_or_end']);
+
 // Names are written once, and are numbers from then on: "(3) main", "(3)".
 class Names {
   #known = new Map();
@@ -22,12 +26,12 @@ class Names {
 }
 
 // Source: the format's description in valgrind's manual, "Callgrind Format Specification".
-// Returns { instructions, allocations, functions }: of a file, what the object's own functions
-// have executed, how often they have asked for memory, and each function's instructions.
+// Returns { instructions, allocations, functions, allocators }: of a file, what the object's own
+// functions have executed, how often they have asked for memory, and each function's share of both.
 export function countsOf(file, isOwn) {
   const objects = new Names();
   const functions = new Names();
-  const counts = { instructions: 0, allocations: 0, functions: new Map() };
+  const counts = { instructions: 0, allocations: 0, functions: new Map(), allocators: new Map() };
   let isOurs = false;
   let current = '';
   let callee = '';
@@ -40,7 +44,11 @@ export function countsOf(file, isOwn) {
     else if (key === 'cfn') callee = functions.name(value).replace(/'\d+$/, '');
     else if (key === 'calls') {
       isCallCost = true; // the next line is what the callee cost, all in all
-      if (isOurs && ALLOCATORS.has(callee)) counts.allocations += Number(value.split(' ')[0]);
+      if (isOurs && ALLOCATORS.has(callee) && !OF_TIME.has(current)) {
+        const calls = Number(value.split(' ')[0]);
+        counts.allocations += calls;
+        counts.allocators.set(current, (counts.allocators.get(current) ?? 0) + calls);
+      }
     } else if (/^[-+*\d]/.test(line)) {
       if (isOurs && !isCallCost) {
         const cost = Number(line.split(' ').at(-1));
