@@ -62,7 +62,7 @@ static enum parley_status check(const struct assignment *assignment,
                                 const struct channel *channels, char error[CHANNEL_ERROR_MAX]) {
     const struct parley_bytes name = assignment->protocol, token = assignment->token;
     if (protocol == NULL) {
-        return refuse(error, "there is no protocol '%.*s' (in '%.*s'; parley protocols lists them)",
+        return refuse(error, "unknown protocol '%.*s' in '%.*s' (parley protocols lists them)",
                       name, (struct parley_bytes){name.data, name.length + 1 + token.length});
     }
     if (!is_token(token)) {
@@ -85,8 +85,10 @@ static enum parley_status check(const struct assignment *assignment,
     }
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         if (channels[i].prefix != NULL && channels[i].protocol == protocol) {
-            return refuse(error, "%.*s has a prefix already and cannot also have '%.*s'", name,
-                          token);
+            return refuse(
+                error,
+                "%.*s already has a prefix and cannot also have '%.*s'; a protocol takes one", name,
+                token);
         }
         if (channels[i].prefix != NULL &&
             parley_bytes_equal(parley_bytes_of(channels[i].prefix), token)) {
@@ -147,7 +149,8 @@ static enum parley_status read_prefixes(const char *prefixes, struct channel *ch
         const struct parley_bytes whole = {prefixes, strcspn(prefixes, ",")};
         struct assignment assignment;
         if (!take_assignment(&prefixes, &assignment)) {
-            return refuse(error, "'%.*s' is not PROTOCOL=TOKEN%.*s", whole, PARLEY_BYTES(""));
+            return refuse(error, "'%.*s' is not PROTOCOL=TOKEN, such as roundtable=fleet-a%.*s",
+                          whole, PARLEY_BYTES(""));
         }
         const struct parley_protocol *protocol = parley_protocol_find(assignment.protocol);
         PARLEY_TRY(check(&assignment, protocol, channels, error));

@@ -142,7 +142,8 @@ static void write_findings(struct check_report *report, const char *file,
     }
     if (findings->omitted_count > 0 && report->format == CHECK_HUMAN) {
         terminal_append_clean(&report->text, file != NULL ? file : "<stdin>");
-        parley_buffer_format(&report->text, ": … and %zu more findings in this message\n",
+        parley_buffer_format(&report->text,
+                             ": … and %zu more findings in this message, not shown\n",
                              findings->omitted_count);
     }
 }

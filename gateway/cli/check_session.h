@@ -11,12 +11,12 @@
 
 /* For the --help of both. */
 #define CHECK_SESSION_OPTIONS_HELP                                                                 \
-    "  --type MEDIA     media type of the input instead of detecting its format\n"                 \
-    "  --strict         VLP: check earned confidence in messages of every type\n"                  \
+    "  --type MEDIA     media type of the input; without it, the format is detected\n"             \
+    "  --strict         VLP: check earned confidence (VLP-012) in messages of every type\n"        \
     "  --stamp          fill in a missing id, protocol, version and timestamp before checking\n"   \
     "  --from SIDE      supervisor: the sending side, gerbil or elixir\n"                          \
     "  --agent NAME     supervisor: the agent that the messages belong to\n"                       \
-    "  --domain NAME    Round Table: the domain of replies\n"
+    "  --domain NAME    Round Table: the domain of replies whose request is not known\n"
 
 struct check_session {
     const char *command, *help;

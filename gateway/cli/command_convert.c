@@ -23,14 +23,14 @@ static const char help[] =
     "\n"
     "  --to json      one message per line; the same as ndjson\n"
     "  --to msgpack   supervisor: one message as a MessagePack map\n"
-    "  --to frames    supervisor: any number of MessagePack maps, each after a length of 4 bytes\n"
+    "  --to frames    supervisor: any number of MessagePack maps, each after its 4-byte length\n"
     "  --to markdown  brenner: one message as YAML front matter and body\n"
     "\n"
     "Each message is checked first. Invalid messages are left out, and reported on standard error\n"
     "as by parley check.\n"
     "\n"
     "Options:\n"
-    "  --to ENCODING    see above\n" CHECK_SESSION_OPTIONS_HELP
+    "  --to ENCODING    required; see above\n" CHECK_SESSION_OPTIONS_HELP
     "  -q, --quiet      print no summary or progress to standard error\n"
     "  -h, --help       print this text\n"
     "\n"

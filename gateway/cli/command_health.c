@@ -93,8 +93,9 @@ static bool read_listen(const char *listen, struct target *out) {
     char address[64];
     const char *wrong = listen_address_read(listen, address, &port);
     if (wrong != NULL || port == 0) {
-        terminal_error("the server's address '%s' %s; pass its URL instead", listen,
-                       wrong != NULL ? wrong : "has port 0, which is chosen at start");
+        terminal_error(
+            "the address that the server listens on, '%s', %s; pass the server's URL instead",
+            listen, wrong != NULL ? wrong : "has port 0, which is chosen at start");
         return false;
     }
     const bool is_any = listen_address_is_any(address);

@@ -185,6 +185,32 @@ static int find_key(const char *path, const char *key) {
     return -1;
 }
 
+/* Appends ", not 3": the value of a key that has the wrong type. Arrays and objects are not shown,
+ * since they can contain passwords. */
+static void write_found(const json_t *value, bool is_list, struct parley_buffer *out) {
+    parley_buffer_text(out, ", not ");
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        parley_buffer_text(out, "an object");
+        break;
+    case JSON_ARRAY:
+        parley_buffer_text(out, is_list ? "an array with other items" : "an array");
+        break;
+    case JSON_STRING:
+        parley_buffer_json(out, parley_bytes_of(json_string_value(value)));
+        break;
+    case JSON_INTEGER:
+        parley_buffer_format(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        break;
+    case JSON_REAL:
+        parley_buffer_number(out, json_real_value(value));
+        break;
+    default:
+        parley_buffer_text(out, json_is_true(value) ? "true" : "false");
+    }
+    parley_buffer_char(out, '\0');
+}
+
 static int set_key(struct configuration *configuration, struct given *given, const char *path,
                    const char *key, const json_t *value) {
     const int i = find_key(path, key);
@@ -199,7 +225,10 @@ static int set_key(struct configuration *configuration, struct given *given, con
     parley_buffer_init(&by);
     const char *expected;
     if (!option_read_json(&options[i], value, &text, &expected)) {
-        terminal_error("%s: '%s' must be %s", path, key, expected);
+        parley_buffer_clear(&text);
+        write_found(value, options[i].type == OPTION_LIST, &text);
+        terminal_error("%s: '%s' must be %s%s", path, key, expected,
+                       text.has_failed ? "" : text.data);
         parley_buffer_finish(&text);
         return EXIT_USAGE;
     }
@@ -306,7 +335,9 @@ static int find_data(struct configuration *configuration) {
     } else if (home != NULL && home[0] == '/') {
         configuration->data = keep_joined(configuration, home, "/.local/state/parley");
     } else {
-        terminal_error("no home folder to keep the data in; choose a folder with --data DIR");
+        terminal_error(
+            "no default data folder: neither XDG_STATE_HOME nor HOME is an absolute path; "
+            "choose a folder with --data DIR");
         return EXIT_USAGE;
     }
     if (configuration->data == NULL) {

@@ -18,40 +18,39 @@ static void print_option(FILE *out, const struct option *option) {
 }
 
 void configuration_print_help(void) {
-    fputs(
-        "Usage: parley serve [OPTION]…\n"
-        "\n"
-        "Runs the gateway: an HTTP server that checks the messages agents POST, publishes the\n"
-        "valid ones to NATS JetStream, and streams them to readers.\n"
-        "\n"
-        "When it is ready, it prints \"listening on http://127.0.0.1:8080\". SIGTERM, SIGINT\n"
-        "(Ctrl-C) or SIGHUP stops it: requests in progress are finished, new ones get 503. A\n"
-        "second SIGTERM or SIGINT stops it at once.\n"
-        "\n"
-        "Examples:\n"
-        "  parley serve                                for this machine, with its own nats-server\n"
-        "  parley serve --listen :9000 --data ./state  on port 9000, with its data in ./state\n"
-        "  parley serve --nats nats://nats:4222        with an existing NATS server\n"
-        "  parley serve --check-config                 print the effective configuration\n"
-        "\n"
-        "Options:\n",
-        stdout);
+    fputs("Usage: parley serve [OPTION]…\n"
+          "\n"
+          "Runs the gateway: an HTTP server that checks the messages agents POST, publishes the\n"
+          "valid ones to NATS JetStream, and streams them to readers.\n"
+          "\n"
+          "When it is ready, it prints \"listening on http://127.0.0.1:8080\". SIGTERM, SIGINT\n"
+          "(Ctrl-C) or SIGHUP stops it: requests in progress are finished, new ones get 503. A\n"
+          "second SIGTERM or SIGINT stops it at once.\n"
+          "\n"
+          "Examples:\n"
+          "  parley serve                                local only, with its own nats-server\n"
+          "  parley serve --listen :9000 --data ./state  on port 9000, with its data in ./state\n"
+          "  parley serve --nats nats://nats:4222        with an existing NATS server\n"
+          "  parley serve --check-config                 print the effective configuration\n"
+          "\n"
+          "Options:\n",
+          stdout);
     for (size_t i = 0; i < option_count; i++) {
         print_option(stdout, &options[i]);
     }
-    fputs(
-        "  -h, --help\n"
-        "      Print this text.\n"
-        "\n"
-        "SIZE is a number of bytes, or of k, m or g (powers of 1024): 512k. TIME is a number with\n"
-        "a unit (ms, s, m, h or d): 90s.\n"
-        "\n"
-        "Each option can also be set by the environment variable in brackets and, except for\n"
-        "config and check-config, in the configuration file. An empty variable counts as unset; a\n"
-        "switch is true or 1, false or 0. The file is one JSON object without comments, such as\n"
-        "  {\"listen\": \":9000\", \"message-max\": \"2m\", \"insecure\": false}\n"
-        "Precedence: command line, environment, file, default.\n"
-        "\n"
-        "Exit status: 0 stopped as requested, 1 failed, 2 an option is wrong.\n",
-        stdout);
+    fputs("  -h, --help\n"
+          "      Print this text.\n"
+          "\n"
+          "SIZE is a number of bytes, or a number with a unit k, m or g (powers of 1024), such as\n"
+          "512k. TIME is a number with a unit ms, s, m, h or d, such as 90s.\n"
+          "\n"
+          "Each option can also be set by the environment variable in brackets and, except for\n"
+          "config and check-config, in the configuration file. An empty variable counts as unset.\n"
+          "Options without a value on the command line take true or 1, false or 0 in a variable,\n"
+          "and true or false in the file. The file is one JSON object without comments, such as\n"
+          "  {\"listen\": \":9000\", \"message-max\": \"2m\", \"insecure\": false}\n"
+          "Precedence: command line, environment, file, default.\n"
+          "\n"
+          "Exit status: 0 stopped as requested, 1 failed, 2 an option is wrong.\n",
+          stdout);
 }

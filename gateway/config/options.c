@@ -108,7 +108,9 @@ const struct option options[] = {
      .fallback = "20000",
      .minimum = 1,
      .maximum = 10000000,
-     .help = "Maximum number of open connections; lower if the limit on open files requires it."},
+     .help =
+         "Maximum number of open connections. parley lowers it if the limit on open files requires "
+         "it."},
     {.flag = "in-flight",
      .type = OPTION_COUNT,
      FIELD(in_flight_max),
@@ -116,7 +118,7 @@ const struct option options[] = {
      .fallback = "16384",
      .minimum = 1,
      .maximum = 10000000,
-     .help = "Maximum number of messages waiting for NATS's acknowledgement; beyond it, requests "
+     .help = "Maximum number of messages waiting for NATS's acknowledgement; above it, requests "
              "get 503."},
     {.flag = "dedupe-window",
      .type = OPTION_DURATION,

@@ -97,9 +97,9 @@ static void test_what_cannot_be_a_prefix_is_refused(void **state) {
         {"", "'' is not PROTOCOL=TOKEN"},
         {"fleet", "'fleet' is not PROTOCOL=TOKEN"},
         {"vlp=a,", "'' is not PROTOCOL=TOKEN"},
-        {"nothing=a", "no protocol 'nothing'"},
-        {"VLP=a", "no protocol 'VLP'"},
-        {"=a", "no protocol ''"},
+        {"nothing=a", "unknown protocol 'nothing'"},
+        {"VLP=a", "unknown protocol 'VLP'"},
+        {"=a", "unknown protocol ''"},
         {"vlp=", "one token"},
         {"vlp=a.b", "'a.b'"},
         {"vlp=a b", "'a b'"},
@@ -110,7 +110,7 @@ static void test_what_cannot_be_a_prefix_is_refused(void **state) {
         {"vlp=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "one token"},
         {"vlp=rejected", "reserved"},
         {"vlp=_INBOX", "reserved"},
-        {"vlp=a,vlp=b", "has a prefix already"},
+        {"vlp=a,vlp=b", "vlp already has a prefix and cannot also have 'b'; a protocol takes one"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char error[CHANNEL_ERROR_MAX] = "";

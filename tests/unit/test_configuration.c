@@ -332,10 +332,13 @@ static void test_prefixes_in_a_file_are_a_string_or_an_array(void **state) {
         finish(&loaded);
         unlink(path);
     }
-    assert_file_refused("{\"subject-prefix\": [1]}",
-                        "'subject-prefix' must be a string or an array");
+    assert_file_refused(
+        "{\"subject-prefix\": [1]}",
+        "'subject-prefix' must be a string or an array of strings, not an array with "
+        "other items");
     assert_file_refused("{\"subject-prefix\": {}}",
-                        "'subject-prefix' must be a string or an array");
+                        "'subject-prefix' must be a string or an array of strings, not an object");
+    assert_file_refused("{\"listen\": []}", "'listen' must be a string, not an array\n");
     assert_file_refused("{\"subject-prefix\": \"vlp\"}", "PROTOCOL=TOKEN");
 }
 
@@ -343,7 +346,7 @@ static void test_prefixes_that_cannot_be_are_refused_with_who_brought_them(void 
     (void)state;
     ASSERT_REFUSED("--subject-prefix: 'x' is not PROTOCOL=TOKEN", "--subject-prefix=x", NULL);
     ASSERT_REFUSED("--subject-prefix must be a non-empty value", "--subject-prefix=", NULL);
-    ASSERT_REFUSED("has a prefix already", "--subject-prefix=vlp=a", "--subject-prefix=vlp=b",
+    ASSERT_REFUSED("vlp already has a prefix", "--subject-prefix=vlp=a", "--subject-prefix=vlp=b",
                    NULL);
     ASSERT_REFUSED("another protocol has it", "--subject-prefix=vlp=a,roundtable=a", NULL);
     ASSERT_REFUSED("another protocol's name", "--subject-prefix=vlp=roundtable", NULL);
@@ -461,12 +464,14 @@ static void test_a_file_is_refused_by_its_name_and_the_key(void **state) {
     assert_file_refused("{\"lisen\": \":1\"}", "did you mean 'listen'?");
     assert_file_refused("{\"config\": \"x\"}", "unknown key 'config'");
     assert_file_refused("{\"check-config\": true}", "unknown key 'check-config'");
-    assert_file_refused("{\"listen\": 8080}", "'listen' must be a string");
-    assert_file_refused("{\"insecure\": \"true\"}", "'insecure' must be true or false");
-    assert_file_refused("{\"reactors\": \"2\"}", "'reactors' must be a whole number");
-    assert_file_refused("{\"reactors\": -1}", "'reactors' must be a whole number");
-    assert_file_refused("{\"reactors\": 2.5}", "'reactors' must be a whole number");
-    assert_file_refused("{\"ack-timeout\": 10}", "'ack-timeout' must be a string with a unit");
+    assert_file_refused("{\"listen\": 8080}", "'listen' must be a string, not 8080");
+    assert_file_refused("{\"insecure\": \"true\"}",
+                        "'insecure' must be true or false, not \"true\"");
+    assert_file_refused("{\"reactors\": \"2\"}", "'reactors' must be a whole number, not \"2\"");
+    assert_file_refused("{\"reactors\": -1}", "'reactors' must be a whole number, not -1");
+    assert_file_refused("{\"reactors\": 2.5}", "'reactors' must be a whole number, not 2.5");
+    assert_file_refused("{\"ack-timeout\": 10}",
+                        "'ack-timeout' must be a string with a unit, such as \"90s\", not 10");
     assert_file_refused("{\"reactors\": 2000}", "'reactors' must be a whole number from 0 to 1024");
     assert_file_refused("[]", "one JSON object");
     assert_file_refused("{\n  // no\n}", ":2:");
