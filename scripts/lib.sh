@@ -1,7 +1,6 @@
 # shellcheck shell=bash
-# What the scripts share: words to the person, packages, quiet builds. It is sourced, after
-# `set -euo pipefail`, and works on Debian and its children; elsewhere it only names what is
-# missing.
+# What the scripts share: output, packages, quiet builds. It is sourced, after `set -euo pipefail`,
+# and works on Debian and its derivatives; elsewhere it only names the missing packages.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck disable=SC2034 # here and below: used by those who source this
@@ -115,7 +114,7 @@ install_packages() { # PACKAGE…, all of them missing
     fi
     # Lists may be stale or absent; a failure may be of a repository that has nothing to do with us.
     as_root apt-get -q -o DPkg::Lock::Timeout=300 update >"$log" 2>&1 ||
-        warn "apt-get update failed (see $log); going on with the lists that are there."
+        warn "apt-get update failed (see $log); continuing with the existing package lists."
     local status=0
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy -o DPkg::Lock::Timeout=300 \
         install --no-install-recommends "$@" </dev/null >>"$log" 2>&1 || status=$?
@@ -124,7 +123,7 @@ install_packages() { # PACKAGE…, all of them missing
     fi
     if ((status)); then
         tail -n 20 "$log" >&2
-        die "apt-get could not install them all (whole log: $log). Try by hand:" \
+        die "apt-get could not install all packages (full log: $log). Try by hand:" \
             $'\n    apt-get update && apt-get install --no-install-recommends' "$*"
     fi
     rm -f "$log"
@@ -153,7 +152,7 @@ source_files() { # [PATTERN…]: names from the root, each ended by NUL
 # CMake reads it from the environment when it first configures.
 ! command -v ccache >/dev/null || export CMAKE_C_COMPILER_LAUNCHER=ccache
 
-# Configures and builds; the compiler's words go to build/PRESET.log, and to the screen on failure.
+# Configures and builds. The compiler's output goes to build/PRESET.log, and is shown on failure.
 build() { # PRESET [TARGET…]
     local preset=$1 log=$root/build/$1.log
     shift
