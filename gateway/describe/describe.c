@@ -237,10 +237,10 @@ static void append_table(struct parley_buffer *out, const struct parley_rule *ru
 
 /* What the column `source` names. */
 static void append_sources(struct parley_buffer *out) {
-    parley_buffer_text(out,
-                       "*Source* is the section of parley's documents that explains a rule: which "
-                       "part of the protocol's own document it follows from, or what parley "
-                       "decided where that is silent. [rules.md](../rules.md) is the entry.\n\n");
+    parley_buffer_text(
+        out, "*Source* is the section of parley's documents that explains a rule: which "
+             "part of the protocol's own document it follows from, or what parley "
+             "decided where that is silent. [rules.md](../rules.md) is the overview.\n\n");
 }
 
 void describe_rules_page(struct parley_buffer *out, const struct parley_protocol *protocol) {
@@ -251,14 +251,16 @@ void describe_rules_page(struct parley_buffer *out, const struct parley_protocol
                          "not this page. -->\n\n",
                          protocol != NULL ? " " : "", protocol != NULL ? protocol->name : "");
     parley_buffer_text(
-        out, "What parley checks of each message, in the order in which it reports. A broken rule "
-             "of severity error makes the message invalid; a warning is reported and changes "
-             "nothing else. An id never changes its meaning, so that it is safe to filter and "
-             "count by it. *Where* is a JSON Pointer; `*` stands for every item or member.\n\n");
+        out,
+        "The rules that parley checks, in the order in which it reports violations. A broken rule "
+        "of severity error makes the message invalid; a warning is reported and changes "
+        "nothing else. An id never changes its meaning, so it is safe to filter and "
+        "count by it. *Where* is a JSON Pointer; `*` stands for every item or member.\n\n");
     append_sources(out);
     parley_buffer_format(out, "## %s\n\n", describe_gateway_title);
     append_table(out, parley_gateway_rules, PARLEY_GW_COUNT);
-    parley_buffer_text(out, "\nIf an error of these is found, the rules below are not checked.\n");
+    parley_buffer_text(out, "\nIf a message breaks a GW rule of severity error, the rules below "
+                            "are not checked.\n");
     for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
         if (protocol == NULL || protocol == *at) {
             parley_buffer_format(out, "\n## %s: %s (%s)\n\n", (*at)->name, (*at)->title,

@@ -150,8 +150,10 @@ static void add_value(struct body_findings *findings, const struct section_rule 
     }
     parley_buffer_char(&choices, '\0');
     body_findings_add(
-        findings, rule->rule, section->at, NULL, "`## %s` says %s; expected %s", rule->section,
+        findings, rule->rule, section->at, NULL, "`## %s` contains %s; expected %s%s",
+        rule->section,
         section->text.length > 0 ? body_findings_quote(findings, &value, section->text) : "nothing",
+        rule->wants == ONE_OF_AT_FIRST ? "only one of " : "",
         choices.has_failed ? "" : choices.data);
     findings->is_out_of_memory |= choices.has_failed;
     parley_buffer_finish(&value);

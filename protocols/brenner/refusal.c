@@ -125,8 +125,7 @@ static void append_name(struct parley_buffer *out, const struct parley_message *
     for (size_t i = 0; message->is_decoded && names[i] != NULL && out->length == start; i++) {
         append_member(out, message->text, parley_bytes_of(names[i]));
     }
-    parley_buffer_text(
-        out, out->length > start ? "\n\n" : "It has no id or subject that could be read.\n\n");
+    parley_buffer_text(out, out->length > start ? "\n\n" : "No id or subject could be read.\n\n");
 }
 
 /* ---- what is wrong ---- */

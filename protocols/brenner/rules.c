@@ -125,8 +125,8 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .summary = "HANDOFF has a `## From` and a `## To` section, each with the name of one "
                        "agent (A-Z a-z 0-9 _ -)",
             .source = "docs/protocols/brenner.md#handoff",
-            .hint = "Write the name of one agent below `## From`, and of one below `## To`, and "
-                    "nothing else.",
+            .hint = "Write one agent name, and nothing else, below `## From`, and one below "
+                    "`## To`.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_HANDOFF)}),
@@ -135,19 +135,22 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-009",
             .severity = PARLEY_WARNING,
-            .summary = "ACK does not set `ack_required`",
+            .summary = "ACK does not set `ack_required` to true",
             .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Leave `ack_required` out, or set it to false.",
-            PARLEY_PLACES({.path = "/ack_required",
-                           .for_types = PARLEY_TYPE_BIT(BRENNER_ACK),
-                           .is_broken = sets_ack,
-                           .message = "an acknowledgement asks to be acknowledged"}),
+            PARLEY_PLACES(
+                {.path = "/ack_required",
+                 .for_types = PARLEY_TYPE_BIT(BRENNER_ACK),
+                 .is_broken = sets_ack,
+                 .message =
+                     "an acknowledgement should not ask to be acknowledged, but `ack_required` "
+                     "is true"}),
         },
     [MB_010] =
         {
             .id = "MB-010",
             .severity = PARLEY_WARNING,
-            .summary = "KICKOFF sets `ack_required`",
+            .summary = "KICKOFF sets `ack_required` to true",
             .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Set `ack_required` to true.",
             PARLEY_PLACES(
@@ -161,7 +164,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-011",
             .severity = PARLEY_WARNING,
-            .summary = "QUESTION sets `ack_required`",
+            .summary = "QUESTION sets `ack_required` to true",
             .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Set `ack_required` to true.",
             PARLEY_PLACES(
@@ -175,7 +178,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-012",
             .severity = PARLEY_WARNING,
-            .summary = "BLOCKED sets `ack_required`",
+            .summary = "BLOCKED sets `ack_required` to true",
             .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Set `ack_required` to true.",
             PARLEY_PLACES(
@@ -226,9 +229,9 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                        "(`RS-20251230-cell-fate`) or a coordination topic (`COORD-daily-sync`), of "
                        "at most 128 characters",
             .source = "docs/protocols/brenner.md#threads",
-            .hint =
-                "Use a bead id in lower case, RS-, eight digits of a date and a slug of 2 to 40 of "
-                "a-z 0-9 -, or COORD- and such a slug of 2 to 30; or leave `thread_id` out.",
+            .hint = "Use a bead id in lower case, RS-YYYYMMDD-SLUG with a slug of 2 to 40 of a-z "
+                    "0-9 -, or COORD-SLUG with a slug of 2 to 30 of these; or leave `thread_id` "
+                    "out.",
             PARLEY_PLACES(
                 {.path = "/thread_id",
                  .constraint = PARLEY_PATTERN,
@@ -449,7 +452,8 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
             .severity = PARLEY_WARNING,
             .summary = "KICKOFF has an `## Excerpt` section that cites the transcript, as in §42",
             .source = "docs/protocols/brenner.md#kickoff",
-            .hint = "Quote the relevant parts of the transcript below `## Excerpt`, with their §n.",
+            .hint = "Quote the relevant parts of the transcript below `## Excerpt`, with their § "
+                    "numbers.",
             PARLEY_PLACES({.path = "/body_md",
                            .by_inspection = true,
                            .for_types = PARLEY_TYPE_BIT(BRENNER_KICKOFF)}),
@@ -469,8 +473,9 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-132",
             .severity = PARLEY_WARNING,
-            .summary = "CRITIQUE has a `## Severity` section that says Critical, Major or Minor, "
-                       "and nothing else",
+            .summary =
+                "CRITIQUE has a `## Severity` section that contains Critical, Major or Minor, "
+                "and nothing else",
             .source = "docs/protocols/brenner.md#critique",
             .hint = "Write Critical, Major or Minor below `## Severity`, and nothing else.",
             PARLEY_PLACES({.path = "/body_md",
@@ -503,8 +508,9 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-135",
             .severity = PARLEY_WARNING,
-            .summary = "BLOCKED has a `## Type` section that says Dependency, Question, Resource "
-                       "or External, and nothing else",
+            .summary =
+                "BLOCKED has a `## Type` section that contains Dependency, Question, Resource "
+                "or External, and nothing else",
             .source = "docs/protocols/brenner.md#blocked",
             .hint = "Write Dependency, Question, Resource or External below `## Type`, and nothing "
                     "else.",
@@ -516,8 +522,9 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-136",
             .severity = PARLEY_WARNING,
-            .summary = "QUESTION has an `## Urgency` section that says Blocking, Soon or Whenever, "
-                       "and nothing else",
+            .summary =
+                "QUESTION has an `## Urgency` section that contains Blocking, Soon or Whenever, "
+                "and nothing else",
             .source = "docs/protocols/brenner.md#question",
             .hint = "Write Blocking, Soon or Whenever below `## Urgency`, and nothing else.",
             PARLEY_PLACES({.path = "/body_md",
@@ -528,7 +535,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-137",
             .severity = PARLEY_WARNING,
-            .summary = "CRITIQUE and HANDOFF set `ack_required`",
+            .summary = "CRITIQUE and HANDOFF set `ack_required` to true",
             .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Set `ack_required` to true.",
             PARLEY_PLACES(
@@ -542,7 +549,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
         {
             .id = "MB-138",
             .severity = PARLEY_WARNING,
-            .summary = "DELTA, COMPILED, CLAIM and INFO do not set `ack_required`",
+            .summary = "DELTA, COMPILED, CLAIM and INFO do not set `ack_required` to true",
             .source = "docs/protocols/brenner.md#ack-required",
             .hint = "Leave `ack_required` out, or set it to false.",
             PARLEY_PLACES(

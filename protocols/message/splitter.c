@@ -183,7 +183,7 @@ static const struct {
     [BYTE_ORDER_MARK] = {"a byte-order mark is not allowed before JSON",
                          "Send UTF-8 without a byte-order mark (U+FEFF)."},
     [NO_MESSAGE] = {"expected a message or ']'",
-                    "Write each message as an object, with a comma between two of them."},
+                    "Write each message as an object, and put commas between messages."},
     [EXTRA_COMMA] = {"expected a message before ','", "Remove the extra comma."},
     [TRAILING_COMMA] = {"expected a message after ','",
                         "Remove the comma before ]: JSON has no trailing commas."},

@@ -451,7 +451,7 @@ static bool fail_at_end(struct reader *reader) {
     }
     const size_t whole = has_head ? head.claim : head.bytes;
     return fail(reader, fault,
-                "the message ends inside the %s%s at byte %zu: %zu of its %zu byte%s %s there",
+                "the message ends inside the %s%s at byte %zu: %zu of its %zu byte%s %s present",
                 has_head ? "" : "head of the ", head.name, offset, there, whole, plural(whole),
                 whole == 1 ? "is" : "are");
 }

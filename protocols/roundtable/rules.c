@@ -94,7 +94,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .source = "docs/protocols/roundtable.md#envelope",
         .hint =
             "Set `id` to a new random UUID (version 4): 8, 4, 4, 4 and 12 hexadecimal digits with "
-            "dashes between them. Or leave it out and send with `stamp=true`, which fills it in.",
+            "dashes between them. Or leave it out and let parley fill it in: `stamp=true` or "
+            "`--stamp`.",
         PARLEY_PLACES({.path = "/id",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -106,8 +107,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary = "`version` is MAJOR.MINOR, or a version of Semantic Versioning 2.0.0 "
                    "(MAJOR.MINOR.PATCH, pre-release and build allowed), without leading zeros",
         .source = "docs/protocols/roundtable.md#version",
-        .hint = "Set `version` to \"1.0\", in quotes. Or leave it out and send with `stamp=true`, "
-                "which fills it in.",
+        .hint = "Set `version` to \"1.0\", in quotes. Or leave it out and let parley fill it "
+                "in: `stamp=true` or `--stamp`.",
         PARLEY_PLACES({.path = "/version",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -169,7 +170,8 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary = "`timestamp` is an RFC 3339 date-time",
         .source = "docs/protocols/roundtable.md#envelope",
         .hint = "Write `timestamp` as in 2026-02-08T15:00:00Z: date, T, time and offset; date and "
-                "time must exist. Or leave it out and send with `stamp=true`, which fills it in.",
+                "time must exist. Or leave it out and let parley fill it in: `stamp=true` or "
+                "`--stamp`.",
         PARLEY_PLACES({.path = "/timestamp",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -249,7 +251,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-021",
         .severity = PARLEY_ERROR,
         .summary = "in a task.request `params` is an object, `responseFormat` a string and "
-                   "`maxTokens` a positive integer, each if any",
+                   "`maxTokens` a positive integer, each if present",
         .source = "docs/protocols/roundtable.md#task-request",
         PARLEY_PLACES({.path = "/payload/params",
                        .kinds = PARLEY_OBJECT,
@@ -271,7 +273,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-022",
         .severity = PARLEY_ERROR,
         .summary = "in a task.claimed `estimatedDurationSeconds` is a number of 0 or more and "
-                   "`message` a string, each if any",
+                   "`message` a string, each if present",
         .source = "docs/protocols/roundtable.md#task-claimed",
         PARLEY_PLACES({.path = "/payload/estimatedDurationSeconds",
                        .kinds = PARLEY_NUMBER,
@@ -289,7 +291,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .id = "RT-023",
         .severity = PARLEY_ERROR,
         .summary = "in a task.progress `percent` is a number from 0 to 100 and `message` a string, "
-                   "each if any",
+                   "each if present",
         .source = "docs/protocols/roundtable.md#task-progress",
         PARLEY_PLACES({.path = "/payload/percent",
                        .kinds = PARLEY_NUMBER,
@@ -429,7 +431,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary = "a heartbeat has a string `status`; `uptime` is a number of 0 or more, "
                    "`capabilities` an array of strings, `activeTaskCount` an integer of 0 or more, "
-                   "`model` and `version` are strings, each if any",
+                   "`model` and `version` are strings, each if present",
         .source = "docs/protocols/roundtable.md#heartbeat",
         PARLEY_PLACES(
             {.path = "/payload/status",

@@ -10,7 +10,7 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
         {
             .id = "GW-001",
             .severity = PARLEY_ERROR,
-            .summary = "the body parses",
+            .summary = "the body is well-formed JSON, MessagePack or front matter",
             .source = "docs/rules.md#gw",
             .hint = "Fix the syntax here, and send the message again.",
         },

@@ -65,7 +65,7 @@ static bool decode_piece(struct unpacking *unpacking, ZSTD_inBuffer *out) {
         unpacking->result = say(unpacking->arena, unpacking->fault,
                                 "Write `data` in the alphabet of RFC 4648, section 4, with padding "
                                 "and without line breaks.",
-                                "`data` is not valid base64 from its character %zu on",
+                                "`data` is not valid base64 from character %zu on",
                                 unpacking->at + (size_t)(end - text) + 1);
         return false;
     }
@@ -190,7 +190,7 @@ static enum checkpoint_result read_msgpack(struct parley_bytes inside, struct wa
         return CHECKPOINT_READ;
     case MSGPACK_FAULT:
         return say(arena, out_fault, fault.hint,
-                   "the MessagePack compressed in `data` is refused at its byte %zu: %s",
+                   "the MessagePack compressed in `data` is invalid at its byte %zu: %s",
                    fault.offset, fault.message);
     case MSGPACK_MEMORY:
         break;
@@ -212,7 +212,7 @@ static enum checkpoint_result read_json(struct parley_bytes inside, struct walk 
         return CHECKPOINT_READ;
     case JSON_READER_FAULT:
         return say(arena, out_fault, fault.hint,
-                   "the JSON compressed in `data` is refused at its byte %zu: %s", fault.offset,
+                   "the JSON compressed in `data` is invalid at its byte %zu: %s", fault.offset,
                    fault.message);
     case JSON_READER_MEMORY:
         break;

@@ -5,7 +5,7 @@
 #include "supervisor.h"
 
 const struct parley_example supervisor_examples[] = {
-    {"heartbeat", "A sign of life, sent every second",
+    {"heartbeat", "Report every second that the sender is running",
      "{\"type\":\"heartbeat\",\"timestamp\":1705392000}"},
     {"checkpoint", "The agent's state, to be saved",
      "{\"type\":\"checkpoint\",\"timestamp\":1705392000,\"data\":{\"agent_state\":{\"id\":"

@@ -201,15 +201,17 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .source = "docs/protocols/supervisor.md#base",
         .hint =
             "Set `timestamp` to the Unix time in whole seconds, such as 1705392000. Or leave it "
-            "out and send with `stamp=true`, which fills it in.",
+            "out and let parley fill it in: `stamp=true` or `--stamp`.",
         PARLEY_PLACES({.path = "/timestamp", COUNT, .is_required = true}),
     },
     {
         .id = "IPC-003",
         .severity = PARLEY_ERROR,
-        .summary = "`type` is one that Gerbil or Elixir sends (case-sensitive)",
+        .summary = "`type` is heartbeat, checkpoint, wal_entry, wal_batch, evolution_intent, "
+                   "metrics, checkpoint_ack, restore, hot_reload, evolution_result, "
+                   "process_request, shutdown or error (case-sensitive)",
         .source = "docs/protocols/supervisor.md#base",
-        .hint = "Set `type` to one of the types of the schema, in lower case.",
+        .hint = "Set `type` to one of the types of this protocol, in lower case.",
         PARLEY_PLACES({.path = "/type",
                        .kinds = PARLEY_STRING,
                        .constraint = PARLEY_ONE_OF,
@@ -221,7 +223,9 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .summary = "if the request names the sending side (`from=gerbil`, `from=elixir`), `type` "
                    "is one that this side sends",
         .source = "docs/protocols/supervisor.md#base",
-        .hint = "Send this type from the other side, or set `from` to the side that sends it.",
+        .hint = "Send this type from the other side, or set the request's `from` (`--from`) to the "
+                "side "
+                "that sends it.",
         PARLEY_PLACES({.path = "/type",
                        .is_asked = names_a_side,
                        .is_broken = is_sent_by_other_side,

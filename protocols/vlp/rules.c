@@ -56,7 +56,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .summary = "`id` is a string that is not empty",
         .source = "docs/protocols/vlp.md#envelope",
         .hint = "Give the message a unique `id`: a string, such as a UUID. Or leave it out and "
-                "send with `stamp=true`, which fills it in.",
+                "let parley fill it in: `stamp=true` or `--stamp`.",
         PARLEY_PLACES({.path = "/id",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -97,7 +97,8 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .summary = "`timestamp` is an RFC 3339 date-time",
         .source = "docs/protocols/vlp.md#envelope",
         .hint = "Write `timestamp` as in 2025-12-14T10:30:00Z: date, T, time and offset; date and "
-                "time must exist. Or leave it out and send with `stamp=true`, which fills it in.",
+                "time must exist. Or leave it out and let parley fill it in: `stamp=true` or "
+                "`--stamp`.",
         PARLEY_PLACES({.path = "/timestamp",
                        .kinds = PARLEY_STRING,
                        .is_required = true,
@@ -127,7 +128,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
     {
         .id = "VLP-007",
         .severity = PARLEY_ERROR,
-        .summary = "`confidence` is a number from 0 to 1; a query may leave it out (1.0)",
+        .summary = "`confidence` is a number from 0 to 1; a query may leave it out (default: 1.0)",
         .source = "docs/protocols/vlp.md#confidence",
         .hint = "Set `confidence` to a number from 0 to 1, not in quotes.",
         PARLEY_PLACES({.path = "/confidence",
@@ -179,7 +180,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
     {
         .id = "VLP-010",
         .severity = PARLEY_ERROR,
-        .summary = "evidence, response and correction refer to something",
+        .summary = "evidence, response and correction refer to at least one message",
         .source = "docs/protocols/vlp.md#references",
         .hint = "Set `refers_to` to the id of the message that this one supports, answers or "
                 "corrects.",
@@ -206,8 +207,8 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
         .severity = PARLEY_ERROR,
         .summary =
             "earned confidence: a claim with `confidence` of 0.9 or more has a provenance "
-            "item or `safety.level` review; in strict mode, so has every type (a query without "
-            "`confidence` asserts nothing)",
+            "item or `safety.level` review; in strict mode, so has a message of any type (except a "
+            "query without `confidence`)",
         .source = "docs/protocols/vlp.md#confidence",
         .hint = "Name a source in `provenance`, or set `safety.level` to \"review\", or lower "
                 "`confidence` below 0.9.",
@@ -310,7 +311,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
             {.path = "/session_id",
              .for_types = PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),
              .is_broken = is_without_session_id,
-             .message = "the context does not name its session",
+             .message = "the context has no `session_id`",
              .hint = "Name the session in `session_id`."},
             {.path = "/payload",
              .for_types = PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),

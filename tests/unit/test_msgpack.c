@@ -178,23 +178,23 @@ static void test_what_ends_too_early_says_what_is_missing(void **state) {
         {"81", "GW-001 at 1 : the message ends inside the fixmap at byte 0: 0 of its 1 member is "
                "complete\n"},
         {"de", "GW-001 at 1 : the message ends inside the head of the map 16 at byte 0: 1 of its 3 "
-               "bytes are there\n"},
+               "bytes are present\n"},
         {"81a161 da01", "GW-001 at 5 : the message ends inside the head of the str 16 at byte 3: 2 "
-                        "of its 3 bytes are there\n"},
+                        "of its 3 bytes are present\n"},
         {"81a161 cb00000000", "GW-001 at 8 : the message ends inside the head of the float 64 at "
-                              "byte 3: 5 of its 9 bytes are there\n"},
-        {"81a161 d9056162",
-         "GW-001 at 7 : the message ends inside the str 8 at byte 3: 2 of its 5 bytes are there\n"},
+                              "byte 3: 5 of its 9 bytes are present\n"},
+        {"81a161 d9056162", "GW-001 at 7 : the message ends inside the str 8 at byte 3: 2 of its 5 "
+                            "bytes are present\n"},
         {"81a161 a3ff",
          "GW-005 at 4 : byte 0xff, number 1 of the 3 in this fixstr, is not valid UTF-8\n"},
         {"81a161 c4", "GW-001 at 4 : the message ends inside the head of the bin 8 at byte 3: 1 of "
-                      "its 2 bytes are there\n"},
-        {"81a161 c403ff",
-         "GW-001 at 6 : the message ends inside the bin 8 at byte 3: 1 of its 3 bytes are there\n"},
+                      "its 2 bytes are present\n"},
+        {"81a161 c403ff", "GW-001 at 6 : the message ends inside the bin 8 at byte 3: 1 of its 3 "
+                          "bytes are present\n"},
         {"81a3616263", "GW-001 at 5 : the message ends inside the fixmap at byte 0: 0 of its 1 "
                        "member is complete\n"},
         {"82a16101 a2", "GW-001 at 5 : the message ends inside the fixstr at byte 4: 0 of its 2 "
-                        "bytes are there\n"},
+                        "bytes are present\n"},
         {"82a16101 a162", "GW-001 at 6 : the message ends inside the fixmap at byte 0: 1 of its 2 "
                           "members are complete\n"},
         {"81a161 93a20101c0", "GW-001 at 8 : the message ends inside the fixarray at byte 3: 2 of "
@@ -208,7 +208,7 @@ static void test_a_claim_of_more_than_there_is_is_a_fault_at_the_end(void **stat
           {"81a161 ddffffffff00", "GW-001 at 9 : the message ends inside the array 32 at byte 3: 1 "
                                   "of its 4294967295 items are complete\n"},
           {"81a161 dbffffffff00", "GW-001 at 9 : the message ends inside the str 32 at byte 3: 1 "
-                                  "of its 4294967295 bytes are there\n"},
+                                  "of its 4294967295 bytes are present\n"},
           {"82a16101a162", "GW-001 at 6 : the message ends inside the fixmap at byte 0: 1 of its 2 "
                            "members are complete\n"});
 }
@@ -256,7 +256,7 @@ static void test_text_that_is_not_utf8_is_a_fault_at_the_byte(void **state) {
           {"81a161 d90c6162636465666768696a ed a0",
            "GW-005 at 15 : byte 0xed, number 11 of the 12 in this str 8, is not valid UTF-8\n"},
           {"81a161 a2c3", "GW-001 at 5 : the message ends inside the fixstr at byte 3: 1 of its 2 "
-                          "bytes are there\n"});
+                          "bytes are present\n"});
 }
 
 static void test_a_repeated_key_is_a_fault_with_its_path(void **state) {
@@ -336,7 +336,7 @@ static void test_the_first_fault_in_the_order_of_the_bytes_is_reported(void **st
           {"81 a4ff006162 01",
            "GW-005 at 2 : byte 0xff, number 1 of the 4 in this fixstr, is not valid UTF-8\n"},
           {"81a161 a5c3", "GW-001 at 5 : the message ends inside the fixstr at byte 3: 1 of its 5 "
-                          "bytes are there\n"},
+                          "bytes are present\n"},
           {"81a161 a5e2ff",
            "GW-005 at 4 : byte 0xe2, number 1 of the 5 in this fixstr, is not valid UTF-8\n"},
           {"82a161c1 a161c0", "GW-001 at 3 : 0xc1 is not a type of MessagePack\n"});

@@ -42,8 +42,10 @@ static void test_a_refusal_names_message_errors_and_ways_out(void **state) {
         "---\nsubject: \"ACK: x\"\nid: m-7\nto: [1, 2]\n---\n## Message ID\n7\n"
         "## Status\nno\n",
         &brenner_codec_markdown,
-        "# Validation Error\n\n## Message\nm-7\n\n## Errors\n- MB-112: `## Status` says \"no\"; "
-        "expected Received, Understood, Will Action or Completed (line 8)\n- MB-121: `to/0` is 1; "
+        "# Validation Error\n\n## Message\nm-7\n\n## Errors\n- MB-112: `## Status` contains "
+        "\"no\"; "
+        "expected only one of Received, Understood, Will Action or Completed (line 8)\n- MB-121: "
+        "`to/0` is 1; "
         "expected a string (line 4)\n- MB-121: `to/1` is 2; expected a string (line 4)\n\n## "
         "Suggestion\n- Begin `## Status` with Received, Understood, Will Action or Completed, and "
         "name only one of them.\n- Give this member a value of the right type, in quotes only if "
@@ -57,7 +59,8 @@ static void test_a_place_in_a_body_within_json_says_so(void **state) {
         "## Status\\nno\"}",
         &parley_codec_json,
         "# Validation Error\n\n## Message\nACK: x\n\n## Errors\n"
-        "- MB-112: `## Status` says \"no\"; expected Received, Understood, Will Action or "
+        "- MB-112: `## Status` contains \"no\"; expected only one of Received, Understood, Will "
+        "Action or "
         "Completed (line 3 of the body)\n\n## Suggestion\n"
         "- Begin `## Status` with Received, Understood, Will Action or Completed, and name only "
         "one of them.\n");
@@ -66,7 +69,7 @@ static void test_a_place_in_a_body_within_json_says_so(void **state) {
 static void test_a_message_without_a_name_is_refused_too(void **state) {
     assert_refusal(
         *state, "{\"body_md\":\"\",\"to\":0,\"id\":[],\"subject\":\"\"}", &parley_codec_json,
-        "# Validation Error\n\n## Message\nIt has no id or subject that could be read.\n\n## "
+        "# Validation Error\n\n## Message\nNo id or subject could be read.\n\n## "
         "Errors\n- MB-001: `subject` is \"\"; expected a subject that begins with KICKOFF:, "
         "DELTA\\[role\\]:, COMPILED:, CRITIQUE:, ACK:, CLAIM:, HANDOFF:, BLOCKED:, QUESTION: or "
         "INFO: (line 1)\n- MB-121: `to` is 0; expected a string or an array or null (line 1)\n- "
@@ -80,7 +83,7 @@ static void test_a_message_without_a_name_is_refused_too(void **state) {
 static void test_a_message_that_could_not_be_read_is_refused_too(void **state) {
     assert_refusal(
         *state, "---\nsubject: INFO: *x*\n---\n", &brenner_codec_markdown,
-        "# Validation Error\n\n## Message\nIt has no id or subject that could be read.\n\n## "
+        "# Validation Error\n\n## Message\nNo id or subject could be read.\n\n## "
         "Errors\n- GW-001: a value that contains ': ' needs quotes (line 2)\n\n## Suggestion\n- "
         "Put the value in double quotes: subject: \"INFO: \\*x\\*\"\n");
 }
@@ -140,7 +143,7 @@ static void assert_hint_keeps_form(struct message_fixture *fixture, struct parle
     parley_buffer_append(text, name);
     parley_buffer_text(text, "\n---\n");
     assert_form(refuse(fixture, parley_buffer_bytes(text), &brenner_codec_markdown),
-                PARLEY_BYTES("It has no id or subject that could be read."));
+                PARLEY_BYTES("No id or subject could be read."));
 }
 
 static void test_what_is_quoted_stays_text(void **state) {
