@@ -185,6 +185,10 @@ void receipt_name_stored(struct receipt *receipt, const struct duplicate_answer 
 void receipt_write(const struct receipt *receipt, const struct receipt_place *place,
                    struct parley_buffer *out) {
     const struct parley_buffer *text = &receipt->text;
+    if (text->has_failed) { /* what was copied of it may be short of members_end */
+        out->has_failed = true;
+        return;
+    }
     const enum result_status status = place->is_duplicate ? RESULT_DUPLICATE : RESULT_ACCEPTED;
     const struct facts facts = {.number = place->number, .status = status, .place = place};
     if (receipt->form == RECEIPT_LINE) {
@@ -195,7 +199,6 @@ void receipt_write(const struct receipt *receipt, const struct receipt_place *pl
     parley_buffer_text(out, ",\"warnings\":");
     parley_buffer_append(out, part_of(text, receipt->members_end, text->length));
     parley_buffer_char(out, '}');
-    out->has_failed = out->has_failed || text->has_failed;
 }
 
 /* ---- other lines of a batch ---- */
