@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/replace_stream.h"
 #include "ordered_consumer_fixture.h"
 
 static void test_a_message_comes_as_it_was_stored(void **state) {
@@ -406,13 +407,7 @@ static void test_a_feed_that_is_refused_for_good_says_so_once(void **state) {
     config.Subjects = subjects;
     config.SubjectsLen = 1;
     config.Retention = js_WorkQueuePolicy;
-    natsStatus status = NATS_ERR;
-    /* The server may hear from parley first, which creates a missing stream, too. */
-    for (int tries = 0; status != NATS_OK && tries < 100; tries++) {
-        assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
-        status = js_AddStream(NULL, world->context, &config, NULL, NULL);
-    }
-    assert_int_equal(status, NATS_OK);
+    replace_stream(world->context, &config);
     for (size_t i = 0; i < 2; i++) {
         struct reader reader = reader_of(world, MODES[i]);
         reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_NEW};

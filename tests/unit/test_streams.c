@@ -22,6 +22,7 @@
 
 #include "../lib/loop.h"
 #include "../lib/nats_server.h"
+#include "../lib/replace_stream.h"
 #include "streams.h"
 
 enum { PATIENCE_MS = LOOP_PATIENCE_MS };
@@ -223,13 +224,7 @@ static void make_stream_anew_with(struct world *world, jsRetentionPolicy retenti
     config.Subjects = subjects;
     config.SubjectsLen = 1;
     config.Retention = retention;
-    natsStatus status = NATS_ERR;
-    /* The server may hear from parley first, which creates a missing stream, too. */
-    for (int tries = 0; status != NATS_OK && tries < 100; tries++) {
-        assert_int_equal(js_DeleteStream(world->js, "VLP", NULL, NULL), NATS_OK);
-        status = js_AddStream(NULL, world->js, &config, NULL, NULL);
-    }
-    assert_int_equal(status, NATS_OK);
+    replace_stream(world->js, &config);
 }
 
 static void make_stream_anew(struct world *world) {
