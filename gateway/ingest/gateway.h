@@ -4,6 +4,7 @@
 /* What serves requests on one reactor: everything that a handler may need, and nothing that another
  * reactor uses, unless it says `shared`. */
 
+#include <stdatomic.h>
 #include <sys/queue.h>
 
 #include <parley/message.h>
@@ -48,6 +49,7 @@ struct gateway {
     struct jetstream *jetstream;
     struct http_server *http;
     struct streams *streams;
+    const atomic_uint *away_count; /* the workers that NATS is not ready for; NULL: only this one */
     bool is_draining;
 };
 

@@ -112,13 +112,19 @@ static void respond_ready(const struct gateway *gateway, struct http_request *re
     parley_buffer_finish(&text);
 }
 
+/* On every core: a connection may be served by any. */
+static bool is_ready(const struct gateway *gateway) {
+    return jetstream_is_ready(gateway->jetstream) &&
+           (gateway->away_count == NULL || atomic_load(gateway->away_count) == 0);
+}
+
 static void serve_readyz(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     (void)variable;
     const char *trouble = jetstream_trouble(gateway->jetstream);
     if (trouble != NULL) {
         problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.", trouble);
-    } else if (!jetstream_is_ready(gateway->jetstream)) {
+    } else if (!is_ready(gateway)) {
         problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS is not ready yet.");
     } else {
         respond_ready(gateway, request);

@@ -47,6 +47,7 @@ struct server {
     struct worker **workers;
     unsigned worker_count, ready_count;
     atomic_uint busy_count; /* of the workers, while they drain */
+    atomic_uint away_count; /* of the workers: those that NATS is not ready for */
     int listen_fd;
     unsigned port;
     bool is_announced, is_draining;
@@ -300,12 +301,14 @@ static int start_workers(struct server *server) {
                                      .spools = &server->spools,
                                      .worker_pool = server->worker_pool,
                                      .busy_count = &server->busy_count,
+                                     .away_count = &server->away_count,
                                      .worker_count = count};
     const struct worker_events events = {.ready = worker_ready,
                                          .unusable = worker_unusable,
                                          .trouble = worker_trouble,
                                          .unresponsive = worker_unresponsive,
                                          .context = server};
+    atomic_store(&server->away_count, count);
     for (; server->worker_count < count; server->worker_count++) {
         /* One worker is enough to notice that the embedded nats-server hangs. */
         options.is_probing = is_own && server->worker_count == 0;

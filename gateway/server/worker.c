@@ -44,11 +44,13 @@ struct worker {
 
 static void on_ready(void *context) {
     struct worker *worker = context;
+    atomic_fetch_sub(worker->options.away_count, 1);
     worker->events.ready(worker->events.context);
 }
 
 static void on_away(void *context) {
-    (void)context;
+    const struct worker *worker = context;
+    atomic_fetch_add(worker->options.away_count, 1);
 }
 
 static void on_unusable(void *context, const char *error) {
@@ -260,6 +262,7 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->options = *options;
     worker->events = *events;
     worker->gateway.configuration = options->configuration;
+    worker->gateway.away_count = options->away_count;
     worker->gateway.schemas = options->schemas;
     worker->gateway.pages = options->pages;
     worker->gateway.budget = options->budget;

@@ -32,6 +32,7 @@ struct worker_options {
     struct worker_pool *worker_pool; /* shared */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */
+    atomic_uint *away_count; /* shared: the workers that NATS is not ready for; all, at first */
     unsigned number, worker_count; /* this one's, from 0 */
     bool is_probing;
     bool is_correlating; /* it keeps, for all workers, the correlations of what was published

@@ -109,6 +109,7 @@ describe('an id that was used at one gateway', () => {
     const first = assertAccepted(await send(one, message, keyed('restart')));
     const task = assertAccepted(await sendTask(one, request));
     await nats.kill();
+    await until('the other has noticed', async () => (await get(two, '/readyz')).status === 503);
     running = await nats.restart();
     await until('the other is ready', async () => (await get(two, '/readyz')).status === 200);
     const again = assertAccepted(await send(two, message, keyed('restart')));

@@ -267,6 +267,17 @@ static void test_it_is_ready_when_nats_is(void **state) {
     check(&gateway, &(struct row){"GET", "/livez", 200, NULL}, &request);
 }
 
+static void test_it_is_ready_once_nats_is_for_every_worker(void **state) {
+    (void)state;
+    struct jetstream jetstream = {.is_ready = true};
+    atomic_uint away_count = 1;
+    struct gateway gateway = {.jetstream = &jetstream, .away_count = &away_count};
+    struct http_request request;
+    check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
+    atomic_store(&away_count, 0);
+    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+}
+
 static void test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true, .trouble = "stream VLP is not ours"};
@@ -344,6 +355,7 @@ int main(void) {
         cmocka_unit_test(test_a_long_path_is_only_not_found),
         cmocka_unit_test(test_while_draining_nothing_is_served_but_that_it_lives),
         cmocka_unit_test(test_it_is_ready_when_nats_is),
+        cmocka_unit_test(test_it_is_ready_once_nats_is_for_every_worker),
         cmocka_unit_test(test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which),
         cmocka_unit_test(test_it_is_ready_while_one_stream_is_full_and_says_which),
         cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),
