@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect, consumerOpts } from 'nats';
 import { atEnd } from './cleanup.mjs';
-import { until, within } from './poll.mjs';
+import { DEADLINE_MS, until, within } from './poll.mjs';
 import { Program, temporaryFolder } from './program.mjs';
 
 // A nats-server with JetStream on 127.0.0.1. `restart` brings it back on the same port and store.
@@ -116,20 +116,27 @@ cluster {
   return { members, url: members.map((member) => member.url).join(',') };
 }
 
+// nats.js gives up a request to JetStream after 5 s, which a busy machine can take.
+function patient(connection) {
+  for (const name of ['jetstream', 'jetstreamManager']) {
+    const open = connection[name].bind(connection);
+    connection[name] = (options = {}) => open({ timeout: DEADLINE_MS, ...options });
+  }
+  return connection;
+}
+
 // nats.js takes no credentials out of a URL.
 export async function connectNats(url) {
   const servers = url.split(',').map((part) => new URL(part));
   const { username, password } = servers[0];
   const credentials = password ? { user: username, pass: password } : {};
   if (username && !password) credentials.token = decodeURIComponent(username);
-  return within(
-    `connecting to ${url}`,
-    connect({
-      servers: servers.map((server) => server.host),
-      reconnectTimeWait: 50,
-      ...credentials,
-    }),
-  );
+  const connecting = connect({
+    servers: servers.map((server) => server.host),
+    reconnectTimeWait: 50,
+    ...credentials,
+  });
+  return patient(await within(`connecting to ${url}`, connecting));
 }
 
 // The URL of the nats-server that parley has started for itself.
