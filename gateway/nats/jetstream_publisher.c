@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See jetstream_publisher.h. Each publication owns a mailbox. Acks are read without jansson, since
- * there is one per message; only an ack of another shape than the usual goes to jansson. All
- * deadlines are equally far away, so the list of publications is in the order of their deadlines,
- * and one timer serves them all. Nothing is ever sent twice: that is the client's decision. */
+/* See jetstream_publisher.h. Each publication owns a mailbox. All deadlines are equally far away,
+ * so the list of publications is in the order of their deadlines, and one timer serves them all.
+ * Nothing is ever sent twice: that is the client's decision. */
 
 #include "jetstream_publisher.h"
 
-#include "jetstream_request.h"
+#include "jetstream_ack.h"
 #include "jetstream_state.h"
 #include "jetstream_trouble.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     ROOM_POLL_MS = 50, /* while the bus itself is full, which has no event for its end */
-    STREAM_NAME_MAX = 256,
 };
 
 /* ---- the window ---- */
@@ -114,81 +111,6 @@ void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject
 
 /* ---- acks ---- */
 
-static const char *skip_blanks(const char *at, const char *end) {
-    while (at < end && *at == ' ') {
-        at++;
-    }
-    return at;
-}
-
-/* Skips `text` and the blanks around it.  Returns: NULL if something else is there. */
-static const char *skip_text(const char *at, const char *end, const char *text) {
-    if (at == NULL) {
-        return NULL;
-    }
-    size_t length = strlen(text);
-    at = skip_blanks(at, end);
-    if ((size_t)(end - at) < length || memcmp(at, text, length) != 0) {
-        return NULL;
-    }
-    return skip_blanks(at + length, end);
-}
-
-static const char *skip_string(const char *at, const char *end, char *out, size_t out_size) {
-    if (at == NULL || at == end || *at != '"') {
-        return NULL;
-    }
-    at++;
-    size_t length = 0;
-    for (; at < end && *at != '"'; at++) {
-        if (*at == '\\' || length + 1 >= out_size) {
-            return NULL;
-        }
-        out[length++] = *at;
-    }
-    out[length] = '\0';
-    return at < end ? at + 1 : NULL;
-}
-
-static const char *skip_number(const char *at, const char *end, uint64_t *out) {
-    if (at == NULL || at == end || !isdigit((unsigned char)*at)) {
-        return NULL;
-    }
-    uint64_t number = 0;
-    for (; at < end && isdigit((unsigned char)*at); at++) {
-        number = number * 10 + (uint64_t)(*at - '0');
-    }
-    *out = number;
-    return at;
-}
-
-/* {"stream":"VLP", "domain":"x", "seq":42,"duplicate": true}: the members in the server's order;
- * domain and duplicate are optional. */
-static bool read_usual_ack(struct parley_bytes payload, char stream[STREAM_NAME_MAX],
-                           struct jetstream_ack *out) {
-    const char *end = payload.data + payload.length;
-    const char *at = skip_text(skip_text(payload.data, end, "{"), end, "\"stream\"");
-    at = skip_string(skip_text(at, end, ":"), end, stream, STREAM_NAME_MAX);
-    at = skip_text(at, end, ",");
-    const char *domain = skip_text(skip_text(at, end, "\"domain\""), end, ":");
-    if (domain != NULL) {
-        char ignored[STREAM_NAME_MAX];
-        at = skip_text(skip_string(domain, end, ignored, sizeof ignored), end, ",");
-    }
-    at = skip_number(skip_text(skip_text(at, end, "\"seq\""), end, ":"), end, &out->sequence);
-    if (at == NULL) {
-        return false;
-    }
-    const char *duplicate = skip_text(skip_text(at, end, ","), end, "\"duplicate\"");
-    if (duplicate != NULL) {
-        at = skip_text(skip_text(duplicate, end, ":"), end, "true");
-        out->is_duplicate = true;
-    }
-    out->outcome = JETSTREAM_STORED;
-    out->stream = stream;
-    return skip_text(at, end, "}") == end;
-}
-
 static bool is_out_of_storage(int code) {
     return code == JETSTREAM_E_INSUFFICIENT_RESOURCES || code == JETSTREAM_E_STORAGE_RESOURCES ||
            code == JETSTREAM_E_ACCOUNT_RESOURCES || code == JETSTREAM_E_STORE_FAILED ||
@@ -210,41 +132,26 @@ static void complete_refused(struct jetstream_publication *publication, int code
                               .outcome = JETSTREAM_REFUSED, .error_code = code, .error = error});
 }
 
-static void complete_unusual(struct jetstream_publication *publication,
-                             struct parley_bytes payload) {
-    json_t *answer = json_loadb(payload.data, payload.length, 0, NULL);
-    const char *stream = json_string_value(json_object_get(answer, "stream"));
-    int error = jetstream_answer_error(answer);
-    if (error == 0 && stream != NULL) {
-        jetstream_note_good(publication->jetstream);
-        complete(publication,
-                 &(struct jetstream_ack){
-                     .outcome = JETSTREAM_STORED,
-                     .stream = stream,
-                     .sequence = (uint64_t)json_integer_value(json_object_get(answer, "seq")),
-                     .is_duplicate = json_is_true(json_object_get(answer, "duplicate"))});
-    } else if (error != 0) {
-        complete_refused(publication, error, jetstream_answer_text(answer), stream);
-    }
-    /* Else it is not an ack but the answer of another subscriber. The ack may still come. */
-    json_decref(answer);
-}
-
 static void on_ack(void *context, const struct bus_message *message) {
     struct jetstream_publication *publication = context;
-    char stream[STREAM_NAME_MAX];
-    struct jetstream_ack ack = {0};
-    if (read_usual_ack(message->payload, stream, &ack)) {
-        jetstream_note_good(publication->jetstream);
+    struct jetstream_ack_texts texts;
+    struct jetstream_ack ack;
+    if (jetstream_ack_read(message->payload, &texts, &ack)) {
+        if (ack.outcome == JETSTREAM_REFUSED) {
+            complete_refused(publication, ack.error_code, ack.error, ack.stream);
+            return;
+        }
+        if (ack.outcome == JETSTREAM_STORED) {
+            jetstream_note_good(publication->jetstream);
+        }
         complete(publication, &ack);
     } else if (bus_message_status(message) == JETSTREAM_NO_RESPONDERS) {
         complete_refused(publication, JETSTREAM_NO_RESPONDERS,
                          "no stream listens on this subject: its stream is missing and is being "
                          "created again, or has no leader at present",
                          NULL);
-    } else {
-        complete_unusual(publication, message->payload);
     }
+    /* Else it is not an ack but the answer of another subscriber. The ack may still come. */
 }
 
 /* Costs one comparison in the usual case. */

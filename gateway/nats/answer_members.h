@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Single members of a JSON object that JetStream answers, read without jansson, which ends the
+ * process when memory runs out. Memory is allocated only for strings that have escapes. */
+
+#include <parley/arena.h>
+#include <parley/rule.h>
+
+struct answer_member {
+    const char *object; /* the member of the answer that has it; NULL: the answer itself */
+    const char *name;
+    struct parley_value value; /* PARLEY_ABSENT: there is none */
+};
+
+/* Reads the values of `members`, all of which are absent if `answer` is not JSON. Of objects and
+ * arrays only the kind is read.  Owns: texts are in `answer` or in the arena.
+ * Returns: PARLEY_E_MEMORY: what comes after the string that found no memory is absent, as is that
+ * string. */
+enum parley_status answer_members_read(struct parley_bytes answer, struct answer_member *members,
+                                       size_t count, struct parley_arena *arena) PARLEY_MUST_CHECK;
+
+/* Returns: the value of an integer that is not negative; else 0. */
+uint64_t answer_member_number(struct parley_bytes answer, const struct answer_member *member);
