@@ -32,7 +32,7 @@ static void compare(const struct chunks *chunks, enum parley_framing framing, si
     if (!parley_bytes_equal(parley_buffer_bytes(whole), parley_buffer_bytes(&cut))) {
         fprintf(stderr, "whole:\n%.*s\ncut:\n%.*s\n", (int)whole->length, whole->data,
                 (int)cut.length, cut.data);
-        demand(false, "the messages are the same however the body arrives");
+        require(false, "the messages are the same however the body arrives");
     }
     parley_buffer_finish(&cut);
 }
@@ -43,7 +43,7 @@ void chunks_compare(const struct chunks *chunks, enum parley_framing framing, si
     slices_write(&whole, framing, limit, chunks->body, NULL, 0, 0);
     compare(chunks, framing, limit, chunks->cuts, chunks->cut_count, &whole);
     size_t *bytes = malloc((chunks->body.length + 1) * sizeof *bytes);
-    demand(bytes != NULL, "there is memory");
+    require(bytes != NULL, "there is memory");
     for (size_t i = 0; i < chunks->body.length; i++) {
         bytes[i] = i;
     }

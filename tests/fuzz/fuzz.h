@@ -10,4 +10,4 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Ends the program when `holds` is false. */
-void demand(bool holds, const char *what);
+void require(bool holds, const char *what);

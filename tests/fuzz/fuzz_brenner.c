@@ -25,11 +25,11 @@ static struct parley_bytes line_of(struct parley_bytes text, size_t number) {
     return (struct parley_bytes){text.data, length};
 }
 
-static void demand_place(struct parley_bytes body, struct parley_position at, size_t *line) {
-    demand(at.line >= *line, "places are in the order of the body");
+static void require_place(struct parley_bytes body, struct parley_position at, size_t *line) {
+    require(at.line >= *line, "places are in the order of the body");
     *line = at.line;
     const struct parley_bytes text = line_of(body, at.line);
-    demand(at.column >= 1 && at.column <= text.length + 1, "a place is in its line");
+    require(at.column >= 1 && at.column <= text.length + 1, "a place is in its line");
 }
 
 /* Bytes that are not UTF-8 cannot come this far. */
@@ -47,21 +47,21 @@ static bool is_utf8_without_nul(struct parley_bytes text) {
 static void read_body(struct parley_bytes markdown) {
     struct brenner_body body;
     size_t line = 1;
-    demand(brenner_body_read(&body, markdown) == PARLEY_OK, "the body is read");
+    require(brenner_body_read(&body, markdown) == PARLEY_OK, "the body is read");
     for (const struct brenner_section *at = body.sections; at != NULL; at = at->next) {
-        demand(at->level == 1 || at->level == 2, "a section has level 1 or 2");
-        demand_place(body.source, at->at, &line);
+        require(at->level == 1 || at->level == 2, "a section has level 1 or 2");
+        require_place(body.source, at->at, &line);
     }
     line = 1;
     size_t end = 0;
     for (const struct brenner_block *at = body.deltas; at != NULL; at = at->next) {
-        demand_place(body.source, at->at, &line);
-        demand(at->start >= end && at->end >= at->start && at->end <= body.source.length,
-               "blocks lie behind one another");
+        require_place(body.source, at->at, &line);
+        require(at->start >= end && at->end >= at->start && at->end <= body.source.length,
+                "blocks lie behind one another");
         end = at->end;
         size_t inner = at->at.line;
         for (size_t i = 0; i <= at->text.length; i++) {
-            demand_place(body.source, brenner_block_place(&body, at, i), &inner);
+            require_place(body.source, brenner_block_place(&body, at, i), &inner);
         }
     }
     brenner_body_finish(&body);
@@ -73,13 +73,13 @@ static void convert(struct parley_message *message) {
     const struct parley_options options = {0};
     parley_buffer_init(&out);
     parley_message_init(&again, message->schema);
-    demand(message->protocol->convert(message, &parley_codec_json, &out) == PARLEY_OK,
-           "it can be converted");
-    demand(parley_message_check(&again, parley_buffer_bytes(&out), &parley_codec_json, &options,
-                                (struct parley_position){1, 1}) == PARLEY_OK,
-           "there is a verdict on that");
-    demand(parley_message_is_valid(&again) && again.findings.count == message->findings.count,
-           "what was converted has the same verdict");
+    require(message->protocol->convert(message, &parley_codec_json, &out) == PARLEY_OK,
+            "it can be converted");
+    require(parley_message_check(&again, parley_buffer_bytes(&out), &parley_codec_json, &options,
+                                 (struct parley_position){1, 1}) == PARLEY_OK,
+            "there is a verdict on that");
+    require(parley_message_is_valid(&again) && again.findings.count == message->findings.count,
+            "what was converted has the same verdict");
     parley_message_finish(&again);
     parley_buffer_finish(&out);
 }
@@ -90,20 +90,20 @@ static void check(const char *subject, struct parley_bytes markdown) {
     struct parley_buffer text;
     const struct parley_options options = {0};
     const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("brenner"));
-    demand(schema != NULL || parley_schema_create(protocol, &schema) == PARLEY_OK,
-           "the schema is made");
+    require(schema != NULL || parley_schema_create(protocol, &schema) == PARLEY_OK,
+            "the schema is made");
     parley_message_init(&message, schema);
     parley_buffer_init(&text);
     parley_buffer_format(&text, "{\"subject\":\"%s: x\",\"body_md\":", subject);
     parley_buffer_json(&text, markdown);
     parley_buffer_char(&text, '}');
-    demand(parley_message_check(&message, parley_buffer_bytes(&text), &parley_codec_json, &options,
-                                (struct parley_position){1, 1}) == PARLEY_OK,
-           "there is a verdict");
+    require(parley_message_check(&message, parley_buffer_bytes(&text), &parley_codec_json, &options,
+                                 (struct parley_position){1, 1}) == PARLEY_OK,
+            "there is a verdict");
     for (size_t i = 0; i < message.findings.count; i++) {
         size_t line = 1;
         if (message.findings.items[i].body_at.line != 0) {
-            demand_place(markdown, message.findings.items[i].body_at, &line);
+            require_place(markdown, message.findings.items[i].body_at, &line);
         }
     }
     if (parley_message_is_valid(&message)) {

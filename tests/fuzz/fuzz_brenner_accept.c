@@ -15,7 +15,7 @@ static struct brenner_accept_pair *get_pair(void) {
     static struct brenner_accept_pair both;
     if (schema == NULL) {
         const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("brenner"));
-        demand(parley_schema_create(protocol, &schema) == PARLEY_OK, "the schema is made");
+        require(parley_schema_create(protocol, &schema) == PARLEY_OK, "the schema is made");
         brenner_accept_pair_init(&both, schema);
     }
     return &both;
@@ -27,9 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                            "CLAIM",    "HANDOFF", "BLOCKED",  "QUESTION", "INFO"};
     struct brenner_accept_pair *both = get_pair();
     const struct parley_bytes text = {(const char *)data, size};
-    demand(brenner_accept_pair_agree(
-               both, text, markdown_begins(text) ? &brenner_codec_markdown : &parley_codec_json),
-           "a message has one verdict");
+    require(brenner_accept_pair_agree(
+                both, text, markdown_begins(text) ? &brenner_codec_markdown : &parley_codec_json),
+            "a message has one verdict");
     if (size == 0) {
         return 0;
     }
@@ -38,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     parley_buffer_format(&message, "---\nsubject: \"%s: x\"\nack_required: %s\n---\n",
                          subjects[data[0] % 10], (data[0] & 64) != 0 ? "true" : "false");
     parley_buffer_append(&message, (struct parley_bytes){text.data + 1, size - 1});
-    demand(brenner_accept_pair_agree(both, parley_buffer_bytes(&message), &brenner_codec_markdown),
-           "a body has one verdict");
+    require(brenner_accept_pair_agree(both, parley_buffer_bytes(&message), &brenner_codec_markdown),
+            "a body has one verdict");
     parley_buffer_finish(&message);
     return 0;
 }

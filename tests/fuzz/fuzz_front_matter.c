@@ -20,8 +20,8 @@ struct fuzz_front_matter {
 static void start(struct fuzz_front_matter *fuzz) {
     static struct parley_schema *schema; /* made once: that takes longer than most inputs */
     const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("brenner"));
-    demand(schema != NULL || parley_schema_create(protocol, &schema) == PARLEY_OK,
-           "the schema is made");
+    require(schema != NULL || parley_schema_create(protocol, &schema) == PARLEY_OK,
+            "the schema is made");
     parley_message_init(&fuzz->first, schema);
     parley_message_init(&fuzz->second, schema);
     parley_buffer_init(&fuzz->written);
@@ -40,28 +40,28 @@ static void finish(struct fuzz_front_matter *fuzz) {
 static void check(struct parley_message *message, struct parley_bytes text,
                   const struct parley_codec *codec, bool stamp) {
     const struct parley_options options = {.stamp = stamp, .now = CASES_NOW, .fresh_id = CASES_ID};
-    demand(parley_message_check(message, text, codec, &options, (struct parley_position){1, 1}) ==
-               PARLEY_OK,
-           "there is a verdict");
+    require(parley_message_check(message, text, codec, &options, (struct parley_position){1, 1}) ==
+                PARLEY_OK,
+            "there is a verdict");
     if (message->is_certain) { /* what was not needed for the verdict */
-        demand(markdown_complete(message) == PARLEY_OK &&
-                   json_decode_carefully(message) == PARLEY_OK,
-               "it can be completed");
+        require(markdown_complete(message) == PARLEY_OK &&
+                    json_decode_carefully(message) == PARLEY_OK,
+                "it can be completed");
     }
 }
 
-static void demand_places_are_in_the_text(const struct parley_findings *findings, size_t length) {
+static void require_places_are_in_the_text(const struct parley_findings *findings, size_t length) {
     for (size_t i = 0; i < findings->count; i++) {
         const struct parley_position at = findings->items[i].at;
-        demand(at.line >= 1 && at.column >= 1 && at.line + at.column <= length + 2,
-               "a finding has a place in the text");
+        require(at.line >= 1 && at.column >= 1 && at.line + at.column <= length + 2,
+                "a finding has a place in the text");
     }
 }
 
 /* Members that writing leaves out make two messages differ. */
 static bool is_whole(const struct parley_message *message) {
     json_t *tree = json_oracle_read(message->text);
-    demand(json_is_object(tree), "what was read is JSON");
+    require(json_is_object(tree), "what was read is JSON");
     const bool is_whole =
         json_object_get(tree, "sections") == NULL && json_object_get(tree, "deltas") == NULL;
     json_decref(tree);
@@ -69,15 +69,15 @@ static bool is_whole(const struct parley_message *message) {
 }
 
 static void write_and_read(struct fuzz_front_matter *fuzz, bool was_markdown) {
-    demand(markdown_write(&fuzz->first, &fuzz->written) == PARLEY_OK, "it can be written");
+    require(markdown_write(&fuzz->first, &fuzz->written) == PARLEY_OK, "it can be written");
     check(&fuzz->second, parley_buffer_bytes(&fuzz->written), &brenner_codec_markdown, false);
-    demand(fuzz->second.is_decoded, "what is written can be read");
+    require(fuzz->second.is_decoded, "what is written can be read");
     if (was_markdown && is_whole(&fuzz->first)) {
-        demand(parley_bytes_equal(fuzz->first.text, fuzz->second.text), "it is the same message");
-        demand(fuzz->first.findings.count == fuzz->second.findings.count, "with the same verdict");
+        require(parley_bytes_equal(fuzz->first.text, fuzz->second.text), "it is the same message");
+        require(fuzz->first.findings.count == fuzz->second.findings.count, "with the same verdict");
     }
-    demand(markdown_write(&fuzz->second, &fuzz->again) == PARLEY_OK, "it can be written again");
-    demand(
+    require(markdown_write(&fuzz->second, &fuzz->again) == PARLEY_OK, "it can be written again");
+    require(
         parley_bytes_equal(parley_buffer_bytes(&fuzz->written), parley_buffer_bytes(&fuzz->again)),
         "writing is a fixed point");
 }
@@ -89,9 +89,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     start(&fuzz);
     check(&fuzz.first, text, is_markdown ? &brenner_codec_markdown : &parley_codec_json,
           (size & 1) != 0);
-    demand_places_are_in_the_text(&fuzz.first.findings, size);
-    demand(fuzz.first.is_decoded || fuzz.first.findings.count == 1, "a fault is told once");
-    demand(markdown_write_refusal(&fuzz.first, &fuzz.refusal) == PARLEY_OK, "it can be refused");
+    require_places_are_in_the_text(&fuzz.first.findings, size);
+    require(fuzz.first.is_decoded || fuzz.first.findings.count == 1, "a fault is told once");
+    require(markdown_write_refusal(&fuzz.first, &fuzz.refusal) == PARLEY_OK, "it can be refused");
     if (fuzz.first.is_decoded) {
         write_and_read(&fuzz, is_markdown);
     }

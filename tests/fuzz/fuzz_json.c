@@ -26,7 +26,8 @@ static const struct parley_schema *schema_of(size_t number) {
     if (schemas[number] == NULL) {
         const struct parley_protocol *protocol =
             parley_protocol_find(parley_bytes_of(names[number]));
-        demand(parley_schema_create(protocol, &schemas[number]) == PARLEY_OK, "the schema is made");
+        require(parley_schema_create(protocol, &schemas[number]) == PARLEY_OK,
+                "the schema is made");
     }
     return schemas[number];
 }
@@ -51,39 +52,40 @@ static void finish(struct fuzz_json *fuzz) {
 
 static void check(struct parley_message *message, struct parley_bytes text,
                   const struct parley_options *options) {
-    demand(parley_message_check(message, text, &parley_codec_json, options,
-                                (struct parley_position){1, 1}) == PARLEY_OK,
-           "there is a verdict");
+    require(parley_message_check(message, text, &parley_codec_json, options,
+                                 (struct parley_position){1, 1}) == PARLEY_OK,
+            "there is a verdict");
 }
 
 static void demand_verdict_is_json(struct fuzz_json *fuzz) {
     struct parley_buffer *out = &fuzz->verdict;
     parley_buffer_char(out, '{');
-    demand(parley_message_write_verdict(&fuzz->first, out) == PARLEY_OK, "it can be written");
+    require(parley_message_write_verdict(&fuzz->first, out) == PARLEY_OK, "it can be written");
     parley_buffer_char(out, '}');
     json_t *json =
         json_loadb(out->data, out->length, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
-    demand(json_is_true(json_object_get(json, "valid")) == parley_message_is_valid(&fuzz->first),
-           "the verdict is JSON");
+    require(json_is_true(json_object_get(json, "valid")) == parley_message_is_valid(&fuzz->first),
+            "the verdict is JSON");
     json_decref(json);
 }
 
-static void demand_same_findings(const struct parley_findings *a, const struct parley_findings *b) {
-    demand(a->count == b->count && a->has_error == b->has_error,
-           "the payload has the same verdict");
+static void require_same_findings(const struct parley_findings *a,
+                                  const struct parley_findings *b) {
+    require(a->count == b->count && a->has_error == b->has_error,
+            "the payload has the same verdict");
     for (size_t i = 0; i < a->count; i++) {
-        demand(a->items[i].rule == b->items[i].rule &&
-                   strcmp(a->items[i].path, b->items[i].path) == 0 &&
-                   strcmp(a->items[i].message, b->items[i].message) == 0,
-               "the payload has the same findings");
+        require(a->items[i].rule == b->items[i].rule &&
+                    strcmp(a->items[i].path, b->items[i].path) == 0 &&
+                    strcmp(a->items[i].message, b->items[i].message) == 0,
+                "the payload has the same findings");
     }
 }
 
-static void demand_places_are_in_the_text(const struct parley_findings *findings, size_t length) {
+static void require_places_are_in_the_text(const struct parley_findings *findings, size_t length) {
     for (size_t i = 0; i < findings->count; i++) {
         const struct parley_position at = findings->items[i].at;
-        demand(at.line >= 1 && at.column >= 1 && at.line + at.column <= length + 2,
-               "a finding has a place in the text");
+        require(at.line >= 1 && at.column >= 1 && at.line + at.column <= length + 2,
+                "a finding has a place in the text");
     }
 }
 
@@ -96,22 +98,22 @@ static void look(const struct parley_schema *schema, struct parley_bytes text) {
                                      .fresh_id = CASES_ID};
     struct fuzz_json fuzz;
     start(&fuzz, schema);
-    demand(readers_agree(&fuzz.readers, text, &options), fuzz.readers.difference);
+    require(readers_agree(&fuzz.readers, text, &options), fuzz.readers.difference);
     check(&fuzz.first, text, &options);
-    demand_places_are_in_the_text(&fuzz.first.findings, text.length);
+    require_places_are_in_the_text(&fuzz.first.findings, text.length);
     demand_verdict_is_json(&fuzz);
     if (fuzz.first.is_decoded) {
         const struct parley_protocol *protocol = fuzz.first.protocol;
-        demand(protocol->encode(&fuzz.first, &fuzz.payload) == PARLEY_OK, "it can be encoded");
+        require(protocol->encode(&fuzz.first, &fuzz.payload) == PARLEY_OK, "it can be encoded");
         const struct parley_bytes payload = parley_buffer_bytes(&fuzz.payload);
-        demand(memchr(payload.data, '\n', payload.length) == NULL, "the payload is one line");
+        require(memchr(payload.data, '\n', payload.length) == NULL, "the payload is one line");
         options.stamp = false;
         check(&fuzz.second, payload, &options);
-        demand(fuzz.second.is_decoded, "the payload can be decoded");
-        demand_same_findings(&fuzz.first.findings, &fuzz.second.findings);
-        demand(protocol->encode(&fuzz.second, &fuzz.again) == PARLEY_OK, "so can its payload");
-        demand(parley_bytes_equal(payload, parley_buffer_bytes(&fuzz.again)),
-               "encoding is a fixed point");
+        require(fuzz.second.is_decoded, "the payload can be decoded");
+        require_same_findings(&fuzz.first.findings, &fuzz.second.findings);
+        require(protocol->encode(&fuzz.second, &fuzz.again) == PARLEY_OK, "so can its payload");
+        require(parley_bytes_equal(payload, parley_buffer_bytes(&fuzz.again)),
+                "encoding is a fixed point");
     }
     finish(&fuzz);
 }

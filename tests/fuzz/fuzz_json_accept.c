@@ -17,7 +17,7 @@ static struct json_accept_pair *pair_of(size_t number, const char *protocol) {
     if (pairs[number].schema == NULL) {
         const enum parley_status status = parley_schema_create(
             parley_protocol_find(parley_bytes_of(protocol)), &pairs[number].schema);
-        demand(status == PARLEY_OK, "the schema is made");
+        require(status == PARLEY_OK, "the schema is made");
         json_accept_pair_init(&pairs[number].both, pairs[number].schema);
     }
     return &pairs[number].both;
@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                            .now_seconds = (size & 2) != 0 ? CASES_NOW_SECONDS : 0};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct json_accept_pair *both = pair_of(i, names[i]);
-        demand(json_accept_pair_agree(both, text, &options), both->difference);
+        require(json_accept_pair_agree(both, text, &options), both->difference);
     }
     return 0;
 }

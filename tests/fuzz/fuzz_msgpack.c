@@ -18,8 +18,8 @@ struct fuzz_msgpack {
 };
 
 static void start(struct fuzz_msgpack *fuzz) {
-    demand(parley_schema_create(&msgpack_protocol, &fuzz->schema) == PARLEY_OK,
-           "the schema is made");
+    require(parley_schema_create(&msgpack_protocol, &fuzz->schema) == PARLEY_OK,
+            "the schema is made");
     parley_message_init(&fuzz->sent, fuzz->schema);
     parley_message_init(&fuzz->as_json, fuzz->schema);
     parley_message_init(&fuzz->packed, fuzz->schema);
@@ -41,27 +41,27 @@ static void finish(struct fuzz_msgpack *fuzz) {
 static void check(struct parley_message *message, struct parley_bytes bytes,
                   const struct parley_codec *codec, bool is_stamped) {
     const struct parley_options options = {.stamp = is_stamped, .now_seconds = 1705392000};
-    demand(parley_message_check(message, bytes, codec, &options, (struct parley_position){1, 1}) ==
-               PARLEY_OK,
-           "there is a verdict");
+    require(parley_message_check(message, bytes, codec, &options, (struct parley_position){1, 1}) ==
+                PARLEY_OK,
+            "there is a verdict");
 }
 
-static void demand_places(const struct parley_findings *findings, size_t size) {
+static void require_places(const struct parley_findings *findings, size_t size) {
     for (size_t i = 0; i < findings->count; i++) {
         const struct parley_position at = findings->items[i].at;
-        demand(at.line == PARLEY_IN_BYTES && at.column <= size, "a finding has a place");
+        require(at.line == PARLEY_IN_BYTES && at.column <= size, "a finding has a place");
     }
 }
 
-static void demand_same(const struct parley_message *a, const struct parley_message *b) {
-    demand(a->is_decoded && b->is_decoded, "what was written can be read");
-    demand(a->type == b->type && a->findings.count == b->findings.count,
-           "it has as many findings as before");
+static void require_same(const struct parley_message *a, const struct parley_message *b) {
+    require(a->is_decoded && b->is_decoded, "what was written can be read");
+    require(a->type == b->type && a->findings.count == b->findings.count,
+            "it has as many findings as before");
     for (size_t i = 0; i < a->findings.count; i++) {
         const struct parley_finding *left = &a->findings.items[i], *right = &b->findings.items[i];
-        demand(left->rule == right->rule && strcmp(left->path, right->path) == 0 &&
-                   strcmp(left->message, right->message) == 0,
-               "it has the same findings as before");
+        require(left->rule == right->rule && strcmp(left->path, right->path) == 0 &&
+                    strcmp(left->message, right->message) == 0,
+                "it has the same findings as before");
     }
 }
 
@@ -70,23 +70,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     start(&fuzz);
     check(&fuzz.sent, (struct parley_bytes){(const char *)data, size}, &msgpack_protocol_codec,
           (size & 1) != 0);
-    demand_places(&fuzz.sent.findings, size);
+    require_places(&fuzz.sent.findings, size);
     if (fuzz.sent.is_decoded) {
         size_t length;
-        demand(msgpack_encode(&fuzz.sent, &fuzz.json) == PARLEY_OK, "it can be written as JSON");
+        require(msgpack_encode(&fuzz.sent, &fuzz.json) == PARLEY_OK, "it can be written as JSON");
         const struct parley_bytes json = parley_buffer_bytes(&fuzz.json);
-        demand(memchr(json.data, '\n', json.length) == NULL, "the JSON is one line");
+        require(memchr(json.data, '\n', json.length) == NULL, "the JSON is one line");
         check(&fuzz.as_json, json, &parley_codec_json, false);
-        demand_same(&fuzz.sent, &fuzz.as_json);
-        demand(msgpack_from_json(&fuzz.as_json, &fuzz.bytes) == PARLEY_OK, "it can be packed");
-        demand(msgpack_size_from_json(&fuzz.as_json, &length) == PARLEY_OK &&
-                   length == fuzz.bytes.length,
-               "it is as long as was said");
+        require_same(&fuzz.sent, &fuzz.as_json);
+        require(msgpack_from_json(&fuzz.as_json, &fuzz.bytes) == PARLEY_OK, "it can be packed");
+        require(msgpack_size_from_json(&fuzz.as_json, &length) == PARLEY_OK &&
+                    length == fuzz.bytes.length,
+                "it is as long as was said");
         check(&fuzz.packed, parley_buffer_bytes(&fuzz.bytes), &msgpack_protocol_codec, false);
-        demand_same(&fuzz.as_json, &fuzz.packed);
-        demand(msgpack_encode(&fuzz.packed, &fuzz.again) == PARLEY_OK &&
-                   parley_bytes_equal(json, parley_buffer_bytes(&fuzz.again)),
-               "the JSON is the same again");
+        require_same(&fuzz.as_json, &fuzz.packed);
+        require(msgpack_encode(&fuzz.packed, &fuzz.again) == PARLEY_OK &&
+                    parley_bytes_equal(json, parley_buffer_bytes(&fuzz.again)),
+                "the JSON is the same again");
     }
     finish(&fuzz);
     return 0;

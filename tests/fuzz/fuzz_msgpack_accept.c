@@ -15,13 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const struct parley_codec *codec;
     if (schema == NULL) {
         const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("supervisor"));
-        demand(parley_schema_create(protocol, &schema) == PARLEY_OK, "the schema is made");
+        require(parley_schema_create(protocol, &schema) == PARLEY_OK, "the schema is made");
         codec = parley_codec_find(protocol, PARLEY_BYTES("application/msgpack"));
         msgpack_pair_init(&pair, schema);
     }
     /* Options by the size, so that an input is the body and nothing else. */
     const struct parley_options options = {.from = sides[size & 3]};
-    demand(
+    require(
         msgpack_pair_agree(&pair, (struct parley_bytes){(const char *)data, size}, codec, &options),
         pair.difference);
     return 0;

@@ -19,8 +19,8 @@ static struct parley_schema *schemas[PROTOCOLS_MAX];
 /* Made once, and kept: it is the messages that are looked at. */
 static struct parley_schema *schema_of(size_t number) {
     if (schemas[number] == NULL) {
-        demand(parley_schema_create(parley_protocols[number], &schemas[number]) == PARLEY_OK,
-               "the schema is made");
+        require(parley_schema_create(parley_protocols[number], &schemas[number]) == PARLEY_OK,
+                "the schema is made");
     }
     return schemas[number];
 }
@@ -39,7 +39,7 @@ static struct parley_bytes unframed(struct parley_bytes bytes, const struct parl
     if (codec->framing != PARLEY_FRAMING_FRAMES) {
         return bytes;
     }
-    demand(bytes.length > LENGTH_BYTES, "a frame has a length and a message");
+    require(bytes.length > LENGTH_BYTES, "a frame has a length and a message");
     return (struct parley_bytes){bytes.data + LENGTH_BYTES, bytes.length - LENGTH_BYTES};
 }
 
@@ -47,13 +47,13 @@ static bool check(struct parley_message *message, struct parley_bytes bytes,
                   const struct parley_codec *codec, const struct parley_options *options) {
     const struct parley_position origin = {1, 1};
     const enum parley_status status = parley_message_check(message, bytes, codec, options, origin);
-    demand(status == PARLEY_OK, "a verdict is reached");
+    require(status == PARLEY_OK, "a verdict is reached");
     struct parley_buffer verdict;
     parley_buffer_init(&verdict);
-    demand(parley_message_write_verdict(message, &verdict) == PARLEY_OK, "the verdict is written");
+    require(parley_message_write_verdict(message, &verdict) == PARLEY_OK, "the verdict is written");
     parley_buffer_finish(&verdict);
     for (size_t i = 0; i < message->findings.count; i++) {
-        demand(message->findings.items[i].at.line != 0, "a finding has a place");
+        require(message->findings.items[i].at.line != 0, "a finding has a place");
     }
     return parley_message_is_valid(message);
 }
@@ -63,7 +63,7 @@ static bool check(struct parley_message *message, struct parley_bytes bytes,
 static json_t *meaning(struct parley_bytes text) {
     json_t *tree =
         json_loadb(text.data, text.length, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
-    demand(tree != NULL, "what is encoded is JSON");
+    require(tree != NULL, "what is encoded is JSON");
     json_t *body = json_object_get(tree, "body");
     if (body != NULL && json_is_string(body) && !json_is_string(json_object_get(tree, "body_md"))) {
         json_object_set(tree, "body_md", body);
@@ -72,9 +72,9 @@ static json_t *meaning(struct parley_bytes text) {
     return tree;
 }
 
-static void demand_same(struct parley_bytes a, struct parley_bytes b) {
+static void require_same(struct parley_bytes a, struct parley_bytes b) {
     json_t *one = meaning(a), *other = meaning(b);
-    demand(json_equal(one, other), "there and back again is the same message");
+    require(json_equal(one, other), "there and back again is the same message");
     json_decref(one);
     json_decref(other);
 }
@@ -82,7 +82,7 @@ static void demand_same(struct parley_bytes a, struct parley_bytes b) {
 static void convert(struct parley_message *message, const struct parley_codec *to,
                     struct parley_buffer *out) {
     parley_buffer_init(out);
-    demand(message->protocol->convert(message, to, out) == PARLEY_OK, "a valid message converts");
+    require(message->protocol->convert(message, to, out) == PARLEY_OK, "a valid message converts");
 }
 
 /* To `to` and from there to JSON, which must be what the message was as JSON. */
@@ -91,10 +91,10 @@ static void there_and_back(struct parley_message *message, const struct parley_c
     struct parley_buffer json, there, back;
     convert(message, &parley_codec_json, &json);
     convert(message, to, &there);
-    demand(check(second, unframed(parley_buffer_bytes(&there), to), to, options),
-           "a converted message is valid");
+    require(check(second, unframed(parley_buffer_bytes(&there), to), to, options),
+            "a converted message is valid");
     convert(second, &parley_codec_json, &back);
-    demand_same(parley_buffer_bytes(&json), parley_buffer_bytes(&back));
+    require_same(parley_buffer_bytes(&json), parley_buffer_bytes(&back));
     parley_buffer_finish(&json);
     parley_buffer_finish(&there);
     parley_buffer_finish(&back);
@@ -105,13 +105,13 @@ static void encode_twice(struct parley_message *message, struct parley_message *
     struct parley_buffer once, twice;
     parley_buffer_init(&once);
     parley_buffer_init(&twice);
-    demand(message->protocol->encode(message, &once) == PARLEY_OK, "a valid message encodes");
-    demand(memchr(once.data, '\n', once.length) == NULL, "a payload is one line");
-    demand(check(second, parley_buffer_bytes(&once), &parley_codec_json, options),
-           "what goes to NATS is valid");
-    demand(second->protocol->encode(second, &twice) == PARLEY_OK, "it encodes again");
-    demand(parley_bytes_equal(parley_buffer_bytes(&once), parley_buffer_bytes(&twice)),
-           "encoding is a fixed point");
+    require(message->protocol->encode(message, &once) == PARLEY_OK, "a valid message encodes");
+    require(memchr(once.data, '\n', once.length) == NULL, "a payload is one line");
+    require(check(second, parley_buffer_bytes(&once), &parley_codec_json, options),
+            "what goes to NATS is valid");
+    require(second->protocol->encode(second, &twice) == PARLEY_OK, "it encodes again");
+    require(parley_bytes_equal(parley_buffer_bytes(&once), parley_buffer_bytes(&twice)),
+            "encoding is a fixed point");
     parley_buffer_finish(&once);
     parley_buffer_finish(&twice);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void demand(bool holds, const char *what) {
+void require(bool holds, const char *what) {
     if (!holds) {
         fprintf(stderr, "it does not hold that: %s\n", what);
         abort();
