@@ -387,15 +387,15 @@ static void on_written(void *context, const struct jetstream_ack *ack) {
     struct write *write = context;
     struct correlation_store *store = write->store;
     struct entry *entry = write->entry;
-    struct jetstream_ack told = *ack;
+    struct jetstream_ack reported = *ack;
     if (ack->outcome == JETSTREAM_STORED) {
         learn(store, entry, parley_bytes_of(write->value));
     } else if (ack->outcome == JETSTREAM_REFUSED && ack->error_code == E_WRONG_LAST_SEQUENCE) {
-        told = (struct jetstream_ack){.outcome = JETSTREAM_STORED, .stream = store->stream};
+        reported = (struct jetstream_ack){.outcome = JETSTREAM_STORED, .stream = store->stream};
     }
     entry->write_count--;
     release_waiting(store, entry);
-    write->done(write->context, &told);
+    write->done(write->context, &reported);
     free(write);
 }
 
@@ -458,15 +458,15 @@ static void keep_error(struct pair *pair, struct jetstream_ack *ack) {
  * when no ack came. */
 static void report_not_kept(struct pair *pair) {
     char text[sizeof pair->error + 256];
-    struct jetstream_ack told = pair->kept;
-    if (told.outcome == JETSTREAM_REFUSED) {
+    struct jetstream_ack reported = pair->kept;
+    if (reported.outcome == JETSTREAM_REFUSED) {
         snprintf(text, sizeof text,
                  "The message was stored, but the destination of its replies was not: the "
                  "key-value bucket `%s` refused it (%.100s).",
                  bucket_name(pair->store), pair->error);
-        told = (struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT, .error = text};
+        reported = (struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT, .error = text};
     }
-    pair->done(pair->context, &told);
+    pair->done(pair->context, &reported);
 }
 
 static void settle_pair(struct pair *pair) {
