@@ -105,3 +105,15 @@ uint64_t answer_member_number(struct parley_bytes answer, const struct answer_me
     }
     return number;
 }
+
+int answer_error(struct parley_bytes answer,
+                 const struct answer_member members[ANSWER_ERROR_COUNT]) {
+    if (members[ANSWER_ERROR].value.kind == PARLEY_ABSENT) {
+        return 0;
+    }
+    uint64_t code = answer_member_number(answer, &members[ANSWER_ERR_CODE]);
+    if (code == 0) {
+        code = answer_member_number(answer, &members[ANSWER_CODE]);
+    }
+    return code > 0 && code < 100000 ? (int)code : -1;
+}

@@ -20,5 +20,15 @@ struct answer_member {
 enum parley_status answer_members_read(struct parley_bytes answer, struct answer_member *members,
                                        size_t count, struct parley_arena *arena) PARLEY_MUST_CHECK;
 
+/* The members that say what error an answer is, in this order. */
+enum { ANSWER_ERROR, ANSWER_ERR_CODE, ANSWER_CODE, ANSWER_DESCRIPTION, ANSWER_ERROR_COUNT };
+#define ANSWER_ERROR_MEMBERS                                                                       \
+    [ANSWER_ERROR] = {NULL, "error"}, [ANSWER_ERR_CODE] = {"error", "err_code"},                   \
+    [ANSWER_CODE] = {"error", "code"}, [ANSWER_DESCRIPTION] = {"error", "description"}
+
+/* Returns: the answer's err_code, or else its code; 0: it is not an error. */
+int answer_error(struct parley_bytes answer,
+                 const struct answer_member members[ANSWER_ERROR_COUNT]);
+
 /* Returns: the value of an integer that is not negative; else 0. */
 uint64_t answer_member_number(struct parley_bytes answer, const struct answer_member *member);

@@ -90,19 +90,7 @@ static bool read_usual_ack(struct parley_bytes payload, struct jetstream_ack_tex
 
 /* ---- any other ---- */
 
-enum { STREAM, SEQUENCE, DUPLICATE, ERROR, ERR_CODE, CODE, DESCRIPTION, MEMBER_COUNT };
-
-/* The answer's err_code, or else its code; 0: it is not an error. */
-static int read_error_code(struct parley_bytes payload, const struct answer_member *members) {
-    if (members[ERROR].value.kind == PARLEY_ABSENT) {
-        return 0;
-    }
-    uint64_t code = answer_member_number(payload, &members[ERR_CODE]);
-    if (code == 0) {
-        code = answer_member_number(payload, &members[CODE]);
-    }
-    return code > 0 && code < 100000 ? (int)code : -1;
-}
+enum { STREAM = ANSWER_ERROR_COUNT, SEQUENCE, DUPLICATE, MEMBER_COUNT };
 
 /* Returns: `out`; NULL if the member is not a string. */
 static const char *copy_text(const struct answer_member *member, char *out, size_t size) {
@@ -117,20 +105,18 @@ static const char *copy_text(const struct answer_member *member, char *out, size
 static bool read_any_ack(struct parley_bytes payload, struct jetstream_ack_texts *texts,
                          struct parley_arena *arena, struct jetstream_ack *out) {
     struct answer_member members[MEMBER_COUNT] = {
+        ANSWER_ERROR_MEMBERS,
         [STREAM] = {NULL, "stream"},
         [SEQUENCE] = {NULL, "seq"},
         [DUPLICATE] = {NULL, "duplicate"},
-        [ERROR] = {NULL, "error"},
-        [ERR_CODE] = {"error", "err_code"},
-        [CODE] = {"error", "code"},
-        [DESCRIPTION] = {"error", "description"},
     };
     const bool has_all = answer_members_read(payload, members, MEMBER_COUNT, arena) == PARLEY_OK;
-    const int code = read_error_code(payload, members);
+    const int code = answer_error(payload, members);
     *out = (struct jetstream_ack){
         .stream = copy_text(&members[STREAM], texts->stream, sizeof texts->stream)};
     if (code > 0 || (code != 0 && has_all)) { /* the server writes the codes first */
-        const char *text = copy_text(&members[DESCRIPTION], texts->error, sizeof texts->error);
+        const char *text =
+            copy_text(&members[ANSWER_DESCRIPTION], texts->error, sizeof texts->error);
         out->outcome = JETSTREAM_REFUSED;
         out->error_code = code;
         out->error = text != NULL ? text

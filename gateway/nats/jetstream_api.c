@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See jetstream_request.h and jetstream_api.h. Each request has its own mailbox and deadline.
- * Requests are few (checking streams, opening consumers, looking up single messages), so they are
- * built with jansson, and speed does not matter; acks and messages do not come this way. Nothing is
- * sent twice: that is the caller's decision. */
+ * Requests are few (checking streams, opening consumers, looking up single messages), so speed
+ * does not matter. Those about streams and consumers are built and read with jansson, which ends
+ * the process when memory runs out; those about single messages, which messages provoke, are not.
+ * Nothing is sent twice: that is the caller's decision. */
 
 #include "jetstream_api.h"
 
 #include "jetstream_request.h"
 #include "jetstream_state.h"
+#include "message_answer.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <sodium.h>
+#include <parley/buffer.h>
 
 struct jetstream_request {
     struct jetstream *jetstream;
@@ -99,100 +102,24 @@ static void read_info(const json_t *answer, struct jetstream_stream_info *out) {
     out->first_time_ns = jetstream_time_ns(json_string_value(json_object_get(state, "first_ts")));
 }
 
-/* Text in base64.  Owns: the caller frees out->data.  Returns: false: it is none, or no memory. */
-static bool read_base64(const char *text, struct parley_bytes *out) {
-    const size_t length = text != NULL ? strlen(text) : 0;
-    char *bytes = malloc(length / 4 * 3 + 1);
-    *out = (struct parley_bytes){bytes, 0};
-    if (bytes == NULL ||
-        sodium_base642bin((unsigned char *)bytes, length / 4 * 3 + 1, text != NULL ? text : "",
-                          length, NULL, &out->length, NULL, sodium_base64_VARIANT_ORIGINAL) != 0) {
-        free(bytes);
-        return false;
-    }
-    return true;
-}
-
-/* A key-value bucket marks a key that was deleted or purged by a message with this header. */
-static bool is_deletion(const json_t *message) {
-    const json_t *text = json_object_get(message, "hdrs");
-    struct parley_bytes headers;
-    if (text == NULL || !read_base64(json_string_value(text), &headers)) {
-        return false;
-    }
-    static const char name[] = "\r\nKV-Operation:";
-    const bool has = memmem(headers.data, headers.length, name, sizeof name - 1) != NULL;
-    free((char *)headers.data);
-    return has;
-}
-
-static void report_last(struct jetstream *jetstream, const json_t *answer, jetstream_last_fn *last,
-                        void *context) {
-    const json_t *message = json_object_get(answer, "message");
-    const int error = jetstream_answer_error(answer);
-    struct jetstream_last read = {.found = JETSTREAM_LAST_UNKNOWN};
-    struct parley_bytes payload = {0};
-    if (error == JETSTREAM_E_NO_MESSAGE || (message != NULL && is_deletion(message))) {
-        read.found = JETSTREAM_LAST_NONE;
-    } else if (error == JETSTREAM_E_NO_STREAM) {
-        read.found = JETSTREAM_LAST_NO_STREAM;
+static void report_last(struct jetstream *jetstream, struct message_answer *answer,
+                        jetstream_last_fn *last, void *context) {
+    struct jetstream_last read;
+    message_answer_last(answer, &read);
+    if (read.found == JETSTREAM_LAST_NO_STREAM) {
         jetstream_recheck(jetstream);
-    } else if (error != 0) {
-        read.error = jetstream_answer_text(answer);
-    } else if (message != NULL &&
-               read_base64(json_string_value(json_object_get(message, "data")), &payload)) {
-        read.found = JETSTREAM_LAST_FOUND;
-        read.payload = payload;
     }
     last(context, &read);
-    free((char *)payload.data);
 }
 
-static void report_held(struct jetstream *jetstream, const json_t *answer, jetstream_held_fn *held,
-                        void *context) {
-    const json_t *message = json_object_get(answer, "message");
-    const char *headers = json_string_value(json_object_get(message, "hdrs"));
-    const int error = jetstream_answer_error(answer);
-    struct jetstream_held read = {.found = JETSTREAM_HELD_UNKNOWN,
-                                  .subject =
-                                      json_string_value(json_object_get(message, "subject"))};
-    struct parley_bytes bytes = {0};
-    if (error == JETSTREAM_E_NO_MESSAGE) {
-        read.found = JETSTREAM_HELD_GONE;
-    } else if (error != 0) {
-        read.error = jetstream_answer_text(answer);
-    } else if (read.subject != NULL && (headers == NULL || read_base64(headers, &bytes))) {
-        read.found = JETSTREAM_HELD_FOUND;
-        read.headers = bytes;
-    }
-    if (error == JETSTREAM_E_NO_STREAM) {
+static void report_held(struct jetstream *jetstream, struct message_answer *answer,
+                        jetstream_held_fn *held, void *context) {
+    struct jetstream_held read;
+    message_answer_held(answer, &read);
+    if (answer->error == JETSTREAM_E_NO_STREAM) {
         jetstream_recheck(jetstream);
     }
     held(context, &read);
-    free((char *)bytes.data);
-}
-
-/* The payload, in base64, is most of the answer: jansson is not given it. Before it nothing can
- * look like the beginning of that member, for a quote in a string has a backslash in front. */
-static json_t *load_without_payload(struct parley_bytes answer) {
-    static const char member[] = "\"data\":\"";
-    const char *end = answer.data + answer.length;
-    const char *start = memmem(answer.data, answer.length, member, sizeof member - 1);
-    const char *payload = start != NULL ? start + sizeof member - 1 : NULL;
-    const char *rest = start != NULL ? memchr(payload, '"', (size_t)(end - payload)) : NULL;
-    if (rest == NULL) {
-        return json_loadb(answer.data, answer.length, 0, NULL);
-    }
-    const size_t head = (size_t)(payload - answer.data), tail = (size_t)(end - rest);
-    char *text = malloc(head + tail);
-    if (text == NULL) {
-        return NULL;
-    }
-    memcpy(text, answer.data, head);
-    memcpy(text + head, rest, tail);
-    json_t *loaded = json_loadb(text, head + tail, 0, NULL);
-    free(text);
-    return loaded;
 }
 
 /* ---- requests ---- */
@@ -207,22 +134,28 @@ static void free_request(struct jetstream_request *request) {
     free(request);
 }
 
-static void end_request(struct jetstream_request *request, json_t *answer) {
-    jetstream_answer_fn *done = request->done;
-    jetstream_info_fn *info = request->info;
+static void end_message_request(struct jetstream_request *request, struct parley_bytes text,
+                                bool is_unanswerable) {
     jetstream_last_fn *last = request->last;
     jetstream_held_fn *held = request->held;
     struct jetstream *jetstream = request->jetstream;
     void *context = request->context;
     free_request(request);
+    struct message_answer answer;
+    message_answer_init(&answer, text, is_unanswerable);
     if (last != NULL) {
-        report_last(jetstream, answer, last, context);
-        return;
+        report_last(jetstream, &answer, last, context);
+    } else {
+        report_held(jetstream, &answer, held, context);
     }
-    if (held != NULL) {
-        report_held(jetstream, answer, held, context);
-        return;
-    }
+    message_answer_finish(&answer);
+}
+
+static void end_json_request(struct jetstream_request *request, json_t *answer) {
+    jetstream_answer_fn *done = request->done;
+    jetstream_info_fn *info = request->info;
+    void *context = request->context;
+    free_request(request);
     if (info == NULL) {
         done(context, answer);
         return;
@@ -234,55 +167,57 @@ static void end_request(struct jetstream_request *request, json_t *answer) {
     info(context, &read);
 }
 
+static bool is_for_message(const struct jetstream_request *request) {
+    return request->last != NULL || request->held != NULL;
+}
+
+/* There is no answer. */
+static void end_request(struct jetstream_request *request) {
+    if (is_for_message(request)) {
+        end_message_request(request, (struct parley_bytes){0}, false);
+    } else {
+        end_json_request(request, NULL);
+    }
+}
+
 static void on_deadline(struct reactor_timer *timer) {
-    end_request(OWNER_OF(timer, struct jetstream_request, deadline), NULL);
+    end_request(OWNER_OF(timer, struct jetstream_request, deadline));
 }
 
 static void on_answer(void *context, const struct bus_message *message) {
-    const struct jetstream_request *request = context;
-    json_t *answer;
-    if (bus_message_status(message) == JETSTREAM_NO_RESPONDERS) {
-        answer = json_pack("{s:{s:i, s:s}}", "error", "code", JETSTREAM_NO_RESPONDERS,
-                           "description", "no NATS server responds to this request");
-    } else {
-        answer = request->held != NULL
-                     ? load_without_payload(message->payload)
-                     : json_loadb(message->payload.data, message->payload.length, 0, NULL);
+    struct jetstream_request *request = context;
+    const bool is_unanswerable = bus_message_status(message) == JETSTREAM_NO_RESPONDERS;
+    if (is_for_message(request)) {
+        end_message_request(request, message->payload, is_unanswerable);
+        return;
     }
-    end_request(context, json_is_object(answer) ? answer : NULL);
+    json_t *answer = is_unanswerable
+                         ? json_pack("{s:{s:i, s:s}}", "error", "code", JETSTREAM_NO_RESPONDERS,
+                                     "description", MESSAGE_ANSWER_NO_RESPONDERS)
+                         : json_loadb(message->payload.data, message->payload.length, 0, NULL);
+    end_json_request(request, json_is_object(answer) ? answer : NULL);
     json_decref(answer);
 }
 
 static bool send_request(struct jetstream *jetstream, const char *what, const char *reply,
-                         const json_t *body) {
+                         const char *body) {
     char subject[JETSTREAM_SUBJECT_MAX];
     int length = snprintf(subject, sizeof subject, "$JS.API.%s", what);
-    if (length < 0 || (size_t)length >= sizeof subject) {
-        return false;
-    }
-    char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
-    if (body != NULL && text == NULL) {
-        return false;
-    }
-    enum bus_send sent =
-        bus_publish(jetstream->bus, subject, reply, NULL, 0, parley_bytes_of(text));
-    free(text);
-    return sent == BUS_SENT;
+    return length >= 0 && (size_t)length < sizeof subject &&
+           bus_publish(jetstream->bus, subject, reply, NULL, 0, parley_bytes_of(body)) == BUS_SENT;
 }
 
-struct jetstream_request *jetstream_request_send(struct jetstream *jetstream, const char *what,
-                                                 json_t *body, jetstream_answer_fn *done,
-                                                 void *context) {
+/* `body` may be NULL.  Returns: as jetstream_request_send. */
+static struct jetstream_request *send_text(struct jetstream *jetstream, const char *what,
+                                           const char *body, void *context) {
     struct jetstream_request *request = calloc(1, sizeof *request);
     if (request == NULL ||
         bus_mailbox_open(jetstream->bus, on_answer, request, &request->mailbox) != PARLEY_OK) {
         free(request);
-        json_decref(body);
         return NULL;
     }
     request->jetstream = jetstream;
     request->deadline.fire = on_deadline;
-    request->done = done;
     request->context = context;
     request->next = jetstream->requests;
     request->link = &jetstream->requests;
@@ -292,13 +227,25 @@ struct jetstream_request *jetstream_request_send(struct jetstream *jetstream, co
     jetstream->requests = request;
     char reply[BUS_SUBJECT_MAX];
     bus_mailbox_address(jetstream->bus, request->mailbox, reply);
-    bool is_sent = send_request(jetstream, what, reply, body);
-    json_decref(body);
-    if (!is_sent) {
+    if (!send_request(jetstream, what, reply, body)) {
         free_request(request);
         return NULL;
     }
     reactor_timer_set(jetstream->reactor, &request->deadline, JETSTREAM_API_TIMEOUT_MS);
+    return request;
+}
+
+struct jetstream_request *jetstream_request_send(struct jetstream *jetstream, const char *what,
+                                                 json_t *body, jetstream_answer_fn *done,
+                                                 void *context) {
+    char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
+    struct jetstream_request *request =
+        body == NULL || text != NULL ? send_text(jetstream, what, text, context) : NULL;
+    if (request != NULL) {
+        request->done = done;
+    }
+    free(text);
+    json_decref(body);
     return request;
 }
 
@@ -311,7 +258,7 @@ void jetstream_request_cancel(struct jetstream_request *request) {
 void jetstream_requests_end(struct jetstream *jetstream, bool calls_back) {
     while (jetstream->requests != NULL) {
         if (calls_back) {
-            end_request(jetstream->requests, NULL);
+            end_request(jetstream->requests);
         } else {
             free_request(jetstream->requests);
         }
@@ -340,8 +287,14 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
                                              void *context) {
     char what[JETSTREAM_SUBJECT_MAX];
     snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
-    struct jetstream_request *request = jetstream_request_send(
-        jetstream, what, json_pack("{s:s}", "last_by_subj", subject), NULL, context);
+    struct parley_buffer body;
+    parley_buffer_init(&body);
+    parley_buffer_text(&body, "{\"last_by_subj\":");
+    parley_buffer_json(&body, parley_bytes_of(subject));
+    parley_buffer_append(&body, (struct parley_bytes){"}", 2}); /* and a NUL */
+    struct jetstream_request *request =
+        body.has_failed ? NULL : send_text(jetstream, what, body.data, context);
+    parley_buffer_finish(&body);
     if (request != NULL) {
         request->last = done;
     }
@@ -351,10 +304,10 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
 struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
                                              uint64_t sequence, jetstream_held_fn *done,
                                              void *context) {
-    char what[JETSTREAM_SUBJECT_MAX];
+    char what[JETSTREAM_SUBJECT_MAX], body[64];
     snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
-    struct jetstream_request *request = jetstream_request_send(
-        jetstream, what, json_pack("{s:I}", "seq", (json_int_t)sequence), NULL, context);
+    snprintf(body, sizeof body, "{\"seq\":%" PRIu64 "}", sequence);
+    struct jetstream_request *request = send_text(jetstream, what, body, context);
     if (request != NULL) {
         request->held = done;
     }
