@@ -3,8 +3,9 @@
 /* See jetstream_setup.h. A round checks all streams at once: after each connection, again soon
  * while something is wrong, and every few seconds otherwise, so that a stream that was deleted,
  * changed or filled is noticed before a message fails. (The server's advisories start a round at
- * once, where the account may subscribe to them.) A missing stream is created; one that exists is
- * used as it is and never changed; jetstream_judge.c says in a sentence what is wrong with it. */
+ * once, where the account may subscribe to them.) A missing stream is created, though one that
+ * vanished only after a while; one that exists is used as it is and never changed;
+ * jetstream_judge.c says in a sentence what is wrong with it. */
 
 #include "jetstream_setup.h"
 
@@ -23,7 +24,10 @@ enum {
     DAYS_KEPT = 7,
     DAY_MS = 24 * 3600 * 1000,
     BUCKET_DEDUPE_WINDOW_MS = 2 * 60 * 1000, /* the convention's; messages there have no id */
-    OVERLAPS_MAX = 8,           /* while another reactor creates it, it may overlap with itself */
+    OVERLAPS_MAX = 8,  /* while another reactor creates it, it may overlap with itself */
+    DELETION_MS = 500, /* what deleting a small stream takes at most */
+    DELETION_BYTES_A_MS = 1 << 20,
+    DELETION_MAX_MS = 30000,
     UNUSABLE_RETRY_MS = 2000,   /* only an operator can change it */
     OFF_RETRY_MS = 1000,        /* JetStream is not enabled: there is no hurry */
     DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
@@ -81,6 +85,8 @@ int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char
 static void note_created(struct jetstream_check *check, const json_t *answer) {
     const struct jetstream *jetstream = check->jetstream;
     const char *created = json_string_value(json_object_get(answer, "created"));
+    check->gone_ms = -1;
+    check->bytes = jetstream_answer_number(answer, "state", "bytes");
     if (created == NULL || strcmp(check->created, created) == 0) {
         return;
     }
@@ -92,6 +98,20 @@ static void note_created(struct jetstream_check *check, const json_t *answer) {
 }
 
 /* ---- creating ---- */
+
+/* nats-server 2.9 announces a deletion, and gives the name free, before it removes the files. A
+ * stream created in between gets the old messages, or loses its own with the files, although they
+ * were acknowledged. Only the client that deleted it is told when the files are gone, so a stream
+ * that vanished is created after the time that this takes. */
+static bool may_have_files(struct jetstream_check *check) {
+    const int64_t now_ms = reactor_now_ms(check->jetstream->reactor);
+    if (check->gone_ms < 0) {
+        check->gone_ms = now_ms;
+    }
+    const uint64_t needed_ms = DELETION_MS + check->bytes / DELETION_BYTES_A_MS;
+    const int64_t wait_ms = needed_ms < DELETION_MAX_MS ? (int64_t)needed_ms : DELETION_MAX_MS;
+    return check->created[0] != '\0' && now_ms - check->gone_ms < wait_ms;
+}
 
 /* A key-value bucket as NATS clients create it, so that they can read it: ADR-8 of
  * github.com/nats-io/nats-architecture-and-design. */
@@ -187,7 +207,7 @@ static bool is_jetstream_off(int error) {
 static void on_info(void *context, json_t *answer) {
     struct jetstream_check *check = context;
     const int error = take_answer(check, answer);
-    if (error == JETSTREAM_E_NO_STREAM) {
+    if (error == JETSTREAM_E_NO_STREAM && !may_have_files(check)) {
         ask_for(check, "CREATE", configuration(check), on_created);
         return;
     }
@@ -196,6 +216,8 @@ static void on_info(void *context, json_t *answer) {
         note_dedupe_window(check, answer);
         jetstream_judge(check, answer);
         note_created(check, answer);
+    } else if (error == JETSTREAM_E_NO_STREAM) {
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
     } else if (is_jetstream_off(error)) {
         jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
         check->jetstream->setup.off_error = error;
@@ -338,6 +360,7 @@ enum parley_status jetstream_setup_create(struct jetstream *jetstream,
     }
     for (size_t i = 0; i < setup->check_count; i++) {
         setup->checks[i].jetstream = jetstream;
+        setup->checks[i].gone_ms = -1;
         setup->checks[i].stream = i < stream_count ? &jetstream->options.streams[i] : &PROBE;
     }
     setup->ready = ready;

@@ -14,7 +14,7 @@
 enum {
     JETSTREAM_RETRY_MS = 250,
     JETSTREAM_WATCH_MS = 2000, /* between rounds of checks while all streams are usable */
-    JETSTREAM_RECHECK_MS = 20, /* a deletion is announced a little before it is done everywhere */
+    JETSTREAM_RECHECK_MS = 20, /* one round for all that is reported together */
     JETSTREAM_API_TIMEOUT_MS = 2500,
     JETSTREAM_SUBJECT_MAX = 512,
     JETSTREAM_TROUBLE_MAX = 512,
@@ -96,6 +96,8 @@ struct jetstream_check {
     const struct jetstream_stream *stream;
     struct jetstream_request *request; /* pending, or NULL */
     char created[40];                  /* RFC 3339, as last read; "": never */
+    uint64_t bytes;                    /* that it held then */
+    int64_t gone_ms;                   /* since when it is missing; -1: it is not */
     unsigned overlap_count; /* how often its creation failed with an overlap of subjects */
     enum jetstream_grade grade;
     char trouble[JETSTREAM_TROUBLE_MAX]; /* what is wrong; "": nothing is known */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -213,6 +214,28 @@ static void test_a_deleted_stream_is_made_anew_before_a_sender_comes(void **stat
     assert_int_equal(world->away, 0);
 }
 
+static int64_t wall_clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * NS_A_S + now.tv_nsec;
+}
+
+/* nats-server announces a deletion before it removes the files: then they may be those of the new
+ * stream already, whose messages are lost. Here the server's own time of creation is compared, so
+ * that no delay of the test matters. */
+static void test_a_deleted_stream_is_made_anew_only_when_its_files_are_gone(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    js_world_look(world);
+    const int64_t deleted_ns = wall_clock_ns();
+    assert_int_equal(js_DeleteStream(world->context, "VLP", NULL, NULL), NATS_OK);
+    assert_true(loop_wait(&world->loop, stores_again, world, LOOP_PATIENCE_MS));
+    jsStreamInfo *info = NULL;
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "VLP", NULL, NULL), NATS_OK);
+    assert_true(info->Created - deleted_ns >= NS_A_S / 3);
+    jsStreamInfo_Destroy(info);
+}
+
 static void test_a_message_that_finds_no_stream_is_refused(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
@@ -399,6 +422,7 @@ int main(void) {
         TEST(test_subjects_that_another_stream_has_are_unusable),
         TEST(test_replicas_without_a_cluster_are_unusable),
         TEST(test_a_deleted_stream_is_made_anew_before_a_sender_comes),
+        TEST(test_a_deleted_stream_is_made_anew_only_when_its_files_are_gone),
         TEST(test_a_message_that_finds_no_stream_is_refused),
         TEST(test_a_stream_that_keeps_messages_otherwise_is_unusable),
         TEST(test_a_stream_that_is_sealed_later_is_told),
