@@ -87,7 +87,7 @@ int http_listen(const char *address, unsigned port, unsigned *out_port, const ch
         *out_error = "this port needs privileges: choose one from 1024 on";
         break;
     case EADDRNOTAVAIL:
-        *out_error = "no interface of this machine has the address to listen on";
+        *out_error = "no interface of this machine has the address to listen on: choose another";
         break;
     default:
         *out_error = "the socket to listen on cannot be opened";

@@ -38,7 +38,7 @@ static size_t find_line(struct http_chunks *chunks, struct parley_bytes bytes, s
         const bool is_end =
             bytes.data[i] == '\r' && (i + 1 == bytes.length || bytes.data[i + 1] == '\n');
         if (is_control(bytes.data[i]) && !is_end) {
-            blame(chunks, "A line of the chunked body does not end in CRLF, or holds a control "
+            blame(chunks, "A line of the chunked body does not end in CRLF, or contains a control "
                           "character.");
             return 0;
         }
@@ -142,7 +142,7 @@ static size_t follow_trailer(struct http_chunks *chunks, struct parley_bytes byt
         return 0;
     }
     if (is_misplaced(name)) {
-        blame(chunks, "A trailer has a name that only a header can have.");
+        blame(chunks, "A trailer has a name that is allowed only for headers.");
         return 0;
     }
     return length;

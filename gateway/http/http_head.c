@@ -31,7 +31,7 @@ static void blame(struct http_head *head, unsigned status, const char *fault) {
 }
 
 static const char *const line_end_fault =
-    "A line of the head does not end in CRLF, or holds a NUL or another control character.";
+    "A line of the head does not end in CRLF, or contains a NUL or another control character.";
 
 /* ---- bytes ---- */
 
@@ -334,7 +334,7 @@ static void read_field(struct http_head *head, char *line, char *end) {
         colon++;
     }
     if (is_blank(*line)) {
-        blame(head, 400, "A header continues on a second line, which is not supported.");
+        blame(head, 400, "A header continues on a second line: write it on one line.");
         return;
     }
     if (colon == line || *colon != ':') {
@@ -366,26 +366,28 @@ static void read_field(struct http_head *head, char *line, char *end) {
 
 static void check(struct http_head *head) {
     if (head->length_count > 0 && head->encoding_count > 0) {
-        blame(head, 400, "The request has both Content-Length and Transfer-Encoding.");
+        blame(head, 400,
+              "The request has both Content-Length and Transfer-Encoding: send only one of them.");
     }
     if (head->length_count > 1) {
-        blame(head, 400, "The request has several Content-Length headers.");
+        blame(head, 400, "The request has several Content-Length headers: send one.");
     }
     if (head->encoding_count > 1 || (head->encoding_count == 1 && !head->is_chunked)) {
         blame(head, 400, "The only supported Transfer-Encoding is chunked, named once.");
     }
     if (head->encoding_count > 0 && head->is_1_0) {
-        blame(head, 400, "HTTP/1.0 has no Transfer-Encoding.");
+        blame(head, 400,
+              "HTTP/1.0 has no Transfer-Encoding: use HTTP/1.1, or send Content-Length.");
     }
     if (head->host_count > 1 || (head->host_count == 0 && !head->is_1_0)) {
         /* RFC 9112, section 3.2 */
         blame(head, 400, "An HTTP/1.1 request must have exactly one Host header.");
     }
     if (head->type_count > 1) {
-        blame(head, 400, "The request has several Content-Type headers.");
+        blame(head, 400, "The request has several Content-Type headers: send one.");
     }
     if (head->key_count > 1) {
-        blame(head, 400, "The request has several Idempotency-Key headers.");
+        blame(head, 400, "The request has several Idempotency-Key headers: send one.");
     }
 }
 
@@ -473,8 +475,8 @@ const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from, unsi
     }
     const bool has_line = memchr(so_far.data, '\n', HTTP_HEAD_MAX) != NULL;
     *status = has_line ? 431 : 414;
-    return has_line ? "The request's head has more than 16 KiB."
-                    : "The request's target has more than 16 KiB.";
+    return has_line ? "The request line and the headers have more than 16 KiB."
+                    : "The target of the request has more than 16 KiB.";
 }
 
 /* ---- writing ---- */

@@ -113,7 +113,7 @@ static void give_up(struct batch *batch) {
         batch->request, PROBLEM_TOO_LARGE,
         "There is no room to keep the results of this body until it has ended (--spool-max, or the "
         "disk of the data folder). %" PRIu64 " of its messages were read, and the valid ones "
-        "were passed on; nothing after them was read. Use HTTP/1.1, which receives results while "
+        "were processed; nothing after them was read. Use HTTP/1.1, which receives results while "
         "it sends the body, or send less at once, or use results=summary.",
         batch->results.received_count);
 }

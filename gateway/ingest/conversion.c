@@ -102,8 +102,8 @@ static void keep(struct conversion *conversion, struct parley_bytes text) {
     if (is_too_long) {
         enter(conversion, CONVERSION_ANSWERED);
         problem_respond_format(conversion->request, PROBLEM_TOO_LARGE,
-                               "Converted, the messages take more than the %" PRIu64 " bytes that "
-                               "are kept for an answer (--spool-max): send fewer at once.",
+                               "The converted messages exceed the %" PRIu64 " bytes that are kept "
+                               "for an answer (--spool-max): send fewer at once.",
                                limit);
     } else if (!spool_has_room(&conversion->spool)) {
         enter(conversion, CONVERSION_ANSWERED);

@@ -99,9 +99,9 @@ static struct failure reused(const struct duplicate *duplicate) {
     const bool is_key = duplicate->mark.repeat == PUBLICATION_REPEAT_KEY;
     snprintf(failure.detail, sizeof failure.detail,
              "This %s was used before for another message: sequence %llu of stream %s. This one "
-             "was not stored: send it with %s of its own.",
+             "was not stored: send it with a new %s.",
              is_key ? "Idempotency-Key" : "id", (unsigned long long)duplicate->sequence,
-             duplicate->stream, is_key ? "a key" : "an id");
+             duplicate->stream, is_key ? "key" : "id");
     return failure;
 }
 
@@ -109,7 +109,7 @@ static struct failure away(void) {
     struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
     snprintf(failure.detail, sizeof failure.detail,
              "A message with this id or key is stored already, and the connection to NATS was lost "
-             "before the two could be compared. Nothing was stored now: send it again.");
+             "before the two could be compared. Nothing was stored now: send it again later.");
     return failure;
 }
 
@@ -131,7 +131,7 @@ static struct failure overloaded(void) {
     struct failure failure = {.problem = PROBLEM_OVERLOADED};
     snprintf(failure.detail, sizeof failure.detail,
              "A message with this id or key is stored already, and the two cannot be compared "
-             "now. Nothing was stored now: send it again.");
+             "at present. Nothing was stored now: send it again later.");
     return failure;
 }
 

@@ -34,12 +34,14 @@ struct failure failure_of_refusal(const struct request_options *options,
     case JETSTREAM_BARRED:
         return unavailable(jetstream_bar(options->gateway->jetstream));
     case JETSTREAM_FULL:
-        return failure(PROBLEM_OVERLOADED, "Too many messages await their acknowledgement. "
-                                           "Nothing was stored: send it again.");
+        return failure(PROBLEM_OVERLOADED,
+                       "Too many messages are waiting for their acknowledgement. "
+                       "Nothing was stored: send it again later.");
     case JETSTREAM_TOO_LARGE:
         snprintf(too_large.detail, sizeof too_large.detail,
                  "As JSON with its headers the message exceeds the %zu bytes that NATS accepts "
-                 "(its max_payload); parley's limit is %zu bytes (--message-max).",
+                 "(its max_payload); parley's limit is %zu bytes (--message-max). Send a smaller "
+                 "one, or raise max_payload.",
                  jetstream_max_payload_bytes(options->gateway->jetstream),
                  request_message_bytes_max(options));
         return too_large;
@@ -47,7 +49,7 @@ struct failure failure_of_refusal(const struct request_options *options,
     case JETSTREAM_PUBLISHED:
         break;
     }
-    return failure(PROBLEM_INTERNAL, "The message could not be handed to NATS.");
+    return failure(PROBLEM_INTERNAL, "The message could not be passed to NATS.");
 }
 
 static struct failure refused_by_jetstream(const struct jetstream_ack *ack) {
@@ -80,8 +82,10 @@ struct failure failure_of_ack(const struct request_options *options,
     switch (ack->outcome) {
     case JETSTREAM_REFUSED:
         if (ack->error_code == E_MESSAGE_SIZE) {
-            return failure(PROBLEM_TOO_LARGE,
-                           "The message exceeds the max_msg_size of its stream in NATS.");
+            return failure(
+                PROBLEM_TOO_LARGE,
+                "The message exceeds the max_msg_size of its stream in NATS: send a smaller "
+                "one, or raise that limit.");
         }
         return refused_by_jetstream(ack);
     case JETSTREAM_TIMEOUT:
@@ -115,8 +119,8 @@ void failure_write_members(enum problem problem, struct parley_bytes id, const c
 struct failure failure_overloaded(const struct request_options *options) {
     struct failure overloaded = {.problem = PROBLEM_OVERLOADED};
     snprintf(overloaded.detail, sizeof overloaded.detail,
-             "The bodies that are being received hold %zu bytes, which is the limit "
-             "(--gather-max). Nothing was stored: send it again, or in smaller messages.",
+             "The request bodies in memory have reached the limit of %zu bytes "
+             "(--gather-max). Nothing was stored: send it again later, or send smaller messages.",
              options->gateway->budget->max_bytes);
     return overloaded;
 }

@@ -57,23 +57,24 @@ void repetition_advice(const struct gateway *gateway, const struct parley_protoc
     describe_duration(window_ms, window, sizeof window);
     if (window_ms < WINDOW_USEFUL_MS) {
         snprintf(out, REPETITION_TEXT_MAX,
-                 "Sent again it may be stored twice, also with an Idempotency-Key: this server "
-                 "does not look for duplicates (--dedupe-window 0).");
+                 "If it is sent again, it may be stored twice, even with an Idempotency-Key: this "
+                 "server does not look for duplicates (--dedupe-window 0).");
     } else if (window_ms <= passed_ms) {
         snprintf(out, REPETITION_TEXT_MAX,
-                 "Sent again it may be stored twice, also with an Idempotency-Key: the dedupe "
-                 "window of %s has passed.",
+                 "If it is sent again, it may be stored twice, even with an Idempotency-Key: the "
+                 "dedupe window of %s has passed.",
                  window);
     } else if (how != NULL) {
         snprintf(out, REPETITION_TEXT_MAX,
                  "%s within %s of the first attempt (the dedupe window), and it is stored once.",
                  how, window);
     } else {
-        snprintf(out, REPETITION_TEXT_MAX,
-                 "Sent again it may be stored twice, since %s. Send an `Idempotency-Key` next "
-                 "time: with the same key it is stored once within %s.",
-                 repeat == PUBLICATION_REPEAT_STAMPED ? "`stamp` fills it in anew each time"
-                                                      : "nothing marks it as the same message",
-                 window);
+        snprintf(
+            out, REPETITION_TEXT_MAX,
+            "If it is sent again, it may be stored twice, since %s. Send an `Idempotency-Key` next "
+            "time: with the same key it is stored once within %s.",
+            repeat == PUBLICATION_REPEAT_STAMPED ? "`stamp` fills in new values each time"
+                                                 : "nothing marks it as the same message",
+            window);
     }
 }

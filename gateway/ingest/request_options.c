@@ -112,8 +112,8 @@ static bool read_query(struct request_options *options, struct http_request *req
     http_request_each_query(request, take_query, &reading);
     if (!reading.is_refused && options->task == INGEST_CONVERT && options->to == NULL) {
         problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                               "The query option `to` is missing: it names the encoding to convert "
-                               "to, which may be %s.",
+                               "The query option `to` is missing: set it to the encoding to "
+                               "convert to, which may be %s.",
                                reading.encodings);
         return false;
     }
@@ -186,9 +186,9 @@ static bool read_media_type(struct request_options *options, struct http_request
     const char *encoding = http_request_header(request, "Content-Encoding");
     if (encoding != NULL && strcasecmp(encoding, "identity") != 0) {
         http_header(request, "Accept-Encoding", "identity");
-        problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-                               "The Content-Encoding `%s` is not supported: send the body without.",
-                               encoding);
+        problem_respond_format(
+            request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+            "The Content-Encoding `%s` is not supported: send the body without it.", encoding);
         return false;
     }
     const char *type = http_request_header(request, "Content-Type");

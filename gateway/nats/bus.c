@@ -407,7 +407,8 @@ static void go_away(struct bus *bus) {
     bus->backlog_bytes = 0;
     forget_connection(bus);
     open_later(bus);
-    snprintf(bus->why, sizeof bus->why, "NATS is away (the connection was lost): %s", bus->where);
+    snprintf(bus->why, sizeof bus->why, "NATS is unreachable (the connection was lost): %s",
+             bus->where);
     bus->attempts_since_refusal = REFUSAL_KEPT_ATTEMPTS;
     bus->events.disconnected(bus->events.context);
 }
@@ -447,8 +448,8 @@ static void check_opener(struct reactor_timer *timer) {
     struct bus *bus = OWNER_OF(timer, struct bus, opener_check);
     if (is_opener_spinning(bus)) {
         pthread_cancel(bus->opener);
-        snprintf(bus->opener_why, sizeof bus->opener_why, "NATS is away (it froze): %s",
-                 bus->where);
+        snprintf(bus->opener_why, sizeof bus->opener_why,
+                 "NATS is unreachable (it stopped answering): %s", bus->where);
         join_opener(bus);
     } else {
         reactor_timer_set(bus->reactor, timer, OPENER_CHECK_MS);

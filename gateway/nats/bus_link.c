@@ -89,7 +89,7 @@ bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX
         snprintf(out, BUS_WHY_MAX, "NATS cannot be reached with TLS (%.120s): %s", text, where);
         return true;
     case NATS_SYS_ERROR: /* the host name cannot be resolved, or no file descriptor is left */
-        snprintf(out, BUS_WHY_MAX, "NATS is away (%.120s): %s", text, where);
+        snprintf(out, BUS_WHY_MAX, "NATS is unreachable (%.120s): %s", text, where);
         return false;
     case NATS_ERR:
     case NATS_PROTOCOL_ERROR:
@@ -97,10 +97,10 @@ bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX
                  status == NATS_ERR ? text : "it does not speak the NATS protocol", where);
         return true;
     case NATS_TIMEOUT:
-        snprintf(out, BUS_WHY_MAX, "NATS is away (no answer in time): %s", where);
+        snprintf(out, BUS_WHY_MAX, "NATS is unreachable (no answer in time): %s", where);
         return false;
     default:
-        snprintf(out, BUS_WHY_MAX, "NATS is away (no connection): %s", where);
+        snprintf(out, BUS_WHY_MAX, "NATS is unreachable (no connection): %s", where);
         return false;
     }
 }

@@ -441,7 +441,7 @@ static bool prepare(struct embedded *embedded, const struct embedded_options *op
     if (embedded->binary == NULL) {
         snprintf(error, error_size,
                  "nats-server is not installed%s%s: install it (on Debian: apt install "
-                 "nats-server), or name a running one with --nats URL",
+                 "nats-server), or give the URL of a running one with --nats",
                  options->binary != NULL ? " at " : "",
                  options->binary != NULL ? options->binary : "");
         return false;

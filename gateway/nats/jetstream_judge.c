@@ -95,12 +95,12 @@ static bool find_fault(struct jetstream_check *check, const json_t *config) {
         jetstream_grade_set(
             check, JETSTREAM_IS_UNUSABLE,
             "stream %s exists already and keeps only messages that a consumer waits "
-            "for (retention interest), so that acknowledged messages would be lost: "
+            "for (retention interest), so acknowledged messages would be lost: "
             "recreate it with retention limits, or choose another subject prefix",
             stream->name);
     } else if (json_is_true(json_object_get(config, "sealed"))) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
-                            "stream %s exists already and is sealed, so that it accepts no "
+                            "stream %s exists already and is sealed, so it accepts no "
                             "messages: delete it, or choose another subject prefix",
                             stream->name);
     } else {

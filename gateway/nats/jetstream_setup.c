@@ -156,7 +156,7 @@ static json_t *configuration(const struct jetstream_check *check) {
 }
 
 static void refuse_creation(struct jetstream_check *check, int error, const char *reason) {
-    const char *remedy = "fix that, then start parley again";
+    const char *remedy = "correct that, then start parley again";
     if (error == JETSTREAM_E_SUBJECT_OVERLAP) {
         remedy = "another stream has these subjects already: change or delete that stream, or "
                  "choose another subject prefix";

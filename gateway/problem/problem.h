@@ -13,26 +13,29 @@
 #define PROBLEM_LIST(X)                                                                            \
     X(PROBLEM_MALFORMED, "malformed", 400, "The body cannot be read",                              \
       "The body could not be parsed, or broke another GW rule. The violations give the "           \
-      "place. Fix it there and send it again.")                                                    \
+      "place and a hint. Correct it there and send it again.")                                     \
     X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 400, "Invalid query parameter or header",    \
-      "The detail names the query option or header and what it may be.")                           \
-    X(PROBLEM_NOT_FOUND, "not-found", 404, "No such address",                                      \
-      "Check the path: POST /v1/PROTOCOL/messages sends, GET /v1/PROTOCOL/stream reads.")          \
+      "The detail names the query option or header, and the values that it takes. Correct or "     \
+      "remove it.")                                                                                \
+    X(PROBLEM_NOT_FOUND, "not-found", 404, "Not found",                                            \
+      "Check the path: POST /v1/PROTOCOL/messages sends, GET /v1/PROTOCOL/stream reads, "          \
+      "and GET / lists the other endpoints.")                                                      \
     X(PROBLEM_METHOD_NOT_ALLOWED, "method-not-allowed", 405, "Method not allowed here",            \
-      "The Allow header lists the methods that are allowed.")                                      \
+      "Use one of the methods that the Allow header lists.")                                       \
     X(PROBLEM_NOT_ACCEPTABLE, "not-acceptable", 406, "No media type in Accept is available",       \
       "Accept one of the media types that the detail names, or omit the Accept header.")           \
     X(PROBLEM_ID_REUSED, "id-reused", 409,                                                         \
       "This id or Idempotency-Key was used for another message",                                   \
       "The problem names the stream and sequence of that message. Nothing was stored, and "        \
-      "sending it again changes nothing: use a new id or key. A repeated message must be the "     \
+      "sending it again does not help: use a new id or key. A repeated message must be the "       \
       "same message: a Round Table message with the same from, to, correlationId and "             \
       "payload; with an Idempotency-Key, the same body.")                                          \
     X(PROBLEM_TOO_LARGE, "too-large", 413, "The message is too large",                             \
       "The detail names the limit. Store large data elsewhere and refer to it, or ask the "        \
       "operator to raise --message-max, or max_payload of NATS.")                                  \
     X(PROBLEM_URI_TOO_LONG, "uri-too-long", 414, "The request target is too long",                 \
-      "The head of a request may have 16 KiB and 64 query options.")                               \
+      "The request line and the headers together may have 16 KiB, and the query 64 options. "      \
+      "Shorten the query, or send fewer options.")                                                 \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", 415,                               \
       "This media type or encoding is not supported",                                              \
       "Set Content-Type to one that the Accept-Post header lists, and send the body without "      \
@@ -43,18 +46,19 @@
       "Each violation names the rule and the place, and its hint says how to fix it. Nothing "     \
       "was forwarded.")                                                                            \
     X(PROBLEM_HEAD_TOO_LARGE, "head-too-large", 431, "The head of the request is too large",       \
-      "The head of a request may have 16 KiB and 128 headers. Send fewer headers, or shorter "     \
-      "cookies and tokens.")                                                                       \
+      "The request line and the headers together may have 16 KiB, and a request 128 headers. "     \
+      "Send fewer headers, or shorter cookies and tokens.")                                        \
     X(PROBLEM_INTERNAL, "internal", 500, "Internal error",                                         \
-      "Please report it with the request id, which is also in the log of the server.")             \
+      "Report it to the operator with the request id (instance), which is also in the log of "     \
+      "the server.")                                                                               \
     X(PROBLEM_BUS_UNAVAILABLE, "bus-unavailable", 503, "NATS cannot store the message now",        \
       "Nothing was stored. Send it again after the time in Retry-After.")                          \
     X(PROBLEM_OVERLOADED, "overloaded", 503, "Too many requests or messages are in progress",      \
       "Nothing was stored. Send it again after the time in Retry-After, or send fewer at a "       \
       "time.")                                                                                     \
     X(PROBLEM_DRAINING, "draining", 503, "The server is shutting down",                            \
-      "Nothing was stored. Send it again after the time in Retry-After, to this server when "      \
-      "it has restarted, or to another one.")                                                      \
+      "Nothing was stored. Send it again after the time in Retry-After, to another server or, "    \
+      "once it has restarted, to this one.")                                                       \
     X(PROBLEM_VERSION_NOT_SUPPORTED, "version-not-supported", 505,                                 \
       "This version of HTTP is not supported", "Send the request in HTTP/1.1 or HTTP/1.0.")        \
     X(PROBLEM_BUS_TIMEOUT, "bus-timeout", 504, "JetStream did not acknowledge in time",            \
@@ -63,7 +67,7 @@
       "stores these once: a message with an Idempotency-Key; a Round Table message with the "      \
       "same id; the same bytes of a VLP or Brenner message with an id, or of a supervisor "        \
       "message whose request names the agent. For any other, send an Idempotency-Key. With "       \
-      "--dedupe-window 0 nothing is recognised.")
+      "--dedupe-window 0 JetStream recognises no repeated message.")
 
 enum problem {
 #define X(id, name, status, title, advice) id,

@@ -211,7 +211,8 @@ void describe_pages_serve(const struct describe_pages *pages, struct http_reques
         http_header(request, "Vary", "Accept");
     }
     if (chosen < 0) {
-        problem_respond_format(request, PROBLEM_NOT_ACCEPTABLE, "%s comes as %s%s%s.",
+        problem_respond_format(request, PROBLEM_NOT_ACCEPTABLE,
+                               "%s is available as %s%s%s: accept that, or omit the Accept header.",
                                http_request_path(request), offers[0], count > 1 ? " or " : "",
                                count > 1 ? offers[1] : "");
         return;

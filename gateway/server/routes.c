@@ -195,7 +195,7 @@ static void serve(struct gateway *gateway, struct http_request *request, const s
         http_respond(request, 204, NULL, (struct parley_bytes){0});
     } else if (function == NULL) {
         http_header(request, "Allow", allowed_methods(route));
-        problem_respond_format(request, PROBLEM_METHOD_NOT_ALLOWED, "%s takes %s.",
+        problem_respond_format(request, PROBLEM_METHOD_NOT_ALLOWED, "%s allows %s.",
                                http_request_path(request), allowed_methods(route));
     } else {
         function(gateway, request, variable);
@@ -243,7 +243,7 @@ void gateway_begin(void *context, struct http_request *request) {
     }
     problem_respond_format(request, PROBLEM_NOT_FOUND,
                            "There is nothing at %.200s. Send to /v1/PROTOCOL/messages, read from "
-                           "/v1/PROTOCOL/stream; / and /v1/protocols list all addresses.",
+                           "/v1/PROTOCOL/stream; / and /v1/protocols list all endpoints.",
                            path);
 }
 

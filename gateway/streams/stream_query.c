@@ -379,7 +379,7 @@ enum stream_query_result stream_query_set(struct stream_query *query, const char
 
 enum stream_query_result stream_query_set_last_event(struct stream_query *query, const char *value,
                                                      const char **out_wants) {
-    *out_wants = "the resume token of an event, which server-sent events bear as their id";
+    *out_wants = "the resume token of an event, which is the id of a server-sent event";
     if (value[0] == '\0') {
         return STREAM_QUERY_IGNORED; /* an event source that has seen no event yet */
     }

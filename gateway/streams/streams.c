@@ -78,7 +78,8 @@ static void refuse(struct stream_reader *reader, enum problem problem, const cha
 
 static void keep_alive(struct stream_reader *reader, int64_t now_ms) {
     if (reader->phase == STREAM_STARTING) {
-        refuse(reader, PROBLEM_BUS_UNAVAILABLE, "NATS does not answer questions about the stream.");
+        refuse(reader, PROBLEM_BUS_UNAVAILABLE,
+               "NATS does not answer requests about the stream. Connect again later.");
         return;
     }
     if (reader->phase != STREAM_FLOWING) {
@@ -126,7 +127,8 @@ static void reader_failed(struct stream_reader *reader) {
             return;
         }
     }
-    refuse(reader, PROBLEM_BUS_UNAVAILABLE, "NATS does not have the stream at present.");
+    refuse(reader, PROBLEM_BUS_UNAVAILABLE,
+           "The stream does not exist in NATS at present. Connect again later.");
 }
 
 static const struct stream_reader_events reader_events = {
@@ -138,7 +140,8 @@ static void request_ended(void *state, struct http_request *request) {
     struct streams *streams = reader->keeper;
     size_t index = 0;
     if (streams->is_draining) {
-        refuse(reader, PROBLEM_DRAINING, "The server is shutting down.");
+        refuse(reader, PROBLEM_DRAINING,
+               "The server is shutting down. Connect again later, or to another server.");
         return;
     }
     while (reader->protocol != NULL && parley_protocols[index] != reader->protocol) {
@@ -146,7 +149,8 @@ static void request_ended(void *state, struct http_request *request) {
     }
     reader->phase = STREAM_STARTING;
     if (!stream_reader_start(reader, &streams->hubs[index])) {
-        refuse(reader, PROBLEM_BUS_UNAVAILABLE, "The connection to NATS is down.");
+        refuse(reader, PROBLEM_BUS_UNAVAILABLE,
+               "The connection to NATS is down. Connect again later.");
     }
 }
 
@@ -301,7 +305,8 @@ static bool parse_query(const struct streams *streams, struct http_request *requ
 
 static bool is_serving(struct streams *streams, struct http_request *request) {
     if (streams->is_draining) {
-        problem_respond(request, PROBLEM_DRAINING, "The server is shutting down.");
+        problem_respond(request, PROBLEM_DRAINING,
+                        "The server is shutting down. Connect again later, or to another server.");
         return false;
     }
     if (!jetstream_can_read(streams->jetstream)) {
@@ -319,7 +324,8 @@ void streams_serve(struct streams *streams, struct http_request *request,
     int content = negotiate(http_request_header(request, "Accept"), offers);
     if (content < 0) {
         problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
-                        "Streams are available as application/x-ndjson and text/event-stream.");
+                        "Streams are available as application/x-ndjson and text/event-stream: "
+                        "accept one of them, or omit the Accept header.");
         return;
     }
     if (!parse_query(streams, request, protocol, &query) || !is_serving(streams, request)) {
@@ -402,7 +408,8 @@ void streams_drain(struct streams *streams) {
         if (reader->phase == STREAM_FLOWING) {
             stream_reader_drain(reader);
         } else if (reader->phase == STREAM_STARTING) {
-            refuse(reader, PROBLEM_DRAINING, "The server is shutting down.");
+            refuse(reader, PROBLEM_DRAINING,
+                   "The server is shutting down. Connect again later, or to another server.");
         }
     }
 }

@@ -64,7 +64,7 @@ async function assertTold(server, pattern) {
 
 describe('what is wrong with NATS from the start', () => {
   const rows = [
-    ['no server', /NATS is away.*nats:\/\/127\.0\.0\.1:\d+/, 'all', { isAway: true }],
+    ['no server', /NATS is unreachable.*nats:\/\/127\.0\.0\.1:\d+/, 'all', { isAway: true }],
     ['a wrong password', /NATS refused the credentials/, 'nobody', { config: ACCOUNTS }],
     ['a token that is wrong', /NATS refused the credentials/, '', { config: ACCOUNTS }],
     ['JetStream off', /JetStream is not enabled on/, 'all', { hasJetStream: false }],
@@ -128,7 +128,7 @@ describe('what goes wrong later', () => {
     const { nats, server } = await started(t, 'all');
     assertAccepted(await send(server, claim()));
     await nats.kill();
-    await assertTold(server, /NATS is away/);
+    await assertTold(server, /NATS is unreachable/);
     const again = await nats.restart();
     atEnd(t, () => again.stop());
     await until('it is over', () => logged(server, /NATS: resolved$/).length > 0);
@@ -175,7 +175,7 @@ describe('what goes wrong later', () => {
       assert.match(detailOf(await send(server, claim())), pattern);
       assert.equal(await heartbeat(), 200);
       await nats.kill();
-      await until('NATS is away', () => logged(server, /^parley: NATS is away/).length > 0);
+      await until('NATS is unreachable', () => logged(server, /^parley: NATS is unreachable/).length > 0);
       const again = await nats.restart();
       atEnd(t, () => again.stop());
       await until('the others are taken again', async () => (await heartbeat()) === 200);

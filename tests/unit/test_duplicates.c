@@ -442,7 +442,8 @@ static void test_a_504_promises_what_is_kept_and_nothing_else(void **state) {
          BARE_CLAIM,
          120000,
          JETSTREAM_TIMEOUT,
-         "Sent again it may be stored twice, since `stamp` fills it in anew each time. Send an "
+         "If it is sent again, it may be stored twice, since `stamp` fills in new values each "
+         "time. Send an "
          "`Idempotency-Key` next time: with the same key it is stored once within 2 minutes."},
         {"roundtable",
          {JSON},
@@ -461,14 +462,15 @@ static void test_a_504_promises_what_is_kept_and_nothing_else(void **state) {
          IPC_BEAT,
          120000,
          JETSTREAM_TIMEOUT,
-         "Sent again it may be stored twice, since nothing marks it as the same message. Send an "
+         "If it is sent again, it may be stored twice, since nothing marks it as the same message. "
+         "Send an "
          "`Idempotency-Key` next time"},
         {"supervisor",
          {JSON},
          IPC_BEAT,
          120000,
          JETSTREAM_LOST,
-         "Sent again it may be stored twice"},
+         "If it is sent again, it may be stored twice"},
         {"supervisor",
          {JSON, .query = {{"agent", "a"}}},
          IPC_BEAT,
@@ -486,14 +488,15 @@ static void test_a_504_promises_what_is_kept_and_nothing_else(void **state) {
          CLAIM_OF("1"),
          100,
          JETSTREAM_TIMEOUT,
-         "Sent again it may be stored twice, also with an Idempotency-Key: this server does not "
+         "If it is sent again, it may be stored twice, even with an Idempotency-Key: this server "
+         "does not "
          "look for duplicates (--dedupe-window 0)."},
         {"vlp",
          {JSON},
          CLAIM_OF("1"),
          5000,
          JETSTREAM_TIMEOUT,
-         "also with an Idempotency-Key: the dedupe window of 5 seconds has passed."},
+         "even with an Idempotency-Key: the dedupe window of 5 seconds has passed."},
         {"vlp", {JSON}, CLAIM_OF("1"), 5000, JETSTREAM_LOST, "within 5 seconds of"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
