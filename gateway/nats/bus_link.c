@@ -80,10 +80,14 @@ bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX
     text = text != NULL && text[0] != '\0' ? text : natsStatus_GetText(status);
     switch (status) {
     case NATS_CONNECTION_AUTH_FAILED:
-        snprintf(out, BUS_WHY_MAX, "NATS refused the credentials (%.80s): %s", text, where);
+        snprintf(out, BUS_WHY_MAX,
+                 "NATS refused the credentials (%.80s); check those in --nats: %s", text, where);
         return true;
     case NATS_SECURE_CONNECTION_WANTED:
-        snprintf(out, BUS_WHY_MAX, "NATS does not support TLS, which tls:// requires: %s", where);
+        snprintf(out, BUS_WHY_MAX,
+                 "NATS does not support TLS, which tls:// requires; use nats://, or enable TLS "
+                 "there: %s",
+                 where);
         return true;
     case NATS_SSL_ERROR:
         snprintf(out, BUS_WHY_MAX, "NATS cannot be reached with TLS (%.120s): %s", text, where);
