@@ -31,8 +31,22 @@ static bool is_plain(char c) {
     return c > 0x20 && c < 0x7F && c != '"' && c != '%';
 }
 
+/* Eight of them at once. Each term has a high bit set if a byte is below 0x21, equal to the other
+ * operand of ^, or not ASCII (Bit Twiddling Hacks, "hasless" and "haszero"). */
+static bool are_plain(const char *eight) {
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+    uint64_t word;
+    memcpy(&word, eight, sizeof word);
+    const uint64_t quote = word ^ ones * '"', percent = word ^ ones * '%', del = word ^ ones * 0x7F;
+    return (((word - ones * 0x21) | (quote - ones) | (percent - ones) | (del - ones) | word) &
+            high) == 0;
+}
+
 static size_t plain_length(struct parley_bytes text) {
     size_t length = 0;
+    while (text.length - length >= sizeof(uint64_t) && are_plain(text.data + length)) {
+        length += sizeof(uint64_t);
+    }
     while (length < text.length && is_plain(text.data[length])) {
         length++;
     }
