@@ -26,7 +26,7 @@ enum {
     BUCKET_DEDUPE_WINDOW_MS = 2 * 60 * 1000, /* the convention's; messages there have no id */
     OVERLAPS_MAX = 8,  /* while another reactor creates it, it may overlap with itself */
     DELETION_MS = 500, /* what deleting a small stream takes at most */
-    DELETION_BYTES_A_MS = 1 << 20,
+    DELETION_BYTES_A_MS = 512 * 1024,
     DELETION_MAX_MS = 30000,
     UNUSABLE_RETRY_MS = 2000,   /* only an operator can change it */
     OFF_RETRY_MS = 1000,        /* JetStream is not enabled: there is no hurry */
