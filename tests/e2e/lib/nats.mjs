@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect, consumerOpts } from 'nats';
 import { atEnd } from './cleanup.mjs';
-import { DEADLINE_MS, until, within } from './poll.mjs';
+import { until, within } from './poll.mjs';
 import { Program, temporaryFolder } from './program.mjs';
 
 // A nats-server with JetStream on 127.0.0.1. `restart` brings it back on the same port and store.
@@ -116,11 +116,14 @@ cluster {
   return { members, url: members.map((member) => member.url).join(',') };
 }
 
-// nats.js gives up a request to JetStream after 5 s, which a busy machine can take.
+// nats.js gives up a request to JetStream after 5 s, which a busy machine can take. Not as long as
+// the tests' own deadlines: one that a server took to its death is to be sent again.
+const JETSTREAM_TIMEOUT_MS = 20_000;
+
 function patient(connection) {
   for (const name of ['jetstream', 'jetstreamManager']) {
     const open = connection[name].bind(connection);
-    connection[name] = (options = {}) => open({ timeout: DEADLINE_MS, ...options });
+    connection[name] = (options = {}) => open({ timeout: JETSTREAM_TIMEOUT_MS, ...options });
   }
   return connection;
 }
