@@ -83,7 +83,8 @@ static size_t write_placeholder(char *out, size_t length) {
     for (char *digit = out + PLACEHOLDER_LINE_BYTES - 2; content > 0; content >>= 4) {
         *--digit = "0123456789abcdef"[content & 15];
     }
-    memcpy(out + length - 2, "\r\n", 2);
+    out[length - 2] = '\r';
+    out[length - 1] = '\n';
     return length;
 }
 

@@ -50,7 +50,7 @@ static const char *read_token(const char *at, uint64_t *out) {
 }
 
 bool jetstream_delivery_read_tail(const char *tail, struct jetstream_delivery *out) {
-    uint64_t tries, time_ns, pending;
+    uint64_t tries = 0, time_ns = 0, pending = 0;
     const char *at = read_token(tail, &tries);
     at = read_token(at, &out->stream_sequence);
     at = read_token(at, &out->consumer_sequence);

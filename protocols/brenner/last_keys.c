@@ -36,7 +36,7 @@ struct list {
     struct parley_arena *arena;
     struct entry *entries;
     size_t count, object_count;
-    struct level levels[JSON_DEPTH_MAX];
+    struct level levels[1 + JSON_DEPTH_MAX]; /* the first is around the whole text */
     size_t depth;
 };
 
@@ -74,9 +74,9 @@ static void end_entry(struct list *list, struct level *level, const char *end) {
 
 /* `end`: where the token before ended. */
 static bool add_token(struct list *list, const struct json_token *token, const char *end) {
-    struct level *level = list->depth > 0 ? &list->levels[list->depth - 1] : NULL;
+    struct level *level = &list->levels[list->depth];
     if (token->kind == '{' || token->kind == '[') {
-        list->levels[list->depth++] = (struct level){
+        list->levels[++list->depth] = (struct level){
             .is_object = token->kind == '{', .object = list->object_count++, .entry = NO_ENTRY};
     } else if (token->kind == '}' || token->kind == ']') {
         end_entry(list, level, end);
@@ -85,8 +85,7 @@ static bool add_token(struct list *list, const struct json_token *token, const c
         end_entry(list, level, end);
     } else if (token->kind == ':') {
         list->entries[level->entry].value.data = token->text.data + 1;
-    } else if (token->kind == '"' && level != NULL && level->is_object &&
-               level->entry == NO_ENTRY) {
+    } else if (token->kind == '"' && level->is_object && level->entry == NO_ENTRY) {
         return add_entry(list, level, token->text);
     }
     return true;
@@ -180,7 +179,7 @@ static void write_value(const struct list *list, struct parley_bytes rest, size_
 
 enum parley_status last_keys_write(struct parley_bytes json, struct parley_arena *arena,
                                    struct parley_buffer *out) {
-    struct list list = {.arena = arena};
+    struct list list = {.arena = arena, .levels = {{.entry = NO_ENTRY}}};
     list.entries = parley_arena_allocate(arena, count_members(json) * sizeof *list.entries);
     if (list.entries == NULL || !list_members(&list, json) || !mark_repeated(&list)) {
         return PARLEY_E_MEMORY;
