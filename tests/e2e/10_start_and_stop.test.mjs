@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -144,6 +144,15 @@ describe('refusing to start', () => {
   });
 });
 
+// How many clients have the server's end of the answer in their kernel, and have not closed.
+function endedByServer({ port }) {
+  const CLOSE_WAIT = '08';
+  const [, ...sockets] = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n');
+  const rows = sockets.map((row) => row.trim().split(/\s+/));
+  const isClients = ([, , remote]) => parseInt(remote.split(':')[1], 16) === port;
+  return rows.filter((row) => isClients(row) && row[3] === CLOSE_WAIT).length;
+}
+
 describe('ending', () => {
   it('exits with 0 on SIGTERM, and its nats-server is gone', async (t) => {
     const server = await parleyFor(t);
@@ -239,8 +248,8 @@ describe('ending', () => {
       socket.write(Buffer.concat(Array(400).fill(rawPost('/v1/vlp/messages', '{}'))));
       return client;
     });
-    await until('they are accepted', () => server.openFiles() >= before + clients.length);
-    await until('they are answered and closed', () => server.openFiles() <= before);
+    await until('they are answered', () => endedByServer(server) === clients.length);
+    await until('they are closed', () => server.openFiles() <= before);
     for (const client of clients) {
       client.socket.on('data', (bytes) => (client.received += bytes));
       await client.closed;
