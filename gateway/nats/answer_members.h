@@ -23,8 +23,10 @@ enum parley_status answer_members_read(struct parley_bytes answer, struct answer
 /* The members that say what error an answer is, in this order. */
 enum { ANSWER_ERROR, ANSWER_ERR_CODE, ANSWER_CODE, ANSWER_DESCRIPTION, ANSWER_ERROR_COUNT };
 #define ANSWER_ERROR_MEMBERS                                                                       \
-    [ANSWER_ERROR] = {NULL, "error"}, [ANSWER_ERR_CODE] = {"error", "err_code"},                   \
-    [ANSWER_CODE] = {"error", "code"}, [ANSWER_DESCRIPTION] = {"error", "description"}
+    [ANSWER_ERROR] = {.name = "error"},                                                            \
+    [ANSWER_ERR_CODE] = {.object = "error", .name = "err_code"},                                   \
+    [ANSWER_CODE] = {.object = "error", .name = "code"},                                           \
+    [ANSWER_DESCRIPTION] = {.object = "error", .name = "description"}
 
 /* Returns: the answer's err_code, or else its code; 0: it is not an error. */
 int answer_error(struct parley_bytes answer,

@@ -106,9 +106,9 @@ static bool read_any_ack(struct parley_bytes payload, struct jetstream_ack_texts
                          struct parley_arena *arena, struct jetstream_ack *out) {
     struct answer_member members[MEMBER_COUNT] = {
         ANSWER_ERROR_MEMBERS,
-        [STREAM] = {NULL, "stream"},
-        [SEQUENCE] = {NULL, "seq"},
-        [DUPLICATE] = {NULL, "duplicate"},
+        [STREAM] = {.name = "stream"},
+        [SEQUENCE] = {.name = "seq"},
+        [DUPLICATE] = {.name = "duplicate"},
     };
     const bool has_all = answer_members_read(payload, members, MEMBER_COUNT, arena) == PARLEY_OK;
     const int code = answer_error(payload, members);

@@ -20,10 +20,10 @@ static const struct parley_value *value_of(const struct message_answer *answer, 
 void message_answer_init(struct message_answer *answer, struct parley_bytes text,
                          bool is_unanswerable) {
     *answer = (struct message_answer){
-        .members = {ANSWER_ERROR_MEMBERS, [MESSAGE_ANSWER_MESSAGE] = {NULL, "message"},
-                    [MESSAGE_ANSWER_SUBJECT] = {"message", "subject"},
-                    [MESSAGE_ANSWER_HEADERS] = {"message", "hdrs"},
-                    [MESSAGE_ANSWER_DATA] = {"message", "data"}}};
+        .members = {ANSWER_ERROR_MEMBERS, [MESSAGE_ANSWER_MESSAGE] = {.name = "message"},
+                    [MESSAGE_ANSWER_SUBJECT] = {.object = "message", .name = "subject"},
+                    [MESSAGE_ANSWER_HEADERS] = {.object = "message", .name = "hdrs"},
+                    [MESSAGE_ANSWER_DATA] = {.object = "message", .name = "data"}}};
     parley_arena_init(&answer->arena, 0);
     if (is_unanswerable) {
         answer->error = JETSTREAM_NO_RESPONDERS;

@@ -199,8 +199,8 @@ static void test_receivers_are_the_strings_of_their_list_alone(void **state) {
     struct message_fixture *fixture = *state;
     static const char *const messages[] = {
         "{\"subject\":\"INFO: x\",\"to\":[\"a\\n\",\"b\"],\"from\":\"c\",\"body_md\":\"d\"}",
-        "{\"subject\":\"INFO: x\",\"to\":[ 1 , \"a\\n\" , [\"x\"], {\"y\":\"]\"} ,\"b\" ],"
-        "\"thread_id\":[\"e\"],\"from\":\"c\",\"body_md\":\"d\"}",
+        ("{\"subject\":\"INFO: x\",\"to\":[ 1 , \"a\\n\" , [\"x\"], {\"y\":\"]\"} ,\"b\" ],"
+         "\"thread_id\":[\"e\"],\"from\":\"c\",\"body_md\":\"d\"}"),
         "{\"subject\":\"\",\"to\":[{\"b\":\"a\"},\"a\\n\",\"b\"],\"from\":[\"c\"]}",
     };
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
