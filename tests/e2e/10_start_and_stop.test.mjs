@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -13,6 +13,7 @@ import { embeddedUrl, freePorts, natsClient, startNats } from './lib/nats.mjs';
 import { BINARY, parley, parleyFor, serveArguments } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { Program, isRunning, temporaryFolder } from './lib/program.mjs';
+import { endedByServer } from './lib/sockets.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
 
 // `parley serve` that must not start: how it ended.
@@ -143,15 +144,6 @@ describe('refusing to start', () => {
     assertRefused(await refusedToServe({ nats: nats.url }), 'VLP');
   });
 });
-
-// How many clients have the server's end of the answer in their kernel, and have not closed.
-function endedByServer({ port }) {
-  const CLOSE_WAIT = '08';
-  const [, ...sockets] = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n');
-  const rows = sockets.map((row) => row.trim().split(/\s+/));
-  const isClients = ([, , remote]) => parseInt(remote.split(':')[1], 16) === port;
-  return rows.filter((row) => isClients(row) && row[3] === CLOSE_WAIT).length;
-}
 
 describe('ending', () => {
   it('exits with 0 on SIGTERM, and its nats-server is gone', async (t) => {
