@@ -104,7 +104,7 @@ static char *path_of(const struct embedded *embedded, const char *name, const ch
     return asprintf(&path, "%s/%s%s", embedded->data, name, ending) >= 0 ? path : NULL;
 }
 
-/* A new file takes the place of the old one, whatever that was, and whoever may read it. */
+/* Replaces the old file by a new one, whatever that was and whatever its permissions. */
 static bool write_data(const struct embedded *embedded, const char *name,
                        struct parley_bytes text) {
     char *path = path_of(embedded, name, ""), *draft = path_of(embedded, name, ".new");
