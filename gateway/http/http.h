@@ -18,6 +18,7 @@
 #include <parley/bytes.h>
 #include <parley/status.h>
 
+#include "peer.h"
 #include "reactor.h"
 
 struct http_server;
@@ -88,6 +89,8 @@ const char *http_request_method(const struct http_request *request);
 const char *http_request_path(const struct http_request *request);
 /* Visible ASCII: the client's X-Request-Id if it sent a good one, else 32 hex digits. */
 const char *http_request_id(const struct http_request *request);
+/* Who is at the other end of the connection.  Owns: borrowed until `closed`. */
+const struct peer *http_request_peer(const struct http_request *request);
 /* NULL when absent; `name` in any case. Of several the first, but of Accept all as one list. */
 const char *http_request_header(const struct http_request *request, const char *name);
 /* Decoded, a `+` being a blank. NULL when absent; "" for `?follow`. */

@@ -67,6 +67,7 @@ enum parley_status http_connection_init(struct http_connection *connection,
         .daemon = daemon,
         .mhd = mhd,
         .watch = {.ready = on_client_event, .fd = fd},
+        .peer = peer_of(&daemon->server->incoming->peer.any),
     };
     parley_buffer_init(&connection->headers);
     parley_buffer_init(&connection->held);

@@ -114,6 +114,7 @@ struct http_connection {
     struct http_daemon *daemon;
     struct MHD_Connection *mhd;
     struct reactor_watch watch;
+    struct peer peer;
     struct http_wire wire;
     struct http_head head;        /* of `request` */
     struct parley_buffer headers; /* of the answer: name, NUL, value, NUL, … */
@@ -174,8 +175,9 @@ struct http_server {
     size_t turn_bytes; /* of bodies, that were read in this turn */
     size_t active_count;
     bool is_draining;
-    bool has_taken; /* the connection that is being added was counted by libmicrohttpd */
-    bool has_moved; /* a callback ran since the last look */
+    const struct acceptor_connection *incoming; /* that is being added */
+    bool has_taken;                             /* it was counted by libmicrohttpd */
+    bool has_moved;                             /* a callback ran since the last look */
     size_t ids_left;
     struct {
         unsigned char seed[HTTP_ID_SEED_BYTES]; /* of the next ones */

@@ -219,6 +219,10 @@ int64_t http_request_content_length(const struct http_request *request) {
     return request->content_length;
 }
 
+const struct peer *http_request_peer(const struct http_request *request) {
+    return &request->connection->peer;
+}
+
 void http_request_serve(struct http_request *request, const struct http_handler *handler,
                         void *state) {
     request->handler = handler;

@@ -167,6 +167,7 @@ static void serve(void *context, const struct acceptor_connection *connection) {
     struct http_daemon *daemon =
         &server->daemons[connection->is_stream ? HTTP_STREAMS : HTTP_REQUESTS];
     server->has_taken = false;
+    server->incoming = connection;
     if (!http_daemon_add(daemon, connection) && !server->has_taken) {
         acceptor_release(server->acceptor); /* it closed the socket and will not say so */
     }

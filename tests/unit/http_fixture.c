@@ -295,6 +295,13 @@ static void tell(struct app *app, struct http_request *request) {
     parley_buffer_finish(&text);
 }
 
+static void tell_peer(struct app *app, struct http_request *request) {
+    (void)app;
+    char text[PEER_TEXT_MAX];
+    peer_text(http_request_peer(request), text);
+    http_respond(request, 200, "text/plain", parley_bytes_of(text));
+}
+
 static void respond_large(struct app *app, struct http_request *request) {
     (void)app;
     char *text = malloc(LARGE_BYTES);
@@ -328,6 +335,7 @@ static const struct route {
 } routes[] = {
     {.path = "/hello", .begin = respond_hello},
     {.path = "/info", .begin = tell},
+    {.path = "/peer", .begin = tell_peer},
     {.path = "/large", .begin = respond_large},
     {.path = "/early", .begin = respond_early},
     {.path = "/early-close", .begin = respond_early_and_close},

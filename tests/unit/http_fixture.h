@@ -5,6 +5,7 @@
  *
  *   /hello      "hello", from the begin callback      /early        413, before the body
  *   /info       what the request looks like           /early-close  the same, and closes
+ *   /peer       the client's address
  *   /echo       the body                              /early-body   413, at the body's first piece
  *   /slow       the body, taken bit by bit            /ticks        a stream of app.published lines
  *   /eager      the same, woken from the callback     /late-ticks   the same, some time later

@@ -71,6 +71,14 @@ static void test_the_path_stays_as_it_came_and_the_query_is_decoded(void **state
     client_close(&client);
 }
 
+static void test_a_request_knows_who_sends_it(void **state) {
+    struct app *app = *state;
+    struct client client;
+    client_open(&client, app);
+    client_ask(&client, GET("/peer"), 200, "127.0.0.1");
+    client_close(&client);
+}
+
 static void test_headers_are_found_in_any_case_and_lengths_told(void **state) {
     struct app *app = *state;
     struct client client;
@@ -609,6 +617,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         app_test(test_a_connection_serves_one_request_after_another),
         app_test(test_the_path_stays_as_it_came_and_the_query_is_decoded),
+        app_test(test_a_request_knows_who_sends_it),
         app_test(test_headers_are_found_in_any_case_and_lengths_told),
         app_test(test_a_good_request_id_is_kept_and_a_bad_one_replaced),
         app_test(test_pipelined_requests_are_answered_in_order),
