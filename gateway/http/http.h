@@ -107,6 +107,13 @@ void http_request_serve(struct http_request *request, const struct http_handler 
                         void *state);
 void *http_request_state(const struct http_request *request);
 
+/* Keeps something with the request's connection, in place of what was kept: what was verified for
+ * one request need not be verified for the next.  Owns: `release` frees it once it is replaced or
+ * the connection is closed; NULL: nothing to free. */
+void http_request_keep(struct http_request *request, void *kept, void (*release)(void *kept));
+/* NULL: nothing was kept on this connection. */
+void *http_request_kept(const struct http_request *request);
+
 /* Body, answer or stream: something that could not go on can. Harmless at any time before
  * `closed`, any number of times. */
 void http_wake(struct http_request *request);

@@ -78,8 +78,18 @@ enum parley_status http_connection_init(struct http_connection *connection,
     return http_wire_open(connection);
 }
 
+void http_connection_keep(struct http_connection *connection, void *kept,
+                          void (*release)(void *kept)) {
+    if (connection->release_kept != NULL) {
+        connection->release_kept(connection->kept);
+    }
+    connection->kept = kept;
+    connection->release_kept = release;
+}
+
 void http_connection_finish(struct http_connection *connection) {
     struct http_server *server = connection->daemon->server;
+    http_connection_keep(connection, NULL, NULL);
     if (connection->is_watched) {
         reactor_watch_remove(server->reactor, &connection->watch);
     }

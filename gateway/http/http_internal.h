@@ -116,14 +116,16 @@ struct http_connection {
     struct reactor_watch watch;
     struct peer peer;
     struct http_wire wire;
-    struct http_head head;        /* of `request` */
-    struct parley_buffer headers; /* of the answer: name, NUL, value, NUL, … */
-    struct parley_buffer held;    /* what the body callback has not taken … */
-    size_t held_offset;           /* … from here on */
-    struct parley_buffer unsent;  /* of a live answer: its head, what the socket did not take */
-    size_t unsent_offset;         /* how much of that it has taken meanwhile */
-    bool is_active;               /* `request` is one */
-    bool is_cut;                  /* its client is answered while it may have more to send */
+    struct http_head head;            /* of `request` */
+    struct parley_buffer headers;     /* of the answer: name, NUL, value, NUL, … */
+    struct parley_buffer held;        /* what the body callback has not taken … */
+    size_t held_offset;               /* … from here on */
+    struct parley_buffer unsent;      /* of a live answer: its head, what the socket did not take */
+    size_t unsent_offset;             /* how much of that it has taken meanwhile */
+    void *kept;                       /* for its handlers, from one request to the next … */
+    void (*release_kept)(void *kept); /* … NULL: nothing to free */
+    bool is_active;                   /* `request` is one */
+    bool is_cut;                      /* its client is answered while it may have more to send */
     bool is_watched;
     bool has_half_closed; /* the client has sent all that it ever will */
     bool is_to_look;      /* on the server's list */
@@ -260,6 +262,9 @@ enum parley_status http_connection_init(struct http_connection *connection,
                                         struct http_daemon *daemon, struct MHD_Connection *mhd,
                                         int fd) PARLEY_MUST_CHECK;
 void http_connection_finish(struct http_connection *connection);
+/* As http_request_keep. */
+void http_connection_keep(struct http_connection *connection, void *kept,
+                          void (*release)(void *kept));
 
 /* ---- http_linger.c ---- */
 

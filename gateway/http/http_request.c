@@ -233,6 +233,14 @@ void *http_request_state(const struct http_request *request) {
     return request->state;
 }
 
+void http_request_keep(struct http_request *request, void *kept, void (*release)(void *kept)) {
+    http_connection_keep(request->connection, kept, release);
+}
+
+void *http_request_kept(const struct http_request *request) {
+    return request->connection->kept;
+}
+
 void http_header(struct http_request *request, const char *name, const char *value) {
     struct parley_buffer *headers = &request->connection->headers;
     parley_buffer_append(headers, (struct parley_bytes){name, strlen(name) + 1});

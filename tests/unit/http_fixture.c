@@ -328,6 +328,22 @@ static void respond_hello(struct app *app, struct http_request *request) {
     http_respond(request, 200, "text/plain", PARLEY_BYTES("hello"));
 }
 
+/* How many requests the connection has had here; DELETE counts anew. */
+static void count_kept(struct app *app, struct http_request *request) {
+    char text[16];
+    int *count = http_request_kept(request);
+    if (count == NULL || strcmp(http_request_method(request), "DELETE") == 0) {
+        count = calloc(1, sizeof *count);
+        if (count == NULL) {
+            abort();
+        }
+        http_request_keep(request, count, free);
+    }
+    (void)app;
+    snprintf(text, sizeof text, "%d", ++*count);
+    http_respond(request, 200, "text/plain", parley_bytes_of(text));
+}
+
 static const struct route {
     const char *path;
     void (*begin)(struct app *app, struct http_request *request); /* or: */
@@ -336,6 +352,7 @@ static const struct route {
     {.path = "/hello", .begin = respond_hello},
     {.path = "/info", .begin = tell},
     {.path = "/peer", .begin = tell_peer},
+    {.path = "/kept", .begin = count_kept},
     {.path = "/large", .begin = respond_large},
     {.path = "/early", .begin = respond_early},
     {.path = "/early-close", .begin = respond_early_and_close},

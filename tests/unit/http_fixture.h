@@ -12,6 +12,7 @@
  *   /stuck      the body, nothing of it before app_end_streams
  *   /late       "late", some time after the end       /abort        a stream that breaks off
  *   /large      LARGE_BYTES of 'x'                    /flood        a stream of FLOOD_BYTES of 'x'
+ *   /kept       how many requests the connection had here; DELETE counts anew
  *   /live-ticks, /live-late-ticks, /live-abort, /live-flood: the same, live
  *   /live-abort-body: breaks off at the body's first piece
  *   /live-echo: the body while it arrives, of which LIVE_BYTES may be under way

@@ -44,6 +44,21 @@ static void test_a_connection_serves_one_request_after_another(void **state) {
     assert_true(app_has_active(app, 0));
 }
 
+static void test_what_is_kept_is_the_connections_until_it_is_replaced_or_closed(void **state) {
+    struct app *app = *state;
+    struct client client, other;
+    client_open(&client, app);
+    client_open(&other, app);
+    client_ask(&client, GET("/kept"), 200, "1");
+    client_ask(&client, GET("/hello"), 200, "hello");
+    client_ask(&client, GET("/kept"), 200, "2");
+    client_ask(&other, GET("/kept"), 200, "1");
+    client_ask(&client, "DELETE /kept HTTP/1.1\r\nHost: x\r\n\r\n", 200, "1");
+    client_ask(&client, GET("/kept"), 200, "2");
+    client_close(&other);
+    client_close(&client);
+}
+
 static void test_the_path_stays_as_it_came_and_the_query_is_decoded(void **state) {
     struct app *app = *state;
     static const struct {
@@ -616,6 +631,7 @@ static void test_listening_where_one_cannot_says_why(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         app_test(test_a_connection_serves_one_request_after_another),
+        app_test(test_what_is_kept_is_the_connections_until_it_is_replaced_or_closed),
         app_test(test_the_path_stays_as_it_came_and_the_query_is_decoded),
         app_test(test_a_request_knows_who_sends_it),
         app_test(test_headers_are_found_in_any_case_and_lengths_told),

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Who sends a request, and what it may do: a token, a JWT, a client certificate, or nobody in
+ * particular. It is never changed once it is made, so that threads can share it. */
+
+#include <stdatomic.h>
+
+#include "scopes.h"
+
+struct principal {
+    const char *name;  /* a token's name, a JWT's `sub`, a certificate's name; "": anonymous */
+    const char *agent; /* the only sender that its messages may name; NULL: any */
+    struct scopes scopes;
+    uint64_t messages_per_s, bytes_per_s; /* its own rates; 0: the server's */
+    int64_t expires_at;                   /* Unix time; 0: never */
+    atomic_size_t references;             /* private */
+};
+
+/* Makes one that may do nothing yet: fill it in before others see it.  Copies `name` and `agent`
+ * (NULL: none).  Returns: NULL when there is no memory. The caller has a reference to it. */
+struct principal *principal_create(const char *name, const char *agent);
+
+/* A principal lives until its last reference is dropped.  Threads: any.  NULL is allowed. */
+struct principal *principal_ref(struct principal *principal);
+void principal_unref(struct principal *principal);
+
+/* Whether it has expired at `now`, Unix time. */
+static inline bool principal_has_expired(const struct principal *principal, int64_t now) {
+    return principal->expires_at != 0 && now >= principal->expires_at;
+}
+
+/* They are static, and not counted. */
+extern const struct principal principal_anonymous; /* may do everything: a server without access
+                                                      control */
+extern const struct principal principal_nobody;    /* may do nothing */
