@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "nats_client.h"
+
 static const struct jetstream_stream STREAMS[] = {{.name = "VLP", .subjects = "vlp.>"}};
 
 static void on_ready(void *context) {
@@ -129,8 +131,7 @@ int js_world_tear_down(void **state) {
 
 void js_world_look(struct js_world *world) {
     stop_looking(world);
-    must(natsConnection_ConnectTo(&world->connection, world->server.url), "connect");
-    must(natsConnection_JetStream(&world->context, world->connection, NULL), "jetstream");
+    nats_client_connect(world->server.url, &world->connection, &world->context);
 }
 
 void js_world_add_stream(struct js_world *world, const char *name, const char *subject) {
@@ -174,7 +175,7 @@ void js_world_read_all(struct js_world *world,
     for (uint64_t sequence = 0; sequence < last;) {
         natsMsg *message = NULL;
         jsMsgMetaData *meta = NULL;
-        must(natsSubscription_NextMsg(&message, subscription, 10000), "next message");
+        must(natsSubscription_NextMsg(&message, subscription, LOOP_PATIENCE_MS), "next message");
         must(natsMsg_GetMetaData(&meta, message), "meta data");
         sequence = meta->Sequence.Stream;
         jsMsgMetaData_Destroy(meta);

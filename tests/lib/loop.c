@@ -5,7 +5,9 @@
 
 #include "loop.h"
 
+#include <inttypes.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -73,10 +75,31 @@ void loop_pause(void) {
     nanosleep(&pause, NULL);
 }
 
-static long now_ms(void) {
+static int64_t clock_ns(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    clock_gettime(clock, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static long now_ms(void) {
+    return (long)(clock_ns(CLOCK_MONOTONIC) / 1000000);
+}
+
+/* The second number there is the time that the thread was runnable and had no processor. */
+static int64_t waited_for_processor_ns(void) {
+    int64_t waited = -1;
+    FILE *file = fopen("/proc/thread-self/schedstat", "r");
+    if (file == NULL || fscanf(file, "%*d %" SCNd64, &waited) != 1) {
+        abort();
+    }
+    fclose(file);
+    return waited;
+}
+
+long loop_slept_ms(void) {
+    const int64_t slept_ns =
+        clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_THREAD_CPUTIME_ID) - waited_for_processor_ns();
+    return (long)(slept_ns / 1000000);
 }
 
 bool loop_wait(struct loop *loop, bool (*holds)(void *context), void *context, int timeout_ms) {

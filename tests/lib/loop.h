@@ -33,3 +33,7 @@ bool loop_wait(struct loop *loop, bool (*holds)(void *context), void *context, i
 
 /* Sleeps a little between two polls of something outside. */
 void loop_pause(void);
+
+/* How long the calling thread has slept so far: neither run nor waited for a processor. So it tells
+ * a call that blocks from one that a busy machine delays. */
+long loop_slept_ms(void);

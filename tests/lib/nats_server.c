@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { PATIENCE_MS = 120000 }; /* which only a defect reaches */
+
 static struct sockaddr_in loopback(int port) {
     return (struct sockaddr_in){.sin_family = AF_INET,
                                 .sin_port = htons((uint16_t)port),
@@ -41,7 +43,7 @@ bool nats_server_answers(int port) {
     char said[5] = "";
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     bool answers = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-                   poll(&wait, 1, 1000) == 1 && recv(fd, said, 4, MSG_WAITALL) == 4 &&
+                   poll(&wait, 1, PATIENCE_MS) == 1 && recv(fd, said, 4, MSG_WAITALL) == 4 &&
                    strcmp(said, "INFO") == 0;
     close(fd);
     return answers;
@@ -90,7 +92,7 @@ void nats_server_start(struct nats_server *server) {
         become_server(server, parent);
     }
     for (int tries = 0; !nats_server_answers(server->port); tries++) {
-        if (tries > 1000 || waitpid(server->pid, NULL, WNOHANG) != 0) {
+        if (tries > PATIENCE_MS / 10 || waitpid(server->pid, NULL, WNOHANG) != 0) {
             fprintf(stderr, "nats-server does not start\n");
             abort();
         }

@@ -217,7 +217,7 @@ static void test_a_feed_whose_consumer_is_deleted_goes_on(void **state) {
 }
 
 static bool has_no_consumers(struct js_world *world) {
-    for (int tries = 0; tries < 500 && consumer_count(world) > 0; tries++) {
+    for (int tries = 0; tries < LOOP_PATIENCE_MS / 2 && consumer_count(world) > 0; tries++) {
         loop_pause();
     }
     return consumer_count(world) == 0;
@@ -250,7 +250,7 @@ static void test_a_hole_in_what_comes_is_healed(void **state) {
         assert_int_equal(
             natsConnection_PublishRequestString(world->connection, subject, "thief", "1"), NATS_OK);
         store_many(world, 5);
-        assert_int_equal(natsSubscription_NextMsg(&stolen, thief, 5000), NATS_OK);
+        assert_int_equal(natsSubscription_NextMsg(&stolen, thief, LOOP_PATIENCE_MS), NATS_OK);
         natsMsg_Destroy(stolen);
         natsSubscription_Destroy(thief);
         wait_for(&reader, before + 5, LOOP_PATIENCE_MS);
@@ -365,7 +365,7 @@ static void test_a_message_with_a_status_header_is_a_message(void **state) {
         assert_int_equal(natsMsgHeader_Set(message, "Status", "409"), NATS_OK);
         assert_int_equal(natsConnection_PublishMsg(world->connection, message), NATS_OK);
         natsMsg_Destroy(message);
-        wait_for(&reader, i + 1, 3000);
+        wait_for(&reader, i + 1, LOOP_PATIENCE_MS);
         assert_int_equal(reader.count, 1);
         close_reader(&reader);
     }

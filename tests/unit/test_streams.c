@@ -21,6 +21,7 @@
 #include <nats/nats.h>
 
 #include "../lib/loop.h"
+#include "../lib/nats_client.h"
 #include "../lib/nats_server.h"
 #include "../lib/replace_stream.h"
 #include "streams.h"
@@ -141,8 +142,7 @@ static int set_up(void **state) {
     nats_server_init(&world->nats, true);
     nats_server_start(&world->nats);
     start_gateway(world);
-    assert_int_equal(natsConnection_ConnectTo(&world->connection, world->nats.url), NATS_OK);
-    assert_int_equal(natsConnection_JetStream(&world->js, world->connection, NULL), NATS_OK);
+    nats_client_connect(world->nats.url, &world->connection, &world->js);
     return 0;
 }
 

@@ -4,9 +4,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 
-// Sanitizers make the server several times slower; the deadlines grow with it.
 export const isSanitized = Boolean(process.env.PARLEY_SANITIZE);
-export const DEADLINE_MS = isSanitized ? 120_000 : 30_000;
+export const DEADLINE_MS = 120_000;
 
 // The part of a test's name that says what is asserted of memory: under a sanitizer nothing is, for
 // there the server's memory is not its own. (The preset "shipped" runs these tests without one.)
