@@ -22,6 +22,7 @@ parley_library(JANSSON libjansson-dev jansson>=2.14)
 # Three functions that its header does not declare have the form that bus.c expects in every 3.x.
 parley_library(NATS libnats-dev libnats>=3.0 libnats<4)
 parley_library(SODIUM libsodium-dev libsodium)
+parley_library(LIBCRYPTO libssl-dev libcrypto>=3)
 
 # PARLEY_BUILDS_TESTS: PARLEY_TESTS with AUTO decided.
 set(PARLEY_BUILDS_TESTS ${PARLEY_TESTS})

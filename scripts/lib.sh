@@ -31,7 +31,7 @@ as_root() {
 
 # shellcheck disable=SC2034
 build_packages=(gcc libc6-dev make cmake pkg-config
-    libmicrohttpd-dev libjansson-dev libnats-dev libsodium-dev
+    libmicrohttpd-dev libjansson-dev libnats-dev libsodium-dev libssl-dev
     libmsgpack-dev libcmark-dev libyaml-dev libzstd-dev)
 # shellcheck disable=SC2034
 run_packages=(nats-server)
@@ -49,6 +49,7 @@ is_provided() { # PACKAGE
     libjansson-dev) pkg-config --exists jansson ;;
     libnats-dev) pkg-config --exists libnats ;;
     libsodium-dev) pkg-config --exists libsodium ;;
+    libssl-dev) pkg-config --exists libssl libcrypto ;;
     libmsgpack-dev) pkg-config --exists msgpack ;;
     libcmark-dev) pkg-config --exists libcmark ;;
     libyaml-dev) pkg-config --exists yaml-0.1 ;;
