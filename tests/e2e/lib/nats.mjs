@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect, consumerOpts } from 'nats';
 import { atEnd } from './cleanup.mjs';
-import { until, within } from './poll.mjs';
+import { DEADLINE_MS, until, within } from './poll.mjs';
 import { Program, temporaryFolder } from './program.mjs';
 
 // A nats-server with JetStream on 127.0.0.1. `restart` brings it back on the same port and store.
@@ -75,16 +75,22 @@ export async function freePorts(count) {
   return ports;
 }
 
-// Three nats-servers that know each other; ready once each says that it is healthy.
-export async function startCluster() {
+// Three nats-servers that know each other; ready once each says that it is healthy. `route` may put
+// something between them: it returns the port at which FROM reaches TO's port. They then find each
+// other there only: what they advertise of themselves is a port at which nobody listens.
+export async function startCluster({ route } = {}) {
   const folder = temporaryFolder();
   const client = await freePorts(9);
   const routes = client.splice(3, 3);
   const monitor = client.splice(3, 3);
   const members = [];
+  const [nowhere] = route ? await freePorts(1) : [];
   for (let i = 0; i < 3; i++) {
     const name = `n${i + 1}`;
-    const others = routes.filter((_, other) => other !== i);
+    const others = [];
+    for (let other = 0; other < 3; other++) {
+      if (other !== i) others.push(route ? await route(i, other, routes[other]) : routes[other]);
+    }
     const file = join(folder, `${name}.conf`);
     mkdirSync(join(folder, name));
     writeFileSync(
@@ -96,7 +102,7 @@ http: "127.0.0.1:${monitor[i]}"
 jetstream { store_dir: "${join(folder, name)}", max_mem: 64M, max_file: 512M }
 cluster {
   name: parley
-  listen: "127.0.0.1:${routes[i]}"
+  listen: "127.0.0.1:${routes[i]}"${route ? `\n  advertise: "127.0.0.1:${nowhere}"` : ''}
   routes: [ ${others.map((port) => `"nats-route://127.0.0.1:${port}"`).join(', ')} ]
 }
 `,
@@ -173,10 +179,16 @@ export async function storedMessage(connection, seq, stream = 'VLP') {
 }
 
 // All that a stream holds, in order.
-export async function storedMessages(connection, { stream = 'VLP', from = 1 } = {}) {
-  const { state } = await streamInfo(connection, stream);
+export async function storedMessages(connection, options) {
   const messages = [];
-  if (state.messages === 0 || from > state.last_seq) return messages;
+  await eachStored(connection, (message) => messages.push(plain(message.seq, message)), options);
+  return messages;
+}
+
+// The same for more than fits in memory: `visit` gets one after another, as the client has it.
+export async function eachStored(connection, visit, { stream = 'VLP', from = 1 } = {}) {
+  const { state } = await streamInfo(connection, stream);
+  if (state.messages === 0 || from > state.last_seq) return;
   const options = consumerOpts();
   options.orderedConsumer();
   options.bindStream(stream);
@@ -184,12 +196,12 @@ export async function storedMessages(connection, { stream = 'VLP', from = 1 } = 
   const subscription = await connection.jetstream().subscribe('', options);
   const readAll = async () => {
     for await (const message of subscription) {
-      messages.push(plain(message.seq, message));
+      visit(message);
       if (message.seq >= state.last_seq) break;
     }
   };
-  await within(`reading stream ${stream}`, readAll());
-  return messages;
+  const timeout = DEADLINE_MS + state.messages; // a million takes a while
+  await within(`reading stream ${stream}`, readAll(), timeout);
 }
 
 function plain(seq, { subject, data, headers, header }) {

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can happen to a scenario: the verbs of the table in scenarios.mjs. Each gets the run
+// (run.mjs) and the step's other words.
+
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { streamInfo } from '../../e2e/lib/nats.mjs';
+import { isRunning } from '../../e2e/lib/program.mjs';
+import { fallSilent, vanishEverywhere } from './vanish.mjs';
+
+const QUIET_POLLS = 10;
+const SHORT_STRIDE = 7; // of the offsets at which clients vanish
+const ROOM_LEFT = 3 * 1024 * 1024;
+
+// Goes on once each client has met the fault: it was refused something, or it waits and nobody is
+// accepted any more.
+async function meet(run) {
+  const { ledger } = run;
+  const before = ledger.accounts.map(({ troubled }) => troubled);
+  let quiet = 0;
+  let accepts = ledger.accepts;
+  await run.until('every client has met the fault', () => {
+    quiet = ledger.accepts === accepts ? quiet + 1 : 0;
+    accepts = ledger.accepts;
+    return ledger.accounts.every(
+      ({ troubled, pending }, i) => troubled > before[i] || (pending > 0 && quiet > QUIET_POLLS),
+    );
+  });
+}
+
+async function refuse(run, count) {
+  const enough = run.ledger.troubled + count;
+  await run.until(`${count} more are refused`, () => run.ledger.troubled >= enough);
+}
+
+async function accept(run, count) {
+  const enough = run.ledger.accepts + count;
+  await run.until(`${count} more are accepted`, () => run.ledger.accepts >= enough);
+}
+
+// --- nats-server ---
+
+const nats = (run, i = 0) => run.topology.nats[i];
+
+async function startNats(run, i = 0) {
+  run.topology.nats[i] = await nats(run, i).restart();
+}
+
+async function killOwn(run) {
+  const { server } = run.topology.gateways[0];
+  const pid = await run.until('there is a nats-server', () => server.natsPid());
+  process.kill(pid, 'SIGKILL');
+  await run.until('it is gone', () => !isRunning(pid));
+}
+
+async function leaderOf(run) {
+  const { cluster } = await run.withClient((client) => streamInfo(client, run.stream));
+  return run.topology.nats.findIndex(({ name }) => name === cluster.leader);
+}
+
+async function killLeader(run) {
+  run.victim = await leaderOf(run);
+  await nats(run, run.victim).kill();
+}
+
+// --- the network ---
+
+function isolate(run, victim) {
+  for (const { from, to, proxy } of run.topology.routes) {
+    if (from === victim || to === victim) proxy.cut();
+  }
+}
+
+async function cutLeader(run) {
+  run.victim = await leaderOf(run);
+  isolate(run, run.victim);
+}
+
+function healRoutes(run) {
+  for (const { proxy } of run.topology.routes) proxy.heal();
+}
+
+// --- what NATS holds ---
+
+const manage = (run, act) =>
+  run.withClient(async (client) => act((await client.jetstreamManager()).streams));
+
+async function limitStream(run, more) {
+  await manage(run, async (streams) => {
+    const { config, state } = await streams.info(run.stream);
+    const limits = { max_msgs: state.messages + more, discard: 'new' };
+    await streams.update(run.stream, { ...config, ...limits });
+  });
+}
+
+async function unlimitStream(run) {
+  await manage(run, async (streams) => {
+    const { config } = await streams.info(run.stream);
+    await streams.update(run.stream, { ...config, max_msgs: -1 });
+  });
+}
+
+async function deleteStream(run) {
+  await manage(run, (streams) => streams.delete(run.stream));
+  run.ledger.excuse();
+}
+
+function setMaxPayload(run, bytes) {
+  run.topology.configure(bytes);
+  nats(run).signal('SIGHUP');
+}
+
+// --- the disk ---
+
+const ballast = (run) => `${run.topology.folder}/ballast`;
+
+function fillDisk(run) {
+  const { bavail, bsize } = statfsSync(run.topology.folder);
+  writeFileSync(ballast(run), Buffer.alloc(Math.max(0, bavail * bsize - ROOM_LEFT)));
+}
+
+export const FAULTS = {
+  meet,
+  refuse,
+  accept,
+  'kill nats': (run, i) => nats(run, i).kill(),
+  'start nats': startNats,
+  'stop nats': (run, i) => nats(run, i).freeze(),
+  'continue nats': (run, i) => nats(run, i).signal('SIGCONT'),
+  'kill own nats': killOwn,
+  'kill leader': killLeader,
+  'start leader': (run) => startNats(run, run.victim),
+  'cut leader': cutLeader,
+  'cut another': (run) => isolate(run, (run.victim + 1) % 3),
+  'heal routes': healRoutes,
+  'cut link': (run) => run.topology.links[0].cut(),
+  'heal link': (run) => run.topology.links[0].heal(),
+  'kill parley': (run, i = 0) => run.topology.gateways[i].kill(),
+  'end parley': (run, i = 0) => run.topology.gateways[i].stop(),
+  'start parley': (run, i = 0) => run.topology.gateways[i].start(),
+  'limit stream': limitStream,
+  'unlimit stream': unlimitStream,
+  'delete stream': deleteStream,
+  'delete bucket': (run) => manage(run, (streams) => streams.delete('KV_parley_tasks')),
+  'max payload': setMaxPayload,
+  'fill disk': fillDisk,
+  'empty disk': (run) => rmSync(ballast(run)),
+  clock: (run, seconds) => writeFileSync(run.topology.clock, `${seconds}\n`),
+  'stall readers': (run) => run.readers.forEach((reader) => reader.stall()),
+  'resume readers': (run) => run.readers.forEach((reader) => reader.resume()),
+  'vanish everywhere': (run) =>
+    vanishEverywhere(run.ledger, run.servers[0], run.isShort ? SHORT_STRIDE : 1),
+  'fall silent': (run, count) => fallSilent(run.scope, run.ledger, run.servers[0], count),
+};

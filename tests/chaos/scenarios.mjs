@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of scenarios, one row each. README.md says what a row has, and how to add one.
+
+// Sets of clients. sends: a message a request, or `lines` of them; retries: the same message (with
+// the same ids) until it is accepted; moves: each attempt goes to the next gateway.
+const single = (more) => ({ sends: 'single', kind: 'vlp', ...more });
+const batch = (more) => ({ sends: 'batch', kind: 'vlp', ...more });
+
+export const CLIENTS = {
+  mixed: [
+    single({ retries: true, moves: true }),
+    single({ retries: true, moves: true, isKeyed: true }),
+    single(),
+    single({ kind: 'stamped' }),
+    batch({ retries: true, moves: true }),
+    batch({ retries: true, moves: true, isKeyed: true }),
+    batch({ kind: 'stamped' }),
+  ],
+  singles: [
+    single({ retries: true, moves: true }),
+    single({ retries: true, moves: true, isKeyed: true }),
+    single({ kind: 'stamped' }),
+  ],
+  tasks: [
+    single({ kind: 'tasks', retries: true }),
+    single({ kind: 'tasks' }),
+    batch({ kind: 'tasks', retries: true }),
+  ],
+  uneven: [single({ kind: 'uneven' }), batch({ kind: 'uneven' }), single({ retries: true })],
+  large: [single({ kind: 'large', retries: true }), single({ kind: 'large' })],
+};
+
+// weight: its share of --messages. isShort: part of the short form.
+export const SCENARIOS = [
+  {
+    name: 'nothing goes wrong',
+    topology: 'external',
+    weight: 6,
+    steps: [],
+  },
+  {
+    name: 'nats-server killed and restarted',
+    topology: 'external',
+    isShort: true,
+    rounds: 2,
+    steps: [['kill nats'], ['meet'], ['start nats']],
+  },
+  {
+    name: 'nats-server stopped for a while',
+    topology: 'external',
+    rounds: 2,
+    steps: [['stop nats'], ['refuse', 5], ['continue nats']],
+  },
+  {
+    name: 'its own nats-server killed',
+    topology: 'embedded',
+    isShort: true,
+    rounds: 2,
+    steps: [['kill own nats']],
+  },
+  {
+    name: 'no packets to nats-server',
+    topology: 'cut-off',
+    rounds: 2,
+    steps: [['cut link'], ['refuse', 5], ['heal link']],
+  },
+  {
+    name: 'cluster: leader killed',
+    topology: 'cluster',
+    steps: [['kill leader'], ['accept', 200], ['start leader']],
+  },
+  {
+    name: 'cluster: one cut off, then two',
+    topology: 'cluster',
+    steps: [['cut leader'], ['refuse', 10], ['cut another'], ['meet'], ['heal routes']],
+  },
+  {
+    name: 'parley killed, its own nats-server',
+    topology: 'embedded',
+    isShort: true,
+    rounds: 3,
+    steps: [['kill parley'], ['meet'], ['start parley']],
+  },
+  {
+    name: 'parley killed, another goes on',
+    topology: 'pair',
+    rounds: 3,
+    steps: [
+      ['kill parley', 0],
+      ['accept', 100],
+      ['start parley', 0],
+      ['kill parley', 1],
+      ['accept', 100],
+      ['start parley', 1],
+    ],
+  },
+  {
+    name: 'cluster: parley killed',
+    topology: 'cluster',
+    rounds: 2,
+    steps: [['kill parley'], ['accept', 100], ['start parley']],
+  },
+  {
+    name: 'SIGTERM under load',
+    topology: 'external',
+    isShort: true,
+    rounds: 3,
+    steps: [['end parley'], ['start parley']],
+  },
+  {
+    name: 'SIGTERM, its own nats-server',
+    topology: 'embedded',
+    rounds: 2,
+    steps: [['end parley'], ['start parley']],
+  },
+  {
+    name: 'a full disk',
+    topology: 'embedded',
+    isSmallDisk: true,
+    clients: 'large',
+    limit: 300, // they are large
+    steps: [['fill disk'], ['refuse', 30], ['empty disk']],
+  },
+  {
+    name: 'a stream at its limits',
+    topology: 'external',
+    rounds: 2,
+    steps: [['limit stream', 100], ['refuse', 50], ['unlimit stream']],
+  },
+  {
+    name: 'a stream deleted',
+    topology: 'external',
+    rounds: 2,
+    steps: [['delete stream']],
+  },
+  {
+    name: 'a bucket deleted',
+    topology: 'external',
+    clients: 'tasks',
+    kind: 'tasks',
+    rounds: 2,
+    steps: [['delete bucket']],
+  },
+  {
+    name: 'max_payload smaller than messages',
+    topology: 'external',
+    maxPayload: 1048576,
+    clients: 'uneven',
+    rounds: 2,
+    steps: [['max payload', 4096], ['refuse', 20], ['max payload', 1048576]],
+  },
+  {
+    name: 'readers that do not read',
+    topology: 'external',
+    steps: [['stall readers'], ['accept', 2000], ['resume readers']],
+  },
+  {
+    name: 'clients vanish at every byte',
+    topology: 'external',
+    clients: 'singles',
+    isShort: true,
+    steps: [['vanish everywhere']],
+  },
+  {
+    name: 'clients fall silent',
+    topology: 'embedded',
+    steps: [['fall silent', 200], ['kill parley'], ['start parley'], ['fall silent', 200]],
+  },
+  {
+    name: 'the clock set back and forth',
+    topology: 'external',
+    hasClock: true,
+    rounds: 2,
+    steps: [['clock', 86400], ['accept', 200], ['clock', -86400], ['accept', 200], ['clock', 0]],
+  },
+];
