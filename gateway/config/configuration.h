@@ -23,13 +23,14 @@ struct configuration {
     bool check_config;      /* print the effective configuration, and exit */
     uint64_t reactors;      /* 0: one per core */
     uint64_t replicas;
-    const char *subject_prefixes; /* "roundtable=fleet-a,…", or NULL */
-    uint64_t message_max_bytes;   /* GW-002; 0: the protocol's default */
-    uint64_t gather_max_bytes;    /* all bodies being received */
-    uint64_t spool_max_bytes;     /* all results spooled to files */
-    uint64_t connections_max;     /* of all reactors */
-    uint64_t in_flight_max;       /* messages awaiting their ack, of all reactors */
-    int64_t dedupe_window_ms;     /* 0: off */
+    const char *subject_prefixes;       /* "roundtable=fleet-a,…", or NULL */
+    uint64_t message_max_bytes;         /* GW-002; 0: the protocol's default */
+    uint64_t gather_max_bytes;          /* all bodies being received */
+    uint64_t spool_max_bytes;           /* all results spooled to files */
+    uint64_t connections_max;           /* of all reactors */
+    uint64_t in_flight_max;             /* messages awaiting their ack, of all reactors */
+    uint64_t rate_messages, rate_bytes; /* a second, of each sender; 0: no limit */
+    int64_t dedupe_window_ms;           /* 0: off */
     int64_t ack_timeout_ms;
     int64_t idle_timeout_ms;
 

@@ -13,6 +13,7 @@
 
 #include "batch_pending.h"
 #include "correlation_lookup.h"
+#include "pace.h"
 #include "phase.h"
 
 /*   READING ── the body has ended ──▶ ENDING ── it is used up ──▶ AWAITING
@@ -37,6 +38,7 @@ struct batch {
     struct batch_results results;
     struct batch_publisher publisher;
     struct batch_pending pending;
+    struct pace pace;
     bool owes_byte; /* the next byte of the body was used already, but is not called taken: so that
                        the body's end is not announced before its messages are handled */
 };
@@ -89,6 +91,7 @@ static void go_on_alone(struct batch *batch) {
 static void batch_closed(void *state) {
     struct batch *batch = state;
     batch->request = NULL;
+    pace_close(&batch->pace);
     batch_publisher_close(&batch->publisher);
     batch_results_close(&batch->results);
     go_on_alone(batch);
@@ -102,7 +105,8 @@ static bool is_held_up(const struct batch *batch) {
 }
 
 static bool has_room(struct batch *batch) {
-    return !is_held_up(batch) && batch_results_have_room(&batch->results);
+    return !is_held_up(batch) && pace_is_open(&batch->pace) &&
+           batch_results_have_room(&batch->results);
 }
 
 /* The results find no room, and a client of this kind can read none of them before it has sent all:
@@ -162,11 +166,9 @@ static void go_on(struct batch *batch) {
 
 /* While a message finds no room, or the worker pool has it, not all is called taken: so the client
  * is not read from. */
-static size_t batch_body(void *state, struct parley_bytes bytes) {
-    struct batch *batch = state;
+static size_t take_piece(struct batch *batch, struct parley_bytes bytes) {
     struct batch_results *results = &batch->results;
     struct parley_bytes left = bytes;
-    outlet_begin(&results->outlet, false);
     if (batch->owes_byte && !is_held_up(batch)) {
         batch->owes_byte = false;
         left = (struct parley_bytes){bytes.data + 1, bytes.length - 1};
@@ -191,6 +193,19 @@ static size_t batch_body(void *state, struct parley_bytes bytes) {
     return bytes.length - left.length - (batch->owes_byte && left.length == 0);
 }
 
+static size_t batch_body(void *state, struct parley_bytes bytes) {
+    struct batch *batch = state;
+    outlet_begin(&batch->results.outlet, false);
+    const size_t allowed = pace_begin(&batch->pace, bytes.length);
+    const size_t taken =
+        allowed > 0 ? take_piece(batch, (struct parley_bytes){bytes.data, allowed}) : 0;
+    if (batch->results.has_failed) {
+        return bytes.length;
+    }
+    pace_end(&batch->pace, bytes.length, taken);
+    return taken;
+}
+
 static void batch_end(void *state) {
     struct batch *batch = state;
     enter(batch, BATCH_ENDING);
@@ -213,6 +228,7 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
         return;
     }
     enum parley_status status = verdict->status;
+    pace_note(&batch->pace, status != PARLEY_OK || parley_message_is_valid(message));
     const bool is_validated = batch->options.task == INGEST_VALIDATE;
     const bool is_valid = status == PARLEY_OK && parley_message_is_valid(message);
     if (is_valid) {
@@ -240,6 +256,7 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
 static void on_overloaded(struct intake *intake, const struct parley_slice *slice) {
     struct batch *batch = OWNER_OF(intake, struct batch, intake);
     const struct failure failure = failure_overloaded(&batch->options);
+    pace_note(&batch->pace, true);
     struct batch_result *result = batch_results_add(&batch->results, slice->number);
     if (result != NULL) {
         batch_result_end_failed(result, &failure);
@@ -295,6 +312,7 @@ static void *batch_create(const struct request_options *options, enum parley_fra
     }
     batch->options.publication.is_batch = framing != PARLEY_FRAMING_WHOLE;
     batch->request = request;
+    pace_init(&batch->pace, &batch->options.meter, batch->options.gateway, request);
     intake_init(&batch->intake, &batch->options, framing, &events);
     batch_results_init(&batch->results, &batch->options, request, on_outlet_room, batch);
     batch->publisher = (struct batch_publisher){

@@ -10,6 +10,7 @@
 
 #include "failure.h"
 #include "intake.h"
+#include "pace.h"
 #include "phase.h"
 #include "spool.h"
 
@@ -29,6 +30,7 @@ struct conversion {
     struct http_request *request; /* NULL once it is gone */
     struct intake intake;
     enum conversion_phase phase;
+    struct pace pace;
     struct spool spool;
     struct parley_buffer text; /* one converted message */
     uint64_t received_count, invalid_count;
@@ -138,6 +140,8 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
         return;
     }
     conversion->received_count++;
+    pace_note(&conversion->pace,
+              verdict->status != PARLEY_OK || parley_message_is_valid(verdict->message));
     if (verdict->status != PARLEY_OK) {
         fail(conversion, verdict->status);
     } else if (!parley_message_is_valid(verdict->message)) {
@@ -158,8 +162,9 @@ static void refuse_overloaded(struct conversion *conversion) {
 
 static size_t conversion_body(void *state, struct parley_bytes bytes) {
     struct conversion *conversion = state;
-    struct parley_bytes left = bytes;
-    while (left.length > 0 && can_go_on(conversion)) {
+    struct parley_bytes left = {bytes.data, pace_begin(&conversion->pace, bytes.length)};
+    const size_t allowed = left.length;
+    while (left.length > 0 && can_go_on(conversion) && pace_is_open(&conversion->pace)) {
         if (intake_next(&conversion->intake, &left) == PARLEY_SPLIT_MEMORY) {
             fail(conversion, PARLEY_E_MEMORY);
         }
@@ -167,7 +172,8 @@ static size_t conversion_body(void *state, struct parley_bytes bytes) {
     if (!is_answered(conversion) && !intake_cover(&conversion->intake)) {
         refuse_overloaded(conversion);
     }
-    return is_answered(conversion) ? bytes.length : bytes.length - left.length;
+    pace_end(&conversion->pace, bytes.length, allowed - left.length);
+    return is_answered(conversion) ? bytes.length : allowed - left.length;
 }
 
 static void write_refusal(const struct conversion *conversion, struct parley_buffer *out) {
@@ -246,6 +252,7 @@ static ssize_t conversion_read(void *state, char *buffer, size_t size) {
 static void conversion_closed(void *state) {
     struct conversion *conversion = state;
     conversion->request = NULL;
+    pace_close(&conversion->pace);
     if (!intake_is_checking(&conversion->intake)) {
         destroy(conversion);
     }
@@ -261,6 +268,7 @@ static void *conversion_create(const struct request_options *options, enum parle
         return NULL;
     }
     conversion->request = request;
+    pace_init(&conversion->pace, &conversion->options.meter, conversion->options.gateway, request);
     intake_init(&conversion->intake, &conversion->options, framing, &events);
     spool_init(&conversion->spool, options->gateway->configuration->data, options->gateway->spools);
     return conversion;

@@ -22,6 +22,7 @@ struct offload;
 struct spool_quota;
 struct duplicate;
 struct describe_pages;
+struct limits;
 struct streams;
 
 /* Of duplicates.h.  Zeroed at first. */
@@ -41,6 +42,7 @@ struct gateway {
     struct id_pool identities;                     /* for messages without an id */
     struct budget *budget;           /* of the bodies of all workers; NULL: no limit */
     struct spool_quota *spools;      /* of all workers */
+    struct limits *limits;           /* of all workers; NULL: nothing is limited */
     struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
     struct completion_queue *completions;
     LIST_HEAD(, offload) offloads; /* with the worker pool */

@@ -80,6 +80,12 @@ static bool begin_many(struct ingest *ingest, enum parley_framing framing,
            begin_with(ingest, handler, framing, request);
 }
 
+/* The body holds one message, answered as one.  Returns: as begin_with. */
+static bool can_take_one(const struct ingest *ingest, struct http_request *request) {
+    return meter_admit(&ingest->options.meter, request,
+                       request_message_bytes_max(&ingest->options));
+}
+
 static size_t give_body(struct ingest *ingest, struct parley_bytes bytes) {
     return ingest->body.handler->body(ingest->body.state, bytes);
 }
@@ -102,8 +108,8 @@ static bool decide(struct ingest *ingest, struct http_request *request, char fir
     if (first == '[') {
         return become_many(ingest, PARLEY_FRAMING_JSON, request);
     }
-    return ingest->options.form != ANSWER_LINES ||
-           become_many(ingest, PARLEY_FRAMING_WHOLE, request);
+    return ingest->options.form == ANSWER_LINES ? become_many(ingest, PARLEY_FRAMING_WHOLE, request)
+                                                : can_take_one(ingest, request);
 }
 
 static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
@@ -137,7 +143,8 @@ static bool begin(struct ingest *ingest, struct http_request *request) {
     if (ingest->is_decided && (!is_one || ingest->options.form == ANSWER_LINES)) {
         return begin_many(ingest, framing, request);
     }
-    return begin_with(ingest, &single_handler, PARLEY_FRAMING_WHOLE, request);
+    return (!ingest->is_decided || can_take_one(ingest, request)) &&
+           begin_with(ingest, &single_handler, PARLEY_FRAMING_WHOLE, request);
 }
 
 void ingest_serve(struct gateway *gateway, struct http_request *request,
@@ -145,7 +152,9 @@ void ingest_serve(struct gateway *gateway, struct http_request *request,
     static const struct http_handler handler = {
         .body = on_body, .end = on_end, .closed = on_closed};
     struct request_options options = {.gateway = gateway, .protocol = protocol, .task = task};
+    meter_begin(&options.meter, gateway->limits, gateway->reactor, request);
     if (!request_options_read(&options, request)) {
+        meter_charge(&options.meter, LIMITS_INVALID_COST, 0);
         return;
     }
     struct ingest *ingest = malloc(sizeof *ingest); /* calloc passes by malloc's cache */

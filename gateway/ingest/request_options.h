@@ -5,6 +5,7 @@
  * read from its head, before the body. */
 
 #include "gateway.h"
+#include "meter.h"
 #include "publication.h"
 
 enum ingest_task { INGEST_FORWARD, INGEST_VALIDATE, INGEST_CONVERT };
@@ -27,6 +28,7 @@ struct request_options {
     const struct parley_codec *codec;
     struct parley_options check; /* how each message is checked */
     struct publication_context publication;
+    struct meter meter;
     enum ingest_task task;
     const struct parley_codec *to; /* INGEST_CONVERT */
     bool has_own_refusal;          /* the client prefers protocol->write_refusal */

@@ -355,6 +355,9 @@ static void on_verdict(struct single *single, const struct verdict *verdict) {
         verdict->status == PARLEY_OK && message->findings.count > 0 &&
         message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     enter(single, SINGLE_IDLE);
+    if (verdict->status == PARLEY_OK && !parley_message_is_valid(message)) {
+        meter_charge_invalid(&single->options.meter);
+    }
     if (verdict->status != PARLEY_OK) {
         respond_internal(single, verdict->status);
     } else if (parley_message_is_valid(message)) {
@@ -441,6 +444,9 @@ static size_t single_body(void *state, struct parley_bytes bytes) {
 
 static void single_end(void *state) {
     struct single *single = state;
+    if (!single->options.meter.has_length) {
+        meter_charge(&single->options.meter, 0, single->body.length);
+    }
     if (single->body.has_failed) {
         respond_internal(single, PARLEY_E_MEMORY);
     } else {

@@ -141,13 +141,15 @@ struct rate_lead rate_table_take(struct rate_table *table, const struct limit_ke
     return lead;
 }
 
-void rate_table_charge(struct rate_table *table, const struct limit_key *key,
-                       const struct rate *rate, const struct rate_cost *cost, int64_t now_ns) {
+struct rate_lead rate_table_charge(struct rate_table *table, const struct limit_key *key,
+                                   const struct rate *rate, const struct rate_cost *cost,
+                                   int64_t now_ns) {
     struct set *set = enter(table, key);
     struct place *place = find(set, key);
     const struct rate_lead lead = lead_after(rate, lead_of(place, now_ns), cost);
     keep(set, place, key, &lead, now_ns);
     leave(table, set);
+    return lead;
 }
 
 /* ---- life ---- */

@@ -56,6 +56,8 @@ struct rate_lead rate_table_look(struct rate_table *table, const struct limit_ke
 struct rate_lead rate_table_take(struct rate_table *table, const struct limit_key *key,
                                  const struct rate *rate, const struct rate_cost *cost,
                                  int64_t now_ns, bool *out_is_taken);
-/* Takes it in any case: what was done already, or is owed as a penalty. */
-void rate_table_charge(struct rate_table *table, const struct limit_key *key,
-                       const struct rate *rate, const struct rate_cost *cost, int64_t now_ns);
+/* Takes it in any case: what was done already, or is owed as a penalty.  Returns: the lead after
+ * it. */
+struct rate_lead rate_table_charge(struct rate_table *table, const struct limit_key *key,
+                                   const struct rate *rate, const struct rate_cost *cost,
+                                   int64_t now_ns);

@@ -45,6 +45,10 @@
     X(PROBLEM_INVALID_MESSAGE, "invalid-message", 422, "The message breaks rules of its protocol", \
       "Each violation names the rule and the place, and its hint says how to fix it. Nothing "     \
       "was forwarded.")                                                                            \
+    X(PROBLEM_RATE_LIMITED, "rate-limited", 429, "Too many messages or bytes in this time",        \
+      "Nothing was stored. Send it again after the time in Retry-After. The RateLimit header of "  \
+      "every answer to a POST says how much may be sent, and a batch is slowed down instead of "   \
+      "refused. Invalid messages count four times.")                                               \
     X(PROBLEM_HEAD_TOO_LARGE, "head-too-large", 431, "The head of the request is too large",       \
       "The request line and the headers together may have 16 KiB, and a request 128 headers. "     \
       "Send fewer headers, or shorter cookies and tokens.")                                        \

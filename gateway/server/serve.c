@@ -20,6 +20,7 @@
 #include "data_folder.h"
 #include "describe_pages.h"
 #include "embedded.h"
+#include "limits.h"
 #include "memory_trim.h"
 #include "troubles.h"
 #include "spool.h"
@@ -42,6 +43,7 @@ struct server {
     struct memory_trim trim;
     struct budget budget;
     struct spool_quota spools;
+    struct limits limits;
     struct worker_pool *worker_pool;
     struct describe_pages *pages;
     struct worker **workers;
@@ -271,6 +273,17 @@ static int start_nats(struct server *server) {
     return 0;
 }
 
+static int create_limits(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    const struct limits_options options = {
+        .rate = {{[RATE_MESSAGES] = configuration->rate_messages,
+                  [RATE_BYTES] = configuration->rate_bytes}},
+        .connections_max = configuration->connections_max,
+    };
+    const enum parley_status status = limits_init(&server->limits, &options);
+    return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
+}
+
 static int start_workers(struct server *server) {
     const struct configuration *configuration = &server->configuration;
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -299,6 +312,7 @@ static int start_workers(struct server *server) {
                                      .listen_fd = server->listen_fd,
                                      .budget = &server->budget,
                                      .spools = &server->spools,
+                                     .limits = &server->limits,
                                      .worker_pool = server->worker_pool,
                                      .busy_count = &server->busy_count,
                                      .away_count = &server->away_count,
@@ -339,8 +353,8 @@ static int start(struct server *server) {
     }
     server->announce_timer.fire = announce_anyway;
     const int status = watch_signals(server) != 0 || create_schemas(server) != 0 ||
-                       create_pages(server) != 0 || start_nats(server) != 0 ||
-                       start_workers(server) != 0;
+                       create_pages(server) != 0 || create_limits(server) != 0 ||
+                       start_nats(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         reactor_timer_set(server->reactor, &server->announce_timer, ANNOUNCE_ANYWAY_MS);
     }
@@ -363,6 +377,7 @@ static void finish(struct server *server) {
     }
     free(server->schemas);
     describe_pages_destroy(server->pages);
+    limits_finish(&server->limits);
     if (server->listen_fd >= 0) {
         close(server->listen_fd);
     }

@@ -267,6 +267,7 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->gateway.pages = options->pages;
     worker->gateway.budget = options->budget;
     worker->gateway.spools = options->spools;
+    worker->gateway.limits = options->limits;
     worker->gateway.worker_pool = options->worker_pool;
     LIST_INIT(&worker->gateway.offloads);
     enum parley_status status = build(worker);

@@ -29,6 +29,7 @@ struct worker_options {
     int listen_fd;                   /* shared */
     struct budget *budget;           /* shared */
     struct spool_quota *spools;      /* shared */
+    struct limits *limits;           /* shared */
     struct worker_pool *worker_pool; /* shared */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */

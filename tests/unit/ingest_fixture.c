@@ -292,6 +292,12 @@ bool http_can_be_live(const struct http_request *request) {
     return request->head.is_live;
 }
 
+const struct peer *http_request_peer(const struct http_request *request) {
+    (void)request;
+    static const struct peer peer = {{[15] = 1}};
+    return &peer;
+}
+
 int64_t http_request_content_length(const struct http_request *request) {
     return request->head.content_length;
 }

@@ -215,6 +215,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_true(configuration->spool_max_bytes == UINT64_C(1) << 30);
     assert_int_equal(configuration->connections_max, 20000);
     assert_int_equal(configuration->in_flight_max, 16384);
+    assert_int_equal(configuration->rate_messages, 0);
+    assert_int_equal(configuration->rate_bytes, 0);
     assert_int_equal(configuration->dedupe_window_ms, 120000);
     assert_int_equal(configuration->ack_timeout_ms, 10000);
     assert_int_equal(configuration->idle_timeout_ms, 30000);
@@ -233,6 +235,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"spool-max\": \"1g\",\n"
                                     "  \"connections\": 20000,\n"
                                     "  \"in-flight\": 16384,\n"
+                                    "  \"rate-messages\": 0,\n"
+                                    "  \"rate-bytes\": \"0\",\n"
                                     "  \"dedupe-window\": \"2m\",\n"
                                     "  \"ack-timeout\": \"10s\",\n"
                                     "  \"idle-timeout\": \"30s\"\n"

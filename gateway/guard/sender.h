@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Who is limited for a request: its principal by name or, for an anonymous one, its address. */
+
+#include "http.h"
+#include "limits.h"
+
+struct limit_sender sender_of(const struct limits *limits, const struct http_request *request);
+
+/* Whether it is an address of this machine, and has no name. */
+bool sender_is_loopback(const struct http_request *request);
+
+/* How fast it may send: its principal's own rates or, where that has none, the server's. */
+struct rate sender_rate(const struct limits *limits, const struct http_request *request);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* How fast the sender of a request may send, and how far it is ahead of that: a single message is
+ * refused (429), a body of many is slowed down (pace.h). What was done is charged afterwards, and
+ * what was invalid costs more, so a sender may owe for a while. */
+
+#include "http.h"
+#include "limits.h"
+#include "reactor.h"
+
+/* Zeroed: nothing is limited, and all of it costs nothing. */
+struct meter {
+    struct rate_table *rates; /* NULL: no limit */
+    const struct reactor *clock;
+    struct limit_key key;
+    struct rate rate;
+    bool has_length; /* of the body: meter_admit takes it */
+};
+
+/* At the beginning of a request.  `limits` NULL: no limit. The answer says how much is left. */
+void meter_begin(struct meter *meter, struct limits *limits, const struct reactor *reactor,
+                 struct http_request *request);
+
+static inline bool meter_is_on(const struct meter *meter) {
+    return meter->rates != NULL;
+}
+
+/* One message that may have `bytes_max` bytes: takes its cost.
+ * Returns: false: the sender has sent too much, and the request is answered. */
+bool meter_admit(const struct meter *meter, struct http_request *request, size_t bytes_max);
+
+/* Something was done, or refused.  Returns: the lead after it. */
+struct rate_lead meter_charge(const struct meter *meter, uint64_t messages, uint64_t bytes);
+/* A message that was admitted was invalid. */
+void meter_charge_invalid(const struct meter *meter);
+
+struct rate_lead meter_look(const struct meter *meter);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What limits each sender, of all workers together. A sender is a name (a token's, say) or, of
+ * those without one, an address. Names and addresses have tables of their own: however many
+ * addresses somebody has, no name is pushed out of a table by them. */
+
+#include "rate_table.h"
+#include "tally.h"
+
+enum limit_kind { LIMIT_ADDRESS, LIMIT_NAME, LIMIT_KINDS };
+
+struct limit_sender {
+    enum limit_kind kind;
+    struct limit_key key;
+};
+
+/* How many of something each sender may have open. */
+struct limit_openings {
+    struct tally *tally;
+    uint64_t max;
+    bool exempts_loopback; /* addresses of this machine are not counted: proxies, test programs */
+};
+
+struct limits {
+    struct limit_secret secrets[LIMIT_KINDS];
+    struct rate rate; /* of senders that have none of their own */
+    struct rate_table *rates[LIMIT_KINDS];
+    struct limit_openings connections, streams;
+};
+
+/* What a request that is refused as invalid costs, in messages. */
+#define LIMITS_INVALID_COST 4
+
+struct limits_options {
+    struct rate rate;
+    uint64_t connections_max; /* of the whole server */
+    /* Of each sender; 0: a quarter of connections_max, and loopback is not counted. */
+    uint64_t connections_each, streams_each;
+};
+
+/* Finish it even after a failure. */
+enum parley_status limits_init(struct limits *limits,
+                               const struct limits_options *options) PARLEY_MUST_CHECK;
+void limits_finish(struct limits *limits);
+
+/* `name`: an address's network (peer.h) or a name, as its kind says.  Threads: any. */
+struct limit_sender limits_sender(const struct limits *limits, enum limit_kind kind,
+                                  struct parley_bytes name);
+
+/* The sender opens one more.  `is_loopback`: its address is this machine's; it has no name.
+ * Returns: false: it has as many as it may; otherwise *out_entry is for tally_leave. */
+bool limits_open(const struct limit_openings *openings, const struct limit_sender *sender,
+                 bool is_loopback, struct tally_entry **out_entry);
