@@ -23,6 +23,8 @@ parley_library(JANSSON libjansson-dev jansson>=2.14)
 parley_library(NATS libnats-dev libnats>=3.0 libnats<4)
 parley_library(SODIUM libsodium-dev libsodium)
 parley_library(LIBCRYPTO libssl-dev libcrypto>=3)
+parley_library(ZLIB zlib1g-dev zlib)
+parley_library(ZSTD libzstd-dev libzstd)
 
 # PARLEY_BUILDS_TESTS: PARLEY_TESTS with AUTO decided.
 set(PARLEY_BUILDS_TESTS ${PARLEY_TESTS})

@@ -32,7 +32,7 @@ as_root() {
 # shellcheck disable=SC2034
 build_packages=(gcc libc6-dev make cmake pkg-config
     libmicrohttpd-dev libjansson-dev libnats-dev libsodium-dev libssl-dev
-    libmsgpack-dev libcmark-dev libyaml-dev libzstd-dev)
+    libmsgpack-dev libcmark-dev libyaml-dev libzstd-dev zlib1g-dev)
 # shellcheck disable=SC2034
 run_packages=(nats-server)
 
@@ -54,6 +54,7 @@ is_provided() { # PACKAGE
     libcmark-dev) pkg-config --exists libcmark ;;
     libyaml-dev) pkg-config --exists yaml-0.1 ;;
     libzstd-dev) pkg-config --exists libzstd ;;
+    zlib1g-dev) pkg-config --exists zlib ;;
     libcmocka-dev) pkg-config --exists cmocka ;;
     gcc | libc6-dev) command -v cc ;;
     nodejs) command -v node ;;

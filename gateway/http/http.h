@@ -55,8 +55,8 @@ struct http_options {
     int (*is_stream)(struct parley_bytes start_of_request);
     /* Answers with `status` a request that is not read further: its head or the framing of its body
      * can be read in two ways (400), or the head is too large (414, 431), expects what cannot be
-     * (417), or is of another version (505). The connection is closed after it. NULL: without a
-     * body. */
+     * (417), compresses the body more than once (415), or is of another version (505). The
+     * connection is closed after it. NULL: without a body. */
     void (*refuse)(struct http_request *request, unsigned status, const char *detail);
 };
 
@@ -101,6 +101,9 @@ void http_request_each_query(const struct http_request *request,
                              void *context);
 /* The body's announced length, or -1 when it is chunked. */
 int64_t http_request_content_length(const struct http_request *request);
+
+/* Whether what is still to come of the body is discarded, since there is an answer. */
+bool http_request_is_discarding(const struct http_request *request);
 
 /* Hands the request to `handler` (static).  Owns: state is the handler's, freed in its closed. */
 void http_request_serve(struct http_request *request, const struct http_handler *handler,

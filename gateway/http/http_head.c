@@ -317,6 +317,9 @@ static void recognise(struct http_head *head, struct parley_bytes name, struct p
     case sizeof "Idempotency-Key" - 1:
         head->key_count += IS_NAMED(name, "Idempotency-Key");
         break;
+    case sizeof "Content-Encoding" - 1:
+        head->coding_count += IS_NAMED(name, "Content-Encoding");
+        break;
     case sizeof "Transfer-Encoding" - 1:
         if (IS_NAMED(name, "Transfer-Encoding")) {
             head->encoding_count++;
@@ -385,6 +388,9 @@ static void check(struct http_head *head) {
     }
     if (head->type_count > 1) {
         blame(head, 400, "The request has several Content-Type headers: send one.");
+    }
+    if (head->coding_count > 1) {
+        blame(head, 415, "The request has several Content-Encoding headers: compress it once.");
     }
     if (head->key_count > 1) {
         blame(head, 400, "The request has several Idempotency-Key headers: send one.");

@@ -42,6 +42,7 @@ struct http_head {
     bool expects_continue;  /* before it sends the body */
     bool is_close, is_kept; /* Connection has the option close; keep-alive */
     unsigned length_count, encoding_count, host_count, type_count, key_count, accept_count;
+    unsigned coding_count; /* of Content-Encoding */
 };
 
 void http_head_init(struct http_head *head);

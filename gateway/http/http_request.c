@@ -44,7 +44,7 @@ void http_wake(struct http_request *request) {
 
 /* ---- the body ---- */
 
-static bool is_discarding(const struct http_request *request) {
+bool http_request_is_discarding(const struct http_request *request) {
     return http_is_answered(request) || http_is_live_over(request) || request->handler == NULL ||
            request->handler->body == NULL;
 }
@@ -52,12 +52,12 @@ static bool is_discarding(const struct http_request *request) {
 /* Returns: how many of the bytes are done with. */
 static size_t offer(struct http_request *request, struct parley_bytes bytes) {
     request->has_wake = false;
-    if (is_discarding(request)) {
+    if (http_request_is_discarding(request)) {
         return bytes.length;
     }
     size_t taken = request->handler->body(request->state, request, bytes);
     assert(taken <= bytes.length);
-    return is_discarding(request) ? bytes.length : taken;
+    return http_request_is_discarding(request) ? bytes.length : taken;
 }
 
 enum parley_status http_take_body(struct http_request *request, struct parley_bytes bytes) {

@@ -39,6 +39,7 @@ struct batch {
     struct batch_publisher publisher;
     struct batch_pending pending;
     struct pace pace;
+    const struct body_fault *fault; /* the body breaks off; NULL: it does not */
     bool owes_byte; /* the next byte of the body was used already, but is not called taken: so that
                        the body's end is not announced before its messages are handled */
 };
@@ -130,11 +131,18 @@ static void wait_for_outlet(struct batch *batch) {
 
 /* ---- the body ---- */
 
+static enum parley_split cut_end(struct batch *batch) {
+    const struct body_fault *fault = batch->fault;
+    batch->fault = NULL;
+    return batch->results.has_failed ? PARLEY_SPLIT_END
+           : fault != NULL           ? intake_break(&batch->intake, fault)
+                                     : intake_end(&batch->intake);
+}
+
 /* Cuts the messages at the end of the body. */
 static void take_end(struct batch *batch) {
     while (batch->phase == BATCH_ENDING && intake_is_open(&batch->intake)) {
-        const enum parley_split split =
-            batch->results.has_failed ? PARLEY_SPLIT_END : intake_end(&batch->intake);
+        const enum parley_split split = cut_end(batch);
         if (split == PARLEY_SPLIT_MEMORY) {
             batch->results.has_failed = true;
         } else if (split == PARLEY_SPLIT_END) {
@@ -211,6 +219,12 @@ static void batch_end(void *state) {
     enter(batch, BATCH_ENDING);
     outlet_begin(&batch->results.outlet, true);
     finish(batch);
+}
+
+static void batch_broken(void *state, const struct body_fault *fault) {
+    struct batch *batch = state;
+    batch->fault = fault;
+    batch_end(batch);
 }
 
 static ssize_t batch_read(void *state, char *buffer, size_t size) {
@@ -325,5 +339,6 @@ static void *batch_create(const struct request_options *options, enum parley_fra
 const struct body_handler batch_handler = {.create = batch_create,
                                            .body = batch_body,
                                            .end = batch_end,
+                                           .broken = batch_broken,
                                            .closed = batch_closed,
                                            .read = batch_read};

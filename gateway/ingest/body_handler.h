@@ -7,6 +7,12 @@
 
 #include "request_options.h"
 
+/* Why a body cannot be read to its end. */
+struct body_fault {
+    const char *text, *hint; /* static, for a finding (GW-001); text NULL: there is no room for what
+                                is needed to read it: `overloaded` */
+};
+
 struct body_handler {
     /* Begins.  `framing`: of the body; PARLEY_FRAMING_WHOLE: it holds one message.
      * Owns: `options` is copied, with its texts.  Returns: NULL: no memory. */
@@ -17,6 +23,9 @@ struct body_handler {
     size_t (*body)(void *state, struct parley_bytes bytes);
     /* The body is whole. */
     void (*end)(void *state);
+    /* In place of `end`: what came before counts, but for a message that is not whole, and nothing
+     * more will come. */
+    void (*broken)(void *state, const struct body_fault *fault);
     /* The request is gone: frees the state, now or with its last ack. */
     void (*closed)(void *state);
     /* The answer, as http_respond_stream asks for it. NULL: it is given in one piece. */

@@ -36,6 +36,7 @@ struct conversion {
     uint64_t received_count, invalid_count;
     struct parley_buffer detail, violations; /* of the first that is invalid */
     uint64_t read_offset;                    /* of the answer, in the spool */
+    const struct body_fault *fault;          /* the body breaks off; NULL: it does not */
 };
 
 static void enter(struct conversion *conversion, enum conversion_phase phase) {
@@ -160,6 +161,11 @@ static void refuse_overloaded(struct conversion *conversion) {
     problem_respond(conversion->request, failure.problem, failure.detail);
 }
 
+static void on_overloaded(struct intake *intake, const struct parley_slice *slice) {
+    (void)slice;
+    refuse_overloaded(OWNER_OF(intake, struct conversion, intake));
+}
+
 static size_t conversion_body(void *state, struct parley_bytes bytes) {
     struct conversion *conversion = state;
     struct parley_bytes left = {bytes.data, pace_begin(&conversion->pace, bytes.length)};
@@ -200,11 +206,18 @@ static void refuse(struct conversion *conversion) {
     parley_buffer_finish(&text);
 }
 
+static enum parley_split cut_end(struct conversion *conversion) {
+    const struct body_fault *fault = conversion->fault;
+    conversion->fault = NULL;
+    return fault != NULL ? intake_break(&conversion->intake, fault)
+                         : intake_end(&conversion->intake);
+}
+
 /* Cuts the end of the body, and answers, unless the worker pool has a message of it. */
 static void end_if_whole(struct conversion *conversion) {
     enum parley_split split = PARLEY_SPLIT_MORE;
     while (split != PARLEY_SPLIT_END && can_go_on(conversion)) {
-        split = intake_end(&conversion->intake);
+        split = cut_end(conversion);
         if (split == PARLEY_SPLIT_MEMORY) {
             fail(conversion, PARLEY_E_MEMORY);
         }
@@ -225,6 +238,12 @@ static void conversion_end(void *state) {
     struct conversion *conversion = state;
     enter(conversion, CONVERSION_ENDING);
     end_if_whole(conversion);
+}
+
+static void conversion_broken(void *state, const struct body_fault *fault) {
+    struct conversion *conversion = state;
+    conversion->fault = fault;
+    conversion_end(conversion);
 }
 
 static void on_offload_done(struct intake *intake) {
@@ -261,6 +280,7 @@ static void conversion_closed(void *state) {
 static void *conversion_create(const struct request_options *options, enum parley_framing framing,
                                struct http_request *request) {
     static const struct intake_events events = {.on_verdict = on_verdict,
+                                                .on_overloaded = on_overloaded,
                                                 .on_offload_done = on_offload_done};
     struct conversion *conversion = calloc(1, sizeof *conversion);
     if (conversion == NULL || !request_options_keep(&conversion->options, options)) {
@@ -277,5 +297,6 @@ static void *conversion_create(const struct request_options *options, enum parle
 const struct body_handler conversion_handler = {.create = conversion_create,
                                                 .body = conversion_body,
                                                 .end = conversion_end,
+                                                .broken = conversion_broken,
                                                 .closed = conversion_closed,
                                                 .read = conversion_read};

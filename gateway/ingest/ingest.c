@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Chooses who serves the body of a POST: an application/json body holds many messages when it
- * begins with a bracket. */
+ * begins with a bracket. A compressed one is decompressed on its way. */
 
 #include "ingest.h"
 
@@ -9,6 +9,7 @@
 
 #include "batch.h"
 #include "conversion.h"
+#include "decoding.h"
 #include "encodings.h"
 #include "problem.h"
 #include "single.h"
@@ -17,6 +18,8 @@
 struct ingest {
     struct body body;
     struct request_options options;
+    struct decoding *decoding; /* NULL: the body is not compressed */
+    bool is_broken;            /* it was, and its handler knows that no more will come */
     bool is_decided; /* whether it holds one message or many; until then `single` has it */
 };
 
@@ -112,8 +115,9 @@ static bool decide(struct ingest *ingest, struct http_request *request, char fir
                                                 : can_take_one(ingest, request);
 }
 
-static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
-    struct ingest *ingest = OWNER_OF(state, struct ingest, body);
+/* A piece of the body that is not compressed, or not any more. */
+static size_t take_body(void *context, struct http_request *request, struct parley_bytes bytes) {
+    struct ingest *ingest = context;
     char first = ' ';
     if (!ingest->is_decided && !is_blank(bytes, &first) && !decide(ingest, request, first)) {
         return bytes.length;
@@ -121,22 +125,59 @@ static size_t on_body(void *state, struct http_request *request, struct parley_b
     return give_body(ingest, bytes);
 }
 
-static void on_end(void *state, struct http_request *request) {
-    struct ingest *ingest = OWNER_OF(state, struct ingest, body);
-    if (ingest->is_decided || decide(ingest, request, ' ')) {
+/* The body has its end, or breaks off. */
+static void end_body(struct ingest *ingest, struct http_request *request,
+                     const struct body_fault *fault) {
+    if (!ingest->is_decided && !decide(ingest, request, ' ')) {
+        return;
+    }
+    if (fault != NULL) {
+        ingest->is_broken = true;
+        ingest->body.handler->broken(ingest->body.state, fault);
+    } else {
         ingest->body.handler->end(ingest->body.state);
     }
+}
+
+static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
+    struct ingest *ingest = OWNER_OF(state, struct ingest, body);
+    if (ingest->decoding == NULL) {
+        return take_body(ingest, request, bytes);
+    }
+    if (ingest->is_broken) {
+        return bytes.length;
+    }
+    const size_t taken = decoding_body(ingest->decoding, request, bytes);
+    const struct body_fault *fault = decoding_fault(ingest->decoding);
+    if (taken == bytes.length && fault != NULL && !http_request_is_discarding(request)) {
+        end_body(ingest, request, fault);
+    }
+    return taken;
+}
+
+static void on_end(void *state, struct http_request *request) {
+    struct ingest *ingest = OWNER_OF(state, struct ingest, body);
+    const struct body_fault *fault = NULL;
+    if (ingest->is_broken) {
+        return;
+    }
+    if (ingest->decoding != NULL) {
+        decoding_end(ingest->decoding);
+        fault = decoding_fault(ingest->decoding);
+    }
+    end_body(ingest, request, fault);
 }
 
 static void on_closed(void *state, bool is_complete) {
     struct ingest *ingest = OWNER_OF(state, struct ingest, body);
     (void)is_complete;
     ingest->body.handler->closed(ingest->body.state);
+    decoding_destroy(ingest->decoding);
     free(ingest);
 }
 
 /* Returns: whether there is a handler for the body; if not, the request is answered. */
-static bool begin(struct ingest *ingest, struct http_request *request) {
+static bool begin_plain(struct ingest *ingest, struct http_request *request) {
     const enum parley_framing framing = ingest->options.codec->framing;
     const bool is_one = framing == PARLEY_FRAMING_WHOLE;
     ingest->is_decided = framing != PARLEY_FRAMING_JSON;
@@ -145,6 +186,21 @@ static bool begin(struct ingest *ingest, struct http_request *request) {
     }
     return (!ingest->is_decided || can_take_one(ingest, request)) &&
            begin_with(ingest, &single_handler, PARLEY_FRAMING_WHOLE, request);
+}
+
+/* Returns: as begin_plain. */
+static bool begin(struct ingest *ingest, struct http_request *request) {
+    const struct decoding_target target = {take_body, ingest};
+    if (ingest->options.coding == CODING_IDENTITY) {
+        return begin_plain(ingest, request);
+    }
+    ingest->options.meter.has_length = false; /* what comes out is charged as it comes */
+    ingest->decoding = decoding_create(&ingest->options, &target);
+    if (ingest->decoding == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return false;
+    }
+    return begin_plain(ingest, request);
 }
 
 void ingest_serve(struct gateway *gateway, struct http_request *request,
@@ -166,6 +222,7 @@ void ingest_serve(struct gateway *gateway, struct http_request *request,
     if (begin(ingest, request)) {
         http_request_serve(request, &handler, &ingest->body);
     } else {
+        decoding_destroy(ingest->decoding);
         free(ingest);
     }
 }

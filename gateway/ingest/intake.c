@@ -144,6 +144,16 @@ enum parley_split intake_end(struct intake *intake) {
     return handle(intake, split, &slice);
 }
 
+enum parley_split intake_break(struct intake *intake, const struct body_fault *fault) {
+    struct parley_slice slice;
+    parley_splitter_break(&intake->splitter, fault->text, fault->hint, &slice);
+    if (fault->text != NULL) {
+        return handle(intake, PARLEY_SPLIT_FAULT, &slice);
+    }
+    intake->events->on_overloaded(intake, &slice);
+    return PARLEY_SPLIT_END;
+}
+
 /* ---- the budget ---- */
 
 bool intake_cover(struct intake *intake) {

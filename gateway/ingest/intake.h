@@ -6,6 +6,7 @@
  * follows from its verdict is done, nothing after it is cut: its bytes stay where they are, in the
  * splitter. What is held of a message that is not whole yet comes out of the budget. */
 
+#include "body_handler.h"
 #include "budget.h"
 #include "verdict.h"
 
@@ -27,7 +28,7 @@ struct intake;
 /* What is done with what comes out. None of them may destroy the intake but the last. */
 struct intake_events {
     void (*on_verdict)(struct intake *intake, const struct verdict *verdict);
-    /* A message found no room in the budget, and was passed by. NULL: the owner stops at once. */
+    /* A message found no room in the budget, and was passed by; or what reads the body did not. */
     void (*on_overloaded)(struct intake *intake, const struct parley_slice *slice);
     /* After on_verdict for a message that was offloaded: what waited for it can go on. */
     void (*on_offload_done)(struct intake *intake);
@@ -55,6 +56,10 @@ void intake_finish(struct intake *intake);
 enum parley_split intake_next(struct intake *intake, struct parley_bytes *input);
 /* The same at the end of the body.  Returns: PARLEY_SPLIT_END when nothing is left. */
 enum parley_split intake_end(struct intake *intake);
+
+/* In its place: the body cannot be read any further. Nothing is left after it.
+ * Returns: as intake_next. */
+enum parley_split intake_break(struct intake *intake, const struct body_fault *fault);
 
 /* Takes room in the budget for what is held of a message that is not whole yet.  Returns: false:
  * there is none. */

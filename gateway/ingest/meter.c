@@ -135,7 +135,7 @@ bool meter_admit(const struct meter *meter, struct http_request *request, size_t
     if (!meter_is_on(meter)) {
         return true;
     }
-    const int64_t length = http_request_content_length(request);
+    const int64_t length = meter->has_length ? http_request_content_length(request) : 0;
     const uint64_t bytes = length > 0 ? (uint64_t)length : 0;
     const struct rate_cost cost = {{1, bytes < bytes_max ? bytes : bytes_max}};
     bool is_taken = false;

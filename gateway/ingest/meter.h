@@ -15,7 +15,7 @@ struct meter {
     const struct reactor *clock;
     struct limit_key key;
     struct rate rate;
-    bool has_length; /* of the body: meter_admit takes it */
+    bool has_length; /* of the body, which is not compressed: meter_admit takes it */
 };
 
 /* At the beginning of a request.  `limits` NULL: no limit. The answer says how much is left. */

@@ -182,15 +182,21 @@ static bool can_read_parameters(const struct request_options *options, struct ht
     return false;
 }
 
-static bool read_media_type(struct request_options *options, struct http_request *request) {
-    const char *encoding = http_request_header(request, "Content-Encoding");
-    if (encoding != NULL && strcasecmp(encoding, "identity") != 0) {
-        http_header(request, "Accept-Encoding", "identity");
-        problem_respond_format(
-            request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-            "The Content-Encoding `%s` is not supported: send the body without it.", encoding);
-        return false;
+static bool read_coding(struct request_options *options, struct http_request *request) {
+    const char *coding = http_request_header(request, "Content-Encoding");
+    options->coding = coding != NULL ? coding_find(parley_bytes_of(coding)) : CODING_IDENTITY;
+    if (options->coding != CODING_UNKNOWN) {
+        return true;
     }
+    http_header(request, "Accept-Encoding", "gzip, zstd, identity");
+    problem_respond_format(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                           "The Content-Encoding `%.100s` is not supported: compress the body with "
+                           "gzip or zstd, once, or send it as it is.",
+                           coding);
+    return false;
+}
+
+static bool read_media_type(struct request_options *options, struct http_request *request) {
     const char *type = http_request_header(request, "Content-Type");
     options->codec =
         parley_codec_find(options->protocol, parley_bytes_of(type != NULL ? type : ""));
@@ -297,7 +303,8 @@ bool request_options_read(struct request_options *options, struct http_request *
     options->check.message_bytes_max = (size_t)options->gateway->configuration->message_max_bytes;
     options->check.subject_prefix =
         channel_find(options->gateway->configuration->channels, options->protocol)->prefix;
-    if (!read_media_type(options, request) || !read_query(options, request)) {
+    if (!read_coding(options, request) || !read_media_type(options, request) ||
+        !read_query(options, request)) {
         return false;
     }
     options->has_own_refusal = prefers_own_refusal(options, request);

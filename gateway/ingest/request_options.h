@@ -4,6 +4,7 @@
 /* What a POST to /v1/{protocol}/messages, /validate or /convert asks for (docs/api.md#sending):
  * read from its head, before the body. */
 
+#include "coding.h"
 #include "gateway.h"
 #include "meter.h"
 #include "publication.h"
@@ -26,6 +27,7 @@ struct request_options {
     struct gateway *gateway;
     const struct parley_protocol *protocol;
     const struct parley_codec *codec;
+    enum coding coding;          /* of the body */
     struct parley_options check; /* how each message is checked */
     struct publication_context publication;
     struct meter meter;

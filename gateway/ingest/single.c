@@ -442,16 +442,38 @@ static size_t single_body(void *state, struct parley_bytes bytes) {
     return bytes.length;
 }
 
-static void single_end(void *state) {
-    struct single *single = state;
+/* What was not known at its beginning. */
+static void charge_body(const struct single *single) {
     if (!single->options.meter.has_length) {
         meter_charge(&single->options.meter, 0, single->body.length);
     }
+}
+
+static void single_end(void *state) {
+    struct single *single = state;
+    charge_body(single);
     if (single->body.has_failed) {
         respond_internal(single, PARLEY_E_MEMORY);
     } else {
         check(single);
     }
+}
+
+static void single_broken(void *state, const struct body_fault *fault) {
+    struct single *single = state;
+    const struct parley_slice slice = {.origin = {1, 1}, .number = 1};
+    if (fault->text == NULL) {
+        refuse_overloaded(single);
+        return;
+    }
+    struct parley_message *message =
+        gateway_message(single->options.gateway, single->options.protocol);
+    charge_body(single);
+    drop_body(single);
+    enter(single, SINGLE_CHECKING);
+    const enum parley_status status =
+        parley_message_refuse_fault(message, fault->text, fault->hint, slice.origin);
+    on_verdict(single, &(struct verdict){.message = message, .slice = &slice, .status = status});
 }
 
 /* What was received whole is published, whether or not the client waits for it. */
@@ -481,5 +503,8 @@ static void *single_create(const struct request_options *options, enum parley_fr
     return single;
 }
 
-const struct body_handler single_handler = {
-    .create = single_create, .body = single_body, .end = single_end, .closed = single_closed};
+const struct body_handler single_handler = {.create = single_create,
+                                            .body = single_body,
+                                            .end = single_end,
+                                            .broken = single_broken,
+                                            .closed = single_closed};

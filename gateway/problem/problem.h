@@ -38,8 +38,8 @@
       "Shorten the query, or send fewer options.")                                                 \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", 415,                               \
       "This media type or encoding is not supported",                                              \
-      "Set Content-Type to one that the Accept-Post header lists, and send the body without "      \
-      "Content-Encoding.")                                                                         \
+      "Set Content-Type to one that the Accept-Post header lists, and Content-Encoding to gzip "   \
+      "or zstd, or omit it.")                                                                      \
     X(PROBLEM_EXPECTATION_FAILED, "expectation-failed", 417, "The expectation cannot be met",      \
       "Omit the Expect header, or set it to 100-continue.")                                        \
     X(PROBLEM_INVALID_MESSAGE, "invalid-message", 422, "The message breaks rules of its protocol", \

@@ -104,5 +104,11 @@ void parley_splitter_skip_lines(struct parley_splitter *splitter, size_t count);
 /* Drops all further input; end returns PARLEY_SPLIT_END. */
 void parley_splitter_abandon(struct parley_splitter *splitter);
 
+/* The body cannot be read any further, for a reason that is not in its text: drops what is held of
+ * an incomplete message, and all further input.  `fault`, `hint` (static): as in `out`, which is
+ * PARLEY_SPLIT_FAULT for parley_splitter_check. */
+void parley_splitter_break(struct parley_splitter *splitter, const char *fault, const char *hint,
+                           struct parley_slice *out);
+
 /* Whether further input is dropped, after a fault or because the splitter was abandoned. */
 bool parley_splitter_has_ended(const struct parley_splitter *splitter);

@@ -481,6 +481,33 @@ static enum parley_split end_whole(struct parley_splitter *splitter, struct parl
 
 /* ---- all of them ---- */
 
+/* Where the next message is, or the one that is not complete. */
+static struct parley_slice place_of_next(const struct parley_splitter *splitter) {
+    switch (splitter->framing) {
+    case PARLEY_FRAMING_LINES:
+        return (struct parley_slice){.origin = {splitter->number + 1, 1},
+                                     .number = splitter->number + 1};
+    case PARLEY_FRAMING_WHOLE:
+        return (struct parley_slice){.origin = {1, 1}, .number = 1};
+    case PARLEY_FRAMING_FRAMES: {
+        const bool is_within = splitter->state == IN_FRAME || splitter->head_count > 0;
+        return (struct parley_slice){.origin = splitter->here,
+                                     .number = splitter->number + !is_within};
+    }
+    default:
+        return (struct parley_slice){.origin = splitter->here,
+                                     .number = splitter->number + !is_inside(splitter)};
+    }
+}
+
+void parley_splitter_break(struct parley_splitter *splitter, const char *fault, const char *hint,
+                           struct parley_slice *out) {
+    *out = place_of_next(splitter);
+    out->fault = fault;
+    out->hint = hint;
+    parley_splitter_abandon(splitter);
+}
+
 enum parley_split parley_splitter_next(struct parley_splitter *splitter, struct parley_bytes *input,
                                        struct parley_slice *out) {
     switch (splitter->framing) {

@@ -250,6 +250,10 @@ void http_request_serve(struct http_request *request, const struct http_handler 
     request->state = state;
 }
 
+bool http_request_is_discarding(const struct http_request *request) {
+    return request->is_live ? request->read == NULL : request->status != 0;
+}
+
 void http_wake(struct http_request *request) {
     request->is_woken = true;
 }
@@ -452,7 +456,7 @@ void world_begin(struct world *world, const struct request_head *head) {
 
 static void offer(struct http_request *request) {
     const bool has_handler = request->handler != NULL;
-    const bool is_open = request->is_live ? request->read != NULL : request->status == 0;
+    const bool is_open = !http_request_is_discarding(request);
     request->is_woken = false;
     /* In memory of just that size, for the address sanitizer, and never refused. */
     char *copy = aligned_alloc(1, request->held.length); /* the faulty heap has no such */

@@ -45,7 +45,9 @@ static void test_a_head_that_cannot_be_is_refused_before_the_body(void **state) 
         {{.type = "application/x-ndjson;charset=\"ISO-8859-1\""}, 415, "`ISO-8859-1`"},
         {{.type = "application/json; charset"}, 415, "are malformed"},
         {{.type = "application/json; charset=utf-8; charset=utf-8"}, 415, "are malformed"},
-        {{.headers = {{"Content-Encoding", "gzip"}}}, 415, "`gzip`"},
+        {{.headers = {{"Content-Encoding", "br"}}}, 415, "`br`"},
+        {{.headers = {{"Content-Encoding", "gzip, gzip"}}}, 415, "`gzip, gzip`"},
+        {{.headers = {{"Content-Encoding", "gzip,zstd"}}}, 415, "gzip or zstd, once"},
         {{.headers = {{"Accept", "image/png"}}}, 406, "application/x-ndjson"},
         {{.headers = {{"Accept", "application/*;q=0"}}}, 406, "application/json"},
         {{.headers = {{"Idempotency-Key", ""}}}, 400, "Idempotency-Key"},
@@ -79,7 +81,7 @@ static void test_a_415_says_what_would_do(void **state) {
     world_begin(world, &(struct request_head){.type = "text/plain"});
     assert_string_equal(world->request.accept, "application/json, application/x-ndjson");
     world_begin(world, &(struct request_head){.headers = {{"Content-Encoding", "br"}}});
-    assert_string_equal(world->request.accept, "identity");
+    assert_string_equal(world->request.accept, "gzip, zstd, identity");
 }
 
 static void test_a_head_that_is_only_unusual_is_served(void **state) {

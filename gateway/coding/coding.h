@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Content codings: how bytes are compressed. This layer knows no HTTP. */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+enum coding {
+    CODING_IDENTITY,
+    CODING_GZIP, /* RFC 1952 */
+    CODING_ZSTD, /* RFC 8878 */
+    CODING_COUNT,
+    CODING_UNKNOWN = CODING_COUNT,
+};
+
+/* "identity", "gzip" or "zstd".  `coding`: not CODING_UNKNOWN. */
+const char *coding_name(enum coding coding);
+
+/* By its name in any case; gzip is also "x-gzip".  Returns: CODING_UNKNOWN. */
+enum coding coding_find(struct parley_bytes name);
+
+/* Appends `plain` compressed as well as it gets: for what is compressed once and sent often.
+ * `coding`: CODING_GZIP or CODING_ZSTD. */
+enum parley_status coding_compress(enum coding coding, struct parley_bytes plain,
+                                   struct parley_buffer *out) PARLEY_MUST_CHECK;
+
+/* How much memory encoders may use together.  Threads: any. */
+struct coding_quota {
+    size_t max_bytes; /* 0: there are no encoders */
+    atomic_size_t used_bytes;
+};
+
+static inline bool coding_quota_take(struct coding_quota *quota, size_t bytes) {
+    const size_t used = atomic_fetch_add_explicit(&quota->used_bytes, bytes, memory_order_relaxed);
+    if (used <= quota->max_bytes && bytes <= quota->max_bytes - used) {
+        return true;
+    }
+    atomic_fetch_sub_explicit(&quota->used_bytes, bytes, memory_order_relaxed);
+    return false;
+}
+
+static inline void coding_quota_give(struct coding_quota *quota, size_t bytes) {
+    atomic_fetch_sub_explicit(&quota->used_bytes, bytes, memory_order_relaxed);
+}
