@@ -347,7 +347,32 @@ static int find_data(struct configuration *configuration) {
     return -1;
 }
 
+/* What is wrong with the options that say how to connect to --nats; NULL: nothing. */
+static const char *nats_fault(const struct configuration *configuration) {
+    const bool has_creds = configuration->nats_creds != NULL;
+    const bool has_nkey = configuration->nats_nkey != NULL;
+    const bool has_cert = configuration->nats_tls_cert != NULL;
+    const bool has_key = configuration->nats_tls_key != NULL;
+    const bool has_any = has_creds || has_nkey || has_cert || has_key ||
+                         configuration->nats_tls_ca != NULL || configuration->nats_tls_name != NULL;
+    return has_any && configuration->nats == NULL
+               ? "--nats-creds, --nats-nkey and --nats-tls-… are for servers of your own: give "
+                 "their URLs with --nats"
+           : has_creds && has_nkey ? "--nats-creds and --nats-nkey exclude each other: a "
+                                     "credentials file has a seed of its own"
+           : has_cert && !has_key
+               ? "--nats-tls-cert needs the certificate's private key: --nats-tls-key FILE"
+           : has_key && !has_cert
+               ? "--nats-tls-key needs the certificate of this key: --nats-tls-cert FILE"
+               : NULL;
+}
+
 static int find_nats(struct configuration *configuration, const struct given *given) {
+    const char *fault = nats_fault(configuration);
+    if (fault != NULL) {
+        terminal_error("%s", fault);
+        return EXIT_USAGE;
+    }
     if (configuration->nats == NULL) {
         return -1;
     }

@@ -18,10 +18,13 @@ struct configuration {
     const char *data;       /* NULL until loaded: $XDG_STATE_HOME/parley or ~/.local/state/parley */
     const char *nats;       /* URLs, comma-separated; NULL: the embedded nats-server */
     const char *nats_shown; /* those URLs without users, passwords and tokens, or NULL */
-    const char *config;     /* the file to read, or NULL */
-    bool insecure;          /* allow an address other than loopback */
-    bool check_config;      /* print the effective configuration, and exit */
-    uint64_t reactors;      /* 0: one per core */
+    const char *nats_creds, *nats_nkey;                     /* files, or NULL */
+    const char *nats_tls_ca, *nats_tls_cert, *nats_tls_key; /* files, or NULL */
+    const char *nats_tls_name; /* in the servers' certificates; NULL: the URL's host */
+    const char *config;        /* the file to read, or NULL */
+    bool insecure;             /* allow an address other than loopback */
+    bool check_config;         /* print the effective configuration, and exit */
+    uint64_t reactors;         /* 0: one per core */
     uint64_t replicas;
     const char *subject_prefixes;       /* "roundtable=fleet-a,…", or NULL */
     uint64_t message_max_bytes;         /* GW-002; 0: the protocol's default */

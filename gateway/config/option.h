@@ -32,7 +32,7 @@ struct option {
 };
 
 /* The table is in options.c. */
-enum { OPTIONS_MAX = 31 };
+enum { OPTIONS_MAX = 63 };
 extern const struct option options[];
 extern const size_t option_count;
 

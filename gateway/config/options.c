@@ -28,6 +28,42 @@ const struct option options[] = {
      .help = "Use these NATS servers, which must have JetStream enabled: "
              "nats://USER:PASSWORD@HOST:4222. If one URL has tls://, all servers must support TLS. "
              "Write a comma in a password as %2C."},
+    {.flag = "nats-creds",
+     FIELD(nats_creds),
+     .value_name = "FILE",
+     .fallback_text = "none",
+     .help = "Credentials for --nats: a user's JWT and seed, as nsc writes them. The file is read "
+             "again for each connection. No other user may be able to read it."},
+    {.flag = "nats-nkey",
+     FIELD(nats_nkey),
+     .value_name = "FILE",
+     .fallback_text = "none",
+     .help = "The seed of the nkey (SU…) that --nats knows parley by. No other user may be able to "
+             "read the file."},
+    {.flag = "nats-tls-ca",
+     FIELD(nats_tls_ca),
+     .value_name = "FILE",
+     .fallback_text = "the system's authorities, where a URL has tls://",
+     .help = "Use TLS to --nats, and trust only servers whose certificate is signed by one of the "
+             "certificates in this file (PEM)."},
+    {.flag = "nats-tls-cert",
+     FIELD(nats_tls_cert),
+     .value_name = "FILE",
+     .fallback_text = "none",
+     .help = "Use TLS to --nats, and show this certificate (PEM, followed by those between it and "
+             "its authority). Needs --nats-tls-key."},
+    {.flag = "nats-tls-key",
+     FIELD(nats_tls_key),
+     .value_name = "FILE",
+     .fallback_text = "none",
+     .help = "The private key of --nats-tls-cert (PEM, without a password). No other user may be "
+             "able to read it."},
+    {.flag = "nats-tls-name",
+     FIELD(nats_tls_name),
+     .value_name = "NAME",
+     .fallback_text = "the host in the URL",
+     .help = "Use TLS to --nats, and expect this name in the servers' certificates instead of the "
+             "URL's host."},
     {.flag = "config",
      FIELD(config),
      .value_name = "FILE",

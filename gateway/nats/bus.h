@@ -37,15 +37,28 @@ const char *bus_message_header(const struct bus_message *message, const char *na
  * message. */
 unsigned bus_message_status(const struct bus_message *message);
 
+/* How parley proves who it is to NATS, and NATS to parley. All are files but `nkey` and
+ * `server_name`; NULL: none. */
+struct bus_identity {
+    const char *creds;            /* a user's JWT and seed, read again for each connection */
+    const char *nkey, *nkey_seed; /* the public key, and its seed, read for each connection */
+    const char *ca;               /* the only authorities whose certificates are trusted */
+    const char *cert, *key;       /* parley's own certificate */
+    const char *server_name;      /* in the servers' certificates, instead of the URL's host */
+};
+
 struct bus_options {
     const char *urls;  /* comma-separated */
     const char *token; /* NULL: none */
+    struct bus_identity identity;
     const char *name;  /* of the connection, in the server's monitoring */
     const char *where; /* the servers, for messages, without secrets; NULL: not given */
     /* A subject with a wildcard at its end, for bus_events.heard: "$JS.EVENT.X.>"; NULL: none.
        Borrowed for the bus's life. `forbidden` is not called for it. */
     const char *listen;
 };
+
+enum { BUS_FAULT_MAX = 200 };
 
 struct bus_events {
     void (*connected)(void *context); /* also after each reconnect */
@@ -57,6 +70,11 @@ struct bus_events {
     void (*forbidden)(void *context, bool is_publish, const char *subject);
     void *context;
 };
+
+/* Loads the files once, so that a wrong one is found at the start.
+ * Returns: the member whose file cannot be used (`ca`, `cert` and the like), with `why`, which
+ * quotes no content; NULL: all can. */
+const char *bus_identity_fault(const struct bus_identity *identity, char why[BUS_FAULT_MAX]);
 
 /* Returns at once; connects in the background, and tries again for as long as the bus exists.
  * Owns: copies options, events and texts (but for `listen`); returns a new bus, which the caller

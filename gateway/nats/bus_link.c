@@ -59,8 +59,43 @@ static natsStatus set_servers(natsOptions *options, const char *urls) {
     return status == NATS_OK && is_secure ? natsOptions_SetSecure(options, true) : status;
 }
 
+static bool wants_tls(const struct bus_identity *identity) {
+    return identity->ca != NULL || identity->cert != NULL || identity->server_name != NULL;
+}
+
+/* *out_member: what is being set, and so what failed. */
+static natsStatus set_identity(natsOptions *options, const struct bus_identity *identity,
+                               const char **out_member) {
+    natsStatus status = NATS_OK;
+    *out_member = "creds";
+    if (identity->creds != NULL) {
+        status = natsOptions_SetUserCredentialsFromFiles(options, identity->creds, NULL);
+    }
+    if (status == NATS_OK && identity->nkey != NULL) {
+        *out_member = "nkey";
+        status = natsOptions_SetNKeyFromSeed(options, identity->nkey, identity->nkey_seed);
+    }
+    if (status == NATS_OK && identity->ca != NULL) {
+        *out_member = "ca";
+        status = natsOptions_LoadCATrustedCertificates(options, identity->ca);
+    }
+    if (status == NATS_OK && identity->cert != NULL) {
+        *out_member = "cert";
+        status = natsOptions_LoadCertificatesChain(options, identity->cert, identity->key);
+    }
+    if (status == NATS_OK && identity->server_name != NULL) {
+        *out_member = "server_name";
+        status = natsOptions_SetExpectedHostname(options, identity->server_name);
+    }
+    return status == NATS_OK && wants_tls(identity) ? natsOptions_SetSecure(options, true) : status;
+}
+
 natsStatus bus_link_set(natsOptions *options, const struct bus_options *wanted) {
+    const char *member;
     natsStatus status = set_servers(options, wanted->urls);
+    if (status == NATS_OK) {
+        status = set_identity(options, &wanted->identity, &member);
+    }
     if (status == NATS_OK && wanted->token != NULL) {
         status = natsOptions_SetToken(options, wanted->token);
     }
@@ -72,22 +107,44 @@ natsStatus bus_link_set(natsOptions *options, const struct bus_options *wanted) 
 
 /* ---- why there is no connection ---- */
 
-bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX]) {
+/* The library's own words for what failed last on this thread. */
+static const char *last_error(natsStatus status) {
     natsStatus ignored;
     const char *text = nats_GetLastError(&ignored);
     const char *prefix_end = text != NULL ? strstr(text, "): ") : NULL; /* "(conn.c:1905): " */
     text = prefix_end != NULL ? prefix_end + 3 : text;
-    text = text != NULL && text[0] != '\0' ? text : natsStatus_GetText(status);
+    return text != NULL && text[0] != '\0' ? text : natsStatus_GetText(status);
+}
+
+const char *bus_identity_fault(const struct bus_identity *identity, char why[BUS_FAULT_MAX]) {
+    const char *member = NULL;
+    natsOptions *options = NULL;
+    natsStatus status = natsOptions_Create(&options);
+    if (status == NATS_OK) {
+        status = set_identity(options, identity, &member);
+    }
+    if (status != NATS_OK) {
+        snprintf(why, BUS_FAULT_MAX, "%s", last_error(status));
+    }
+    natsOptions_Destroy(options);
+    return status != NATS_OK ? member : NULL;
+}
+
+bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX]) {
+    const char *text = last_error(status);
     switch (status) {
     case NATS_CONNECTION_AUTH_FAILED:
         snprintf(out, BUS_WHY_MAX,
-                 "NATS refused the credentials (%.80s); check those in --nats: %s", text, where);
+                 "NATS refused the credentials (%.80s); check those in --nats, --nats-creds or "
+                 "--nats-nkey: %s",
+                 text, where);
         return true;
     case NATS_SECURE_CONNECTION_WANTED:
-        snprintf(out, BUS_WHY_MAX,
-                 "NATS does not support TLS, which tls:// requires; use nats://, or enable TLS "
-                 "there: %s",
-                 where);
+        snprintf(
+            out, BUS_WHY_MAX,
+            "NATS does not support TLS, which tls:// and --nats-tls-… require; use nats://, or "
+            "enable TLS there: %s",
+            where);
         return true;
     case NATS_SSL_ERROR:
         snprintf(out, BUS_WHY_MAX, "NATS cannot be reached with TLS (%.120s): %s", text, where);
@@ -95,10 +152,11 @@ bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX
     case NATS_SYS_ERROR: /* the host name cannot be resolved, or no file descriptor is left */
         snprintf(out, BUS_WHY_MAX, "NATS is unreachable (%.120s): %s", text, where);
         return false;
+    case NATS_PROTOCOL_ERROR: /* a server that misses a certificate closes after the handshake */
+        text = "it does not speak the NATS protocol, or expects a certificate: --nats-tls-cert";
+        /* fall through */
     case NATS_ERR:
-    case NATS_PROTOCOL_ERROR:
-        snprintf(out, BUS_WHY_MAX, "NATS refused the connection (%.80s): %s",
-                 status == NATS_ERR ? text : "it does not speak the NATS protocol", where);
+        snprintf(out, BUS_WHY_MAX, "NATS refused the connection (%.100s): %s", text, where);
         return true;
     case NATS_TIMEOUT:
         snprintf(out, BUS_WHY_MAX, "NATS is unreachable (no answer in time): %s", where);

@@ -22,6 +22,7 @@
 #include "embedded.h"
 #include "limits.h"
 #include "memory_trim.h"
+#include "nats_identity.h"
 #include "troubles.h"
 #include "spool.h"
 #include "worker.h"
@@ -39,6 +40,7 @@ struct server {
     struct reactor_watch signals;
     struct reactor_timer announce_timer;
     struct embedded *embedded; /* NULL with --nats */
+    struct nats_identity nats_identity;
     struct parley_schema **schemas;
     struct memory_trim trim;
     struct budget budget;
@@ -254,6 +256,18 @@ static int create_pages(struct server *server) {
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
+static int load_nats_identity(struct server *server) {
+    struct parley_buffer error;
+    parley_buffer_init(&error);
+    const bool is_loaded =
+        nats_identity_load(&server->configuration, &server->nats_identity, &error);
+    if (!is_loaded) {
+        fprintf(stderr, "parley: %.*s\n", (int)error.length, error.length > 0 ? error.data : "");
+    }
+    parley_buffer_finish(&error);
+    return is_loaded ? 0 : 1;
+}
+
 static int start_nats(struct server *server) {
     const char *data = server->configuration.data;
     char error[512] = "";
@@ -262,7 +276,7 @@ static int start_nats(struct server *server) {
         return 1;
     }
     if (server->configuration.nats != NULL) {
-        return 0;
+        return load_nats_identity(server);
     }
     const struct embedded_options options = {.data = data};
     const struct embedded_events events = {.trouble = child_trouble, .context = server};
@@ -307,6 +321,7 @@ static int start_workers(struct server *server) {
                                      .nats_urls = is_own ? embedded_url(server->embedded)
                                                          : configuration->nats,
                                      .nats_shown = shown_nats(server),
+                                     .nats_identity = server->nats_identity.bus,
                                      .nats_store = is_own ? configuration->data : NULL,
                                      .nats_token = is_own ? embedded_token(server->embedded) : NULL,
                                      .listen_fd = server->listen_fd,

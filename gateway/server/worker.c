@@ -121,6 +121,7 @@ static enum parley_status create_jetstream(struct worker *worker) {
     PARLEY_TRY(list_streams(worker, &stream_count));
     const struct jetstream_options options = {.bus = {.urls = worker->options.nats_urls,
                                                       .token = worker->options.nats_token,
+                                                      .identity = worker->options.nats_identity,
                                                       .name = "parley",
                                                       .where = worker->options.nats_shown},
                                               .watch_ms = watch_ms(worker),

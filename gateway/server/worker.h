@@ -23,14 +23,15 @@ struct worker_options {
     struct parley_schema *const *schemas;
     const struct describe_pages *pages;
     const char *nats_urls;
-    const char *nats_shown;          /* the same for people, without secrets */
-    const char *nats_token;          /* NULL: none */
-    const char *nats_store;          /* where the embedded nats-server stores; NULL: --nats */
-    int listen_fd;                   /* shared */
-    struct budget *budget;           /* shared */
-    struct spool_quota *spools;      /* shared */
-    struct limits *limits;           /* shared */
-    struct worker_pool *worker_pool; /* shared */
+    const char *nats_shown;            /* the same for people, without secrets */
+    const char *nats_token;            /* NULL: none */
+    struct bus_identity nats_identity; /* for --nats */
+    const char *nats_store;            /* where the embedded nats-server stores; NULL: --nats */
+    int listen_fd;                     /* shared */
+    struct budget *budget;             /* shared */
+    struct spool_quota *spools;        /* shared */
+    struct limits *limits;             /* shared */
+    struct worker_pool *worker_pool;   /* shared */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */
     atomic_uint *away_count; /* shared: the workers that NATS is not ready for; all, at first */

@@ -206,6 +206,12 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->port, 8080);
     assert_string_equal(configuration->data, "/home/somebody/.local/state/parley");
     assert_null(configuration->nats);
+    assert_null(configuration->nats_creds);
+    assert_null(configuration->nats_nkey);
+    assert_null(configuration->nats_tls_ca);
+    assert_null(configuration->nats_tls_cert);
+    assert_null(configuration->nats_tls_key);
+    assert_null(configuration->nats_tls_name);
     assert_null(configuration->config);
     assert_false(configuration->insecure);
     assert_int_equal(configuration->reactors, 0);
@@ -226,6 +232,12 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"listen\": \"127.0.0.1:8080\",\n"
                                     "  \"data\": \"/home/somebody/.local/state/parley\",\n"
                                     "  \"nats\": null,\n"
+                                    "  \"nats-creds\": null,\n"
+                                    "  \"nats-nkey\": null,\n"
+                                    "  \"nats-tls-ca\": null,\n"
+                                    "  \"nats-tls-cert\": null,\n"
+                                    "  \"nats-tls-key\": null,\n"
+                                    "  \"nats-tls-name\": null,\n"
                                     "  \"insecure\": false,\n"
                                     "  \"reactors\": 0,\n"
                                     "  \"replicas\": 1,\n"
@@ -439,6 +451,19 @@ static void test_what_is_no_address_is_refused_with_examples(void **state) {
     ASSERT_REFUSED("neither IPv4 nor IPv6", "--listen", "example.org:80", NULL);
 }
 
+static void test_files_for_nats_need_nats_and_each_other(void **state) {
+    (void)state;
+    static const char *const flags[] = {"--nats-creds=f",   "--nats-nkey=f",
+                                        "--nats-tls-ca=f",  "--nats-tls-cert=f",
+                                        "--nats-tls-key=f", "--nats-tls-name=f"};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        ASSERT_REFUSED("give their URLs with --nats", flags[i], NULL);
+    }
+    ASSERT_REFUSED("exclude each other", "--nats=x", "--nats-creds=f", "--nats-nkey=f", NULL);
+    ASSERT_REFUSED("--nats-tls-key FILE", "--nats=x", "--nats-tls-cert=f", NULL);
+    ASSERT_REFUSED("--nats-tls-cert FILE", "--nats=x", "--nats-tls-key=f", NULL);
+}
+
 static void test_replicas_need_a_cluster(void **state) {
     (void)state;
     ASSERT_REFUSED("--nats", "--replicas=3", NULL);
@@ -597,6 +622,7 @@ int main(void) {
         cmocka_unit_test_setup(test_an_open_address_is_refused_unless_it_is_wanted,
                                clean_environment),
         cmocka_unit_test_setup(test_what_is_no_address_is_refused_with_examples, clean_environment),
+        cmocka_unit_test_setup(test_files_for_nats_need_nats_and_each_other, clean_environment),
         cmocka_unit_test_setup(test_replicas_need_a_cluster, clean_environment),
         cmocka_unit_test_setup(test_the_data_folder_follows_the_xdg_specification,
                                clean_environment),
