@@ -274,7 +274,7 @@ describe('a client that does not read its live answer', () => {
   });
 
   it('may send all first, if it waits long enough', async (t) => {
-    const parley = await parleyFor(t, { args: ['--idle-timeout', '10m'] });
+    const parley = await parleyFor(t, { args: ['--idle-timeout', '12s'] });
     const connection = await connectRaw(parley);
     atEnd(t, () => connection.close());
     connection.socket.pause();
