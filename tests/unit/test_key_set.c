@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <sodium.h>
 #include <stdio.h>
 
 #include "base/key_set.h"
@@ -169,6 +170,43 @@ static void test_memory_is_in_proportion_to_the_keys(void **state) {
     key_set_finish(&set);
 }
 
+/* The longest row of slots that a search may have to look at. */
+static size_t longest_run(const struct key_set *set) {
+    size_t longest = 0, run = 0;
+    for (size_t i = 0; i < 2 * set->slot_count; i++) { /* it may go round */
+        run = set->slots[i % set->slot_count] != 0 ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+/* Whoever knew the seed would choose keys whose hashes end alike: these do for a seed of zeros. The
+ * seed is the process's own, so that they are spread like any others. */
+static void test_keys_that_collide_for_another_seed_are_spread(void **state) {
+    (void)state;
+    enum { KEYS = 1000, KEY_LENGTH = 8, SAME_BITS = 0xFFF };
+    static const unsigned char seed[crypto_shorthash_KEYBYTES];
+    static char text[KEYS * KEY_LENGTH + 1];
+    struct key_set set;
+    for (unsigned found = 0, i = 0; found < KEYS; i++) {
+        char *key = text + (size_t)found * KEY_LENGTH;
+        uint64_t hash;
+        snprintf(key, KEY_LENGTH + 1, "%08x", i);
+        crypto_shorthash((unsigned char *)&hash, (unsigned char *)key, KEY_LENGTH, seed);
+        found += (hash & SAME_BITS) == 0;
+    }
+    key_set_init(&set, (struct parley_bytes){text, sizeof text - 1});
+    key_set_enter(&set);
+    for (size_t i = 0; i < KEYS; i++) {
+        const struct parley_bytes key = {text + i * KEY_LENGTH, KEY_LENGTH};
+        assert_int_equal(key_set_add(&set, key), KEY_SET_NEW);
+    }
+    assert_in_range(set.slot_count, KEYS, SAME_BITS + 1);
+    assert_true(longest_run(&set) < 200); /* some 20; of keys that collide 1,000 */
+    key_set_leave(&set);
+    key_set_finish(&set);
+}
+
 static void test_without_memory_it_says_so(void **state) {
     (void)state;
     static const char text[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -201,6 +239,7 @@ int main(void) {
         cmocka_unit_test(test_it_agrees_with_a_plain_list),
         cmocka_unit_test(test_small_objects_need_no_allocation),
         cmocka_unit_test(test_memory_is_in_proportion_to_the_keys),
+        cmocka_unit_test(test_keys_that_collide_for_another_seed_are_spread),
         cmocka_unit_test(test_without_memory_it_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
