@@ -32,10 +32,14 @@ struct configuration {
     uint64_t spool_max_bytes;           /* all results spooled to files */
     uint64_t connections_max;           /* of all reactors */
     uint64_t in_flight_max;             /* messages awaiting their ack, of all reactors */
+    uint64_t connections_per_address;   /* 0: a quarter of connections_max */
+    uint64_t streams_per_token;         /* the same */
     uint64_t rate_messages, rate_bytes; /* a second, of each sender; 0: no limit */
     int64_t dedupe_window_ms;           /* 0: off */
     int64_t ack_timeout_ms;
     int64_t idle_timeout_ms;
+    int64_t head_timeout_ms;
+    uint64_t body_rate_bytes; /* a second; 0: no limit */
 
     /* the parts of `listen` */
     char address[64];

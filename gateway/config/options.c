@@ -147,6 +147,25 @@ const struct option options[] = {
      .help =
          "Maximum number of open connections. parley lowers it if the limit on open files requires "
          "it."},
+    {.flag = "connections-per-address",
+     .type = OPTION_COUNT,
+     FIELD(connections_per_address),
+     .value_name = "N",
+     .fallback = "0",
+     .fallback_text = "0 (a quarter of --connections; loopback is not limited)",
+     .maximum = 10000000,
+     .help = "Maximum number of open connections of one address; of IPv6, of one /64. Above it, "
+             "connections get 429 and are closed. A number other than 0 applies to loopback too. "
+             "Raise it if clients come through a proxy on another machine."},
+    {.flag = "streams-per-token",
+     .type = OPTION_COUNT,
+     FIELD(streams_per_token),
+     .value_name = "N",
+     .fallback = "0",
+     .fallback_text = "0 (a quarter of --connections; loopback is not limited)",
+     .maximum = 10000000,
+     .help = "Maximum number of open streams of one token, or of one address without a token. "
+             "Above it, streams get 429."},
     {.flag = "in-flight",
      .type = OPTION_COUNT,
      FIELD(in_flight_max),
@@ -197,7 +216,26 @@ const struct option options[] = {
      .fallback = "30s",
      .minimum = 1000,
      .maximum = DAY_MS,
-     .help = "Close a connection after this time without traffic."},
+     .help = "Close a connection after this time without traffic. A body that pauses for this time "
+             "gets 408."},
+    {.flag = "head-timeout",
+     .type = OPTION_DURATION,
+     FIELD(head_timeout_ms),
+     .value_name = "TIME",
+     .fallback = "10s",
+     .minimum = 1000,
+     .maximum = DAY_MS,
+     .help = "Time for the whole head of a request, from its first byte; after it, 408."},
+    {.flag = "body-rate",
+     .type = OPTION_SIZE,
+     FIELD(body_rate_bytes),
+     .value_name = "SIZE",
+     .fallback = "500",
+     .maximum = UINT64_C(1) << 32,
+     .help =
+         "Refuse with 408 a body that is slower than this many bytes a second on average, after "
+         "the first --idle-timeout. Does not apply to chunked batches, which may pause; 0 turns "
+         "it off."},
 };
 
 const size_t option_count = sizeof options / sizeof options[0];

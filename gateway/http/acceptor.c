@@ -30,7 +30,7 @@ struct newcomer {
     struct acceptor *acceptor;
     struct acceptor_connection connection;
     struct reactor_watch watch;
-    int64_t due_ms;
+    int64_t due_ms; /* when it is closed if it is silent, and handed over if it speaks */
     TAILQ_ENTRY(newcomer) links;
 };
 
@@ -39,13 +39,14 @@ struct acceptor {
     struct acceptor_options options;
     struct reactor_watch listening;
     struct reactor_timer pause;
-    struct reactor_timer idle;        /* for the first of the newcomers */
-    TAILQ_HEAD(, newcomer) newcomers; /* in the order in which they came */
-    unsigned open_count;              /* newcomers and those handed over */
+    struct reactor_timer idle; /* for the first of the newcomers */
+    /* In the order in which their time is up. */
+    TAILQ_HEAD(newcomer_list, newcomer) silent, speaking;
+    unsigned open_count; /* newcomers and those handed over */
     bool is_listening, is_stopped;
 };
 
-enum kind { KIND_UNKNOWN, KIND_REQUEST, KIND_STREAM, KIND_GONE };
+enum kind { KIND_SILENT, KIND_UNKNOWN, KIND_REQUEST, KIND_STREAM, KIND_GONE };
 
 /* ---- the listening socket ---- */
 
@@ -122,7 +123,8 @@ static void end_pause(struct reactor_timer *timer) {
     listen_if_there_is_room(acceptor);
 }
 
-void acceptor_release(struct acceptor *acceptor) {
+void acceptor_release(struct acceptor *acceptor, struct tally_entry *opening) {
+    tally_leave(opening);
     acceptor->open_count--;
     listen_if_there_is_room(acceptor);
 }
@@ -133,7 +135,7 @@ static enum kind look(const struct acceptor *acceptor, int fd, bool is_ended) {
     char start[LOOK_BYTES];
     ssize_t length = recvfrom(fd, start, sizeof start, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
     if (length < 0) {
-        return errno == EAGAIN ? KIND_UNKNOWN : KIND_GONE;
+        return errno == EAGAIN ? KIND_SILENT : KIND_GONE;
     }
     if (length == 0) {
         return KIND_GONE;
@@ -152,54 +154,91 @@ static void settle(struct acceptor *acceptor, struct acceptor_connection *connec
                    enum kind kind) {
     if (kind == KIND_GONE) {
         close(connection->fd);
-        acceptor_release(acceptor);
+        acceptor_release(acceptor, connection->opening);
         return;
     }
     connection->is_stream = kind == KIND_STREAM;
     acceptor->options.serve(acceptor->options.context, connection);
 }
 
+static struct newcomer_list *list_of(struct newcomer *newcomer) {
+    struct acceptor *acceptor = newcomer->acceptor;
+    return newcomer->connection.spoke_ms > 0 ? &acceptor->speaking : &acceptor->silent;
+}
+
 static void forget(struct newcomer *newcomer) {
     struct acceptor *acceptor = newcomer->acceptor;
     reactor_watch_remove(acceptor->reactor, &newcomer->watch);
-    TAILQ_REMOVE(&acceptor->newcomers, newcomer, links);
+    TAILQ_REMOVE(list_of(newcomer), newcomer, links);
     free(newcomer);
+}
+
+/* The one whose time is up first, of those whose time is limited. */
+static struct newcomer *next_due(const struct acceptor *acceptor) {
+    const struct acceptor_options *options = &acceptor->options;
+    struct newcomer *silent = options->idle_timeout_s > 0 ? TAILQ_FIRST(&acceptor->silent) : NULL;
+    struct newcomer *speaking =
+        options->head_timeout_ms > 0 ? TAILQ_FIRST(&acceptor->speaking) : NULL;
+    if (silent == NULL || speaking == NULL) {
+        return silent != NULL ? silent : speaking;
+    }
+    return silent->due_ms <= speaking->due_ms ? silent : speaking;
+}
+
+static void set_idle_timer(struct acceptor *acceptor) {
+    const struct newcomer *next = next_due(acceptor);
+    if (next != NULL) {
+        const int64_t wait_ms = next->due_ms - reactor_now_ms(acceptor->reactor);
+        reactor_timer_set(acceptor->reactor, &acceptor->idle, wait_ms > 0 ? wait_ms : 0);
+    }
+}
+
+/* What the first bytes say has to be whole in the time of a head, however long it was silent. */
+static void note_speech(struct newcomer *newcomer) {
+    struct acceptor *acceptor = newcomer->acceptor;
+    if (newcomer->connection.spoke_ms > 0) {
+        return;
+    }
+    const int64_t now_ms = reactor_now_ms(acceptor->reactor);
+    TAILQ_REMOVE(&acceptor->silent, newcomer, links);
+    newcomer->connection.spoke_ms = now_ms;
+    newcomer->due_ms = now_ms + acceptor->options.head_timeout_ms;
+    TAILQ_INSERT_TAIL(&acceptor->speaking, newcomer, links);
+    set_idle_timer(acceptor);
 }
 
 static void look_again(struct reactor_watch *watch, uint32_t events) {
     struct newcomer *newcomer = OWNER_OF(watch, struct newcomer, watch);
     struct acceptor *acceptor = newcomer->acceptor;
-    struct acceptor_connection connection = newcomer->connection;
     bool is_ended = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
-    enum kind kind = look(acceptor, connection.fd, is_ended);
+    enum kind kind = look(acceptor, newcomer->connection.fd, is_ended);
     if (kind == KIND_UNKNOWN && !is_ended) {
+        note_speech(newcomer);
         return;
     }
-    forget(newcomer);
-    settle(acceptor, &connection, kind == KIND_UNKNOWN ? KIND_GONE : kind);
-}
-
-static void set_idle_timer(struct acceptor *acceptor) {
-    const struct newcomer *first = TAILQ_FIRST(&acceptor->newcomers);
-    if (first != NULL && acceptor->options.idle_timeout_s > 0 && !acceptor->idle.is_armed) {
-        reactor_timer_set(acceptor->reactor, &acceptor->idle,
-                          first->due_ms - reactor_now_ms(acceptor->reactor));
+    if (kind == KIND_SILENT && !is_ended) {
+        return;
     }
+    struct acceptor_connection connection = newcomer->connection;
+    forget(newcomer);
+    settle(acceptor, &connection, kind <= KIND_UNKNOWN ? KIND_GONE : kind);
 }
 
+/* Those that speak get an answer: that their head is late. */
 static void close_idle(struct reactor_timer *timer) {
     struct acceptor *acceptor = OWNER_OF(timer, struct acceptor, idle);
     int64_t now_ms = reactor_now_ms(acceptor->reactor);
-    struct newcomer *first;
-    while ((first = TAILQ_FIRST(&acceptor->newcomers)) != NULL && first->due_ms <= now_ms) {
-        struct acceptor_connection connection = first->connection;
-        forget(first);
-        settle(acceptor, &connection, KIND_GONE);
+    struct newcomer *next;
+    while ((next = next_due(acceptor)) != NULL && next->due_ms <= now_ms) {
+        struct acceptor_connection connection = next->connection;
+        forget(next);
+        settle(acceptor, &connection, connection.spoke_ms > 0 ? KIND_REQUEST : KIND_GONE);
     }
     set_idle_timer(acceptor);
 }
 
-static void wait_for_bytes(struct acceptor *acceptor, struct acceptor_connection *connection) {
+static void wait_for_bytes(struct acceptor *acceptor, struct acceptor_connection *connection,
+                           enum kind kind) {
     struct newcomer *newcomer = malloc(sizeof *newcomer);
     if (newcomer == NULL) {
         settle(acceptor, connection, KIND_GONE);
@@ -212,7 +251,7 @@ static void wait_for_bytes(struct acceptor *acceptor, struct acceptor_connection
         .due_ms =
             reactor_now_ms(acceptor->reactor) + (int64_t)acceptor->options.idle_timeout_s * 1000,
     };
-    TAILQ_INSERT_TAIL(&acceptor->newcomers, newcomer, links);
+    TAILQ_INSERT_TAIL(&acceptor->silent, newcomer, links);
     /* Edge-triggered: bytes that were looked at and left must not wake it again. */
     if (reactor_watch_add(acceptor->reactor, &newcomer->watch, EPOLLIN | EPOLLRDHUP | EPOLLET) !=
         PARLEY_OK) {
@@ -220,7 +259,24 @@ static void wait_for_bytes(struct acceptor *acceptor, struct acceptor_connection
         settle(acceptor, connection, KIND_GONE);
         return;
     }
-    set_idle_timer(acceptor);
+    if (kind == KIND_UNKNOWN) {
+        note_speech(newcomer);
+    } else if (!acceptor->idle.is_armed) {
+        set_idle_timer(acceptor);
+    }
+}
+
+/* Whether its address may have one more.  Sets connection->opening. */
+static bool open_for_address(const struct acceptor *acceptor,
+                             struct acceptor_connection *connection) {
+    const struct limits *limits = acceptor->options.limits;
+    if (limits == NULL) {
+        return true;
+    }
+    const struct peer peer = peer_of(&connection->peer.any);
+    const struct limit_sender sender = limits_sender(limits, LIMIT_ADDRESS, peer_network(&peer));
+    return limits_open(&limits->connections, &sender, peer_is_loopback(&peer),
+                       &connection->opening);
 }
 
 /* ---- accepting ---- */
@@ -230,6 +286,19 @@ static bool is_passing(int error) {
     return error == EINTR || error == ECONNABORTED || error == EPROTO || error == ENETDOWN ||
            error == ENETUNREACH || error == EHOSTDOWN || error == EHOSTUNREACH || error == ENONET ||
            error == ENOPROTOOPT || error == EPERM;
+}
+
+static void begin(struct acceptor *acceptor, struct acceptor_connection *connection) {
+    if (!open_for_address(acceptor, connection)) {
+        acceptor->options.refuse(acceptor->options.context, connection);
+        return;
+    }
+    enum kind kind = look(acceptor, connection->fd, false);
+    if (kind <= KIND_UNKNOWN) {
+        wait_for_bytes(acceptor, connection, kind);
+    } else {
+        settle(acceptor, connection, kind);
+    }
 }
 
 static void accept_some(struct reactor_watch *watch, uint32_t events) {
@@ -252,12 +321,7 @@ static void accept_some(struct reactor_watch *watch, uint32_t events) {
             break;
         }
         acceptor->open_count++;
-        enum kind kind = look(acceptor, connection.fd, false);
-        if (kind == KIND_UNKNOWN) {
-            wait_for_bytes(acceptor, &connection);
-        } else {
-            settle(acceptor, &connection, kind);
-        }
+        begin(acceptor, &connection);
         listen_if_there_is_room(acceptor);
     }
     listen_if_there_is_room(acceptor);
@@ -276,7 +340,8 @@ enum parley_status acceptor_create(struct reactor *reactor, const struct accepto
     acceptor->listening = (struct reactor_watch){.ready = accept_some, .fd = options->listen_fd};
     acceptor->pause.fire = end_pause;
     acceptor->idle.fire = close_idle;
-    TAILQ_INIT(&acceptor->newcomers);
+    TAILQ_INIT(&acceptor->silent);
+    TAILQ_INIT(&acceptor->speaking);
     listen_if_there_is_room(acceptor);
     *out = acceptor;
     return PARLEY_OK;
@@ -287,11 +352,14 @@ void acceptor_stop(struct acceptor *acceptor) {
     listen_if_there_is_room(acceptor);
     reactor_timer_clear(acceptor->reactor, &acceptor->pause);
     reactor_timer_clear(acceptor->reactor, &acceptor->idle);
-    struct newcomer *first;
-    while ((first = TAILQ_FIRST(&acceptor->newcomers)) != NULL) {
-        struct acceptor_connection connection = first->connection;
-        forget(first);
-        settle(acceptor, &connection, KIND_GONE);
+    struct newcomer_list *const lists[] = {&acceptor->silent, &acceptor->speaking};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        struct newcomer *first;
+        while ((first = TAILQ_FIRST(lists[i])) != NULL) {
+            struct acceptor_connection connection = first->connection;
+            forget(first);
+            settle(acceptor, &connection, KIND_GONE);
+        }
     }
 }
 

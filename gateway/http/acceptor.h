@@ -10,6 +10,7 @@
 #include <parley/bytes.h>
 #include <parley/status.h>
 
+#include "limits.h"
 #include "reactor.h"
 
 struct acceptor;
@@ -24,22 +25,28 @@ struct acceptor_connection {
         struct sockaddr_in6 v6;
     } peer;
     socklen_t peer_length;
+    int64_t spoke_ms;            /* when its first bytes were seen before; 0: they were not */
+    struct tally_entry *opening; /* of its address; NULL: it is not counted */
 };
 
 struct acceptor_options {
     int listen_fd; /* borrowed */
     unsigned connections_max;
     unsigned idle_timeout_s;                                /* 0: none */
+    int64_t head_timeout_ms;                                /* 0: none */
+    struct limits *limits;                                  /* NULL: none */
     int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; NULL: nothing is */
     /* Takes over the descriptor; acceptor_release reports its end, also from within this call. */
     void (*serve)(void *context, const struct acceptor_connection *connection);
+    /* Its address has as many as it may. Takes over the descriptor like `serve`. */
+    void (*refuse)(void *context, const struct acceptor_connection *connection);
     void *context;
 };
 
 enum parley_status acceptor_create(struct reactor *reactor, const struct acceptor_options *options,
                                    struct acceptor **out) PARLEY_MUST_CHECK;
-/* One of the connections that were handed to `serve` is closed. */
-void acceptor_release(struct acceptor *acceptor);
+/* One of the connections that were handed over is closed.  `opening`: that connection's. */
+void acceptor_release(struct acceptor *acceptor, struct tally_entry *opening);
 /* Takes no more, and closes those that were not handed over. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_destroy(struct acceptor *acceptor);

@@ -23,6 +23,7 @@
 
 struct http_server;
 struct http_request;
+struct limits;
 
 /* What serves one request. Any callback but `closed` may answer; once there is an answer neither
  * `body` nor `end` is called any more. */
@@ -45,8 +46,13 @@ struct http_handler {
 typedef void http_begin_fn(void *context, struct http_request *request);
 
 struct http_options {
-    unsigned connections_max;    /* of one server; beyond it a connection waits in the backlog */
-    unsigned idle_timeout_s;     /* a connection on which nothing moves is closed */
+    unsigned connections_max; /* of one server; beyond it a connection waits in the backlog */
+    unsigned idle_timeout_s;  /* a connection on which nothing moves is closed */
+    int64_t head_timeout_ms;  /* a head that is not whole by then is refused; 0: as idle_… */
+    size_t body_rate_bytes;   /* a second: a slower body is refused (http_deadline.c); 0: none */
+    struct limits *limits;    /* borrowed, shared by all servers; NULL: none */
+    struct parley_bytes full_answer; /* borrowed: the answer, with its head, to a connection of an
+                                        address that has as many as it may */
     size_t request_memory_bytes; /* a connection's pool in libmicrohttpd: bounds a single read */
     size_t stream_memory_bytes;  /* the same, in the daemon that holds open streams */
     /* Whether a request line opens a stream, judged by its first bytes, so that its connection
@@ -54,9 +60,9 @@ struct http_options {
      * asked for on a connection that served requests before works too, where it is.) */
     int (*is_stream)(struct parley_bytes start_of_request);
     /* Answers with `status` a request that is not read further: its head or the framing of its body
-     * can be read in two ways (400), or the head is too large (414, 431), expects what cannot be
-     * (417), compresses the body more than once (415), or is of another version (505). The
-     * connection is closed after it. NULL: without a body. */
+     * can be read in two ways (400), one of them came too slowly (408), or the head is too large
+     * (414, 431), expects what cannot be (417), compresses the body more than once (415), or is of
+     * another version (505). The connection is closed after it. NULL: without a body. */
     void (*refuse)(struct http_request *request, unsigned status, const char *detail);
 };
 

@@ -68,6 +68,8 @@ enum parley_status http_connection_init(struct http_connection *connection,
         .mhd = mhd,
         .watch = {.ready = on_client_event, .fd = fd},
         .peer = peer_of(&daemon->server->incoming->peer.any),
+        .opening = daemon->server->incoming->opening,
+        .deadline = {.spoke_ms = daemon->server->incoming->spoke_ms},
     };
     parley_buffer_init(&connection->headers);
     parley_buffer_init(&connection->held);
@@ -97,6 +99,7 @@ void http_connection_finish(struct http_connection *connection) {
         LIST_REMOVE(connection, look_links);
     }
     TAILQ_REMOVE(&server->connections, connection, links);
+    http_deadline_forget(connection);
     http_wire_close(connection);
     http_head_finish(&connection->head);
     parley_buffer_finish(&connection->headers);

@@ -68,6 +68,11 @@ int64_t http_daemon_timeout_ms(struct http_daemon *daemon) {
     return wanted_ms;
 }
 
+/* A second more, for those that http_deadline.c refuses with an answer. */
+static unsigned idle_timeout_s(const struct http_options *options) {
+    return options->idle_timeout_s > 0 ? options->idle_timeout_s + 1 : 0;
+}
+
 enum parley_status http_daemon_start(struct http_daemon *daemon, size_t memory_bytes,
                                      const struct http_daemon_callbacks *callbacks) {
     const struct http_options *options = &daemon->server->options;
@@ -75,7 +80,7 @@ enum parley_status http_daemon_start(struct http_daemon *daemon, size_t memory_b
     daemon->mhd = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
         NULL, NULL, callbacks->handle, daemon, MHD_OPTION_CONNECTION_LIMIT,
-        options->connections_max + 1, MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s,
+        options->connections_max + 1, MHD_OPTION_CONNECTION_TIMEOUT, idle_timeout_s(options),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory_bytes, MHD_OPTION_CONNECTION_MEMORY_INCREMENT,
         (size_t)POOL_INCREMENT, MHD_OPTION_NOTIFY_COMPLETED, callbacks->complete, daemon,
         MHD_OPTION_NOTIFY_CONNECTION, callbacks->notify, daemon, MHD_OPTION_END);

@@ -109,13 +109,28 @@ struct http_request {
     char own_id[2 * HTTP_ID_BYTES + 1];
 };
 
+/* What a client is in the middle of sending. */
+enum http_receiving { HTTP_RECEIVING_NOTHING, HTTP_RECEIVING_HEAD, HTTP_RECEIVING_BODY };
+
+struct http_deadline {
+    enum http_receiving receiving;
+    bool is_late;     /* the request is refused when it is read next */
+    int64_t spoke_ms; /* when the acceptor saw the first bytes of its first head; 0: not before */
+    int64_t began_ms; /* the head or the body, later by the time in which it was held back */
+    int64_t moved_ms; /* when more of the body was noticed */
+    int64_t length;   /* of it, at that time */
+    TAILQ_ENTRY(http_connection) links;
+};
+
 /* A client's connection, from its first byte to its end. */
 struct http_connection {
     struct http_daemon *daemon;
     struct MHD_Connection *mhd;
     struct reactor_watch watch;
     struct peer peer;
+    struct tally_entry *opening; /* of the client's address; the acceptor's */
     struct http_wire wire;
+    struct http_deadline deadline;
     struct http_head head;            /* of `request` */
     struct parley_buffer headers;     /* of the answer: name, NUL, value, NUL, … */
     struct parley_buffer held;        /* what the body callback has not taken … */
@@ -169,10 +184,14 @@ struct http_server {
     TAILQ_HEAD(, http_request) held_up; /* since when, the longest first */
     struct reactor_timer held_up_timer;
     TAILQ_HEAD(, http_linger) lingering; /* in the order in which they end */
+    size_t lingering_count;
     struct reactor_timer linger_timer;
-    size_t unsent_bytes;            /* of all connections */
-    size_t kept_bytes;              /* of all: received, and not taken by a handler */
-    struct http_connection **by_fd; /* for http_wire.c; NULL where there is none */
+    TAILQ_HEAD(, http_connection) receiving; /* whose clients are sending a request */
+    struct reactor_timer receiving_timer;
+    char late_head[128], late_body[256]; /* what is said of one that is late */
+    size_t unsent_bytes;                 /* of all connections */
+    size_t kept_bytes;                   /* of all: received, and not taken by a handler */
+    struct http_connection **by_fd;      /* for http_wire.c; NULL where there is none */
     size_t by_fd_count;
     size_t turn_bytes; /* of bodies, that were read in this turn */
     size_t active_count;
@@ -255,6 +274,14 @@ enum parley_status http_take_end(struct http_request *request) PARLEY_MUST_CHECK
 /* Those that were queued go on. */
 void http_go_on_with_queue(struct http_server *server);
 
+/* ---- http_deadline.c ---- */
+
+void http_deadlines_start(struct http_server *server);
+void http_deadlines_stop(struct http_server *server);
+/* After each read. */
+void http_deadline_note(struct http_connection *connection);
+void http_deadline_forget(struct http_connection *connection);
+
 /* ---- http_connection.c ---- */
 
 /* Returns: PARLEY_E_MEMORY; finish it all the same. */
@@ -271,6 +298,6 @@ void http_connection_keep(struct http_connection *connection, void *kept,
 void http_linger_start(struct http_server *server);
 void http_linger_stop(struct http_server *server);
 /* Before `fd` is closed: its client may read what was written to it, though it sends on. It counts
- * as a connection of the acceptor's until then.
+ * as a connection of the acceptor's, and of its address's, until then.
  * Returns: false when there is nothing to wait for, or no memory. */
-bool http_linger(struct http_server *server, int fd);
+bool http_linger(struct http_server *server, int fd, struct tally_entry *opening);

@@ -21,6 +21,7 @@ enum {
 
 struct http_linger {
     struct http_server *server;
+    struct tally_entry *opening; /* of its connection */
     struct reactor_watch watch;
     int64_t due_ms;
     size_t discarded_bytes;
@@ -43,8 +44,9 @@ static void end(struct http_linger *linger) {
     reactor_watch_remove(server->reactor, &linger->watch);
     TAILQ_REMOVE(&server->lingering, linger, links);
     close(linger->watch.fd);
+    server->lingering_count--;
+    acceptor_release(server->acceptor, linger->opening);
     free(linger);
-    acceptor_release(server->acceptor);
 }
 
 static void on_bytes(struct reactor_watch *watch, uint32_t events) {
@@ -73,13 +75,14 @@ static void on_timeout(struct reactor_timer *timer) {
     set_timer(server);
 }
 
-bool http_linger(struct http_server *server, int fd) {
+bool http_linger(struct http_server *server, int fd, struct tally_entry *opening) {
     struct http_linger *linger = malloc(sizeof *linger);
     if (linger == NULL) {
         return false;
     }
     *linger = (struct http_linger){
         .server = server,
+        .opening = opening,
         .watch = {.ready = on_bytes, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)},
         .due_ms = reactor_now_ms(server->reactor) + LINGER_MS,
     };
@@ -93,6 +96,7 @@ bool http_linger(struct http_server *server, int fd) {
         return false;
     }
     TAILQ_INSERT_TAIL(&server->lingering, linger, links);
+    server->lingering_count++;
     set_timer(server);
     return true;
 }

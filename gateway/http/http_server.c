@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <microhttpd.h>
 #include <sodium.h>
@@ -18,7 +20,10 @@
 #include "http_internal.h"
 #include "live_response.h"
 
-enum { RUNS_A_TURN = 8 };
+enum {
+    RUNS_A_TURN = 8,
+    LINGERING_MAX = 64, /* of connections that are refused */
+};
 
 /* ---- refusing ---- */
 
@@ -31,9 +36,9 @@ static void refuse(struct http_request *request, unsigned status, const char *fa
     http_respond(request, status, NULL, PARLEY_BYTES(""));
 }
 
-/* The framing of its body cannot be trusted: what came before counts, but this is not the end of a
- * message, and what follows is not a request. */
-static void break_body(struct http_request *request, const char *fault) {
+/* The framing of its body cannot be trusted, or it came too slowly: what came before counts, but
+ * this is not the end of a message, and what follows is not a request. */
+static void break_body(struct http_request *request, const struct http_wire *wire) {
     request->has_ended = true;
     if (request->live > LIVE_HEAD) {
         live_response_break_off(request);
@@ -43,7 +48,7 @@ static void break_body(struct http_request *request, const char *fault) {
         live_response_take_back(request);
     }
     http_answer_last(request);
-    refuse(request, MHD_HTTP_BAD_REQUEST, fault);
+    refuse(request, wire->fault_status, wire->fault);
 }
 
 static enum MHD_Result begin_request(struct http_request *request) {
@@ -98,7 +103,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
         return http_take_body(request, bytes) == PARLEY_OK ? MHD_YES : MHD_NO;
     }
     if (request->connection->wire.fault != NULL && !request->has_ended) {
-        break_body(request, request->connection->wire.fault);
+        break_body(request, &request->connection->wire);
     }
     if (http_take_end(request) != PARLEY_OK) {
         return MHD_NO;
@@ -126,7 +131,8 @@ static void complete(void *context, struct MHD_Connection *mhd, void **slot,
     }
 }
 
-/* Without memory `slot` stays NULL, and the connection is closed at its first request. */
+/* Without memory `slot` stays NULL, and the connection is closed at its first request. Its address
+ * has one less from now on, since nothing remembers that later. */
 static void open_connection(struct http_daemon *daemon, struct MHD_Connection *mhd, void **slot) {
     daemon->server->has_taken = true;
     daemon->server->has_moved = true;
@@ -136,6 +142,9 @@ static void open_connection(struct http_daemon *daemon, struct MHD_Connection *m
         http_connection_finish(connection);
         free(connection);
         connection = NULL;
+    }
+    if (connection == NULL) {
+        tally_leave(daemon->server->incoming->opening);
     }
     *slot = connection;
 }
@@ -148,10 +157,11 @@ static void notify(void *context, struct MHD_Connection *mhd, void **slot,
         return;
     }
     struct http_connection *connection = *slot;
+    struct tally_entry *opening = connection != NULL ? connection->opening : NULL;
     const bool is_lingering = connection != NULL && connection->is_cut &&
-                              http_linger(daemon->server, connection->watch.fd);
+                              http_linger(daemon->server, connection->watch.fd, opening);
     if (!is_lingering) {
-        acceptor_release(daemon->server->acceptor);
+        acceptor_release(daemon->server->acceptor, opening);
     }
     if (connection != NULL) {
         http_connection_finish(connection);
@@ -169,7 +179,24 @@ static void serve(void *context, const struct acceptor_connection *connection) {
     server->has_taken = false;
     server->incoming = connection;
     if (!http_daemon_add(daemon, connection) && !server->has_taken) {
-        acceptor_release(server->acceptor); /* it closed the socket and will not say so */
+        /* it closed the socket and will not say so */
+        acceptor_release(server->acceptor, connection->opening);
+    }
+}
+
+/* The answer leaves before the request was read, so its client may still be sending it. Of those
+ * that are refused few are waited for: they are refused to save what waiting takes. */
+static void refuse_connection(void *context, const struct acceptor_connection *connection) {
+    struct http_server *server = context;
+    const struct parley_bytes answer = server->options.full_answer;
+    const ssize_t sent =
+        send(connection->fd, answer.data, answer.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const bool is_lingering = sent == (ssize_t)answer.length &&
+                              server->lingering_count < LINGERING_MAX &&
+                              http_linger(server, connection->fd, NULL);
+    close(connection->fd);
+    if (!is_lingering) {
+        acceptor_release(server->acceptor, NULL);
     }
 }
 
@@ -229,8 +256,11 @@ static enum parley_status start_server(struct http_server *server, int listen_fd
                                .listen_fd = listen_fd,
                                .connections_max = options->connections_max,
                                .idle_timeout_s = options->idle_timeout_s,
+                               .head_timeout_ms = options->head_timeout_ms,
+                               .limits = options->limits,
                                .is_stream = options->is_stream,
                                .serve = serve,
+                               .refuse = refuse_connection,
                                .context = server,
                            },
                            &server->acceptor);
@@ -253,6 +283,7 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
     LIST_INIT(&server->to_look);
     live_response_start(server);
     http_linger_start(server);
+    http_deadlines_start(server);
     for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
         server->daemons[i] = (struct http_daemon){.server = server, .due_ms = -1};
     }
@@ -294,6 +325,7 @@ void http_server_destroy(struct http_server *server) {
         http_daemon_stop(daemon);
     }
     reactor_timer_clear(server->reactor, &server->held_up_timer);
+    http_deadlines_stop(server);
     http_linger_stop(server);
     acceptor_destroy(server->acceptor);
     free(server->by_fd);

@@ -160,6 +160,11 @@ static ssize_t gather_head(struct http_connection *connection, char *out, size_t
             fault = "More than 8 empty lines come before the request line.";
             break;
         }
+        if (connection->deadline.is_late) {
+            status = 408;
+            fault = connection->daemon->server->late_head;
+            break;
+        }
         const struct parley_bytes so_far = parley_buffer_bytes(pending);
         const bool is_blank = so_far.length == 0 || (so_far.length == 1 && *so_far.data == '\r');
         end = is_blank ? 0 : head_end(so_far, wire->scanned);
@@ -263,6 +268,7 @@ static ssize_t read_for(struct http_connection *connection, char *out, size_t si
     ssize_t given = give(connection, out, size);
     server->kept_bytes += wire->pending.length - pending_before;
     connection->is_cut = connection->is_cut || wire->fault != NULL;
+    http_deadline_note(connection);
     if (parley_buffer_status(&wire->pending) != PARLEY_OK) {
         wire->error = ENOMEM;
         given = -1;

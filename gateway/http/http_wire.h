@@ -28,7 +28,9 @@ struct http_wire {
     bool is_drained;              /* the socket had nothing more when it was last read */
     bool has_ended;               /* and the client has closed its sending half */
     int error;                    /* of that; 0: none */
-    const char *fault;            /* what is wrong with the framing of the body; NULL: nothing */
+    const char *fault;            /* what is wrong with the body, other than its content; NULL:
+                                     nothing */
+    unsigned fault_status;        /* of the answer to that */
     uint64_t body_left;           /* of a body of known length */
     struct http_chunks chunks;    /* of a chunked one */
     struct parley_buffer pending; /* came, and was not given */

@@ -54,6 +54,7 @@ static struct parley_bytes unframe_chunks(struct http_wire *wire, char *data, si
     size_t used = 0;
     const struct parley_bytes body = http_chunks_gather(&wire->chunks, data, length, &used);
     wire->fault = wire->chunks.fault;
+    wire->fault_status = 400;
     if (wire->fault != NULL || wire->chunks.phase == HTTP_CHUNKS_END) {
         wire->phase = HTTP_WIRE_WHOLE;
     }
@@ -88,13 +89,27 @@ static size_t write_placeholder(char *out, size_t length) {
     return length;
 }
 
+static const char last_chunk[] = "0\r\n\r\n";
+
+/* The body comes too slowly: for libmicrohttpd it ends here. */
+static size_t cut_off(struct http_connection *connection, char *out) {
+    struct http_wire *wire = &connection->wire;
+    wire->fault = connection->daemon->server->late_body;
+    wire->fault_status = 408;
+    wire->phase = HTTP_WIRE_WHOLE;
+    memcpy(out, last_chunk, sizeof last_chunk - 1);
+    return sizeof last_chunk - 1;
+}
+
 size_t http_wire_give_body(struct http_connection *connection, char *out, size_t size,
                            size_t length) {
-    static const char last_chunk[] = "0\r\n\r\n";
     struct http_wire *wire = &connection->wire;
     struct http_piece *piece = &connection->daemon->server->piece;
     struct parley_bytes body;
     assert(size >= PLACEHOLDER_MIN_BYTES + sizeof last_chunk);
+    if (connection->deadline.is_late) {
+        return cut_off(connection, out);
+    }
     do {
         length = read_piece(connection, piece->data, length);
         body = wire->phase == HTTP_WIRE_CHUNKS ? unframe_chunks(wire, piece->data, length)

@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 struct tally_entry {
+    struct tally *tally;
     struct limit_key key;
     uint64_t count;
     LIST_ENTRY(tally_entry) links;
@@ -41,7 +42,7 @@ static struct tally_entry *find(struct tally_list *list, const struct limit_key 
 static struct tally_entry *add(struct tally *tally, const struct limit_key *key) {
     struct tally_entry *entry = malloc(sizeof *entry);
     if (entry != NULL) {
-        *entry = (struct tally_entry){.key = *key};
+        *entry = (struct tally_entry){.tally = tally, .key = *key};
         LIST_INSERT_HEAD(list_of(tally, key), entry, links);
         tally->sender_count++;
     }
@@ -64,10 +65,11 @@ struct tally_entry *tally_enter(struct tally *tally, const struct limit_key *key
     return entry;
 }
 
-void tally_leave(struct tally *tally, struct tally_entry *entry) {
+void tally_leave(struct tally_entry *entry) {
     if (entry == NULL) {
         return;
     }
+    struct tally *tally = entry->tally;
     pthread_mutex_lock(&tally->mutex);
     const bool is_last = --entry->count == 0;
     if (is_last) {

@@ -22,7 +22,7 @@ void tally_destroy(struct tally *tally);
  * Returns: what to give to tally_leave; NULL: it has `max` already, or there is no memory. */
 struct tally_entry *tally_enter(struct tally *tally, const struct limit_key *key, uint64_t max);
 /* It is closed.  `entry` NULL: it was not counted.  Threads: any. */
-void tally_leave(struct tally *tally, struct tally_entry *entry);
+void tally_leave(struct tally_entry *entry);
 
 /* How many have one open.  Threads: any. */
 size_t tally_sender_count(struct tally *tally);

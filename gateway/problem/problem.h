@@ -24,6 +24,10 @@
       "Use one of the methods that the Allow header lists.")                                       \
     X(PROBLEM_NOT_ACCEPTABLE, "not-acceptable", 406, "No media type in Accept is available",       \
       "Accept one of the media types that the detail names, or omit the Accept header.")           \
+    X(PROBLEM_REQUEST_TIMEOUT, "request-timeout", 408, "The request came too slowly",              \
+      "A head has to be whole within --head-timeout, and a body may not pause for the idle "       \
+      "timeout or be slower than --body-rate. Send it again, at once; a body that goes on for "    \
+      "long needs Transfer-Encoding: chunked and more than one message.")                          \
     X(PROBLEM_ID_REUSED, "id-reused", 409,                                                         \
       "This id or Idempotency-Key was used for another message",                                   \
       "The problem names the stream and sequence of that message. Nothing was stored, and "        \
@@ -49,6 +53,12 @@
       "Nothing was stored. Send it again after the time in Retry-After. The RateLimit header of "  \
       "every answer to a POST says how much may be sent, and a batch is slowed down instead of "   \
       "refused. Invalid messages count four times.")                                               \
+    X(PROBLEM_TOO_MANY_CONNECTIONS, "too-many-connections", 429,                                   \
+      "This address has too many connections",                                                     \
+      "Close connections that are not used, or use one for several requests. The operator can "    \
+      "allow more with --connections-per-address, for a proxy or many clients at one address.")    \
+    X(PROBLEM_TOO_MANY_STREAMS, "too-many-streams", 429, "This sender has too many streams",       \
+      "Close streams that are not read. The operator can allow more with --streams-per-token.")    \
     X(PROBLEM_HEAD_TOO_LARGE, "head-too-large", 431, "The head of the request is too large",       \
       "The request line and the headers together may have 16 KiB, and a request 128 headers. "     \
       "Send fewer headers, or shorter cookies and tokens.")                                        \

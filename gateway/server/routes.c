@@ -5,6 +5,7 @@
 
 #include "routes.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "describe_pages.h"
@@ -38,7 +39,7 @@ static void serve_convert(struct gateway *gateway, struct http_request *request,
 
 static void serve_stream(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
-    streams_serve(gateway->streams, request, variable->protocol);
+    streams_serve(gateway->streams, gateway->limits, request, variable->protocol);
 }
 
 static void serve_problem(struct gateway *gateway, struct http_request *request,
@@ -276,13 +277,36 @@ int gateway_is_stream(struct parley_bytes start) {
 void gateway_refuse(struct http_request *request, unsigned status, const char *detail) {
     const bool is_body = http_request_content_length(request) < 0; /* the head was valid */
     enum problem problem = is_body ? PROBLEM_MALFORMED : PROBLEM_INVALID_PARAMETER;
-    static const enum problem others[] = {PROBLEM_URI_TOO_LONG, PROBLEM_EXPECTATION_FAILED,
-                                          PROBLEM_HEAD_TOO_LARGE, PROBLEM_VERSION_NOT_SUPPORTED,
-                                          PROBLEM_UNSUPPORTED_MEDIA_TYPE};
+    static const enum problem others[] = {
+        PROBLEM_REQUEST_TIMEOUT, PROBLEM_URI_TOO_LONG,          PROBLEM_EXPECTATION_FAILED,
+        PROBLEM_HEAD_TOO_LARGE,  PROBLEM_VERSION_NOT_SUPPORTED, PROBLEM_UNSUPPORTED_MEDIA_TYPE};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (problem_status(others[i]) == status) {
             problem = others[i];
         }
     }
     problem_respond(request, problem, detail);
+}
+
+void gateway_write_full_answer(uint64_t each, struct parley_buffer *out) {
+    char detail[160];
+    struct parley_buffer body;
+    snprintf(detail, sizeof detail,
+             "This address has %" PRIu64
+             " connections open (--connections-per-address). Use those, "
+             "or close one.",
+             each);
+    parley_buffer_init(&body);
+    problem_write(&body, PROBLEM_TOO_MANY_CONNECTIONS, NULL, detail, NULL);
+    parley_buffer_format(out,
+                         "HTTP/1.1 429 Too Many Requests\r\n"
+                         "Content-Type: application/problem+json\r\n"
+                         "Content-Length: %zu\r\n"
+                         "Retry-After: 1\r\n"
+                         "Connection: close\r\n"
+                         "\r\n",
+                         body.length);
+    parley_buffer_append(out, parley_buffer_bytes(&body));
+    out->has_failed = out->has_failed || body.has_failed;
+    parley_buffer_finish(&body);
 }

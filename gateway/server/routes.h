@@ -13,3 +13,6 @@ int gateway_is_stream(struct parley_bytes start_of_request);
 
 /* For http_options.refuse. */
 void gateway_refuse(struct http_request *request, unsigned status, const char *detail);
+
+/* Writes http_options.full_answer, to an address that has `each` connections. */
+void gateway_write_full_answer(uint64_t each, struct parley_buffer *out);

@@ -23,6 +23,7 @@
 #include "limits.h"
 #include "memory_trim.h"
 #include "nats_identity.h"
+#include "routes.h"
 #include "troubles.h"
 #include "spool.h"
 #include "worker.h"
@@ -46,6 +47,7 @@ struct server {
     struct budget budget;
     struct spool_quota spools;
     struct limits limits;
+    struct parley_buffer full_answer;
     struct worker_pool *worker_pool;
     struct describe_pages *pages;
     struct worker **workers;
@@ -293,8 +295,12 @@ static int create_limits(struct server *server) {
         .rate = {{[RATE_MESSAGES] = configuration->rate_messages,
                   [RATE_BYTES] = configuration->rate_bytes}},
         .connections_max = configuration->connections_max,
+        .connections_each = configuration->connections_per_address,
+        .streams_each = configuration->streams_per_token,
     };
-    const enum parley_status status = limits_init(&server->limits, &options);
+    enum parley_status status = limits_init(&server->limits, &options);
+    gateway_write_full_answer(server->limits.connections.max, &server->full_answer);
+    status = status != PARLEY_OK ? status : parley_buffer_status(&server->full_answer);
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
@@ -328,6 +334,7 @@ static int start_workers(struct server *server) {
                                      .budget = &server->budget,
                                      .spools = &server->spools,
                                      .limits = &server->limits,
+                                     .full_answer = parley_buffer_bytes(&server->full_answer),
                                      .worker_pool = server->worker_pool,
                                      .busy_count = &server->busy_count,
                                      .away_count = &server->away_count,
@@ -393,6 +400,7 @@ static void finish(struct server *server) {
     free(server->schemas);
     describe_pages_destroy(server->pages);
     limits_finish(&server->limits);
+    parley_buffer_finish(&server->full_answer);
     if (server->listen_fd >= 0) {
         close(server->listen_fd);
     }

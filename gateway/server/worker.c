@@ -150,6 +150,10 @@ static enum parley_status create_http(struct worker *worker) {
         .connections_max =
             (unsigned)(configuration->connections_max / worker->options.worker_count) + 1,
         .idle_timeout_s = (unsigned)((configuration->idle_timeout_ms + 999) / 1000),
+        .head_timeout_ms = configuration->head_timeout_ms,
+        .body_rate_bytes = (size_t)configuration->body_rate_bytes,
+        .limits = worker->options.limits,
+        .full_answer = worker->options.full_answer,
         .request_memory_bytes = REQUEST_MEMORY_BYTES,
         .stream_memory_bytes = STREAM_MEMORY_BYTES,
         .is_stream = gateway_is_stream,

@@ -31,6 +31,7 @@ struct worker_options {
     struct budget *budget;             /* shared */
     struct spool_quota *spools;        /* shared */
     struct limits *limits;             /* shared */
+    struct parley_bytes full_answer;   /* of http_options; shared */
     struct worker_pool *worker_pool;   /* shared */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */

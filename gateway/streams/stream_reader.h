@@ -35,6 +35,7 @@ struct stream_reader {
     /* The keeper's. */
     TAILQ_ENTRY(stream_reader) link;
     int64_t moved_ms;
+    struct tally_entry *opening;            /* of its sender */
     const struct parley_protocol *protocol; /* NULL: all of them */
     const char *media_type;
     enum { STREAM_ASKED, STREAM_STARTING, STREAM_FLOWING, STREAM_REFUSED } phase;

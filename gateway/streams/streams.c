@@ -20,6 +20,7 @@
 #include "streams.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -27,6 +28,7 @@
 #include "negotiate.h"
 #include "query_names.h"
 #include "query_problem.h"
+#include "sender.h"
 #include "stream_closed.h"
 #include "stream_reader.h"
 
@@ -159,6 +161,7 @@ static void request_closed(void *state, bool is_complete) {
     struct stream_reader *reader = state;
     struct streams *streams = reader->keeper;
     TAILQ_REMOVE(&streams->readers, reader, link);
+    tally_leave(reader->opening);
     stream_reader_destroy(reader);
     if (TAILQ_EMPTY(&streams->readers)) {
         reactor_timer_clear(streams->reactor, &streams->timer);
@@ -318,8 +321,26 @@ static bool is_serving(struct streams *streams, struct http_request *request) {
     return true;
 }
 
-void streams_serve(struct streams *streams, struct http_request *request,
-                   const struct parley_protocol *protocol) {
+/* Whether its sender may have one more; if not, the request is answered. */
+static bool open_for_sender(const struct limits *limits, struct http_request *request,
+                            struct tally_entry **out_opening) {
+    *out_opening = NULL;
+    if (limits == NULL) {
+        return true;
+    }
+    const struct limit_sender sender = sender_of(limits, request);
+    if (limits_open(&limits->streams, &sender, sender_is_loopback(request), out_opening)) {
+        return true;
+    }
+    problem_respond_format(request, PROBLEM_TOO_MANY_STREAMS,
+                           "This sender has %" PRIu64 " streams open (--streams-per-token). Close "
+                           "one of them, or read /v1/stream instead of one stream a protocol.",
+                           limits->streams.max);
+    return false;
+}
+
+void streams_serve(struct streams *streams, const struct limits *limits,
+                   struct http_request *request, const struct parley_protocol *protocol) {
     struct stream_query query;
     int content = negotiate(http_request_header(request, "Accept"), offers);
     if (content < 0) {
@@ -336,12 +357,18 @@ void streams_serve(struct streams *streams, struct http_request *request,
         http_respond_stream(request, 200, offers[content], read_nothing);
         return;
     }
+    struct tally_entry *opening;
+    if (!open_for_sender(limits, request, &opening)) {
+        return;
+    }
     struct stream_reader *reader = stream_reader_create(request, &query, &reader_events, streams,
                                                         protocol != NULL ? 1 : streams->hub_count);
     if (reader == NULL) {
+        tally_leave(opening);
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
+    reader->opening = opening;
     reader->media_type = offers[content];
     reader->protocol = protocol;
     reader->is_sse = content == OFFER_SSE;

@@ -11,6 +11,7 @@
 #include "channel.h"
 #include "http.h"
 #include "jetstream.h"
+#include "limits.h"
 
 struct streams;
 
@@ -25,9 +26,9 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
 void streams_destroy(struct streams *streams);
 
 /* Serves a GET (or HEAD) request from its begin callback: the stream of one protocol, or of all of
- * them when `protocol` is NULL. */
-void streams_serve(struct streams *streams, struct http_request *request,
-                   const struct parley_protocol *protocol);
+ * them when `protocol` is NULL.  `limits` NULL: its sender may have any number of them. */
+void streams_serve(struct streams *streams, const struct limits *limits,
+                   struct http_request *request, const struct parley_protocol *protocol);
 
 /* The stream of this name was deleted and created again: its readers get a gap. */
 void streams_renewed(struct streams *streams, const char *stream);

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sender may do at most: rates, and what is said when it does more.
+// What a sender may do at most: rates, times, connections, streams; and what is said when it does
+// more.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   chunk,
+  get,
   NDJSON_TYPE,
   post,
   rawChunkedHead,
   rawFor,
+  rawPost,
   send,
   sendLines,
+  streamFor,
   validate,
   validateLines,
 } from './lib/http.mjs';
 import { storedMessages } from './lib/nats.mjs';
-import { useParley } from './lib/parley.mjs';
+import { parley, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
 import { assertAccepted, assertProblem, brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
 
 // draft-ietf-httpapi-ratelimit-headers: a list of names (strings) with parameters (RFC 8941).
@@ -106,5 +111,100 @@ describe('the rate of messages', () => {
     const converted = await post(its.parley, path, lines(claims(25)), { type: NDJSON_TYPE });
     assert.equal(converted.status, 200, converted.text);
     assert.equal(converted.text.trim().split('\n').length, 25);
+  });
+});
+
+describe('the time of a request', () => {
+  const args = ['--head-timeout', '1s', '--idle-timeout', '1s', '--body-rate', '1m'];
+  const its = useParley({ args });
+
+  const assertLate = async (connection) => {
+    const answer = await connection.answer();
+    assertProblem(answer, 408, 'request-timeout');
+    assert.equal(answer.headers.connection, 'close');
+    await connection.end();
+    return JSON.parse(answer.text).detail;
+  };
+
+  it('is limited for a head, from its first byte', async (t) => {
+    for (const start of ['G', 'POST /v1/vlp/messages HTTP/1.1\r\nHost: x\r\n']) {
+      const connection = await rawFor(t, its.parley, start);
+      assert.match(await assertLate(connection), /--head-timeout/);
+    }
+  });
+
+  it('is limited for a body that stalls, or comes slower than its rate', async (t) => {
+    const whole = rawPost('/v1/vlp/messages', JSON.stringify(claim()));
+    const stalled = await rawFor(t, its.parley, whole.subarray(0, -10));
+    const slow = await rawFor(t, its.parley, whole.subarray(0, -whole.length / 2));
+    const rest = whole.subarray(-whole.length / 2);
+    for (let i = 0; i < rest.length && slow.received.length === 0 && !slow.closed; i++) {
+      await slow.write(rest.subarray(i, i + 1));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.match(await assertLate(stalled), /--idle-timeout/);
+    assert.match(await assertLate(slow), /--body-rate/);
+  });
+});
+
+describe('what an address may have open', () => {
+  const args = ['--connections-per-address', '3', '--streams-per-token', '1'];
+  const its = useParley({ args });
+
+  it('is so many connections; the next one is told so, and closed', async (t) => {
+    const open = [];
+    for (let i = 0; i < 3; i++) {
+      open.push(await rawFor(t, its.parley, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'));
+      assert.equal((await open[i].answer()).status, 200);
+    }
+    const refused = await (await rawFor(t, its.parley)).answer();
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers['content-type'], 'application/problem+json');
+    assert.equal(refused.headers['retry-after'], '1');
+    const problem = JSON.parse(refused.text);
+    assert.equal(problem.type, '/problems/too-many-connections');
+    assert.match(problem.detail, /3 connections .*--connections-per-address/);
+    open.forEach((connection) => connection.close());
+    await until('a connection is taken', async () => (await get(its.parley, '/livez')).status === 200);
+  });
+
+  it('is so many streams', async (t) => {
+    const first = await streamFor(t, its.parley, '/v1/vlp/stream');
+    assert.equal(first.status, 200);
+    const second = await get(its.parley, '/v1/stream');
+    assertProblem(second, 429, 'too-many-streams');
+    assert.match(JSON.parse(second.text).detail, /--streams-per-token/);
+    first.close();
+    const isTaken = async () => {
+      const stream = await streamFor(t, its.parley, '/v1/stream');
+      stream.close();
+      return stream.status === 200;
+    };
+    await until('a stream is taken', isTaken);
+  });
+
+  it('has a page for each of its problems', async () => {
+    for (const name of ['too-many-connections', 'too-many-streams', 'rate-limited', 'request-timeout']) {
+      assert.equal((await get(its.parley, `/problems/${name}`)).status, 200, name);
+    }
+  });
+});
+
+describe('every limit', () => {
+  it('is in --help, with its default', async () => {
+    const help = (await parley(['serve', '--help'])).stdout;
+    for (const flag of [
+      'connections',
+      'connections-per-address',
+      'streams-per-token',
+      'head-timeout',
+      'body-rate',
+      'idle-timeout',
+      'message-max',
+      'rate-messages',
+      'rate-bytes',
+    ]) {
+      assert.match(help, new RegExp(`--${flag} [A-Z]`), flag);
+    }
   });
 });

@@ -221,11 +221,15 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_true(configuration->spool_max_bytes == UINT64_C(1) << 30);
     assert_int_equal(configuration->connections_max, 20000);
     assert_int_equal(configuration->in_flight_max, 16384);
+    assert_int_equal(configuration->connections_per_address, 0);
+    assert_int_equal(configuration->streams_per_token, 0);
     assert_int_equal(configuration->rate_messages, 0);
     assert_int_equal(configuration->rate_bytes, 0);
     assert_int_equal(configuration->dedupe_window_ms, 120000);
     assert_int_equal(configuration->ack_timeout_ms, 10000);
     assert_int_equal(configuration->idle_timeout_ms, 30000);
+    assert_int_equal(configuration->head_timeout_ms, 10000);
+    assert_int_equal(configuration->body_rate_bytes, 500);
     finish(&loaded);
     LOAD(&loaded, "--check-config", NULL); /* all of them, so that a new one must be added here */
     assert_string_equal(loaded.out, "{\n"
@@ -246,12 +250,16 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"gather-max\": \"256m\",\n"
                                     "  \"spool-max\": \"1g\",\n"
                                     "  \"connections\": 20000,\n"
+                                    "  \"connections-per-address\": 0,\n"
+                                    "  \"streams-per-token\": 0,\n"
                                     "  \"in-flight\": 16384,\n"
                                     "  \"rate-messages\": 0,\n"
                                     "  \"rate-bytes\": \"0\",\n"
                                     "  \"dedupe-window\": \"2m\",\n"
                                     "  \"ack-timeout\": \"10s\",\n"
-                                    "  \"idle-timeout\": \"30s\"\n"
+                                    "  \"idle-timeout\": \"30s\",\n"
+                                    "  \"head-timeout\": \"10s\",\n"
+                                    "  \"body-rate\": \"500\"\n"
                                     "}\n");
     finish(&loaded);
 }

@@ -539,7 +539,7 @@ static void test_connections_on_which_nothing_moves_are_closed(void **state) {
         assert_int_not_equal(client_receive_all(&clients[i]), EAGAIN);
         client_close(&clients[i]);
     }
-    assert_true(app_has_broken(&app, 1)); /* the body that stalled */
+    assert_true(app_has_closed(&app, 1)); /* the body that stalled */
     app_publish(&app);                    /* a stream that has nothing to say is not idle */
     assert_true(client_expect(&waiting, "tick 1\n"));
     client_close(&waiting);

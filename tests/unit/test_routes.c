@@ -95,9 +95,10 @@ void ingest_serve(struct gateway *gateway, struct http_request *request,
     note(request, names[task], protocol);
 }
 
-void streams_serve(struct streams *streams, struct http_request *request,
-                   const struct parley_protocol *protocol) {
+void streams_serve(struct streams *streams, const struct limits *limits,
+                   struct http_request *request, const struct parley_protocol *protocol) {
     (void)streams;
+    (void)limits;
     note(request, "stream", protocol);
 }
 

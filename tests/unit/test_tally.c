@@ -36,15 +36,15 @@ static void test_a_sender_has_so_many_at_once(void **state) {
     assert_null(tally_enter(tally, &one, MAX));
     struct tally_entry *of_other = tally_enter(tally, &other, MAX);
     assert_non_null(of_other);
-    tally_leave(tally, entries[0]);
+    tally_leave(entries[0]);
     entries[0] = tally_enter(tally, &one, MAX);
     assert_non_null(entries[0]);
     assert_int_equal(tally_sender_count(tally), 2);
     for (size_t i = 0; i < MAX; i++) {
-        tally_leave(tally, entries[i]);
+        tally_leave(entries[i]);
     }
-    tally_leave(tally, of_other);
-    tally_leave(tally, NULL);
+    tally_leave(of_other);
+    tally_leave(NULL);
     assert_int_equal(tally_sender_count(tally), 0);
     tally_destroy(tally);
 }
@@ -78,7 +78,7 @@ static void *open_and_close(void *context) {
         if (entry != NULL) {
             thread->has_exceeded = thread->has_exceeded || atomic_fetch_add(thread->open, 1) >= MAX;
             atomic_fetch_sub(thread->open, 1);
-            tally_leave(thread->tally, entry);
+            tally_leave(entry);
         }
     }
     return NULL;
