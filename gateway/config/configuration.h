@@ -37,6 +37,7 @@ struct configuration {
     uint64_t rate_messages, rate_bytes; /* a second, of each sender; 0: no limit */
     int64_t dedupe_window_ms;           /* 0: off */
     int64_t ack_timeout_ms;
+    int64_t bus_patience_ms; /* how long messages wait for NATS; 0: not at all */
     int64_t idle_timeout_ms;
     int64_t head_timeout_ms;
     uint64_t body_rate_bytes; /* a second; 0: no limit */

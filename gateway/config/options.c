@@ -173,8 +173,9 @@ const struct option options[] = {
      .fallback = "16384",
      .minimum = 1,
      .maximum = 10000000,
-     .help = "Maximum number of messages waiting for NATS's acknowledgement; above it, requests "
-             "get 503."},
+     .help =
+         "Maximum number of messages waiting for NATS or its acknowledgement; above it, requests "
+         "get 503."},
     {.flag = "rate-messages",
      .type = OPTION_COUNT,
      FIELD(rate_messages),
@@ -209,6 +210,16 @@ const struct option options[] = {
      .minimum = 1,
      .maximum = DAY_MS,
      .help = "How long to wait for NATS's acknowledgement before answering 504."},
+    {.flag = "bus-patience",
+     .type = OPTION_DURATION,
+     FIELD(bus_patience_ms),
+     .value_name = "TIME",
+     .fallback = "8s",
+     .maximum = DAY_MS,
+     .help =
+         "How long a message waits while NATS is unreachable, or the servers of a cluster elect "
+         "a leader for its stream, before it gets 503. It is stored once NATS is back. Waiting "
+         "messages count towards --in-flight. 0 answers at once."},
     {.flag = "idle-timeout",
      .type = OPTION_DURATION,
      FIELD(idle_timeout_ms),

@@ -10,7 +10,7 @@
  *   waiting (of an entry)  until this reactor's own writes of that key are acknowledged
  *   line                   to be sent; a bounded number of queries is sent at a time
  *   asked                  sent to the bucket's leader
- *   pausing                the key was absent: until the query is sent once more
+ *   pausing                the key was absent, or NATS did not answer: until it is sent once more
  *
  * All pauses are equally long, so one timer serves them. */
 
@@ -244,8 +244,19 @@ static const char *away(struct correlation_store *store) {
     return store->error;
 }
 
+/* Whether NATS may answer if the query is sent again a moment later. */
+static bool may_wait(const struct correlation_query *query) {
+    const struct correlation_store *store = query->store;
+    return reactor_now_ms(store->reactor) < query->patient_until_ms &&
+           jetstream_patience_ms(store->jetstream) > 0 && jetstream_is_accepting(store->jetstream);
+}
+
 static void fail_unanswered(struct correlation_query *query, const struct jetstream_last *last) {
     struct correlation_store *store = query->store;
+    if (may_wait(query)) {
+        pause_query(query);
+        return;
+    }
     if (!jetstream_is_ready(store->jetstream)) {
         fail(query, away(store));
         return;
@@ -322,6 +333,10 @@ static void on_ask(struct reactor_timer *timer) {
     struct correlation_store *store = OWNER_OF(timer, struct correlation_store, ask_timer);
     struct correlation_query *first;
     while ((first = TAILQ_FIRST(&store->line)) != NULL) {
+        if (!jetstream_is_ready(store->jetstream) && may_wait(first)) {
+            pause_query(first);
+            continue;
+        }
         if (!jetstream_is_ready(store->jetstream)) {
             fail(first, away(store));
             continue;
@@ -340,7 +355,7 @@ static void on_ask(struct reactor_timer *timer) {
 bool correlation_store_query(struct correlation_store *store, struct correlation_query *query,
                              struct parley_bytes key, bool may_retry) {
     struct entry *entry = find_entry(store, key);
-    if (store->is_ending || !jetstream_is_ready(store->jetstream)) {
+    if (store->is_ending || !jetstream_is_accepting(store->jetstream)) {
         return false;
     }
     query->key =
@@ -351,6 +366,8 @@ bool correlation_store_query(struct correlation_store *store, struct correlation
     query->store = store;
     query->may_retry = may_retry;
     query->has_retried = false;
+    query->patient_until_ms =
+        reactor_now_ms(store->reactor) + jetstream_patience_ms(store->jetstream);
     store->query_count++;
     if (entry != NULL && entry->write_count > 0) {
         enter_list(query, &entry->waiting);
@@ -421,10 +438,11 @@ enum jetstream_publish correlation_store_put(struct correlation_store *store,
     *write = (struct write){.store = store, .entry = entry, .done = done, .context = context};
     memcpy(write->value, value.data, value.length);
     write->value[value.length] = '\0';
+    const struct jetstream_message message = {
+        .subject = subject, .headers = &first, .header_count = 1, .payload = value};
     const enum jetstream_publish published =
-        store->is_ending
-            ? JETSTREAM_AWAY
-            : jetstream_publish(store->jetstream, subject, &first, 1, value, on_written, write);
+        store->is_ending ? JETSTREAM_AWAY
+                         : jetstream_publish(store->jetstream, &message, on_written, write);
     if (published == JETSTREAM_PUBLISHED) {
         entry->write_count++;
     } else {
@@ -508,13 +526,10 @@ static void on_stored(void *context, const struct jetstream_ack *ack) {
  * jetstream_publish_second. */
 enum jetstream_publish correlation_store_publish(struct correlation_store *store,
                                                  struct parley_bytes key, struct parley_bytes value,
-                                                 const char *subject,
-                                                 const struct bus_header *headers,
-                                                 size_t header_count, struct parley_bytes payload,
+                                                 const struct jetstream_message *message,
                                                  jetstream_ack_fn *done, void *context) {
     if (correlation_store_cached(store, key) != NULL) { /* it was acknowledged a moment ago */
-        return jetstream_publish(store->jetstream, subject, headers, header_count, payload, done,
-                                 context);
+        return jetstream_publish(store->jetstream, message, done, context);
     }
     struct pair *pair = calloc(1, sizeof *pair);
     if (pair == NULL) {
@@ -526,8 +541,7 @@ enum jetstream_publish correlation_store_publish(struct correlation_store *store
         free(pair);
         return published;
     }
-    published = jetstream_publish_second(store->jetstream, subject, headers, header_count, payload,
-                                         on_stored, pair);
+    published = jetstream_publish_second(store->jetstream, message, on_stored, pair);
     if (published == JETSTREAM_PUBLISHED) {
         pair->awaited_count++;
         pair->done = done;

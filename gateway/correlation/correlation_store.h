@@ -47,9 +47,7 @@ enum jetstream_publish correlation_store_put(struct correlation_store *store,
  * repairs. Otherwise as jetstream_publish. */
 enum jetstream_publish correlation_store_publish(struct correlation_store *store,
                                                  struct parley_bytes key, struct parley_bytes value,
-                                                 const char *subject,
-                                                 const struct bus_header *headers,
-                                                 size_t header_count, struct parley_bytes payload,
+                                                 const struct jetstream_message *message,
                                                  jetstream_ack_fn *done, void *context);
 
 /* ---- queries ---- */
@@ -75,7 +73,7 @@ struct correlation_query {
     struct jetstream_request *request;
     char *key;
     bool may_retry, has_retried;
-    int64_t due_ms;
+    int64_t due_ms, patient_until_ms;
 };
 TAILQ_HEAD(correlation_queries, correlation_query);
 
@@ -85,8 +83,9 @@ const char *correlation_store_cached(struct correlation_store *store, struct par
 
 /* Asks the bucket's leader for the value of `key`. `may_retry`: an absent key is looked up once
  * more after CORRELATION_RETRY_MS, since a correlation_consumer may be about to write it.
+ * While NATS does not answer, the query waits as long as a message would (jetstream_options).
  * Returns: true: `done` is called once, in a later turn, unless the query is cancelled first;
- * false: NATS is away, or there is no memory.  Owns: copies the key. */
+ * false: NATS is away and not waited for, or there is no memory.  Owns: copies the key. */
 #define CORRELATION_RETRY_MS 250
 bool correlation_store_query(struct correlation_store *store, struct correlation_query *query,
                              struct parley_bytes key, bool may_retry) PARLEY_MUST_CHECK;

@@ -30,7 +30,8 @@ static bool compare(struct batch_publisher *publisher, struct batch_result *resu
 static void end_with_ack(struct batch_publisher *publisher, struct batch_result *result,
                          const struct jetstream_ack *ack) {
     if (ack->outcome == JETSTREAM_STORED) {
-        batch_result_end_stored(result, ack->stream, ack->sequence, ack->is_duplicate);
+        batch_result_end_stored(result, ack->stream, ack->sequence,
+                                ack->is_duplicate && !ack->is_again);
     } else {
         const struct failure failure = failure_of_ack(publisher->options, &result->mark, ack);
         batch_result_end_published(result, &failure, NULL, 0);
@@ -63,9 +64,9 @@ bool batch_publish(struct batch_publisher *publisher, struct batch_result *resul
             batch_result_end_internal(result, status);
             return true;
         }
-        published = status == PARLEY_E_LIMIT
-                        ? JETSTREAM_TOO_LARGE
-                        : verdict_publish(options, verdict, &publication, on_ack, result);
+        published = status == PARLEY_E_LIMIT ? JETSTREAM_TOO_LARGE
+                                             : verdict_publish(options, verdict, &publication,
+                                                               &publisher->sender, on_ack, result);
     }
     if (published == JETSTREAM_FULL) {
         return false;

@@ -11,6 +11,7 @@ struct batch_publisher {
     struct request_options *options;
     struct batch_results *results;
     size_t awaited_count;
+    struct jetstream_sender sender;
     /* A result has ended; the owner may destroy the publisher. */
     void (*on_settled)(struct batch_publisher *publisher);
 };

@@ -323,7 +323,7 @@ void batch_result_end_same(struct batch_result *result, const struct duplicate_a
     const size_t counted_bytes = result->receipt.text.length;
     receipt_name_stored(&result->receipt, stored);
     result->results->window_bytes += result->receipt.text.length - counted_bytes;
-    batch_result_end_stored(result, stored->stream, stored->sequence, true);
+    batch_result_end_stored(result, stored->stream, stored->sequence, !stored->is_again);
 }
 
 void batch_result_end_published(struct batch_result *result, const struct failure *failure,

@@ -106,16 +106,19 @@ void correlation_lookup_keep_early(struct request_options *options,
 
 enum jetstream_publish correlation_lookup_publish(struct request_options *options,
                                                   const struct publication *publication,
+                                                  struct jetstream_sender *sender,
                                                   jetstream_ack_fn *done, void *context) {
     struct gateway *gateway = options->gateway;
     struct correlation_store *store = gateway_correlation_store(gateway, options->protocol);
     const struct parley_route *route = &publication->route;
-    const struct parley_bytes payload = parley_buffer_bytes(&gateway->payload);
+    const struct jetstream_message message = {.subject = route->subject.data,
+                                              .headers = publication->headers,
+                                              .header_count = publication->header_count,
+                                              .payload = parley_buffer_bytes(&gateway->payload),
+                                              .sender = sender};
     if (store == NULL || route->remember_key.data == NULL) {
-        return jetstream_publish(gateway->jetstream, route->subject.data, publication->headers,
-                                 publication->header_count, payload, done, context);
+        return jetstream_publish(gateway->jetstream, &message, done, context);
     }
-    return correlation_store_publish(store, route->remember_key, route->remember_value,
-                                     route->subject.data, publication->headers,
-                                     publication->header_count, payload, done, context);
+    return correlation_store_publish(store, route->remember_key, route->remember_value, &message,
+                                     done, context);
 }

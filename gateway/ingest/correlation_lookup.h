@@ -46,4 +46,5 @@ void correlation_lookup_keep_early(struct request_options *options, struct parle
 /* Publishes, and puts into the store what later messages need; as jetstream_publish. */
 enum jetstream_publish correlation_lookup_publish(struct request_options *options,
                                                   const struct publication *publication,
+                                                  struct jetstream_sender *sender,
                                                   jetstream_ack_fn *done, void *context);

@@ -30,6 +30,7 @@ struct duplicate {
     void *context;
     struct publication_mark mark;
     uint64_t sequence;
+    bool is_again;
     char stream[];
 };
 
@@ -177,6 +178,7 @@ static void end_same(struct duplicate *duplicate, const struct jetstream_held *h
     const struct duplicate_answer answer = {.verdict = DUPLICATE_SAME,
                                             .stream = duplicate->stream,
                                             .sequence = duplicate->sequence,
+                                            .is_again = duplicate->is_again,
                                             .subject = held->subject,
                                             .id = has_id ? id : NULL};
     end(duplicate, &answer);
@@ -271,7 +273,8 @@ struct duplicate *duplicate_begin(const struct request_options *options,
                                     .done = done,
                                     .context = context,
                                     .mark = *mark,
-                                    .sequence = ack->sequence};
+                                    .sequence = ack->sequence,
+                                    .is_again = ack->is_again};
     memcpy(duplicate->stream, ack->stream, stream_size);
     const bool is_next =
         TAILQ_EMPTY(line_of(gateway)) && gateway->duplicates.asked_count < asked_count_max(gateway);

@@ -16,6 +16,7 @@ struct duplicate_answer {
     } verdict;
     const char *stream;
     uint64_t sequence;
+    bool is_again;       /* SAME: as in the ack */
     const char *subject; /* SAME: where it is stored; NULL: it was removed since */
     const char *id;      /* SAME: the id it was stored with; NULL: it has none, or it is not
                             known */

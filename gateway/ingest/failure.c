@@ -78,9 +78,13 @@ static struct failure unsure(const struct request_options *options,
 struct failure failure_of_ack(const struct request_options *options,
                               const struct publication_mark *mark,
                               const struct jetstream_ack *ack) {
-    enum { E_MESSAGE_SIZE = 10054 }; /* over the stream's max_msg_size: permanent */
+    /* Over the stream's max_msg_size, or over max_payload since NATS is back: permanent. */
+    enum { E_MESSAGE_SIZE = 10054, OVER_PAYLOAD = 413 };
     switch (ack->outcome) {
     case JETSTREAM_REFUSED:
+        if (ack->error_code == OVER_PAYLOAD) {
+            return failure_of_refusal(options, JETSTREAM_TOO_LARGE);
+        }
         if (ack->error_code == E_MESSAGE_SIZE) {
             return failure(
                 PROBLEM_TOO_LARGE,

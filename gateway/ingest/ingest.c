@@ -51,7 +51,7 @@ static bool can_take_many(const struct request_options *options, struct http_req
     if (options->task == INGEST_CONVERT) {
         return request_accepts_converted(options, request, true);
     }
-    if (options->task == INGEST_FORWARD && !jetstream_is_ready(options->gateway->jetstream)) {
+    if (options->task == INGEST_FORWARD && !jetstream_is_accepting(options->gateway->jetstream)) {
         const char *trouble = jetstream_trouble(options->gateway->jetstream);
         problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE,
                                "%s. Nothing was read: send the body again later.",

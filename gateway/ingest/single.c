@@ -43,7 +43,8 @@ struct single {
     struct budget_share held;     /* taken for the body */
     struct offload *offload;      /* that checks the message or did; NULL: this reactor does */
     struct publication_mark mark; /* of what was published */
-    struct duplicate *duplicate;  /* COMPARING */
+    struct jetstream_sender sender;
+    struct duplicate *duplicate; /* COMPARING */
 };
 
 static void enter(struct single *single, enum single_phase phase) {
@@ -219,7 +220,7 @@ static void on_compared(void *context, const struct duplicate_answer *answer) {
     receipt_name_stored(&single->receipt, answer);
     respond_stored(single, &(struct receipt_place){.stream = answer->stream,
                                                    .sequence = answer->sequence,
-                                                   .is_duplicate = true});
+                                                   .is_duplicate = !answer->is_again});
 }
 
 static void compare(struct single *single, const struct jetstream_ack *ack) {
@@ -241,9 +242,10 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     } else if (duplicate_is_open(&single->mark, ack)) {
         compare(single, ack);
     } else if (ack->outcome == JETSTREAM_STORED) {
-        respond_stored(single, &(struct receipt_place){.stream = ack->stream,
-                                                       .sequence = ack->sequence,
-                                                       .is_duplicate = ack->is_duplicate});
+        respond_stored(
+            single, &(struct receipt_place){.stream = ack->stream,
+                                            .sequence = ack->sequence,
+                                            .is_duplicate = ack->is_duplicate && !ack->is_again});
     } else {
         const struct failure failure = failure_of_ack(&single->options, &single->mark, ack);
         respond_failed(single, &failure, NULL, 0);
@@ -279,9 +281,9 @@ static void publish(struct single *single, const struct verdict *verdict) {
         return;
     }
     const enum jetstream_publish published =
-        status == PARLEY_E_LIMIT
-            ? JETSTREAM_TOO_LARGE
-            : verdict_publish(&single->options, verdict, &publication, on_ack, single);
+        status == PARLEY_E_LIMIT ? JETSTREAM_TOO_LARGE
+                                 : verdict_publish(&single->options, verdict, &publication,
+                                                   &single->sender, on_ack, single);
     if (published != JETSTREAM_PUBLISHED) {
         respond_refused(single, published);
         return;
@@ -476,10 +478,12 @@ static void single_broken(void *state, const struct body_fault *fault) {
     on_verdict(single, &(struct verdict){.message = message, .slice = &slice, .status = status});
 }
 
-/* What was received whole is published, whether or not the client waits for it. */
+/* What was received whole is published, whether or not the client waits for it; but not if it waits
+ * for NATS: the client was not answered, and sends it again. */
 static void single_closed(void *state) {
     struct single *single = state;
     single->request = NULL;
+    single->sender.is_abandoned = true;
     if (single->phase == SINGLE_COMPARING) {
         enter(single, SINGLE_IDLE);
         duplicate_cancel(single->duplicate);

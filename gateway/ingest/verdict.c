@@ -16,7 +16,7 @@ static void swap(struct parley_buffer *a, struct parley_buffer *b) {
 
 bool verdict_is_unpublishable(const struct request_options *options,
                               const struct verdict *verdict) {
-    return verdict->offload != NULL && !jetstream_is_ready(options->gateway->jetstream);
+    return verdict->offload != NULL && !jetstream_is_accepting(options->gateway->jetstream);
 }
 
 enum parley_status verdict_prepare(const struct request_options *options,
@@ -35,13 +35,14 @@ enum parley_status verdict_prepare(const struct request_options *options,
 enum jetstream_publish verdict_publish(struct request_options *options,
                                        const struct verdict *verdict,
                                        const struct publication *publication,
-                                       jetstream_ack_fn *done, void *context) {
+                                       struct jetstream_sender *sender, jetstream_ack_fn *done,
+                                       void *context) {
     if (!is_prepared(verdict)) {
-        return correlation_lookup_publish(options, publication, done, context);
+        return correlation_lookup_publish(options, publication, sender, done, context);
     }
     swap(&options->gateway->payload, &verdict->offload->payload);
     const enum jetstream_publish published =
-        correlation_lookup_publish(options, publication, done, context);
+        correlation_lookup_publish(options, publication, sender, done, context);
     swap(&options->gateway->payload, &verdict->offload->payload);
     return published;
 }

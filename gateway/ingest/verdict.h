@@ -14,7 +14,8 @@ struct verdict {
     struct offload *offload;   /* that checked it; NULL: this reactor did, in gateway_message() */
 };
 
-/* Whether publishing it will fail because NATS is away: a large message is not prepared then. */
+/* Whether publishing it will fail because NATS is away and not waited for: a large message is not
+ * prepared then. */
 bool verdict_is_unpublishable(const struct request_options *options, const struct verdict *verdict);
 
 /* Makes a publication of a valid message; the payload is the gateway's or the offload's.
@@ -27,7 +28,8 @@ enum parley_status verdict_prepare(const struct request_options *options,
 enum jetstream_publish verdict_publish(struct request_options *options,
                                        const struct verdict *verdict,
                                        const struct publication *publication,
-                                       jetstream_ack_fn *done, void *context);
+                                       struct jetstream_sender *sender, jetstream_ack_fn *done,
+                                       void *context);
 
 /* Writes a valid message in the encoding that the request asks for (INGEST_CONVERT) to `out`, whose
  * contents are replaced. */

@@ -36,8 +36,6 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include <parley/buffer.h>
-
 /* Not in nats.h: the library's own hook for its tests, which its shared object exports in every
  * release since 3.0. It is called inside natsConnection_ProcessReadEvent, with no lock held; a
  * filter that keeps the message sets *message to NULL. */
@@ -70,7 +68,6 @@ enum {
     REFUSAL_KEPT_ATTEMPTS = 8,
     SILENT_PULSES_MAX = 4, /* a server that is silent for 20 s is given up */
     MESSAGES_AT_FIRST = 256,
-    OUTGOING_KEPT_BYTES = 64 * 1024, /* most messages are smaller */
 };
 
 /* Messages that were read and not delivered so far. */
@@ -114,7 +111,6 @@ struct bus {
 
     struct mailboxes mailboxes;
     struct messages incoming;
-    struct parley_buffer outgoing; /* headers and payload of the message being published */
     struct bus_alias *aliases;
 
     /* The opener writes `connection`, and what the hooks write, until has_opened is set. */
@@ -404,7 +400,6 @@ static void go_away(struct bus *bus) {
     reactor_watch_remove(bus->reactor, &bus->watch);
     reactor_timer_clear(bus->reactor, &bus->pulse);
     bus->is_connected = false;
-    bus->max_payload_bytes = 0;
     bus->backlog_bytes = 0;
     forget_connection(bus);
     open_later(bus);
@@ -557,7 +552,7 @@ static void pulse(struct reactor_timer *timer) {
     } else if (bus->silent_pulses > 0) {
         char address[BUS_SUBJECT_MAX];
         bus_mailbox_address(bus, bus->echo, address);
-        (void)bus_publish(bus, address, NULL, NULL, 0, (struct parley_bytes){0});
+        (void)bus_publish(bus, address, NULL, (struct parley_bytes){0});
     }
     reactor_timer_set(bus->reactor, &bus->pulse, PULSE_MS);
 }
@@ -633,7 +628,6 @@ void bus_destroy(struct bus *bus) {
     reactor_timer_clear(bus->reactor, &bus->pulse);
     messages_destroy_all(&bus->incoming);
     free(bus->incoming.items);
-    parley_buffer_finish(&bus->outgoing);
     natsOptions_Destroy(bus->options);
     bus_violation_remove(&bus->violation);
     mailboxes_finish(&bus->mailboxes);
@@ -649,6 +643,10 @@ const char *bus_why_away(const struct bus *bus) {
     return !bus->is_connected && bus->why[0] != '\0' ? bus->why : NULL;
 }
 
+bool bus_is_refused(const struct bus *bus) {
+    return !bus->is_connected && bus->attempts_since_refusal < REFUSAL_KEPT_ATTEMPTS;
+}
+
 size_t bus_max_payload_bytes(const struct bus *bus) {
     return bus->max_payload_bytes;
 }
@@ -659,12 +657,20 @@ bool bus_has_room(const struct bus *bus) {
 
 /* ---- sending ---- */
 
-static natsStatus send_outgoing(struct bus *bus, const char *subject, const char *reply,
-                                size_t headers_length) {
+/* `text`: headers, if any, and payload. */
+static natsStatus send_text(struct bus *bus, const char *subject, const char *reply,
+                            struct parley_bytes text, size_t headers_bytes) {
+    if (headers_bytes == 0 && reply != NULL) {
+        return natsConnection_PublishRequest(bus->connection, subject, reply, text.data,
+                                             (int)text.length);
+    }
+    if (headers_bytes == 0) {
+        return natsConnection_Publish(bus->connection, subject, text.data, (int)text.length);
+    }
     natsMsg *message = NULL;
     natsStatus status = natsMsg_create(&message, subject, (int)strlen(subject), reply,
-                                       reply != NULL ? (int)strlen(reply) : 0, bus->outgoing.data,
-                                       (int)bus->outgoing.length, (int)headers_length);
+                                       reply != NULL ? (int)strlen(reply) : 0, text.data,
+                                       (int)text.length, (int)headers_bytes);
     if (status == NATS_OK) {
         status = natsConnection_PublishMsg(bus->connection, message);
         natsMsg_free(message);
@@ -672,34 +678,12 @@ static natsStatus send_outgoing(struct bus *bus, const char *subject, const char
     return status;
 }
 
-static natsStatus send_with_headers(struct bus *bus, const char *subject, const char *reply,
-                                    const struct bus_header *headers, size_t header_count,
-                                    size_t headers_bytes, struct parley_bytes payload) {
-    struct parley_buffer *outgoing = &bus->outgoing;
-    natsStatus status = NATS_NO_MEMORY;
-    parley_buffer_clear(outgoing);
-    if (parley_buffer_reserve(outgoing, headers_bytes + payload.length)) {
-        status = NATS_INVALID_ARG;
-        if (bus_headers_write(outgoing, headers, header_count)) {
-            parley_buffer_append(outgoing, payload);
-            status = send_outgoing(bus, subject, reply, headers_bytes);
-        }
-    }
-    if (outgoing->capacity > OUTGOING_KEPT_BYTES) {
-        parley_buffer_finish(outgoing);
-    }
-    return status;
-}
-
-enum bus_send bus_publish(struct bus *bus, const char *subject, const char *reply,
-                          const struct bus_header *headers, size_t header_count,
-                          struct parley_bytes payload) {
+enum bus_send bus_publish_text(struct bus *bus, const char *subject, const char *reply,
+                               struct parley_bytes text, size_t headers_bytes) {
     if (!bus->is_connected || bus->is_broken) {
         return BUS_AWAY;
     }
-    const size_t headers_bytes = bus_headers_bytes(headers, header_count);
-    const size_t bytes = headers_bytes + payload.length;
-    if (bytes > bus->max_payload_bytes) {
+    if (text.length > bus->max_payload_bytes) {
         return BUS_TOO_LARGE;
     }
     if (!bus_has_room(bus)) {
@@ -708,20 +692,15 @@ enum bus_send bus_publish(struct bus *bus, const char *subject, const char *repl
     if (!bus_subject_can_be(subject)) {
         return BUS_FAILED;
     }
-    natsStatus status;
-    if (header_count > 0) {
-        status =
-            send_with_headers(bus, subject, reply, headers, header_count, headers_bytes, payload);
-    } else if (reply != NULL) {
-        status = natsConnection_PublishRequest(bus->connection, subject, reply, payload.data,
-                                               (int)payload.length);
-    } else {
-        status =
-            natsConnection_Publish(bus->connection, subject, payload.data, (int)payload.length);
-    }
+    const natsStatus status = send_text(bus, subject, reply, text, headers_bytes);
     if (status != NATS_OK) {
         return status == NATS_MAX_PAYLOAD ? BUS_TOO_LARGE : BUS_FAILED;
     }
-    bus->backlog_bytes += bytes + strlen(subject);
+    bus->backlog_bytes += text.length + strlen(subject);
     return BUS_SENT;
+}
+
+enum bus_send bus_publish(struct bus *bus, const char *subject, const char *reply,
+                          struct parley_bytes payload) {
+    return bus_publish_text(bus, subject, reply, payload, 0);
 }

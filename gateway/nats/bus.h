@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <parley/buffer.h>
 #include <parley/bytes.h>
 #include <parley/status.h>
 
@@ -89,7 +90,10 @@ bool bus_is_connected(const struct bus *bus);
 /* Why it is not connected, as half a sentence without secrets; NULL: it is connected, or no attempt
  * has ended so far.  Owns: borrowed, until the bus's next turn. */
 const char *bus_why_away(const struct bus *bus);
-/* The server's limit for headers and payload together; 0 while the bus is not connected. */
+/* Whether a server answered and refused the connection: waiting does not help. */
+bool bus_is_refused(const struct bus *bus);
+/* The server's limit for headers and payload together; without a connection that of the last one, 0
+ * before the first. */
 size_t bus_max_payload_bytes(const struct bus *bus);
 
 /* ---- mailboxes ---- */
@@ -141,13 +145,19 @@ enum bus_send {
     BUS_FAILED,    /* out of memory, or not a valid subject */
 };
 
-/* Publishes a message.  Owns: copies everything.  `reply`: NULL or an address. */
+/* Publishes a payload without headers.  Owns: copies everything.  `reply`: NULL or an address. */
 enum bus_send bus_publish(struct bus *bus, const char *subject, const char *reply,
-                          const struct bus_header *headers, size_t header_count,
                           struct parley_bytes payload);
+/* The same of headers and payload, one after the other.  `headers_bytes`: of the headers, as
+ * bus_headers_write has written them; 0: there are none. */
+enum bus_send bus_publish_text(struct bus *bus, const char *subject, const char *reply,
+                               struct parley_bytes text, size_t headers_bytes);
 
 /* Whether a message would not get BUS_FULL at present. */
 bool bus_has_room(const struct bus *bus);
 
 /* The size of these headers on the wire, which counts against max_payload. */
 size_t bus_headers_bytes(const struct bus_header *headers, size_t header_count);
+/* Appends so many bytes, for which there is room.  Returns: whether they can be headers. */
+bool bus_headers_write(struct parley_buffer *out, const struct bus_header *headers,
+                       size_t header_count);

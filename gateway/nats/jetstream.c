@@ -5,6 +5,7 @@
 
 #include "jetstream.h"
 
+#include "jetstream_patience.h"
 #include "jetstream_request.h"
 #include "jetstream_setup.h"
 #include "jetstream_state.h"
@@ -27,6 +28,8 @@ static void on_probe_ack(void *context, const struct jetstream_ack *ack) {
 }
 
 static void on_probe_tick(struct reactor_timer *timer) {
+    static const struct jetstream_message probe = {.subject = JETSTREAM_PROBE_SUBJECT,
+                                                   .payload = {"probe", 5}};
     struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, prober.tick);
     struct jetstream_prober *prober = &jetstream->prober;
     int64_t now_ms = reactor_now_ms(jetstream->reactor);
@@ -37,8 +40,7 @@ static void on_probe_tick(struct reactor_timer *timer) {
     if (jetstream_can_publish(jetstream) && !prober->is_waiting &&
         now_ms - prober->good_ms >= PROBE_AFTER_MS) {
         prober->is_waiting =
-            jetstream_publish(jetstream, JETSTREAM_PROBE_SUBJECT, NULL, 0, PARLEY_BYTES("probe"),
-                              on_probe_ack, jetstream) == JETSTREAM_PUBLISHED;
+            jetstream_publish(jetstream, &probe, on_probe_ack, jetstream) == JETSTREAM_PUBLISHED;
     }
     if (now_ms - prober->good_ms >= UNRESPONSIVE_AFTER_MS &&
         now_ms - prober->reported_ms >= UNRESPONSIVE_AFTER_MS) {
@@ -64,8 +66,10 @@ static void become_ready(struct jetstream *jetstream) {
         return;
     }
     jetstream->is_ready = jetstream->setup.has_started = true;
+    jetstream->trouble.since_ms = -1;
     ordered_consumers_start(jetstream);
     shared_consumers_start(jetstream);
+    jetstream_patience_end(jetstream);
     jetstream->events.ready(jetstream->events.context);
 }
 
@@ -125,6 +129,7 @@ enum parley_status jetstream_create(struct reactor *reactor,
         jetstream->dedupe_windows_ms[i] = -1;
     }
     if (jetstream->dedupe_windows_ms == NULL || jetstream_publisher_init(jetstream) != PARLEY_OK ||
+        jetstream_patience_init(jetstream) != PARLEY_OK ||
         jetstream_setup_create(jetstream, become_ready) != PARLEY_OK) {
         jetstream_destroy(jetstream);
         return PARLEY_E_MEMORY;
@@ -162,6 +167,7 @@ void jetstream_destroy(struct jetstream *jetstream) {
     bus_destroy(jetstream->bus);
     free(jetstream->setup.checks);
     jetstream_publisher_finish(jetstream);
+    jetstream_patience_finish(jetstream);
     free(jetstream->dedupe_windows_ms);
     free(jetstream);
 }

@@ -204,7 +204,7 @@ static bool send_request(struct jetstream *jetstream, const char *what, const ch
     char subject[JETSTREAM_SUBJECT_MAX];
     int length = snprintf(subject, sizeof subject, "$JS.API.%s", what);
     return length >= 0 && (size_t)length < sizeof subject &&
-           bus_publish(jetstream->bus, subject, reply, NULL, 0, parley_bytes_of(body)) == BUS_SENT;
+           bus_publish(jetstream->bus, subject, reply, parley_bytes_of(body)) == BUS_SENT;
 }
 
 /* `body` may be NULL.  Returns: as jetstream_request_send. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See jetstream_publisher.h. Each publication owns a mailbox. All deadlines are equally far away,
- * so the list of publications is in the order of their deadlines, and one timer serves them all.
- * Nothing is ever sent twice: that is the client's decision. */
+ * so the list of what is in flight is in the order of their deadlines, and one timer serves them
+ * all. What is published is kept until its ack, since jetstream_patience.c may publish it again. */
 
 #include "jetstream_publisher.h"
 
 #include "jetstream_ack.h"
+#include "jetstream_api.h"
+#include "jetstream_patience.h"
 #include "jetstream_state.h"
 #include "jetstream_trouble.h"
 
@@ -38,8 +40,13 @@ static struct jetstream_publication *allocate_publication(struct jetstream_windo
 
 static void free_publication(struct jetstream_window *window,
                              struct jetstream_publication *publication) {
+    parley_buffer_finish(&publication->text);
     publication->next = window->free;
     window->free = publication;
+}
+
+static size_t bytes_of(const struct jetstream_publication *publication) {
+    return publication->text.length - publication->subject_size;
 }
 
 static void note_room(struct jetstream *jetstream) {
@@ -50,15 +57,37 @@ static void note_room(struct jetstream *jetstream) {
     }
 }
 
-static void complete(struct jetstream_publication *publication, const struct jetstream_ack *ack) {
+void jetstream_publication_withdraw(struct jetstream_publication *publication) {
+    jetstream_flow_note_end(publication);
+    publication->previous->next = publication->next;
+    publication->next->previous = publication->previous;
+    publication->place = JETSTREAM_NOWHERE;
+}
+
+static void note_stored(const struct jetstream_publication *publication, uint64_t sequence) {
+    struct jetstream_sender *sender = publication->sender;
+    if (publication->flow != NULL && sequence > 0) {
+        publication->flow->last_sequence = sequence;
+    }
+    if (sender != NULL && publication->sender_number > sender->stored) {
+        sender->stored = publication->sender_number;
+    }
+}
+
+void jetstream_publication_complete(struct jetstream_publication *publication,
+                                    const struct jetstream_ack *ack) {
     struct jetstream *jetstream = publication->jetstream;
     struct jetstream_window *window = &jetstream->window;
     jetstream_ack_fn *done = publication->done;
     void *context = publication->context;
-    publication->previous->next = publication->next;
-    publication->next->previous = publication->previous;
+    if (publication->place != JETSTREAM_NOWHERE) {
+        jetstream_publication_withdraw(publication);
+    }
+    if (ack->outcome == JETSTREAM_STORED) {
+        note_stored(publication, ack->sequence);
+    }
     window->count--;
-    window->bytes -= publication->bytes;
+    window->bytes -= bytes_of(publication);
     bus_mailbox_close(jetstream->bus, publication->mailbox);
     free_publication(window, publication);
     note_room(jetstream);
@@ -70,7 +99,8 @@ static void on_deadline(struct reactor_timer *timer) {
     struct jetstream_publication *first = &jetstream->window.in_flight;
     int64_t now_ms = reactor_now_ms(jetstream->reactor);
     while (first->next != first && first->next->deadline_ms <= now_ms) {
-        complete(first->next, &(struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT});
+        jetstream_publication_complete(first->next,
+                                       &(struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT});
     }
     if (first->next != first) {
         reactor_timer_set(jetstream->reactor, timer, first->next->deadline_ms - now_ms);
@@ -96,15 +126,18 @@ static uint64_t hash_subject(const char *subject) {
  * at the end of the list, after those that are looked at. */
 void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject) {
     const uint64_t hash = hash_subject(subject);
+    const struct jetstream_publication *end = &jetstream->window.in_flight;
+    const uint64_t last = jetstream->window.published_count;
     char error[JETSTREAM_SUBJECT_MAX];
     snprintf(error, sizeof error, "NATS does not permit this user to publish to %.256s", subject);
-    struct jetstream_publication *next = jetstream->window.in_flight.next;
-    for (size_t left = jetstream->window.count; left > 0; left--) {
-        struct jetstream_publication *publication = next;
-        next = publication->next;
-        if (publication->subject_hash == hash) {
-            complete(publication,
-                     &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED, .error = error});
+    struct jetstream_publication *next;
+    for (struct jetstream_publication *at = end->next; at != end && at->number <= last; at = next) {
+        next = at->next;
+        if (at->subject_hash == hash) {
+            struct jetstream_flow *flow = at->flow;
+            jetstream_publication_complete(
+                at, &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED, .error = error});
+            jetstream_flow_go_on(flow);
         }
     }
 }
@@ -117,39 +150,63 @@ static bool is_out_of_storage(int code) {
            code == JETSTREAM_E_MEMORY_RESOURCES;
 }
 
+static bool is_without_leader(int code) {
+    return code == JETSTREAM_NO_RESPONDERS || code == JETSTREAM_E_NOT_AVAILABLE;
+}
+
 /* `stream`: the one that refused it, or NULL. */
-static void complete_refused(struct jetstream_publication *publication, int code, const char *error,
-                             const char *stream) {
+static void refuse(struct jetstream_publication *publication, int code, const char *error,
+                   const char *stream) {
     struct jetstream *jetstream = publication->jetstream;
+    struct jetstream_flow *flow = publication->flow;
     if (is_out_of_storage(code)) {
         jetstream_refusal_note(jetstream, stream != NULL ? stream : "", code, error);
-    } else if (code == JETSTREAM_NO_RESPONDERS || code == JETSTREAM_E_SEALED) {
+    } else if (is_without_leader(code) || code == JETSTREAM_E_SEALED) {
         jetstream_recheck(jetstream);
     } else {
         jetstream_note_good(jetstream);
     }
-    complete(publication, &(struct jetstream_ack){
-                              .outcome = JETSTREAM_REFUSED, .error_code = code, .error = error});
+    if (is_without_leader(code) && jetstream_flow_take_back(publication)) {
+        return;
+    }
+    jetstream_publication_complete(
+        publication,
+        &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED, .error_code = code, .error = error});
+    if (!is_without_leader(code)) {
+        jetstream_flow_go_on(flow);
+    }
+}
+
+/* Whether the ack of a message that was published more than once tells of its own first time. */
+static bool is_again(const struct jetstream_publication *publication,
+                     const struct jetstream_ack *ack) {
+    return ack->is_duplicate && publication->sent_count > 1 &&
+           ack->sequence > publication->stored_before;
 }
 
 static void on_ack(void *context, const struct bus_message *message) {
     struct jetstream_publication *publication = context;
+    struct jetstream_flow *flow = publication->flow;
     struct jetstream_ack_texts texts;
     struct jetstream_ack ack;
     if (jetstream_ack_read(message->payload, &texts, &ack)) {
+        publication->unknown_count--;
         if (ack.outcome == JETSTREAM_REFUSED) {
-            complete_refused(publication, ack.error_code, ack.error, ack.stream);
+            refuse(publication, ack.error_code, ack.error, ack.stream);
             return;
         }
         if (ack.outcome == JETSTREAM_STORED) {
             jetstream_note_good(publication->jetstream);
+            ack.is_again = is_again(publication, &ack);
         }
-        complete(publication, &ack);
+        jetstream_publication_complete(publication, &ack);
+        jetstream_flow_go_on(flow);
     } else if (bus_message_status(message) == JETSTREAM_NO_RESPONDERS) {
-        complete_refused(publication, JETSTREAM_NO_RESPONDERS,
-                         "no stream listens on this subject: its stream is missing and is being "
-                         "created again, or has no leader at present",
-                         NULL);
+        publication->unknown_count--;
+        refuse(publication, JETSTREAM_NO_RESPONDERS,
+               "no stream listens on this subject: its stream is missing and is being created "
+               "again, or has no leader at present",
+               NULL);
     }
     /* Else it is not an ack but the answer of another subscriber. The ack may still come. */
 }
@@ -159,79 +216,176 @@ static bool is_barred(struct jetstream *jetstream, const char *subject) {
     return jetstream->setup.unusable_count > 0 && jetstream_is_barred(jetstream, subject);
 }
 
-static enum jetstream_publish publish(struct jetstream *jetstream, const char *subject,
-                                      const struct bus_header *headers, size_t header_count,
-                                      struct parley_bytes payload, jetstream_ack_fn *done,
-                                      void *context) {
+/* ---- publishing ---- */
+
+enum bus_send jetstream_publication_send(struct jetstream_publication *publication) {
+    struct jetstream *jetstream = publication->jetstream;
     struct jetstream_window *window = &jetstream->window;
-    struct jetstream_publication *publication = allocate_publication(window);
-    if (bus_mailbox_open(jetstream->bus, on_ack, publication, &publication->mailbox) != PARLEY_OK) {
-        free_publication(window, publication);
-        return JETSTREAM_FAILED;
-    }
+    const char *subject = publication->text.data;
+    const struct parley_bytes text = {subject + publication->subject_size, bytes_of(publication)};
     char reply[BUS_SUBJECT_MAX];
     bus_mailbox_address(jetstream->bus, publication->mailbox, reply);
-    enum bus_send sent =
-        bus_publish(jetstream->bus, subject, reply, headers, header_count, payload);
+    const enum bus_send sent =
+        bus_publish_text(jetstream->bus, subject, reply, text, publication->headers_bytes);
     if (sent != BUS_SENT) {
-        bus_mailbox_close(jetstream->bus, publication->mailbox);
-        free_publication(window, publication);
-        static const enum jetstream_publish outcomes[] = {[BUS_AWAY] = JETSTREAM_AWAY,
-                                                          [BUS_FULL] = JETSTREAM_FULL,
-                                                          [BUS_TOO_LARGE] = JETSTREAM_TOO_LARGE,
-                                                          [BUS_FAILED] = JETSTREAM_FAILED};
-        return outcomes[sent];
+        return sent;
     }
-    publication->jetstream = jetstream;
-    publication->subject_hash = hash_subject(subject);
-    publication->done = done;
-    publication->context = context;
-    publication->bytes = payload.length + bus_headers_bytes(headers, header_count);
     publication->deadline_ms =
         reactor_now_ms(jetstream->reactor) + jetstream->options.ack_timeout_ms;
+    publication->unknown_count++;
+    publication->sent_count++;
+    publication->place = JETSTREAM_IN_FLIGHT;
     publication->next = &window->in_flight;
     publication->previous = window->in_flight.previous;
     publication->previous->next = publication;
     window->in_flight.previous = publication;
-    window->count++;
-    window->bytes += publication->bytes;
     if (!window->deadline.is_armed) {
         reactor_timer_set(jetstream->reactor, &window->deadline, jetstream->options.ack_timeout_ms);
     }
-    return JETSTREAM_PUBLISHED;
+    jetstream_flow_note_sent(publication);
+    return BUS_SENT;
 }
 
-enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char *subject,
-                                         const struct bus_header *headers, size_t header_count,
-                                         struct parley_bytes payload, jetstream_ack_fn *done,
-                                         void *context) {
-    if (!jetstream_can_publish(jetstream)) {
+/* Returns: whether there was memory for it, and its headers can be. */
+static bool write_text(struct jetstream_publication *publication,
+                       const struct jetstream_message *message) {
+    struct parley_buffer *text = &publication->text;
+    const size_t subject_size = strlen(message->subject) + 1;
+    const size_t headers_bytes = bus_headers_bytes(message->headers, message->header_count);
+    parley_buffer_init(text);
+    if (!parley_buffer_reserve(text, subject_size + headers_bytes + message->payload.length)) {
+        return false;
+    }
+    parley_buffer_append(text, (struct parley_bytes){message->subject, subject_size});
+    publication->subject_size = subject_size;
+    publication->headers_bytes = headers_bytes;
+    if (headers_bytes > 0 && !bus_headers_write(text, message->headers, message->header_count)) {
+        return false;
+    }
+    parley_buffer_append(text, message->payload);
+    return true;
+}
+
+/* How long JetStream recognises the message if it is published again: by its id, half of the window
+ * to be on the safe side; or always, if it is refused once its subject has a message. */
+static int64_t repeatable_ms(const struct jetstream *jetstream, const struct jetstream_flow *flow,
+                             const struct jetstream_message *message) {
+    for (size_t i = 0; flow != NULL && i < message->header_count; i++) {
+        const char *name = message->headers[i].name;
+        if (strcmp(name, "Nats-Msg-Id") == 0) {
+            return jetstream_dedupe_window_ms(jetstream, flow->stream->name) / 2;
+        }
+        if (strcmp(name, "Nats-Expected-Last-Subject-Sequence") == 0) {
+            return INT64_MAX / 2;
+        }
+    }
+    return 0;
+}
+
+static void give_times(struct jetstream_publication *publication,
+                       const struct jetstream_message *message) {
+    const struct jetstream *jetstream = publication->jetstream;
+    const struct jetstream_flow *flow = publication->flow;
+    const int64_t now_ms = reactor_now_ms(jetstream->reactor);
+    const bool is_patient = flow != NULL && jetstream_flow_is_patient(flow);
+    publication->patient_until_ms = now_ms + (is_patient ? jetstream->options.patience_ms : 0);
+    publication->stored_before = flow != NULL ? flow->last_sequence : 0;
+    publication->repeatable_until_ms = now_ms + repeatable_ms(jetstream, flow, message);
+}
+
+/* Returns: NULL: no memory. */
+static struct jetstream_publication *create_publication(struct jetstream *jetstream,
+                                                        struct jetstream_flow *flow,
+                                                        const struct jetstream_message *message) {
+    struct jetstream_window *window = &jetstream->window;
+    struct jetstream_publication *publication = allocate_publication(window);
+    *publication = (struct jetstream_publication){.jetstream = jetstream,
+                                                  .flow = flow,
+                                                  .sender = message->sender,
+                                                  .subject_hash = hash_subject(message->subject),
+                                                  .number = ++window->published_count};
+    if (!write_text(publication, message) ||
+        bus_mailbox_open(jetstream->bus, on_ack, publication, &publication->mailbox) != PARLEY_OK) {
+        free_publication(window, publication);
+        return NULL;
+    }
+    if (message->sender != NULL) {
+        publication->sender_number = ++message->sender->published_count;
+    }
+    give_times(publication, message);
+    window->count++;
+    window->bytes += bytes_of(publication);
+    return publication;
+}
+
+/* It was not published, and `done` is not called. */
+static void destroy_publication(struct jetstream_publication *publication) {
+    struct jetstream *jetstream = publication->jetstream;
+    jetstream->window.count--;
+    jetstream->window.bytes -= bytes_of(publication);
+    bus_mailbox_close(jetstream->bus, publication->mailbox);
+    free_publication(&jetstream->window, publication);
+}
+
+static enum jetstream_publish send_or_wait(struct jetstream_publication *publication, bool waits) {
+    const size_t bytes_max = bus_max_payload_bytes(publication->jetstream->bus);
+    const bool is_too_large = waits && bytes_max > 0 && bytes_of(publication) > bytes_max;
+    enum bus_send sent = is_too_large ? BUS_TOO_LARGE
+                         : waits      ? BUS_AWAY
+                                      : jetstream_publication_send(publication);
+    if (sent == BUS_AWAY && publication->flow != NULL &&
+        jetstream_flow_is_patient(publication->flow)) {
+        jetstream_flow_add(publication);
+        return JETSTREAM_PUBLISHED;
+    }
+    static const enum jetstream_publish outcomes[] = {[BUS_SENT] = JETSTREAM_PUBLISHED,
+                                                      [BUS_AWAY] = JETSTREAM_AWAY,
+                                                      [BUS_FULL] = JETSTREAM_FULL,
+                                                      [BUS_TOO_LARGE] = JETSTREAM_TOO_LARGE,
+                                                      [BUS_FAILED] = JETSTREAM_FAILED};
+    if (sent != BUS_SENT) {
+        destroy_publication(publication);
+    }
+    return outcomes[sent];
+}
+
+static enum jetstream_publish publish(struct jetstream *jetstream,
+                                      const struct jetstream_message *message, bool has_room,
+                                      jetstream_ack_fn *done, void *context) {
+    struct jetstream_flow *flow = jetstream_flow_of(jetstream, message->subject);
+    const bool can_publish = jetstream_can_publish(jetstream);
+    const bool waits = flow != NULL && (!can_publish || jetstream_flow_is_held(flow)) &&
+                       jetstream_flow_is_patient(flow);
+    if (!can_publish && !waits) {
         return JETSTREAM_AWAY;
     }
-    if (is_barred(jetstream, subject)) {
+    if (is_barred(jetstream, message->subject)) {
         return JETSTREAM_BARRED;
     }
-    if (!has_room(jetstream)) {
+    if (!has_room) {
         return JETSTREAM_FULL;
     }
-    return publish(jetstream, subject, headers, header_count, payload, done, context);
+    struct jetstream_publication *publication = create_publication(jetstream, flow, message);
+    if (publication == NULL) {
+        return JETSTREAM_FAILED;
+    }
+    publication->done = done;
+    publication->context = context;
+    return send_or_wait(publication, waits);
+}
+
+enum jetstream_publish jetstream_publish(struct jetstream *jetstream,
+                                         const struct jetstream_message *message,
+                                         jetstream_ack_fn *done, void *context) {
+    return publish(jetstream, message, has_room(jetstream), done, context);
 }
 
 /* The first message took a place below the limit, so the second exceeds it by one at most. */
-enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream, const char *subject,
-                                                const struct bus_header *headers,
-                                                size_t header_count, struct parley_bytes payload,
+enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream,
+                                                const struct jetstream_message *message,
                                                 jetstream_ack_fn *done, void *context) {
-    if (!jetstream_can_publish(jetstream)) {
-        return JETSTREAM_AWAY;
-    }
-    if (is_barred(jetstream, subject)) {
-        return JETSTREAM_BARRED;
-    }
-    if (jetstream->window.count > jetstream->options.in_flight_count_max) {
-        return JETSTREAM_FULL;
-    }
-    return publish(jetstream, subject, headers, header_count, payload, done, context);
+    const bool has_place = jetstream->window.count <= jetstream->options.in_flight_count_max;
+    return publish(jetstream, message, has_place, done, context);
 }
 
 size_t jetstream_in_flight_count(const struct jetstream *jetstream) {
@@ -258,7 +412,7 @@ void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waite
     window->waiters.previous = waiter;
     waiter->is_waiting = true;
     window->waiter_count++;
-    if (!jetstream->is_ready || has_room(jetstream)) {
+    if (!jetstream_is_accepting(jetstream) || has_room(jetstream)) {
         note_room(jetstream);
     } else if (!window->room.is_armed) {
         reactor_timer_set(jetstream->reactor, &window->room, ROOM_POLL_MS);
@@ -277,7 +431,7 @@ static void on_room(struct reactor_timer *timer) {
     struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, window.room);
     struct jetstream_window *window = &jetstream->window;
     size_t left = window->waiter_count;
-    if (jetstream->is_ready) {
+    if (jetstream_is_accepting(jetstream)) {
         size_t free_count =
             has_room(jetstream) ? jetstream->options.in_flight_count_max - window->count : 0;
         left = left < free_count ? left : free_count;
@@ -288,7 +442,7 @@ static void on_room(struct reactor_timer *timer) {
         waiter->room(waiter);
     }
     if (window->waiter_count > 0) {
-        bool has_more = !jetstream->is_ready || has_room(jetstream);
+        bool has_more = !jetstream_is_accepting(jetstream) || has_room(jetstream);
         reactor_timer_set(jetstream->reactor, timer, has_more ? 0 : ROOM_POLL_MS);
     }
 }
@@ -305,17 +459,44 @@ enum parley_status jetstream_publisher_init(struct jetstream *jetstream) {
     return window->pool != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+static void free_texts(const struct jetstream_publication *list) {
+    struct jetstream_publication *next;
+    for (struct jetstream_publication *at = list->next; at != list; at = next) {
+        next = at->next;
+        parley_buffer_finish(&at->text);
+    }
+}
+
 void jetstream_publisher_finish(struct jetstream *jetstream) {
     reactor_timer_clear(jetstream->reactor, &jetstream->window.deadline);
     reactor_timer_clear(jetstream->reactor, &jetstream->window.room);
+    if (jetstream->window.pool != NULL) {
+        free_texts(&jetstream->window.in_flight);
+    }
+    for (size_t i = 0; jetstream->patience.flows != NULL && i < jetstream->options.stream_count;
+         i++) {
+        free_texts(&jetstream->patience.flows[i].queue);
+    }
     free(jetstream->window.pool);
     jetstream->window.pool = NULL;
 }
 
 void jetstream_publisher_lose_all(struct jetstream *jetstream) {
     struct jetstream_publication *first = &jetstream->window.in_flight;
+    jetstream_patience_begin(jetstream);
     while (first->next != first) {
-        complete(first->next, &(struct jetstream_ack){.outcome = JETSTREAM_LOST});
+        jetstream_publication_complete(first->next,
+                                       &(struct jetstream_ack){.outcome = JETSTREAM_LOST});
+    }
+    note_room(jetstream);
+}
+
+void jetstream_give_up(struct jetstream *jetstream) {
+    struct jetstream_publication *first = &jetstream->window.in_flight;
+    jetstream_patience_give_up(jetstream);
+    while (first->next != first) {
+        jetstream_publication_complete(first->next,
+                                       &(struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT});
     }
     note_room(jetstream);
 }

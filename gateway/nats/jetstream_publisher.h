@@ -5,36 +5,55 @@
 
 #include "jetstream_types.h"
 
-/* Publishes a message; `done` gets its ack. `done` is called only after JETSTREAM_PUBLISHED, and
- * cannot be cancelled: keep the context until then.  Owns: copies everything else. */
-enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char *subject,
-                                         const struct bus_header *headers, size_t header_count,
-                                         struct parley_bytes payload, jetstream_ack_fn *done,
-                                         void *context);
+struct jetstream_publication;
+
+/* Publishes a message, or keeps it until that is possible (jetstream_patience.h); `done` gets its
+ * ack. `done` is called only after JETSTREAM_PUBLISHED, and cannot be cancelled: keep the context
+ * until then.  Owns: copies the message. */
+enum jetstream_publish jetstream_publish(struct jetstream *jetstream,
+                                         const struct jetstream_message *message,
+                                         jetstream_ack_fn *done, void *context);
 
 /* The same for a message that belongs together with the one published just before and needs no room
  * of its own in the window. At most one may follow each message. */
-enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream, const char *subject,
-                                                const struct bus_header *headers,
-                                                size_t header_count, struct parley_bytes payload,
+enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream,
+                                                const struct jetstream_message *message,
                                                 jetstream_ack_fn *done, void *context);
 
-/* Calls `room` once, in a later turn, when the window has room again or the bus went away. Does
- * nothing when the waiter waits already. */
+/* Whether messages are published, or may wait until they can be; else they get JETSTREAM_AWAY. */
+bool jetstream_is_accepting(const struct jetstream *jetstream);
+/* How long a message may wait, as set, or 0 once jetstream_give_up was called. */
+int64_t jetstream_patience_ms(const struct jetstream *jetstream);
+
+/* Calls `room` once, in a later turn, when the window has room again or messages are not accepted
+ * any more (JETSTREAM_AWAY). Does nothing when the waiter waits already. */
 void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waiter *waiter);
 /* Harmless when it does not wait. */
 void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter *waiter);
 
-/* How many publications await their ack. */
+/* How many publications await their ack, or wait for NATS. */
 size_t jetstream_in_flight_count(const struct jetstream *jetstream);
+/* Ends all of them at once, and lets none wait any more: the server shuts down. */
+void jetstream_give_up(struct jetstream *jetstream);
 
 /* ---- for jetstream.c ---- */
 
 enum parley_status jetstream_publisher_init(struct jetstream *jetstream) PARLEY_MUST_CHECK;
 /* Harmless when it was not initialised. */
 void jetstream_publisher_finish(struct jetstream *jetstream);
-/* The connection is lost: ends everything in flight with JETSTREAM_LOST, and wakes the waiters. */
+/* The connection is lost: what may be published again waits, and all else in flight ends with
+ * JETSTREAM_LOST. */
 void jetstream_publisher_lose_all(struct jetstream *jetstream);
 /* NATS does not permit publishing to `subject`: ends what is in flight on it with
  * JETSTREAM_REFUSED. */
 void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject);
+
+/* ---- for jetstream_patience.c ---- */
+
+/* Publishes one that is not in flight. It is, if this returns BUS_SENT. */
+enum bus_send jetstream_publication_send(struct jetstream_publication *publication);
+/* Takes one out of the list that it is in: what is in flight, or a flow's queue. */
+void jetstream_publication_withdraw(struct jetstream_publication *publication);
+/* Calls `done`, and frees it. */
+void jetstream_publication_complete(struct jetstream_publication *publication,
+                                    const struct jetstream_ack *ack);

@@ -2,12 +2,14 @@
 #pragma once
 
 /* The data of one jetstream, shared by the files of nats/ and private to them. Each file changes
- * its own part: jetstream_publisher.c the window, jetstream_setup.c and jetstream_judge.c the
- * checks, jetstream_trouble.c the trouble, jetstream_api.c the requests, ordered_*.c and
- * shared_consumer.c the consumers, jetstream.c the rest. What several of them have to say to it is
- * below, as functions; jetstream_state.c depends on none of the others. */
+ * its own part: jetstream_publisher.c the window, jetstream_patience.c the flows, jetstream_setup.c
+ * and jetstream_judge.c the checks, jetstream_trouble.c the trouble, jetstream_api.c the requests,
+ * ordered_*.c and shared_consumer.c the consumers, jetstream.c the rest. What several of them have
+ * to say to it is below, as functions; jetstream_state.c depends on none of the others. */
 
 #include <sys/queue.h>
+
+#include <parley/buffer.h>
 
 #include "jetstream_types.h"
 
@@ -20,6 +22,7 @@ enum {
     JETSTREAM_TROUBLE_MAX = 512,
     JETSTREAM_NAME_MAX = 272,      /* of a stream, with a word before it */
     JETSTREAM_NO_RESPONDERS = 503, /* no subscriber on that subject */
+    JETSTREAM_OVER_PAYLOAD = 413,  /* over max_payload of the server that is connected by now */
 };
 
 /* Published by the server when any stream of the account is created, changed or deleted. */
@@ -29,6 +32,7 @@ enum {
 enum {
     JETSTREAM_E_INSUFFICIENT_RESOURCES = 10023,
     JETSTREAM_E_NO_PEERS = 10005,
+    JETSTREAM_E_NOT_AVAILABLE = 10008,
     JETSTREAM_E_NO_CONSUMER = 10014,
     JETSTREAM_E_NO_MESSAGE = 10037,
     JETSTREAM_E_ACCOUNT_RESOURCES = 10002,
@@ -44,15 +48,56 @@ enum {
     JETSTREAM_E_STORE_FAILED = 10077,
 };
 
+/* A message from jetstream_publish to `done`: in flight, or in the queue of its flow. */
 struct jetstream_publication {
     struct jetstream *jetstream;
+    struct jetstream_flow *flow; /* NULL: it does not wait */
     struct bus_mailbox mailbox;
-    int64_t deadline_ms;
+    uint64_t number;             /* in the order in which they came */
+    int64_t patient_until_ms;    /* so long it may wait, or be published again */
+    int64_t repeatable_until_ms; /* so long JetStream recognises it if it is published again */
+    int64_t deadline_ms;         /* of its ack; 0: none can come */
     jetstream_ack_fn *done;
     void *context;
-    size_t bytes;
-    uint64_t subject_hash; /* the server identifies what it forbids by the subject alone */
+    struct jetstream_sender *sender;
+    uint64_t sender_number;
+    struct parley_buffer text; /* subject with its NUL, headers, payload */
+    size_t subject_size, headers_bytes;
+    uint64_t subject_hash;  /* the server identifies what it forbids by the subject alone */
+    unsigned unknown_count; /* how often it was published without an answer: it may be stored */
+    unsigned sent_count;
+    uint64_t stored_before; /* a sequence that its stream had when it came; 0: not known */
+    enum { JETSTREAM_NOWHERE, JETSTREAM_IN_FLIGHT, JETSTREAM_QUEUED } place;
     struct jetstream_publication *next, *previous;
+};
+
+/* What goes to one stream.
+ *
+ *   OPEN ── no leader, no ack, no connection ──▶ HELD ── the time has come ──▶ TRYING
+ *   TRYING ── no leader, no ack, no connection ──▶ HELD
+ *   HELD, TRYING ── an ack ──▶ RELEASING ── the queue is empty ──▶ OPEN
+ *   RELEASING ── no leader, no connection ──▶ HELD
+ *   HELD ── the queue is empty ──▶ OPEN
+ */
+enum jetstream_flow_state {
+    JETSTREAM_FLOW_OPEN,      /* what comes is published at once: the queue is empty */
+    JETSTREAM_FLOW_HELD,      /* what comes is queued; `try_ms` is when the first is tried */
+    JETSTREAM_FLOW_TRYING,    /* the first was published, alone */
+    JETSTREAM_FLOW_RELEASING, /* the queue is published as far as the bus has room */
+};
+struct jetstream_flow {
+    struct jetstream *jetstream;
+    const struct jetstream_stream *stream;
+    enum jetstream_flow_state state;
+    struct jetstream_publication queue;  /* sentinel; in the order in which they came */
+    struct jetstream_publication *trial; /* of TRYING, or NULL */
+    size_t in_flight_count;
+    uint64_t last_sequence; /* that was acknowledged; 0: none was */
+    int64_t try_ms;         /* HELD: when to try; TRYING: when the trial was published */
+    int64_t sign_ms;        /* when its stream last answered, or the first was published */
+    int64_t since_ms;       /* the outage; -1: there is none */
+    int64_t last_ms;        /* when it was last seen */
+    bool is_silent;         /* it is an outage without answers */
 };
 
 /* What was published and awaits its ack, oldest first, and the waiters for room. */
@@ -68,6 +113,15 @@ struct jetstream_window {
     struct jetstream_waiter waiters; /* sentinel */
     size_t waiter_count;
     struct reactor_timer room;
+    uint64_t published_count;
+};
+
+/* What waits for NATS, or for the leader of a stream. */
+struct jetstream_patience {
+    struct jetstream_flow *flows; /* of options.streams */
+    struct reactor_timer tick;    /* while anything is in flight or waits */
+    int64_t away_ms;              /* since when it is not ready; -1: it is */
+    bool is_over;                 /* nothing waits any more */
 };
 
 /* The state of a stream as the last round found it, the worst last. */
@@ -138,7 +192,8 @@ struct jetstream_trouble_state {
     char disk[JETSTREAM_TROUBLE_MAX];
     char violation[JETSTREAM_TROUBLE_MAX]; /* the last one that does not belong to a stream */
     int64_t violation_ms;
-    bool is_vital; /* nothing works without that permission */
+    bool is_vital;    /* nothing works without that permission */
+    int64_t since_ms; /* since when there is a trouble that affects all; -1: there is none */
     char reported_all[JETSTREAM_TROUBLE_MAX], reported_violation[JETSTREAM_TROUBLE_MAX];
 };
 
@@ -169,6 +224,7 @@ struct jetstream {
     struct jetstream_setup setup;
     struct jetstream_trouble_state trouble;
     struct jetstream_window window;
+    struct jetstream_patience patience;
     struct jetstream_prober prober;
     struct jetstream_request *requests;
     int64_t *dedupe_windows_ms; /* of options.streams, as they are set; -1: not known */

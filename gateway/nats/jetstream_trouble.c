@@ -115,6 +115,22 @@ void jetstream_violation_note(struct jetstream *jetstream, bool is_publish, cons
     jetstream_trouble_review(jetstream);
 }
 
+bool jetstream_is_curable(const struct jetstream *jetstream) {
+    const struct jetstream_trouble_state *trouble = &jetstream->trouble;
+    const bool is_forbidden = trouble->is_vital && trouble->violation[0] != '\0';
+    return !trouble->is_disk_full && !is_forbidden && jetstream->setup.last_off_error == 0 &&
+           !bus_is_refused(jetstream->bus);
+}
+
+bool jetstream_is_patient(const struct jetstream *jetstream) {
+    const int64_t since_ms = jetstream->trouble.since_ms;
+    const bool is_outage =
+        !jetstream->is_ready || jetstream->setup.last_round == JETSTREAM_ROUND_SILENT;
+    return is_outage && jetstream->setup.has_started && since_ms >= 0 &&
+           jetstream_is_curable(jetstream) &&
+           reactor_now_ms(jetstream->reactor) - since_ms < jetstream->options.patience_ms;
+}
+
 /* ---- in words ---- */
 
 static const char *describe_off(int error) {
@@ -216,6 +232,10 @@ void jetstream_trouble_review(struct jetstream *jetstream) {
         trouble->violation[0] = '\0';
     }
     const char *all = describe_all(jetstream);
+    const bool was_well = trouble->since_ms < 0;
+    trouble->since_ms = all == NULL && jetstream->is_ready ? -1
+                        : was_well                         ? reactor_now_ms(jetstream->reactor)
+                                                           : trouble->since_ms;
     if (all != NULL || is_known) {
         report(jetstream, "NATS", all, trouble->reported_all);
     }
@@ -231,6 +251,7 @@ void jetstream_trouble_review(struct jetstream *jetstream) {
 
 void jetstream_trouble_begin(struct jetstream *jetstream) {
     struct jetstream_trouble_state *trouble = &jetstream->trouble;
+    trouble->since_ms = -1;
     if (jetstream->options.store != NULL) {
         snprintf(trouble->disk, sizeof trouble->disk,
                  "the disk of the store %s is full: no message is stored until space is freed",

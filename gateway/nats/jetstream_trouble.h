@@ -10,6 +10,9 @@
  * NULL: nothing is known that affects all streams or needs an operator.  Owns: borrowed, for this
  * turn. */
 const char *jetstream_trouble(const struct jetstream *jetstream);
+/* Whether messages are accepted although there is a trouble: it has lasted for less than
+ * jetstream_options.patience_ms, may be over soon, and is not that of the start. */
+bool jetstream_is_patient(const struct jetstream *jetstream);
 /* What is wrong with single streams or permissions, counted from 0; NULL: no more.  Owns: borrowed,
  * for this turn. */
 const char *jetstream_remark(const struct jetstream *jetstream, size_t number);
@@ -25,6 +28,8 @@ void jetstream_trouble_end(struct jetstream *jetstream);
 void jetstream_trouble_review(struct jetstream *jetstream);
 /* Whether nothing may be published to this subject, since its stream is unusable. */
 bool jetstream_is_barred(struct jetstream *jetstream, const char *subject);
+/* Whether what is wrong may be over soon without an operator: no connection, or no answer. */
+bool jetstream_is_curable(const struct jetstream *jetstream);
 /* The server refused a message of `stream` because room is missing. */
 void jetstream_refusal_note(struct jetstream *jetstream, const char *stream, int error,
                             const char *text);

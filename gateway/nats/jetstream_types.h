@@ -25,11 +25,12 @@ struct jetstream_options {
     struct bus_options bus;
     const struct jetstream_stream *streams; /* borrowed for the jetstream's life */
     size_t stream_count;
-    unsigned replicas;          /* of streams that parley creates */
-    int64_t dedupe_window_ms;   /* 0 becomes 100 ms: nats-server refuses less than that, and takes 0
-                                   for its default of two minutes */
-    int64_t ack_timeout_ms;     /* 10000 */
-    size_t in_flight_count_max; /* publications that await their ack */
+    unsigned replicas;        /* of streams that parley creates */
+    int64_t dedupe_window_ms; /* 0 becomes 100 ms: nats-server refuses less than that, and takes 0
+                                 for its default of two minutes */
+    int64_t ack_timeout_ms;   /* 10000 */
+    int64_t patience_ms;      /* how long a message may wait for NATS or a leader; 0: not at all */
+    size_t in_flight_count_max; /* publications that await their ack, or wait for NATS */
     size_t in_flight_bytes_max;
     int64_t watch_ms;  /* between checks of the streams; 0: 2000 */
     const char *store; /* folder of an embedded server's store: nothing is published while its disk
@@ -41,7 +42,7 @@ struct jetstream_options {
 struct jetstream_events {
     /* Connected, and every stream exists: messages are accepted. Also after each reconnect. */
     void (*ready)(void *context);
-    /* Not ready any more. The callbacks of what was in flight have been called. */
+    /* Not ready any more. What was in flight waits, or its callbacks have been called. */
     void (*away)(void *context);
     /* A stream that exists cannot be used (other subjects, no acks, another retention, sealed)
      * until an operator changes it. `error` names the stream and what to do. Called in each round
@@ -60,6 +61,23 @@ struct jetstream_events {
 
 /* ---- publishing ---- */
 
+/* Messages that are stored in the order in which they are published, or not at all: those of one
+ * body.  Owns: the caller embeds it, zeroed at first, and keeps it until the last `done`. */
+struct jetstream_sender {
+    uint64_t published_count;
+    uint64_t stored;   /* the last of them that is stored, counted from 1 */
+    bool is_abandoned; /* nobody awaits them: one that waits and was never sent is dropped */
+};
+
+/* Owns: everything is borrowed for the call, but for the sender. */
+struct jetstream_message {
+    const char *subject;
+    const struct bus_header *headers;
+    size_t header_count;
+    struct parley_bytes payload;
+    struct jetstream_sender *sender; /* NULL: its order does not matter */
+};
+
 enum jetstream_outcome {
     JETSTREAM_STORED,
     JETSTREAM_REFUSED, /* JetStream refused it (stream full, …): not stored */
@@ -73,15 +91,20 @@ struct jetstream_ack {
     const char *stream; /* STORED */
     uint64_t sequence;
     bool is_duplicate;
-    int error_code; /* REFUSED: JetStream's err_code; 503: no stream listens on the subject; 0: NATS
-                       does not permit it */
+    bool is_again; /* a duplicate of what this publication itself has stored before, or of a message
+                      that came at the same time */
+    int error_code; /* REFUSED: JetStream's err_code; 503: no stream listens on the subject; 413:
+                       over the server's max_payload; 0: `error` says all: NATS does not permit it,
+                       or did not come back in time */
     const char *error;
 };
 typedef void jetstream_ack_fn(void *context, const struct jetstream_ack *ack);
 
 enum jetstream_publish {
-    JETSTREAM_PUBLISHED, /* `done` will be called exactly once, in a later turn */
-    JETSTREAM_AWAY,      /* not ready: 503 bus-unavailable */
+    JETSTREAM_PUBLISHED, /* or it waits for NATS: `done` will be called exactly once, in a later
+                          * turn
+                          */
+    JETSTREAM_AWAY,      /* not ready, and waiting does not help: 503 bus-unavailable */
     JETSTREAM_BARRED,    /* the subject's stream is unusable, see jetstream_bar: 503 */
     JETSTREAM_FULL,      /* the window is full: wait for room, or 503 overloaded */
     JETSTREAM_TOO_LARGE, /* over the server's max_payload: 413 */

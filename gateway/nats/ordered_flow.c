@@ -223,7 +223,7 @@ static bool request(struct ordered_consumer *consumer, size_t count, size_t byte
     snprintf(body, sizeof body,
              "{\"batch\":%zu,\"expires\":%" PRId64 ",\"idle_heartbeat\":%" PRId64 "%s}", count,
              expires_ms * NS_A_MS, heartbeat_ms * NS_A_MS, limit);
-    if (bus_publish(bus, subject, address, NULL, 0, parley_bytes_of(body)) != BUS_SENT) {
+    if (bus_publish(bus, subject, address, parley_bytes_of(body)) != BUS_SENT) {
         return false;
     }
     if (consumer->requested_count == 0) {

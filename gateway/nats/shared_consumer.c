@@ -76,7 +76,7 @@ static void request_more(struct shared_consumer *consumer) {
              "{\"batch\":%zu,\"expires\":%" PRId64 ",\"idle_heartbeat\":%" PRId64 "}",
              consumer->options.batch, EXPIRES_MS * NS_A_MS, HEARTBEAT_MS * NS_A_MS);
     consumer->heard_ms = reactor_now_ms(consumer->jetstream->reactor);
-    if (bus_publish(consumer->jetstream->bus, subject, address, NULL, 0, parley_bytes_of(body)) !=
+    if (bus_publish(consumer->jetstream->bus, subject, address, parley_bytes_of(body)) !=
         BUS_SENT) {
         restart(consumer); /* the bus is full, or going away */
         return;
@@ -259,11 +259,11 @@ void shared_consumer_close(struct shared_consumer *consumer) {
 
 /* When the acknowledgement is lost, the message is delivered again. */
 void shared_consumer_ack(struct jetstream *jetstream, const char *receipt) {
-    (void)bus_publish(jetstream->bus, receipt, NULL, NULL, 0, PARLEY_BYTES("+ACK"));
+    (void)bus_publish(jetstream->bus, receipt, NULL, PARLEY_BYTES("+ACK"));
 }
 
 void shared_consumer_return(struct jetstream *jetstream, const char *receipt, int64_t delay_ms) {
     char body[64];
     snprintf(body, sizeof body, "-NAK {\"delay\":%" PRId64 "}", delay_ms * NS_A_MS);
-    (void)bus_publish(jetstream->bus, receipt, NULL, NULL, 0, parley_bytes_of(body));
+    (void)bus_publish(jetstream->bus, receipt, NULL, parley_bytes_of(body));
 }

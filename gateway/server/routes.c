@@ -100,12 +100,16 @@ static void serve_livez(struct gateway *gateway, struct http_request *request,
 }
 
 /* A stream that is full stops only its own protocol, so the server is still ready: the answer names
- * the stream. */
-static void respond_ready(const struct gateway *gateway, struct http_request *request) {
+ * the stream.  `waiting_for`: what NATS is to recover from; NULL: nothing. */
+static void respond_ready(const struct gateway *gateway, struct http_request *request,
+                          const char *waiting_for) {
     struct parley_buffer text;
     const char *remark;
     parley_buffer_init(&text);
     parley_buffer_text(&text, "ready\n");
+    if (waiting_for != NULL) {
+        parley_buffer_format(&text, "but: messages wait: %s\n", waiting_for);
+    }
     for (size_t i = 0; (remark = jetstream_remark(gateway->jetstream, i)) != NULL; i++) {
         parley_buffer_format(&text, "but: %s\n", remark);
     }
@@ -115,7 +119,7 @@ static void respond_ready(const struct gateway *gateway, struct http_request *re
 
 /* On every core: a connection may be served by any. */
 static bool is_ready(const struct gateway *gateway) {
-    return jetstream_is_ready(gateway->jetstream) &&
+    return (jetstream_is_ready(gateway->jetstream) || jetstream_is_patient(gateway->jetstream)) &&
            (gateway->away_count == NULL || atomic_load(gateway->away_count) == 0);
 }
 
@@ -123,12 +127,12 @@ static void serve_readyz(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     (void)variable;
     const char *trouble = jetstream_trouble(gateway->jetstream);
-    if (trouble != NULL) {
+    if (trouble != NULL && !jetstream_is_patient(gateway->jetstream)) {
         problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.", trouble);
     } else if (!is_ready(gateway)) {
         problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS is not ready yet.");
     } else {
-        respond_ready(gateway, request);
+        respond_ready(gateway, request, trouble);
     }
 }
 

@@ -17,6 +17,7 @@
 
 enum {
     DRAIN_POLL_MS = 20,
+    DRAIN_LAST_MS = 1000,        /* before its end: what waits for NATS or an ack is answered */
     REQUEST_MEMORY_BYTES = 8192, /* a larger pool costs a third of the rate: it is cleared for
                                     each request */
     STREAM_MEMORY_BYTES = 2048,
@@ -35,6 +36,8 @@ struct worker {
     struct bucket *buckets;           /* one a protocol, for the names of those that have one */
     struct correlation_consumer **correlation_consumers; /* one a protocol; NULL: none */
     pthread_t thread;
+    struct reactor_timer away_timer; /* until NATS was away for too long */
+    bool is_away;                    /* it was, or was never there: counted in away_count */
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
     bool is_drained;
@@ -44,13 +47,24 @@ struct worker {
 
 static void on_ready(void *context) {
     struct worker *worker = context;
-    atomic_fetch_sub(worker->options.away_count, 1);
+    reactor_timer_clear(worker->gateway.reactor, &worker->away_timer);
+    if (worker->is_away) {
+        worker->is_away = false;
+        atomic_fetch_sub(worker->options.away_count, 1);
+    }
     worker->events.ready(worker->events.context);
 }
 
-static void on_away(void *context) {
-    const struct worker *worker = context;
+static void on_away_for_long(struct reactor_timer *timer) {
+    struct worker *worker = OWNER_OF(timer, struct worker, away_timer);
+    worker->is_away = true;
     atomic_fetch_add(worker->options.away_count, 1);
+}
+
+static void on_away(void *context) {
+    struct worker *worker = context;
+    reactor_timer_set(worker->gateway.reactor, &worker->away_timer,
+                      worker->options.configuration->bus_patience_ms);
 }
 
 static void on_unusable(void *context, const char *error) {
@@ -131,6 +145,7 @@ static enum parley_status create_jetstream(struct worker *worker) {
                                               .replicas = (unsigned)configuration->replicas,
                                               .dedupe_window_ms = configuration->dedupe_window_ms,
                                               .ack_timeout_ms = configuration->ack_timeout_ms,
+                                              .patience_ms = configuration->bus_patience_ms,
                                               .in_flight_count_max = in_flight_count_max(worker),
                                               .in_flight_bytes_max = IN_FLIGHT_BYTES_MAX,
                                               .is_probing = worker->options.is_probing};
@@ -232,6 +247,7 @@ static void take_apart(struct worker *worker) {
     struct gateway *gateway = &worker->gateway;
     if (gateway->reactor != NULL) {
         reactor_timer_clear(gateway->reactor, &worker->drain_timer);
+        reactor_timer_clear(gateway->reactor, &worker->away_timer);
     }
     completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
@@ -266,6 +282,8 @@ enum parley_status worker_create(const struct worker_options *options,
     }
     worker->options = *options;
     worker->events = *events;
+    worker->is_away = true;
+    worker->away_timer.fire = on_away_for_long;
     worker->gateway.configuration = options->configuration;
     worker->gateway.away_count = options->away_count;
     worker->gateway.schemas = options->schemas;
@@ -307,6 +325,9 @@ static void poll_drained(struct reactor_timer *timer) {
     const bool is_idle = http_server_active_count(gateway->http) == 0 &&
                          LIST_EMPTY(&gateway->offloads) && has_idle_memories(gateway) &&
                          jetstream_in_flight_count(gateway->jetstream) == 0;
+    if (reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms - DRAIN_LAST_MS) {
+        jetstream_give_up(gateway->jetstream);
+    }
     if (is_idle && !worker->is_drained) {
         worker->is_drained = true;
         atomic_fetch_sub(busy_count, 1);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { freePorts, startNats } from './lib/nats.mjs';
-import { parley, parleyFor } from './lib/parley.mjs';
+import { IMPATIENT, parley, parleyFor } from './lib/parley.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { brokenClaim, claim, lines } from './lib/vlp.mjs';
 
@@ -219,7 +219,7 @@ describe('parley health', () => {
   it('does not exit with 0 when the server is alive but not ready', async (t) => {
     const nats = await startNats();
     atEnd(t, () => nats.stop());
-    const server = await parleyFor(t, { nats: nats.url });
+    const server = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     assert.equal((await parley(['health', server.url])).code, 0);
     await nats.kill();
     assert.notEqual((await parley(['health', server.url])).code, 0);

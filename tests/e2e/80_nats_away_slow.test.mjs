@@ -7,7 +7,7 @@ import { atEnd } from './lib/cleanup.mjs';
 import { get, openStream, readEvents, send, sendLines, validate } from './lib/http.mjs';
 import { loadFor } from './lib/load.mjs';
 import { freePorts, natsClient, startNats, storedMessages } from './lib/nats.mjs';
-import { parleyFor } from './lib/parley.mjs';
+import { IMPATIENT, parleyFor } from './lib/parley.mjs';
 import { isSanitized, until } from './lib/poll.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
 
@@ -30,7 +30,7 @@ async function externalFor(t, options) {
 describe('NATS away at start', () => {
   async function startedAlone(t) {
     const [port] = await freePorts(1);
-    return { port, parley: await parleyFor(t, { nats: `nats://127.0.0.1:${port}` }) };
+    return { port, parley: await parleyFor(t, { nats: `nats://127.0.0.1:${port}`, args: IMPATIENT }) };
   }
 
   it('leaves the server alive and not ready', async (t) => {
@@ -81,7 +81,7 @@ describe('NATS away at start', () => {
 describe('NATS away later', () => {
   it('is 503 at once, and over when it comes back', async (t) => {
     const nats = await externalFor(t);
-    const parley = await parleyFor(t, { nats: nats.url });
+    const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     const message = claim();
     assertAccepted(await send(parley, message));
     await nats.kill();
@@ -98,14 +98,14 @@ describe('NATS away later', () => {
 
   it('does not hold up the end of the server', async (t) => {
     const nats = await externalFor(t);
-    const parley = await parleyFor(t, { nats: nats.url });
+    const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     await nats.kill();
     await parley.stop();
   });
 
   it('loses an open reader nothing, if it comes back to where it was', async (t) => {
     const nats = await externalFor(t);
-    const parley = await parleyFor(t, { nats: nats.url });
+    const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     const messages = claims(4);
     let stream = await openStream(parley, '/v1/vlp/stream');
     atEnd(t, () => stream.close());
@@ -143,7 +143,7 @@ describe('NATS away later', () => {
 describe('a nats-server that is stopped', () => {
   it('blocks nothing: messages get 503 or 504, and the rest goes on', async (t) => {
     const nats = await externalFor(t);
-    const parley = await parleyFor(t, { nats: nats.url });
+    const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     const load = loadFor(t, parley, { senders: 32 });
     await load.accepts(100);
     nats.signal('SIGSTOP');
@@ -163,7 +163,7 @@ describe('a nats-server that is stopped', () => {
 
   it('does not fill the memory of the server', async (t) => {
     const nats = await externalFor(t);
-    const parley = await parleyFor(t, { nats: nats.url });
+    const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     nats.signal('SIGSTOP');
     const batch = lines(claims(20_000, { content: 'x'.repeat(2000) }));
     const options = { query: '?results=summary', timeout: 4 * RECOVERY_MS };

@@ -9,7 +9,7 @@ import { atEnd } from './lib/cleanup.mjs';
 import { get, send, sendLines } from './lib/http.mjs';
 import { loadFor } from './lib/load.mjs';
 import { embeddedUrl, lastSequence, natsClient, startNats, storedMessages } from './lib/nats.mjs';
-import { parleyFor } from './lib/parley.mjs';
+import { IMPATIENT, parleyFor } from './lib/parley.mjs';
 import { isSanitized, pause, until } from './lib/poll.mjs';
 import { isRunning } from './lib/program.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
@@ -34,7 +34,7 @@ describe('its own nats-server killed', () => {
   });
 
   it('and what was refused, sent again, is stored once', async (t) => {
-    const parley = await parleyFor(t);
+    const parley = await parleyFor(t, { args: IMPATIENT });
     const load = loadFor(t, parley, { senders: 64 });
     await load.accepts(200);
     process.kill(parley.natsPid(), 'SIGKILL');
@@ -47,7 +47,7 @@ describe('its own nats-server killed', () => {
   });
 
   it('in the middle of a batch fails some lines, and tells which', async (t) => {
-    const parley = await parleyFor(t);
+    const parley = await parleyFor(t, { args: IMPATIENT });
     const messages = claims(isSanitized ? 5_000 : 60_000);
     const texts = messages.map((message) => JSON.stringify(message));
     const client = await natsClient(t, embeddedUrl(parley));
@@ -152,7 +152,7 @@ describe('a nats-server of others killed', () => {
   it('under load and started again: all that was acknowledged is there once', async (t) => {
     let nats = await startNats();
     atEnd(t, () => nats.stop());
-    const parley = await parleyFor(t, { nats: nats.url });
+    const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     const load = loadFor(t, parley, { senders: 64 });
     for (let round = 0; round < 2; round++) {
       await load.accepts(300, RECOVERY_MS);
@@ -171,7 +171,7 @@ describe('a nats-server of others killed', () => {
   it('before a batch is 503 for all of it', async (t) => {
     const nats = await startNats();
     atEnd(t, () => nats.stop());
-    const parley = await parleyFor(t, { nats: nats.url });
+    const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     await nats.kill();
     await until('parley has noticed', async () => (await get(parley, '/readyz')).status === 503);
     const answer = await sendLines(parley, lines(claims(3)));

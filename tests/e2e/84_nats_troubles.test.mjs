@@ -10,7 +10,7 @@ import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, post, send, sendLines } from './lib/http.mjs';
 import { connectNats, freePorts, natsClient, startNats, streamInfo } from './lib/nats.mjs';
-import { parley, parleyFor, serveArguments } from './lib/parley.mjs';
+import { IMPATIENT, parley, parleyFor, serveArguments } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
@@ -78,7 +78,7 @@ describe('what is wrong with NATS from the start', () => {
         ? { url: `nats://127.0.0.1:${(await freePorts(1))[0]}` }
         : await natsFor(t, options);
       const withUser = user ? as(user, url) : url.replace('nats://', 'nats://hush@');
-      const server = await parleyFor(t, { nats: withUser, args: ['--reactors', '3'] });
+      const server = await parleyFor(t, { nats: withUser, args: ['--reactors', '3', ...IMPATIENT] });
       await assertTold(server, pattern);
     });
   }
@@ -117,7 +117,7 @@ describe('a stream of others', () => {
 async function started(t, user, options = {}) {
   const nats = await natsFor(t, { config: ACCOUNTS });
   const url = as(user, nats.url);
-  const server = await parleyFor(t, { nats: url, args: ['--reactors', '3'], ...options });
+  const server = await parleyFor(t, { nats: url, args: ['--reactors', '3', ...IMPATIENT], ...options });
   const client = await connectNats(as('all', nats.url));
   atEnd(t, () => client.close());
   return { nats, server, client, manager: await client.jetstreamManager() };
@@ -162,7 +162,7 @@ describe('what goes wrong later', () => {
   ];
   for (const [what, pattern, change] of unusable) {
     it(`stops only its own protocol, also after NATS was away, if a stream becomes ${what}`, async (t) => {
-      const { nats, server, manager } = await started(t, 'all', { args: ['--reactors', '2'] });
+      const { nats, server, manager } = await started(t, 'all', { args: ['--reactors', '2', ...IMPATIENT] });
       const detailOf = (answer) => assertProblem(answer, 503, 'bus-unavailable').detail;
       const isTold = async () => pattern.test((await get(server, '/readyz')).json?.detail);
       const heartbeat = async () => {

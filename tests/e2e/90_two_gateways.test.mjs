@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, readEvents, send, streamFor } from './lib/http.mjs';
 import { embeddedUrl, startNats } from './lib/nats.mjs';
-import { parleyFor, startParley } from './lib/parley.mjs';
+import { IMPATIENT, parleyFor, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { sendTask, taskRequest } from './lib/roundtable.mjs';
 import { assertAccepted, assertProblem, claim, claims } from './lib/vlp.mjs';
@@ -103,7 +103,7 @@ describe('an id that was used at one gateway', () => {
     let running = nats;
     atEnd(t, () => running.stop());
     const one = await parleyFor(t, { nats: nats.url });
-    const two = await parleyFor(t, { nats: nats.url });
+    const two = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     const message = claim();
     const request = taskRequest('restart.it');
     const first = assertAccepted(await send(one, message, keyed('restart')));

@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { NDJSON_TYPE, rawFor, rawPost } from './lib/http.mjs';
 import { embeddedUrl, natsClient, startNats, storedMessages } from './lib/nats.mjs';
-import { parleyFor, startParley } from './lib/parley.mjs';
+import { IMPATIENT, parleyFor, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import {
   resultSubject,
@@ -293,7 +293,7 @@ describe('what a reply needs to know', () => {
     const request = taskRequest('killed.do');
     await subjectOf(killed, request);
     await killed.kill();
-    const server = await parleyFor(t, { nats: nats.url });
+    const server = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     assert.equal(
       await subjectOf(server, taskResult(request.id)),
       resultSubject('killed', request.id),
@@ -320,7 +320,7 @@ describe('what a reply needs to know', () => {
   });
 
   it('is said to be missing, and made again, when its bucket is deleted', async (t) => {
-    const server = await parleyFor(t);
+    const server = await parleyFor(t, { args: IMPATIENT });
     const client = await natsClient(t, embeddedUrl(server));
     const manager = await client.jetstreamManager();
     await manager.streams.delete('KV_parley_tasks');

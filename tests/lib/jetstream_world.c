@@ -197,8 +197,12 @@ void js_shot_go(void *context) {
     struct js_shot *shot = context;
     const struct bus_header header = {"Nats-Msg-Id", shot->id};
     shot->done = 0;
-    shot->result = jetstream_publish(shot->world->jetstream, shot->subject, &header,
-                                     shot->id != NULL ? 1 : 0, shot->payload, on_done, shot);
+    const struct jetstream_message message = {.subject = shot->subject,
+                                              .headers = &header,
+                                              .header_count = shot->id != NULL ? 1 : 0,
+                                              .payload = shot->payload,
+                                              .sender = shot->sender};
+    shot->result = jetstream_publish(shot->world->jetstream, &message, on_done, shot);
     if (shot->done != 0) {
         fprintf(stderr, "the ack came within the call\n");
         abort();

@@ -59,6 +59,7 @@ struct js_shot {
     const char *subject;
     const char *id; /* Nats-Msg-Id, or NULL */
     struct parley_bytes payload;
+    struct jetstream_sender *sender; /* or NULL */
     enum jetstream_publish result;
     unsigned done;
     struct jetstream_ack ack;

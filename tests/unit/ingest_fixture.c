@@ -56,10 +56,14 @@ void jetstream_request_cancel(struct jetstream_request *request) {
     request->done = NULL;
 }
 
-enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char *subject,
-                                         const struct bus_header *headers, size_t header_count,
-                                         struct parley_bytes payload, jetstream_ack_fn *done,
-                                         void *context) {
+bool jetstream_is_accepting(const struct jetstream *jetstream) {
+    return jetstream->is_ready;
+}
+
+enum jetstream_publish jetstream_publish(struct jetstream *jetstream,
+                                         const struct jetstream_message *message,
+                                         jetstream_ack_fn *done, void *context) {
+    const struct bus_header *headers = message->headers;
     if (!jetstream->is_ready) {
         return JETSTREAM_AWAY;
     }
@@ -72,10 +76,10 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream, const char
     jetstream->room--;
     assert_true(jetstream->count < WORLD_PUBLISHED_MAX);
     struct published *published = &jetstream->published[jetstream->count++];
-    *published = (struct published){.done = done, .context = context};
-    snprintf(published->subject, sizeof published->subject, "%s", subject);
-    published->payload = strndup(payload.data, payload.length);
-    for (size_t i = 0; i < header_count; i++) {
+    *published = (struct published){.done = done, .context = context, .sender = message->sender};
+    snprintf(published->subject, sizeof published->subject, "%s", message->subject);
+    published->payload = strndup(message->payload.data, message->payload.length);
+    for (size_t i = 0; i < message->header_count; i++) {
         if (strcmp(headers[i].name, "Nats-Msg-Id") == 0) {
             snprintf(published->message_id, sizeof published->message_id, "%s", headers[i].value);
         }
@@ -148,13 +152,10 @@ enum jetstream_publish correlation_store_put(struct correlation_store *store,
 
 enum jetstream_publish correlation_store_publish(struct correlation_store *store,
                                                  struct parley_bytes key, struct parley_bytes value,
-                                                 const char *subject,
-                                                 const struct bus_header *headers,
-                                                 size_t header_count, struct parley_bytes payload,
+                                                 const struct jetstream_message *message,
                                                  jetstream_ack_fn *done, void *context) {
     correlation_store_put(store, key, value, NULL, NULL);
-    return jetstream_publish(store->jetstream, subject, headers, header_count, payload, done,
-                             context);
+    return jetstream_publish(store->jetstream, message, done, context);
 }
 
 static void answer_lookup(struct world *world, size_t number,

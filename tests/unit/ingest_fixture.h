@@ -29,6 +29,7 @@ struct request_head {
 struct published {
     jetstream_ack_fn *done;
     void *context;
+    const struct jetstream_sender *sender;
     char *payload;
     char message_id[192]; /* Nats-Msg-Id, or "" */
     char digest[48];      /* Parley-Digest, or "" */

@@ -227,6 +227,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->rate_bytes, 0);
     assert_int_equal(configuration->dedupe_window_ms, 120000);
     assert_int_equal(configuration->ack_timeout_ms, 10000);
+    assert_int_equal(configuration->bus_patience_ms, 8000);
     assert_int_equal(configuration->idle_timeout_ms, 30000);
     assert_int_equal(configuration->head_timeout_ms, 10000);
     assert_int_equal(configuration->body_rate_bytes, 500);
@@ -257,6 +258,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"rate-bytes\": \"0\",\n"
                                     "  \"dedupe-window\": \"2m\",\n"
                                     "  \"ack-timeout\": \"10s\",\n"
+                                    "  \"bus-patience\": \"8s\",\n"
                                     "  \"idle-timeout\": \"30s\",\n"
                                     "  \"head-timeout\": \"10s\",\n"
                                     "  \"body-rate\": \"500\"\n"

@@ -157,13 +157,15 @@ static void begin_keeping(void *context) {
     const struct parley_bytes key = parley_bytes_of(keeping->key);
     const struct parley_bytes value = parley_bytes_of(keeping->value);
     struct correlation_store *store = keeping->side->store;
+    const struct jetstream_message message = {.subject = keeping->subject,
+                                              .payload = PARLEY_BYTES("{}")};
     if (keeping->loses_bucket) {
         lose_bucket(keeping->side);
     }
-    keeping->result = keeping->subject == NULL
-                          ? correlation_store_put(store, key, value, on_kept, keeping)
-                          : correlation_store_publish(store, key, value, keeping->subject, NULL, 0,
-                                                      PARLEY_BYTES("{}"), on_kept, keeping);
+    keeping->result =
+        keeping->subject == NULL
+            ? correlation_store_put(store, key, value, on_kept, keeping)
+            : correlation_store_publish(store, key, value, &message, on_kept, keeping);
 }
 
 static bool is_kept(void *context) {

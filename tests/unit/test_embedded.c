@@ -170,8 +170,9 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
 static void publish(void *context) {
     struct den *den = context;
     den->acks = 0;
-    den->published = jetstream_publish(den->jetstream, "vlp.safe.claim", NULL, 0,
-                                       PARLEY_BYTES("{}"), on_ack, den);
+    const struct jetstream_message message = {.subject = "vlp.safe.claim",
+                                              .payload = PARLEY_BYTES("{}")};
+    den->published = jetstream_publish(den->jetstream, &message, on_ack, den);
 }
 
 static uint64_t store(struct den *den) {

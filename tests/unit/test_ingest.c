@@ -238,6 +238,22 @@ static void test_a_message_too_large_for_nats_gets_both_limits(void **state) {
     assert_non_null(strstr(world_answer(world), "7654321 bytes (--message-max)"));
 }
 
+/* A batch is stored whether or not its client waits for the answer: docs/api.md#batch. */
+static void test_a_message_whose_client_is_gone_need_not_be_waited_with(void **state) {
+    struct world *world = *state;
+    world_post(world, &one, CLAIM_OF("1"));
+    const struct jetstream_sender *sender = world->jetstream.published[0].sender;
+    assert_false(sender->is_abandoned);
+    world_close(world);
+    assert_true(sender->is_abandoned);
+    world_ack(world, 0, JETSTREAM_REFUSED);
+    world_post(world, &(struct request_head){0}, CLAIM_OF("2"));
+    sender = world->jetstream.published[1].sender;
+    world_close(world);
+    assert_false(sender->is_abandoned);
+    world_ack(world, 1, JETSTREAM_STORED);
+}
+
 /* (contract 7) */
 static void test_a_verdict_warns_of_what_nats_will_not_take(void **state) {
     struct world *world = *state;
@@ -561,6 +577,7 @@ int main(void) {
         TEST(test_a_message_over_the_streams_own_limit_is_too_large),
         TEST(test_what_cannot_be_published_becomes_a_status),
         TEST(test_a_message_too_large_for_nats_gets_both_limits),
+        TEST(test_a_message_whose_client_is_gone_need_not_be_waited_with),
         TEST(test_a_verdict_warns_of_what_nats_will_not_take),
         TEST(test_a_refusal_has_the_form_that_the_client_likes_best),
         TEST(test_a_refusal_in_the_protocols_own_form_keeps_its_status),

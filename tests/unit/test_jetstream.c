@@ -204,10 +204,13 @@ static void go_on(struct load *load) {
         int length = snprintf(text, sizeof text, "%u", load->sent);
         snprintf(id, sizeof id, "id-%u", load->sent);
         const struct bus_header header = {"Nats-Msg-Id", id};
+        const struct jetstream_message sent = {.subject = "vlp.safe.claim",
+                                               .headers = &header,
+                                               .header_count = 1,
+                                               .payload = {text, (size_t)length}};
         long before = js_world_now_ms();
         enum jetstream_publish result =
-            jetstream_publish(load->world->jetstream, "vlp.safe.claim", &header, 1,
-                              (struct parley_bytes){text, (size_t)length}, on_load_ack, message);
+            jetstream_publish(load->world->jetstream, &sent, on_load_ack, message);
         long taken = js_world_now_ms() - before;
         load->longest_ms = taken > load->longest_ms ? taken : load->longest_ms;
         if (result == JETSTREAM_FULL) {
@@ -315,6 +318,26 @@ static void test_a_server_killed_under_load_loses_nothing_that_was_acknowledged(
     assert_int_equal(world->away, 3);
     assert_int_equal(world->ready, 4);
     assert_true(load->longest_ms < 1000);
+    destroy_load(load);
+}
+
+static void test_a_server_killed_under_load_is_waited_out(void **state) {
+    struct js_world *world = *state;
+    world->options.in_flight_count_max = 512;
+    world->options.patience_ms = LOOP_PATIENCE_MS;
+    world->options.ack_timeout_ms = LOOP_PATIENCE_MS;
+    js_world_start(world);
+    struct load *load = create_load(world);
+    loop_do(&world->loop, start_load, load);
+    for (int life = 0; life < 3; life++) {
+        wait_for_more(load, 1000);
+        nats_server_end(&world->server, SIGKILL);
+        nats_server_start(&world->server);
+    }
+    wait_for_more(load, 1000);
+    check_load(load);
+    assert_int_equal(load->stored, load->sent);
+    assert_int_equal(load->away, 0);
     destroy_load(load);
 }
 
@@ -658,6 +681,7 @@ int main(void) {
         TEST(test_a_full_window_wakes_its_waiters_in_turn),
         TEST(test_waiters_are_woken_when_the_bus_goes_away),
         TEST(test_a_server_killed_under_load_loses_nothing_that_was_acknowledged),
+        TEST(test_a_server_killed_under_load_is_waited_out),
         TEST(test_a_frozen_server_brings_timeouts_and_blocks_nothing),
         TEST(test_a_full_bus_wakes_its_waiters_when_it_drains),
         TEST(test_a_frozen_server_is_said_to_be_unresponsive),

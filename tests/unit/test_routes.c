@@ -18,7 +18,7 @@
 #include "streams.h"
 
 struct jetstream {
-    bool is_ready;
+    bool is_ready, is_patient;
     const char *trouble, *remark;
 };
 
@@ -64,6 +64,10 @@ void http_respond(struct http_request *request, unsigned status, const char *con
 
 bool jetstream_is_ready(const struct jetstream *jetstream) {
     return jetstream->is_ready;
+}
+
+bool jetstream_is_patient(const struct jetstream *jetstream) {
+    return jetstream->is_patient;
 }
 
 const char *jetstream_remark(const struct jetstream *jetstream, size_t number) {

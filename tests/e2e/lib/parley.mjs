@@ -43,6 +43,9 @@ export function serveArguments({ listen = '127.0.0.1:0', data, nats, args = [] }
   return ['serve', '--listen', listen, '--data', data, ...(nats ? ['--nats', nats] : []), ...args];
 }
 
+// Nothing waits for NATS, for tests that ask what it is told at once.
+export const IMPATIENT = ['--bus-patience', '0'];
+
 // Options: listen, data (a folder), nats (URLs of servers to use), args (more of the command
 // line), env, wrapper (a command line to put before it).
 export async function startParley({ env, wrapper = [], ...options } = {}) {
