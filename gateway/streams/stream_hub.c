@@ -10,6 +10,8 @@
 
 #include "stream_hub.h"
 
+#include "stream_start.h"
+
 #include <stdio.h>
 
 /* A little shorter than the readers' keepalive interval: keepalives trigger the checks. */
@@ -241,7 +243,7 @@ static void informed(void *context, const struct jetstream_stream_info *info) {
     struct stream_hub *hub = context;
     bool was_check = hub->is_checking;
     hub->is_asking = hub->is_checking = false;
-    if (info->is_known && strcmp(hub->created, info->created) != 0) {
+    if (info->is_known && !stream_start_is_same(parley_bytes_of(hub->created), hub->newest, info)) {
         restart(hub, info);
     } else if (info->is_known && was_check) {
         notify(&hub->waiting, STREAM_HUB_CHECKED);

@@ -2,11 +2,24 @@
 
 #include "stream_start.h"
 
+enum { CREATION_SKEW_NS = 250 * 1000000 };
+
+bool stream_start_is_same(struct parley_bytes created, uint64_t sequence,
+                          const struct jetstream_stream_info *info) {
+    int64_t created_ns, other_ns;
+    if (parley_bytes_equal(created, parley_bytes_of(info->created))) {
+        return true;
+    }
+    return sequence <= info->last_sequence && stream_time_parse(created, &created_ns) &&
+           stream_time_parse(parley_bytes_of(info->created), &other_ns) &&
+           created_ns - other_ns <= CREATION_SKEW_NS && other_ns - created_ns <= CREATION_SKEW_NS;
+}
+
 bool stream_start_is_former(const struct stream_query *query, const char *stream,
                             const struct jetstream_stream_info *info) {
     struct stream_token token;
     return query->since == STREAM_SINCE_TOKEN && stream_token_find(query->token, stream, &token) &&
-           !parley_bytes_equal(token.created, parley_bytes_of(info->created));
+           !stream_start_is_same(token.created, token.sequence, info);
 }
 
 bool stream_start_find(const struct stream_query *query, const char *stream,

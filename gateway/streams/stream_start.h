@@ -7,6 +7,12 @@
 #include "jetstream.h"
 #include "stream_query.h"
 
+/* Whether a stream created at `created` (RFC 3339) that held `sequence` may be the one of `info`.
+ * In a cluster each nats-server 2.9 keeps its own time of creation, milliseconds from the others',
+ * and may answer with it after a restart; so a difference that small counts only if the sequence
+ * went back as well. */
+bool stream_start_is_same(struct parley_bytes created, uint64_t sequence,
+                          const struct jetstream_stream_info *info);
 /* Whether the query's resume token is of an earlier stream of this name, which was deleted. */
 bool stream_start_is_former(const struct stream_query *query, const char *stream,
                             const struct jetstream_stream_info *info);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "stream_model.h"
+#include "stream_start.h"
 
 /* ---- what happens by chance ---- */
 
@@ -455,6 +456,59 @@ static void test_a_token_of_a_former_stream_is_a_gap_and_then_everything(void **
     free_world(world);
 }
 
+/* Another member of a cluster answers. */
+static void test_a_creation_some_milliseconds_off_is_the_same_stream(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    struct reader *live = add_reader(world, "now");
+    settle(world);
+    publish(&world->server, 20);
+    settle(world);
+    strcpy(world->server.created, "2025-01-01T00:00:00.007Z");
+    stream_hub_check(&world->hub, 1000000);
+    answer_ask(&world->server);
+    struct reader *back = add_reader(world, "VLP:2025-01-01T00:00:00Z:15");
+    settle(world);
+    assert_int_equal(live->restart_count + back->restart_count, 0);
+    assert_int_equal(live->event_count, 20);
+    free_world(world);
+}
+
+static void test_a_creation_some_milliseconds_off_is_another_stream_if_it_went_back(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    make_anew(&world->server, 3);
+    strcpy(world->server.created, "2025-01-01T00:00:00.007Z");
+    struct reader *back = add_reader(world, "VLP:2025-01-01T00:00:00Z:15");
+    settle(world);
+    assert_int_equal(back->restart_count, 1);
+    assert_int_equal(back->event_count, 3);
+    free_world(world);
+}
+
+static void test_times_of_creation_may_differ_a_little(void **state) {
+    (void)state;
+    static const struct {
+        const char *created;
+        uint64_t sequence;
+        bool is_same;
+    } cases[] = {
+        {"2026-11-22T14:56:37.278602845Z", 42, true},
+        {"2026-11-22T14:56:37.28550499Z", 42, true},
+        {"2026-11-22T14:56:37.03Z", 42, true},
+        {"2026-11-22T14:56:37.28Z", 43, false},
+        {"2026-11-22T14:56:37.02Z", 42, false},
+        {"2026-11-22T14:56:38Z", 1, false},
+        {"", 0, false},
+    };
+    const struct jetstream_stream_info info = {
+        .is_known = true, .created = "2026-11-22T14:56:37.278602845Z", .last_sequence = 42};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct parley_bytes created = parley_bytes_of(cases[i].created);
+        assert_int_equal(stream_start_is_same(created, cases[i].sequence, &info), cases[i].is_same);
+    }
+}
+
 static void test_a_stream_made_anew_is_noticed_while_it_is_read(void **state) {
     (void)state;
     struct world *world = make_world(1, 100, 1);
@@ -653,6 +707,9 @@ int main(void) {
         cmocka_unit_test(test_one_that_comes_back_after_what_it_waited_for_gets_all_from_there),
         cmocka_unit_test(test_one_that_waited_is_told_of_a_stream_made_anew),
         cmocka_unit_test(test_a_token_of_a_former_stream_is_a_gap_and_then_everything),
+        cmocka_unit_test(test_a_creation_some_milliseconds_off_is_the_same_stream),
+        cmocka_unit_test(test_a_creation_some_milliseconds_off_is_another_stream_if_it_went_back),
+        cmocka_unit_test(test_times_of_creation_may_differ_a_little),
         cmocka_unit_test(test_a_stream_made_anew_is_noticed_while_it_is_read),
         cmocka_unit_test(test_a_stream_that_lost_its_end_is_read_on),
         cmocka_unit_test(test_an_end_that_vanished_is_given_up_after_two_checks),
