@@ -2,7 +2,8 @@
 // The table of scenarios, one row each. README.md says what a row has, and how to add one.
 
 // Sets of clients. sends: a message a request, or `lines` of them; retries: the same message (with
-// the same ids) until it is accepted; moves: each attempt goes to the next gateway.
+// the same ids) until it is accepted; moves: each attempt goes to the next gateway; leaves: hangs up
+// in the middle of a batch's results, the first time; isHasty: waits 300 ms for an answer, no more.
 const single = (more) => ({ sends: 'single', kind: 'vlp', ...more });
 const batch = (more) => ({ sends: 'batch', kind: 'vlp', ...more });
 
@@ -14,7 +15,16 @@ export const CLIENTS = {
     single({ kind: 'stamped' }),
     batch({ retries: true, moves: true }),
     batch({ retries: true, moves: true, isKeyed: true }),
+    batch({ retries: true, leaves: true }),
+    batch({ retries: true, leaves: true, isKeyed: true }),
     batch({ kind: 'stamped' }),
+  ],
+  hasty: [
+    single({ retries: true, moves: true, isHasty: true }),
+    single({ retries: true, moves: true, isHasty: true, isKeyed: true }),
+    single({ isHasty: true }),
+    batch({ retries: true, moves: true, isHasty: true }),
+    batch({ retries: true, moves: true, isHasty: true, isKeyed: true }),
   ],
   singles: [
     single({ retries: true, moves: true }),
@@ -70,6 +80,16 @@ export const SCENARIOS = [
     steps: [['kill leader'], ['accept', 200], ['start leader']],
   },
   {
+    name: 'cluster: leader stopped for a while',
+    topology: 'cluster',
+    steps: [['stop leader'], ['accept', 200], ['continue leader']],
+  },
+  {
+    name: 'cluster: upgraded one by one',
+    topology: 'cluster',
+    steps: [['restart each nats', 200]],
+  },
+  {
     name: 'cluster: one cut off, then two',
     topology: 'cluster',
     steps: [['cut leader'], ['refuse', 10], ['cut another'], ['meet'], ['heal routes']],
@@ -93,6 +113,13 @@ export const SCENARIOS = [
       ['accept', 100],
       ['start parley', 1],
     ],
+  },
+  {
+    name: 'parley stopped, goes on too late',
+    topology: 'pair',
+    clients: 'hasty',
+    rounds: 2,
+    steps: [['stop parley'], ['refuse', 5], ['accept', 20], ['continue parley']],
   },
   {
     name: 'cluster: parley killed',
@@ -132,6 +159,11 @@ export const SCENARIOS = [
     topology: 'external',
     rounds: 2,
     steps: [['delete stream']],
+  },
+  {
+    name: 'a stream purged before it is read',
+    topology: 'external',
+    steps: [['stall readers'], ['accept', 3000], ['purge stream'], ['resume readers']],
   },
   {
     name: 'a bucket deleted',

@@ -5,11 +5,12 @@
 
 import http from 'node:http';
 import { NDJSON_TYPE, openStream, post } from '../../e2e/lib/http.mjs';
-import { pause } from '../../e2e/lib/poll.mjs';
+import { pause, until } from '../../e2e/lib/poll.mjs';
 import { ACCEPTED, REFUSED, UNKNOWN } from './ledger.mjs';
 import { KINDS } from './texts.mjs';
 
 const ANSWER_MS = 120_000; // only a defect takes as long
+const HASTY_MS = 300;
 const LINES_A_PIECE = 50;
 const LINES_AHEAD = 1_000; // sent and not answered
 const STORED_NOTHING = new Set([400, 409, 413, 422, 429, 503]);
@@ -30,6 +31,7 @@ class Client {
     this.path = `/v1/${protocol}/messages${query}`;
     this.isStopped = false;
     this.isOver = false; // it shall not even retry
+    this.answer_ms = spec.isHasty ? HASTY_MS : ANSWER_MS;
     this.moves = account.client;
     this.wait_ms = 5;
   }
@@ -58,7 +60,12 @@ class Client {
   }
 
   async run() {
-    while (!this.isStopped) await this.deliver();
+    while (!this.isStopped) {
+      this.isIdle = true;
+      await this.mayGoOn;
+      this.isIdle = false;
+      await this.deliver();
+    }
   }
 }
 
@@ -68,6 +75,10 @@ const isFinal = (status) => status >= 400 && status < 500 && status !== 429;
 export class SingleClient extends Client {
   constructor(...rest) {
     super(...rest);
+    this.#connect();
+  }
+
+  #connect() {
     this.agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
   }
 
@@ -81,7 +92,7 @@ export class SingleClient extends Client {
     const server = this.gateway();
     const key = `${this.account.client}-${number}`;
     const headers = this.spec.isKeyed ? { 'Idempotency-Key': key } : {};
-    const options = { agent: this.agent, headers, timeout: ANSWER_MS };
+    const options = { agent: this.agent, headers, timeout: this.answer_ms };
     this.account.pending = 1;
     let status = 0;
     try {
@@ -91,6 +102,8 @@ export class SingleClient extends Client {
     } catch (error) {
       const detail = `${error.code ?? error.message} at ${server.port}`;
       this.account.record(number, outcomeOfError(error), { detail });
+      this.agent.destroy(); // it may wait for the answer still
+      this.#connect();
     }
     this.account.pending = 0;
     await this.backOff(status === 200);
@@ -110,6 +123,7 @@ export class SingleClient extends Client {
 
 export class BatchClient extends Client {
   #batches = 0;
+  #attempts = 0;
 
   async deliver() {
     const numbers = Array.from({ length: this.spec.lines }, () => this.account.take());
@@ -120,6 +134,9 @@ export class BatchClient extends Client {
   // Sends all of its lines, also those that were accepted before: they are duplicates then.
   async attempt(numbers, key) {
     const batch = new BatchAttempt(this, numbers, this.gateway());
+    if (this.spec.leaves && this.#attempts++ % 2 === 0) {
+      batch.leavesAfter = Math.floor(Math.random() * numbers.length);
+    }
     await batch.run(this.spec.isKeyed ? { 'Idempotency-Key': key } : {});
     const isGood = numbers.every((number) => this.account.isAccepted(number));
     await this.backOff(isGood);
@@ -134,6 +151,7 @@ class BatchAttempt {
   answered = 0;
   isOver = false;
   isFinal = false;
+  leavesAfter = Infinity; // so many results
   #wake = () => {};
 
   constructor(client, numbers, server) {
@@ -143,7 +161,8 @@ class BatchAttempt {
 
   async run(headers) {
     const type = { 'Content-Type': NDJSON_TYPE, ...headers };
-    const options = { method: 'POST', headers: type, body: this.#body() };
+    const timeout = this.client.answer_ms;
+    const options = { method: 'POST', headers: type, body: this.#body(), timeout };
     try {
       this.stream = await openStream(this.server, this.client.path, options);
       await this.#read();
@@ -177,8 +196,9 @@ class BatchAttempt {
 
   async #read() {
     if (this.stream.status !== 200) return this.#refuse();
-    for (let line; (line = await this.stream.line(ANSWER_MS)) !== null;) {
+    for (let line; (line = await this.stream.line(this.client.answer_ms)) !== null;) {
       const result = JSON.parse(line);
+      if (this.answered === this.leavesAfter) throw new Error('it hung up');
       if (result.summary) return this.#finish(result.summary);
       this.#result(result);
     }
@@ -239,6 +259,19 @@ export class Load {
     });
     this.running = Promise.all(this.clients.map((client) => client.run()));
     this.running.catch(() => {});
+  }
+
+  // Runs `act` while nobody sends: each client has finished, and waits.
+  async without(act) {
+    let release;
+    const gate = new Promise((resolve) => (release = resolve));
+    for (const client of this.clients) client.mayGoOn = gate;
+    try {
+      await until('nobody sends', () => this.clients.every(({ isIdle }) => isIdle));
+      return await act();
+    } finally {
+      release();
+    }
   }
 
   // Lets each finish what it is sending; those that retry go on until it is accepted.

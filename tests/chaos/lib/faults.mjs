@@ -62,6 +62,20 @@ async function killLeader(run) {
   await nats(run, run.victim).kill();
 }
 
+async function stopLeader(run) {
+  run.victim = await leaderOf(run);
+  await nats(run, run.victim).freeze();
+}
+
+// As for an upgrade: one after the other, each once messages are accepted again.
+async function restartEach(run, count) {
+  for (let i = 0; i < run.topology.nats.length; i++) {
+    await nats(run, i).stop();
+    await startNats(run, i);
+    await accept(run, count);
+  }
+}
+
 // --- the network ---
 
 function isolate(run, victim) {
@@ -84,12 +98,14 @@ function healRoutes(run) {
 const manage = (run, act) =>
   run.withClient(async (client) => act((await client.jetstreamManager()).streams));
 
+// While nobody sends: a limit below what a stream holds makes NATS remove the oldest.
 async function limitStream(run, more) {
-  await manage(run, async (streams) => {
+  const limit = async (streams) => {
     const { config, state } = await streams.info(run.stream);
     const limits = { max_msgs: state.messages + more, discard: 'new' };
     await streams.update(run.stream, { ...config, ...limits });
-  });
+  };
+  await run.load.without(() => manage(run, limit));
 }
 
 async function unlimitStream(run) {
@@ -101,6 +117,11 @@ async function unlimitStream(run) {
 
 async function deleteStream(run) {
   await manage(run, (streams) => streams.delete(run.stream));
+  run.ledger.excuse();
+}
+
+async function purgeStream(run) {
+  await manage(run, (streams) => streams.purge(run.stream));
   run.ledger.excuse();
 }
 
@@ -129,6 +150,9 @@ export const FAULTS = {
   'kill own nats': killOwn,
   'kill leader': killLeader,
   'start leader': (run) => startNats(run, run.victim),
+  'stop leader': stopLeader,
+  'continue leader': (run) => nats(run, run.victim).signal('SIGCONT'),
+  'restart each nats': restartEach,
   'cut leader': cutLeader,
   'cut another': (run) => isolate(run, (run.victim + 1) % 3),
   'heal routes': healRoutes,
@@ -137,9 +161,12 @@ export const FAULTS = {
   'kill parley': (run, i = 0) => run.topology.gateways[i].kill(),
   'end parley': (run, i = 0) => run.topology.gateways[i].stop(),
   'start parley': (run, i = 0) => run.topology.gateways[i].start(),
+  'stop parley': (run, i = 0) => run.topology.gateways[i].server.signal('SIGSTOP'),
+  'continue parley': (run, i = 0) => run.topology.gateways[i].server.signal('SIGCONT'),
   'limit stream': limitStream,
   'unlimit stream': unlimitStream,
   'delete stream': deleteStream,
+  'purge stream': purgeStream,
   'delete bucket': (run) => manage(run, (streams) => streams.delete('KV_parley_tasks')),
   'max payload': setMaxPayload,
   'fill disk': fillDisk,

@@ -139,6 +139,7 @@ export class Account {
 
 export class Ledger {
   accounts = [];
+  isExcused = false; // messages were removed
   accepts = 0; // answers, of duplicates too
   violations = [];
   counts = { refused: 0, unknown: 0, accepted: 0, stored: 0, read: 0 };
@@ -176,6 +177,7 @@ export class Ledger {
   }
 
   excuse() {
+    this.isExcused = true;
     for (const account of this.accounts) account.excuse();
   }
 

@@ -12,7 +12,6 @@ const QUIET_MS = 120_000;
 export class Reader {
   seen = 0;
   last = 0; // the sequence of the last event
-  gaps = [];
   #whose = []; // by sequence: 'client-number'
   #isStopped = false;
   #isStalled = false;
@@ -68,16 +67,17 @@ export class Reader {
   }
 
   #gap({ first, last }) {
-    this.gaps.push({ first, last });
-    if (last === null) this.last = 0; // another stream of the same name
-    else this.last = Math.max(this.last, last);
+    const what = `a gap from ${first} to ${last} after ${this.last}`;
+    if (first !== this.last + 1) this.#violation(what);
+    if (!this.ledger.isExcused) this.#violation(`${what}, though nothing was removed`);
+    this.last = last ?? 0; // null: another stream of the same name
     if (last === null) this.#whose = [];
   }
 
   #message(event, line) {
     const place = Number(event.sequence);
     this.seen++;
-    if (place <= this.last) this.#violation(`event ${place} came after ${this.last}`);
+    if (place !== this.last + 1) this.#violation(`event ${place} came after ${this.last}`);
     this.last = place;
     const text = Buffer.from(line);
     const whose = placeOf(text);
@@ -104,8 +104,7 @@ export class Reader {
   // `stored`: of each sequence, whose it is.
   compare(stored) {
     for (const [place, whose] of stored) {
-      const isNamed = this.gaps.some(({ first, last }) => first <= place && place <= (last ?? 0));
-      if (this.#whose[place] === whose || isNamed) continue;
+      if (this.#whose[place] === whose) continue;
       this.#violation(`at ${place} it saw ${this.#whose[place]}, and ${whose} is stored`);
     }
     this.ledger.counts.read += this.seen;

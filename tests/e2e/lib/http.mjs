@@ -236,10 +236,15 @@ export class LineStream {
 }
 
 // Resolves once the response's headers are here, whatever its status.
-export function openStream(server, path, { headers = {}, method = 'GET', body } = {}) {
+export async function openStream(
+  server,
+  path,
+  { headers = {}, method = 'GET', body, timeout } = {},
+) {
+  let req;
   const opened = new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port: server.port, method, path, headers, agent: false };
-    const req = http.request(options, (response) => resolve(new LineStream(req, response)));
+    req = http.request(options, (response) => resolve(new LineStream(req, response)));
     req.on('error', reject);
     if (body && typeof body !== 'string' && !Buffer.isBuffer(body)) {
       // A server that answers and closes before it has read everything breaks the upload.
@@ -248,7 +253,12 @@ export function openStream(server, path, { headers = {}, method = 'GET', body } 
       req.end(body);
     }
   });
-  return within(`the headers of ${method} ${path}`, opened);
+  try {
+    return await within(`the headers of ${method} ${path}`, opened, timeout);
+  } catch (error) {
+    req.destroy();
+    throw error;
+  }
 }
 
 // The same, closed with the test.
