@@ -54,6 +54,22 @@ const validate = {
   ratios: [{ of: "parley", to: "swallow", atLeast: 0.9 }],
 };
 
+// Rates that no client reaches: what it costs to count.
+const withRates = (bench, nats, folder) =>
+  parley(bench, nats, folder, ["--rate-messages", "10000000", "--rate-bytes", "4g"]);
+
+const validateWithRates = {
+  id: "validate-rates",
+  title: "POST validate, 64 connections, rates that are not reached",
+  unit: "requests/s",
+  higherIsBetter: true,
+  contenders: {
+    rates: requests({ label: "parley, rates", server: withRates, target: "/v1/vlp/validate" }, 64),
+    parley: requests({ label: "parley", server: parley, target: "/v1/vlp/validate" }, 64),
+  },
+  ratios: [{ of: "rates", to: "parley", atLeast: 0.95 }],
+};
+
 // Beyond what the documents of the peers' NATS clients describe.
 const byAllMeans = {
   contenders: {
@@ -97,5 +113,5 @@ function messages(connections, more = { contenders: {}, ratios: [] }) {
 export default {
   name: "single",
   title: "one message a request, many connections",
-  rows: [validate, messages(64, byAllMeans), messages(256)],
+  rows: [validate, validateWithRates, messages(64, byAllMeans), messages(256)],
 };

@@ -15,6 +15,7 @@
 #include "http.h"
 #include "clock_and_ids.h"
 #include "jetstream.h"
+#include "rate_headers.h"
 #include "correlation_store.h"
 #include "reactor.h"
 
@@ -40,9 +41,10 @@ struct gateway {
     struct correlation_store **correlation_stores; /* one a protocol; NULL: it remembers nothing */
     struct parley_buffer payload;                  /* what is being published */
     struct id_pool identities;                     /* for messages without an id */
-    struct budget *budget;           /* of the bodies of all workers; NULL: no limit */
-    struct spool_quota *spools;      /* of all workers */
-    struct limits *limits;           /* of all workers; NULL: nothing is limited */
+    struct budget *budget;      /* of the bodies of all workers; NULL: no limit */
+    struct spool_quota *spools; /* of all workers */
+    struct limits *limits;      /* of all workers; NULL: nothing is limited */
+    struct rate_headers rate_headers;
     struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
     struct completion_queue *completions;
     LIST_HEAD(, offload) offloads; /* with the worker pool */

@@ -208,7 +208,7 @@ void ingest_serve(struct gateway *gateway, struct http_request *request,
     static const struct http_handler handler = {
         .body = on_body, .end = on_end, .closed = on_closed};
     struct request_options options = {.gateway = gateway, .protocol = protocol, .task = task};
-    meter_begin(&options.meter, gateway->limits, gateway->reactor, request);
+    meter_begin(&options.meter, gateway->limits, &gateway->rate_headers, gateway->reactor, request);
     if (!request_options_read(&options, request)) {
         meter_charge(&options.meter, LIMITS_INVALID_COST, 0);
         return;

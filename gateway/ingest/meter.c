@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The headers are those of draft-ietf-httpapi-ratelimit-headers: a policy is the quota of a second;
- * the burst of two seconds is not promised. */
-
 #include "meter.h"
 
 #include <inttypes.h>
@@ -13,82 +10,15 @@
 
 #define NS_PER_MS 1000000
 
-/* Of the draft: a quota counts requests unless its policy says otherwise. */
-static const struct unit {
-    const char *name, *policy_suffix;
-} units[RATE_UNITS] = {
-    [RATE_MESSAGES] = {"\"messages\"", ""},
-    [RATE_BYTES] = {"\"bytes\"", ";qu=\"content-bytes\""},
-};
-
 static int64_t now_ns(const struct meter *meter) {
     return reactor_now_ms(meter->clock) * NS_PER_MS;
-}
-
-static int64_t seconds_up(int64_t ns) {
-    return (ns + RATE_SECOND_NS - 1) / RATE_SECOND_NS;
-}
-
-/* ---- headers ---- */
-
-struct line {
-    char text[160];
-    size_t length;
-};
-
-static void put_text(struct line *line, const char *text) {
-    while (*text != '\0' && line->length + 1 < sizeof line->text) {
-        line->text[line->length++] = *text++;
-    }
-    line->text[line->length] = '\0';
-}
-
-static void put_parameter(struct line *line, const char *name, uint64_t value) {
-    char digits[24] = "";
-    char *first = digits + sizeof digits - 1;
-    do {
-        *--first = (char)('0' + value % 10);
-    } while ((value /= 10) > 0);
-    put_text(line, name);
-    put_text(line, first);
-}
-
-static void put_name(struct line *line, size_t unit) {
-    put_text(line, line->length > 0 ? ", " : "");
-    put_text(line, units[unit].name);
-}
-
-/* How much of a second's quota is left, and when all of it will be. */
-static void put_left(struct line *line, uint64_t per_s, int64_t lead_ns) {
-    const uint64_t left = rate_left(per_s, lead_ns);
-    const int64_t until_quota_ns = lead_ns - (RATE_BURST_NS - RATE_SECOND_NS);
-    put_parameter(line, ";r=", left < per_s ? left : per_s);
-    put_parameter(line, ";t=", until_quota_ns > 0 ? (uint64_t)seconds_up(until_quota_ns) : 1);
-}
-
-static void add_headers(const struct meter *meter, struct http_request *request,
-                        const struct rate_lead *lead) {
-    struct line left = {.length = 0}, policy = {.length = 0};
-    for (size_t unit = 0; unit < RATE_UNITS; unit++) {
-        const uint64_t per_s = meter->rate.per_s[unit];
-        if (per_s > 0) {
-            put_name(&left, unit);
-            put_left(&left, per_s, lead->ns[unit]);
-            put_name(&policy, unit);
-            put_parameter(&policy, ";q=", per_s);
-            put_text(&policy, ";w=1");
-            put_text(&policy, units[unit].policy_suffix);
-        }
-    }
-    http_header(request, "RateLimit", left.text);
-    http_header(request, "RateLimit-Policy", policy.text);
 }
 
 /* ---- refusing ---- */
 
 static void refuse(const struct meter *meter, struct http_request *request, int64_t wait_ns) {
     const struct rate *rate = &meter->rate;
-    const int64_t seconds = seconds_up(wait_ns);
+    const int64_t seconds = rate_seconds(wait_ns);
     char after[24], messages[64] = "", bytes[64] = "";
     snprintf(after, sizeof after, "%" PRId64, seconds);
     http_header(request, "Retry-After", after);
@@ -108,8 +38,8 @@ static void refuse(const struct meter *meter, struct http_request *request, int6
 
 /* ---- metering ---- */
 
-void meter_begin(struct meter *meter, struct limits *limits, const struct reactor *reactor,
-                 struct http_request *request) {
+void meter_begin(struct meter *meter, struct limits *limits, struct rate_headers *texts,
+                 const struct reactor *reactor, struct http_request *request) {
     *meter = (struct meter){0};
     if (limits == NULL) {
         return;
@@ -128,7 +58,7 @@ void meter_begin(struct meter *meter, struct limits *limits, const struct reacto
         lead.ns[RATE_MESSAGES] =
             rate_lead_after(meter->rate.per_s[RATE_MESSAGES], lead.ns[RATE_MESSAGES], 1);
     }
-    add_headers(meter, request, &lead);
+    rate_headers_add(texts, request, &meter->rate, &lead);
 }
 
 bool meter_admit(const struct meter *meter, struct http_request *request, size_t bytes_max) {

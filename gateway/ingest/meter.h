@@ -7,6 +7,7 @@
 
 #include "http.h"
 #include "limits.h"
+#include "rate_headers.h"
 #include "reactor.h"
 
 /* Zeroed: nothing is limited, and all of it costs nothing. */
@@ -18,9 +19,10 @@ struct meter {
     bool has_length; /* of the body, which is not compressed: meter_admit takes it */
 };
 
-/* At the beginning of a request.  `limits` NULL: no limit. The answer says how much is left. */
-void meter_begin(struct meter *meter, struct limits *limits, const struct reactor *reactor,
-                 struct http_request *request);
+/* At the beginning of a request.  `limits` NULL: no limit. The answer says how much is left.
+ * `texts`: of the reactor. */
+void meter_begin(struct meter *meter, struct limits *limits, struct rate_headers *texts,
+                 const struct reactor *reactor, struct http_request *request);
 
 static inline bool meter_is_on(const struct meter *meter) {
     return meter->rates != NULL;

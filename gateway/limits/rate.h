@@ -30,6 +30,11 @@ static inline int64_t rate_cost_ns(uint64_t per_s, uint64_t count) {
     return (int64_t)(whole * RATE_SECOND_NS + (rest * RATE_SECOND_NS + per_s - 1) / per_s);
 }
 
+/* Whole seconds, rounded up. */
+static inline int64_t rate_seconds(int64_t ns) {
+    return (ns + RATE_SECOND_NS - 1) / RATE_SECOND_NS;
+}
+
 /* How much may be sent at once by one with this lead. */
 static inline uint64_t rate_left(uint64_t per_s, int64_t lead_ns) {
     if (lead_ns >= RATE_BURST_NS) {

@@ -111,6 +111,7 @@ struct world {
     struct reactor reactor;
     struct limits limits;
     struct gateway gateway;
+    struct rate_headers texts;
     struct http_request request;
     struct meter meter;
 };
@@ -136,7 +137,7 @@ static void begin(struct world *world, unsigned char address, int64_t content_le
     world->request = (struct http_request){.peer = {{[10] = 0xff, [11] = 0xff, [12] = 10}},
                                            .content_length = content_length};
     world->request.peer.bytes[15] = address;
-    meter_begin(&world->meter, &world->limits, &world->reactor, &world->request);
+    meter_begin(&world->meter, &world->limits, &world->texts, &world->reactor, &world->request);
 }
 
 static bool post(struct world *world, unsigned char address, int64_t content_length) {
@@ -158,7 +159,7 @@ static void test_without_a_rate_nothing_is_limited_or_said(void **state) {
     assert_false(meter_is_on(&world->meter));
     assert_string_equal(world->request.left, "");
     assert_string_equal(world->request.policy, "");
-    meter_begin(&world->meter, NULL, &world->reactor, &world->request);
+    meter_begin(&world->meter, NULL, &world->texts, &world->reactor, &world->request);
     assert_false(meter_is_on(&world->meter));
     stop(world);
 }
