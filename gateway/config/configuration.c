@@ -23,6 +23,7 @@
 #include "nearest.h"
 #include "option.h"
 #include "terminal.h"
+#include "web_names.h"
 
 _Static_assert(OPTIONS_MAX + 1 <= ARGUMENT_FLAGS_MAX, "--help is a flag, too");
 
@@ -324,6 +325,21 @@ static int find_listen(struct configuration *configuration, const struct given *
     return -1;
 }
 
+static int check_names(const struct configuration *configuration, const struct given *given) {
+    char error[WEB_NAMES_ERROR_MAX];
+    const char *by = NULL;
+    if (configuration->hosts != NULL && !web_names_check_hosts(configuration->hosts, error)) {
+        by = source_of(given, offsetof(struct configuration, hosts));
+    } else if (configuration->cors_origins != NULL &&
+               !web_names_check_origins(configuration->cors_origins, error)) {
+        by = source_of(given, offsetof(struct configuration, cors_origins));
+    }
+    if (by != NULL) {
+        terminal_error("%s: %s", by, error);
+    }
+    return by != NULL ? EXIT_USAGE : -1;
+}
+
 static int find_data(struct configuration *configuration) {
     if (configuration->data != NULL) {
         return -1;
@@ -470,6 +486,7 @@ static int load(struct configuration *configuration, int argc, char **argv) {
     status = status < 0 ? read_file_if_any(configuration, &given) : status;
     status = status < 0 ? assign_all(configuration, &given) : status;
     status = status < 0 ? find_listen(configuration, &given) : status;
+    status = status < 0 ? check_names(configuration, &given) : status;
     status = status < 0 ? find_data(configuration) : status;
     status = status < 0 ? find_nats(configuration, &given) : status;
     status = status < 0 ? find_replicas(configuration) : status;

@@ -21,6 +21,8 @@ struct configuration {
     const char *nats_creds, *nats_nkey;                     /* files, or NULL */
     const char *nats_tls_ca, *nats_tls_cert, *nats_tls_key; /* files, or NULL */
     const char *nats_tls_name; /* in the servers' certificates; NULL: the URL's host */
+    const char *hosts;         /* names that it answers to besides its own, with commas, or NULL */
+    const char *cors_origins;  /* sites whose pages may use it, with commas, or NULL */
     const char *config;        /* the file to read, or NULL */
     bool insecure;             /* allow an address other than loopback */
     bool check_config;         /* print the effective configuration, and exit */

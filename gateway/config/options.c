@@ -64,6 +64,24 @@ const struct option options[] = {
      .fallback_text = "the host in the URL",
      .help = "Use TLS to --nats, and expect this name in the servers' certificates instead of the "
              "URL's host."},
+    {.flag = "host",
+     .type = OPTION_LIST,
+     FIELD(hosts),
+     .value_name = "NAME",
+     .fallback_text = "on loopback localhost, 127.0.0.1 and [::1]; elsewhere any",
+     .help =
+         "Answer to this name in the Host header, with any port, and with 421 to names that are "
+         "not given: a page that has its own name point here (DNS rebinding) reaches nothing. "
+         "Needed on loopback behind a proxy that passes its own name on. Can be given more than "
+         "once; the variable is a comma-separated list."},
+    {.flag = "cors-origin",
+     .type = OPTION_LIST,
+     FIELD(cors_origins),
+     .value_name = "ORIGIN",
+     .fallback_text = "none",
+     .help = "Let the pages of this site, such as https://console.example, send and read. Pages of "
+             "other sites get 403. Can be given more than once; the variable is a comma-separated "
+             "list."},
     {.flag = "config",
      FIELD(config),
      .value_name = "FILE",

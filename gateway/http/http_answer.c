@@ -23,8 +23,10 @@ static bool add_headers(struct http_request *request, const char *content_type) 
         at = (size_t)(value + strlen(value) + 1 - headers->data);
         is_ok = MHD_add_response_header(response, name, value) == MHD_YES;
     }
-    if (content_type != NULL) {
-        is_ok = is_ok && MHD_add_response_header(response, "Content-Type", content_type) == MHD_YES;
+    if (content_type != NULL) { /* which browsers are not to guess */
+        is_ok = is_ok &&
+                MHD_add_response_header(response, "Content-Type", content_type) == MHD_YES &&
+                MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES;
     }
     if (request->is_close_after || http_server_of(request)->is_draining) {
         /* The client does not know yet, and may have sent its next request. */

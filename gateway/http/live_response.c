@@ -369,7 +369,9 @@ static void write_head(struct http_request *request, unsigned status, const char
     if (content_type != NULL) {
         parley_buffer_format(out, "Content-Type: %s\r\n", content_type);
     }
-    parley_buffer_format(out, "X-Request-Id: %s\r\nTransfer-Encoding: chunked\r\n\r\n",
+    parley_buffer_format(out,
+                         "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\n"
+                         "Transfer-Encoding: chunked\r\n\r\n",
                          request->id);
     out->has_failed = out->has_failed || headers->has_failed;
     http_server_of(request)->unsent_bytes += out->length;

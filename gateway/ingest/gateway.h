@@ -17,6 +17,7 @@
 #include "jetstream.h"
 #include "rate_headers.h"
 #include "correlation_store.h"
+#include "origin.h"
 #include "reactor.h"
 
 struct offload;
@@ -49,6 +50,7 @@ struct gateway {
     struct completion_queue *completions;
     LIST_HEAD(, offload) offloads; /* with the worker pool */
     struct duplicates duplicates;
+    struct origin_policy origins;
     struct reactor *reactor;
     struct jetstream *jetstream;
     struct http_server *http;

@@ -130,11 +130,12 @@ static void respond_page(struct http_request *request, struct parley_buffer *pag
 
 static void begin_page(struct parley_buffer *page, const char *title) {
     parley_buffer_init(page);
-    parley_buffer_format(page,
-                         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-                         "<meta name=\"viewport\" content=\"width=device-width\">\n"
-                         "<title>%s - parley</title>\n",
-                         title);
+    parley_buffer_format(
+        page,
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width\">\n"
+        "<title>%s - parley</title>\n<link rel=\"stylesheet\" href=\"/page.css\">\n",
+        title);
 }
 
 void problem_list_page(struct http_request *request) {

@@ -17,6 +17,8 @@
     X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 400, "Invalid query parameter or header",    \
       "The detail names the query option or header, and the values that it takes. Correct or "     \
       "remove it.")                                                                                \
+    X(PROBLEM_CROSS_ORIGIN, "cross-origin", 403, "A page of another site sent this request",       \
+      "Nothing was done. The operator can allow the pages of that site with --cors-origin.")       \
     X(PROBLEM_NOT_FOUND, "not-found", 404, "Not found",                                            \
       "Check the path: POST /v1/PROTOCOL/messages sends, GET /v1/PROTOCOL/stream reads, "          \
       "and GET / lists the other endpoints.")                                                      \
@@ -46,6 +48,9 @@
       "or zstd, or omit it.")                                                                      \
     X(PROBLEM_EXPECTATION_FAILED, "expectation-failed", 417, "The expectation cannot be met",      \
       "Omit the Expect header, or set it to 100-continue.")                                        \
+    X(PROBLEM_MISDIRECTED_REQUEST, "misdirected-request", 421, "The request is for another host",  \
+      "The Host header names a host that this server does not answer to. Use an address that "     \
+      "it listens on; the operator can add names with --host.")                                    \
     X(PROBLEM_INVALID_MESSAGE, "invalid-message", 422, "The message breaks rules of its protocol", \
       "Each violation names the rule and the place, and its hint says how to fix it. Nothing "     \
       "was forwarded.")                                                                            \

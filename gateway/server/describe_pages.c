@@ -43,6 +43,11 @@ static void write_script(struct parley_buffer *out, const struct subject *subjec
     parley_buffer_append(out, page_script());
 }
 
+static void write_style(struct parley_buffer *out, const struct subject *subject) {
+    (void)subject;
+    parley_buffer_append(out, page_style());
+}
+
 static void write_protocols(struct parley_buffer *out, const struct subject *subject) {
     describe_protocols(out, subject->channels);
 }
@@ -76,6 +81,7 @@ static const struct form {
 } forms[] = {
     {DESCRIBE_INDEX, "text/html", "text/html; charset=utf-8", write_index},
     {DESCRIBE_SCRIPT, "text/javascript", "text/javascript; charset=utf-8", write_script},
+    {DESCRIBE_STYLE, "text/css", "text/css; charset=utf-8", write_style},
     {DESCRIBE_PROTOCOLS, "application/json", "application/json", write_protocols},
     {DESCRIBE_PROTOCOL, "application/json", "application/json", write_protocol},
     {DESCRIBE_SCHEMA, "application/schema+json", "application/schema+json", write_schema},

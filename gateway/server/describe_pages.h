@@ -10,6 +10,7 @@
 enum describe_page {
     DESCRIBE_INDEX,     /* / */
     DESCRIBE_SCRIPT,    /* /page.js, the script of that page */
+    DESCRIBE_STYLE,     /* /page.css, the style of all pages */
     DESCRIBE_PROTOCOLS, /* /v1/protocols */
     DESCRIBE_PROTOCOL,  /* the rest is below it, and of one protocol */
     DESCRIBE_SCHEMA,

@@ -7,3 +7,4 @@
 
 struct parley_bytes page_index(void);  /* index.html */
 struct parley_bytes page_script(void); /* page.js */
+struct parley_bytes page_style(void);  /* page.css */

@@ -45,6 +45,7 @@ static void serve_stream(struct gateway *gateway, struct http_request *request,
 static void serve_problem(struct gateway *gateway, struct http_request *request,
                           const struct variable *variable) {
     (void)gateway;
+    origin_protect_page(request);
     problem_page(request, variable->name);
 }
 
@@ -52,19 +53,24 @@ static void serve_problems(struct gateway *gateway, struct http_request *request
                            const struct variable *variable) {
     (void)gateway;
     (void)variable;
+    origin_protect_page(request);
     problem_list_page(request);
 }
 
 static void serve_index(struct gateway *gateway, struct http_request *request,
                         const struct variable *variable) {
-    http_header(request, "Content-Security-Policy",
-                "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'");
+    origin_protect_page(request);
     describe_pages_serve(gateway->pages, request, DESCRIBE_INDEX, variable->protocol);
 }
 
 static void serve_script(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     describe_pages_serve(gateway->pages, request, DESCRIBE_SCRIPT, variable->protocol);
+}
+
+static void serve_style(struct gateway *gateway, struct http_request *request,
+                        const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_STYLE, variable->protocol);
 }
 
 static void serve_protocols(struct gateway *gateway, struct http_request *request,
@@ -142,6 +148,7 @@ static const struct route {
 } routes[] = {
     {.path = "/", .get = serve_index},
     {.path = "/page.js", .get = serve_script},
+    {.path = "/page.css", .get = serve_style},
     {.path = "/v1/{protocol}/messages", .post = serve_messages},
     {.path = "/v1/{protocol}/validate", .post = serve_validate},
     {.path = "/v1/{protocol}/convert", .post = serve_convert},
@@ -189,6 +196,11 @@ static const char *allowed_methods(const struct route *route) {
                                 : "GET, HEAD, POST, OPTIONS";
 }
 
+/* Whether it shows only what everybody may see. */
+static bool is_open(const struct route *route) {
+    return route->post == NULL && route->get != serve_stream;
+}
+
 static void serve(struct gateway *gateway, struct http_request *request, const struct route *route,
                   const struct variable *variable) {
     const char *method = http_request_method(request);
@@ -196,13 +208,12 @@ static void serve(struct gateway *gateway, struct http_request *request, const s
     const bool is_post = strcmp(method, "POST") == 0;
     serve_fn *function = is_get ? route->get : is_post ? route->post : NULL;
     if (strcmp(method, "OPTIONS") == 0) {
-        http_header(request, "Allow", allowed_methods(route));
-        http_respond(request, 204, NULL, (struct parley_bytes){0});
+        origin_answer_options(&gateway->origins, request, allowed_methods(route));
     } else if (function == NULL) {
         http_header(request, "Allow", allowed_methods(route));
         problem_respond_format(request, PROBLEM_METHOD_NOT_ALLOWED, "%s allows %s.",
                                http_request_path(request), allowed_methods(route));
-    } else {
+    } else if (origin_admit(&gateway->origins, request, is_open(route))) {
         function(gateway, request, variable);
     }
 }
@@ -221,6 +232,9 @@ static void refuse_protocol(struct http_request *request, const char *name) {
 void gateway_begin(void *context, struct http_request *request) {
     struct gateway *gateway = context;
     const char *path = http_request_path(request);
+    if (!origin_admit_host(&gateway->origins, request)) {
+        return;
+    }
     if (gateway->is_draining && strcmp(path, "/livez") != 0) {
         problem_respond(request, PROBLEM_DRAINING,
                         "The server is shutting down and did not process this request. Send it "

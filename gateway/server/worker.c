@@ -12,6 +12,7 @@
 #include "offload.h"
 #include "channel.h"
 #include "correlation_consumer.h"
+#include "listen_address.h"
 #include "routes.h"
 #include "streams.h"
 
@@ -288,6 +289,11 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->gateway.away_count = options->away_count;
     worker->gateway.schemas = options->schemas;
     worker->gateway.pages = options->pages;
+    worker->gateway.origins = (struct origin_policy){
+        .address = options->configuration->address,
+        .hosts = options->configuration->hosts,
+        .sites = options->configuration->cors_origins,
+        .is_loopback = listen_address_is_loopback(options->configuration->address)};
     worker->gateway.budget = options->budget;
     worker->gateway.spools = options->spools;
     worker->gateway.limits = options->limits;

@@ -3,19 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { browse } from './lib/browser.mjs';
 import { useParley } from './lib/parley.mjs';
-import { run, temporaryFolder } from './lib/program.mjs';
-
-// What Chromium shows of the page, once its script has run.
-async function show(url) {
-  const result = await run('chromium', [
-    '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-dev-shm-usage',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync',
-    '--no-first-run', `--user-data-dir=${temporaryFolder()}`, '--dump-dom', url,
-  ]);
-  assert.equal(result.code, 0, result.stderr);
-  return result.stdout;
-}
+import { run } from './lib/program.mjs';
 
 function commandsOf(page) {
   const text = (html) => html.replace(/<[^>]+>/g, '').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
@@ -28,14 +18,14 @@ describe('the page at /', () => {
   it('names the address that it was loaded from (contract 5)', async () => {
     for (const host of ['127.0.0.1', 'localhost']) {
       const origin = `http://${host}:${its.parley.port}`;
-      const commands = commandsOf(await show(`${origin}/`));
+      const commands = commandsOf((await browse(`${origin}/`)).page);
       assert.ok(commands.length >= 2);
       for (const command of commands) assert.ok(command.includes(`${origin}/v1/`), command);
     }
   });
 
   it('quotes what a shell would expand (newcomer 2.10)', async () => {
-    const [send] = commandsOf(await show(`${its.parley.url}/`));
+    const [send] = commandsOf((await browse(`${its.parley.url}/`)).page);
     // failglob: what zsh does of itself, an unquoted `?` is an error.
     const sent = await run('bash', ['-O', 'failglob', '-c', send]);
     assert.equal(JSON.parse(sent.stdout).subject, 'vlp.safe.claim', sent.stderr);

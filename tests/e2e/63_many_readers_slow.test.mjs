@@ -31,7 +31,7 @@ class Counter {
     this.socket = net.connect(server.port, '127.0.0.1');
     this.socket.on('error', () => {});
     this.socket.on('data', (data) => this.#take(data));
-    this.socket.write(`GET ${path} HTTP/1.1\r\nHost: parley\r\n\r\n`);
+    this.socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     atEnd(t, () => this.socket.destroy());
   }
 

@@ -48,7 +48,7 @@ async function openMany(bytesOf, count = MANY) {
 }
 
 const e = (count) => 'e'.repeat(count);
-const queryOf = (path, count) => `GET ${path}?${'&'.repeat(count)} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const queryOf = (path, count) => `GET ${path}?${'&'.repeat(count)} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
 // Refused: they can never become a request.
 const hopeless = [
@@ -56,18 +56,18 @@ const hopeless = [
   ['a chunk line of 9,000 bytes, by and by', () => [rawChunkedHead('/v1/vlp/messages'), `5;${e(4000)}`, e(5000)], 400],
   ['a stream with 1,500 query options', () => queryOf('/v1/vlp/stream', 1500), 414],
   ['a request with 1,500 query options', () => queryOf('/v1/vlp/messages', 1500), 414],
-  ['a head of 20,000 bytes', () => `GET /livez HTTP/1.1\r\nHost: x\r\nX: ${e(20_000)}`, 431],
+  ['a head of 20,000 bytes', () => `GET /livez HTTP/1.1\r\nHost: localhost\r\nX: ${e(20_000)}`, 431],
 ];
 
 // Nothing is wrong with them yet, and whatever fills a buffer to its last byte is among them.
 const unfinished = [
-  ['half a head', () => 'GET /livez HTTP/1.1\r\nHost: x\r\nX: '],
-  ['a growing head', (i) => `GET /livez HTTP/1.1\r\nHost: x\r\nX: ${e((i * 7) % 15_000)}`],
+  ['half a head', () => 'GET /livez HTTP/1.1\r\nHost: localhost\r\nX: '],
+  ['a growing head', (i) => `GET /livez HTTP/1.1\r\nHost: localhost\r\nX: ${e((i * 7) % 15_000)}`],
   ['the query of a stream', (i) => `GET /v1/vlp/stream?${'&'.repeat(i % 40)}`],
   ['a chunk size', () => `${rawChunkedHead('/v1/vlp/messages')}5`],
   ['half a chunk', (i) => `${rawChunkedHead('/v1/vlp/validate')}ffff\r\n${e((i * 11) % 9000)}`],
   ['a trailer', () => `${rawChunkedHead('/v1/vlp/messages')}0\r\nX: e`],
-  ['half a body', () => 'POST /v1/vlp/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{'],
+  ['half a body', () => 'POST /v1/vlp/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{'],
 ];
 
 const memoryCounts = { skip: isSanitized && 'memory is not its own' };
@@ -112,13 +112,13 @@ describe('thousands of clients', () => {
   }
 
   const bodyOf = (i) => {
-    const head = `POST /v1/vlp/messages HTTP/1.1\r\nHost: x\r\nContent-Type: ${JSON_TYPE}\r\n`;
+    const head = `POST /v1/vlp/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${JSON_TYPE}\r\n`;
     return `${head}Content-Length: 30001\r\n\r\n${' '.repeat(i % 2 ? 30_000 : 3000)}`;
   };
   for (const [name, bytesOf] of [
-    ['half of their heads', (i) => `GET /livez HTTP/1.1\r\nHost: x\r\nX: ${e((i * 7) % 15_000)}`],
+    ['half of their heads', (i) => `GET /livez HTTP/1.1\r\nHost: localhost\r\nX: ${e((i * 7) % 15_000)}`],
     ['half of their bodies', bodyOf],
-    ['whole requests', () => 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['whole requests', () => 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'],
   ]) {
     it(`that send ${name} take no memory along (attack F9)`, memoryCounts, async () => {
       before = its.parley.openFiles();

@@ -212,6 +212,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_null(configuration->nats_tls_cert);
     assert_null(configuration->nats_tls_key);
     assert_null(configuration->nats_tls_name);
+    assert_null(configuration->hosts);
+    assert_null(configuration->cors_origins);
     assert_null(configuration->config);
     assert_false(configuration->insecure);
     assert_int_equal(configuration->reactors, 0);
@@ -243,6 +245,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"nats-tls-cert\": null,\n"
                                     "  \"nats-tls-key\": null,\n"
                                     "  \"nats-tls-name\": null,\n"
+                                    "  \"host\": null,\n"
+                                    "  \"cors-origin\": null,\n"
                                     "  \"insecure\": false,\n"
                                     "  \"reactors\": 0,\n"
                                     "  \"replicas\": 1,\n"
@@ -461,6 +465,18 @@ static void test_what_is_no_address_is_refused_with_examples(void **state) {
     ASSERT_REFUSED("neither IPv4 nor IPv6", "--listen", "example.org:80", NULL);
 }
 
+static void test_hosts_and_origins_are_checked(void **state) {
+    (void)state;
+    ASSERT_REFUSED("--host: 'a:80' is not a host", "--host=b", "--host=a:80", NULL);
+    ASSERT_REFUSED("--cors-origin: '*' is not an origin", "--cors-origin=*", NULL);
+    struct loaded loaded;
+    LOAD(&loaded, "--host=a", "--host=b", "--cors-origin=http://c", NULL);
+    assert_int_equal(loaded.status, -1);
+    assert_string_equal(loaded.configuration.hosts, "a,b");
+    assert_string_equal(loaded.configuration.cors_origins, "http://c");
+    finish(&loaded);
+}
+
 static void test_files_for_nats_need_nats_and_each_other(void **state) {
     (void)state;
     static const char *const flags[] = {"--nats-creds=f",   "--nats-nkey=f",
@@ -632,6 +648,7 @@ int main(void) {
         cmocka_unit_test_setup(test_an_open_address_is_refused_unless_it_is_wanted,
                                clean_environment),
         cmocka_unit_test_setup(test_what_is_no_address_is_refused_with_examples, clean_environment),
+        cmocka_unit_test_setup(test_hosts_and_origins_are_checked, clean_environment),
         cmocka_unit_test_setup(test_files_for_nats_need_nats_and_each_other, clean_environment),
         cmocka_unit_test_setup(test_replicas_need_a_cluster, clean_environment),
         cmocka_unit_test_setup(test_the_data_folder_follows_the_xdg_specification,

@@ -42,7 +42,9 @@ static void test_it_shows_its_headers_at_once_and_each_line_when_it_is_there(voi
         assert_true(client_expect(&client, "HTTP/1.1 200 OK\r\nDate: "));
         assert_true(client_expect(&client, " GMT\r\nConnection: close\r\n"));
         assert_true(client_expect(&client, "Cache-Control: no-cache\r\n"));
-        assert_true(client_expect(&client, "Content-Type: text/plain\r\nX-Request-Id: "));
+        assert_true(client_expect(
+            &client, "Content-Type: text/plain\r\nX-Content-Type-Options: nosniff\r\n"));
+        assert_true(client_expect(&client, "X-Request-Id: "));
         assert_true(client_expect(&client, "\r\nTransfer-Encoding: chunked\r\n\r\n"));
         for (int i = 1; i <= 3; i++) {
             char line[32];

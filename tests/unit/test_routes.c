@@ -23,7 +23,7 @@ struct jetstream {
 };
 
 struct http_request {
-    const char *method, *path;
+    const char *method, *path, *host;
     unsigned status;
     char allow[64], body[1024];
     char served[64]; /* by whom */
@@ -40,6 +40,10 @@ const char *http_request_method(const struct http_request *request) {
 
 const char *http_request_path(const struct http_request *request) {
     return request->path;
+}
+
+const char *http_request_header(const struct http_request *request, const char *name) {
+    return strcmp(name, "Host") == 0 ? request->host : NULL;
 }
 
 int64_t http_request_content_length(const struct http_request *request) {
@@ -109,6 +113,7 @@ void streams_serve(struct streams *streams, const struct limits *limits,
 void describe_pages_serve(const struct describe_pages *pages, struct http_request *request,
                           enum describe_page page, const struct parley_protocol *protocol) {
     static const char *const names[] = {
+        [DESCRIBE_SCRIPT] = "script",     [DESCRIBE_STYLE] = "style",
         [DESCRIBE_INDEX] = "index",       [DESCRIBE_PROTOCOLS] = "protocols",
         [DESCRIBE_PROTOCOL] = "protocol", [DESCRIBE_SCHEMA] = "schema",
         [DESCRIBE_RULES] = "rules",       [DESCRIBE_EXAMPLES] = "examples"};
@@ -151,6 +156,8 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/protocols/vlp/examples", 0, "examples vlp"},
         {"GET", "/", 0, "index all"},
         {"HEAD", "/", 0, "index all"},
+        {"GET", "/page.js", 0, "script all"},
+        {"GET", "/page.css", 0, "style all"},
         {"GET", "/livez", 200, NULL},
         {"GET", "/readyz", 200, NULL},
         {"GET", "/problems/internal", 200, NULL},
@@ -263,6 +270,31 @@ static void test_while_draining_nothing_is_served_but_that_it_lives(void **state
     }
 }
 
+/* Before anything else: a name that was pointed here learns nothing, not even that it drains. */
+static void test_nothing_is_served_to_another_host(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {{"POST", "/v1/vlp/messages"},
+                                          {"GET", "/v1/stream"},
+                                          {"GET", "/v1/protocols"},
+                                          {"GET", "/"},
+                                          {"GET", "/livez"},
+                                          {"GET", "/readyz"},
+                                          {"OPTIONS", "/v1/stream"},
+                                          {"OPTIONS", "*"},
+                                          {"GET", "/nowhere"},
+                                          {"PUT", "/"}};
+    struct jetstream jetstream = {.is_ready = true};
+    struct gateway gateway = {.jetstream = &jetstream,
+                              .origins = {.address = "127.0.0.1", .is_loopback = true},
+                              .is_draining = true};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct http_request request = {
+            .method = rows[i][0], .path = rows[i][1], .host = "evil.example"};
+        gateway_begin(&gateway, &request);
+        assert_int_equal(request.status, 421);
+    }
+}
+
 static void test_it_is_ready_when_nats_is(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = false};
@@ -359,6 +391,7 @@ int main(void) {
         cmocka_unit_test(test_an_unknown_protocol_is_told_which_ones_there_are),
         cmocka_unit_test(test_a_long_path_is_only_not_found),
         cmocka_unit_test(test_while_draining_nothing_is_served_but_that_it_lives),
+        cmocka_unit_test(test_nothing_is_served_to_another_host),
         cmocka_unit_test(test_it_is_ready_when_nats_is),
         cmocka_unit_test(test_it_is_ready_once_nats_is_for_every_worker),
         cmocka_unit_test(test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which),
