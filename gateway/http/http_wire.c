@@ -258,6 +258,10 @@ static ssize_t read_for(struct http_connection *connection, char *out, size_t si
     struct http_server *server = connection->daemon->server;
     struct http_wire *wire = &connection->wire;
     const size_t pending_before = wire->pending.length;
+    if (size < HTTP_WIRE_READ_MIN) {
+        errno = ECONNRESET; /* libmicrohttpd asks which error epoll has reported: it reads an int */
+        return -1;
+    }
     if (wire->phase == HTTP_WIRE_WHOLE) {
         errno = EAGAIN;
         return -1;

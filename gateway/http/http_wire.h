@@ -16,6 +16,9 @@
 struct http_connection;
 struct http_server;
 
+/* A read with less room than this is none of a request. */
+enum { HTTP_WIRE_READ_MIN = 32 };
+
 enum http_wire_phase {
     HTTP_WIRE_HEAD,   /* before or within a head */
     HTTP_WIRE_BODY,   /* within a body of known length */

@@ -106,6 +106,7 @@ size_t http_wire_give_body(struct http_connection *connection, char *out, size_t
     struct http_wire *wire = &connection->wire;
     struct http_piece *piece = &connection->daemon->server->piece;
     struct parley_bytes body;
+    _Static_assert(HTTP_WIRE_READ_MIN >= PLACEHOLDER_MIN_BYTES + sizeof last_chunk, "it has room");
     assert(size >= PLACEHOLDER_MIN_BYTES + sizeof last_chunk);
     if (connection->deadline.is_late) {
         return cut_off(connection, out);
