@@ -193,7 +193,8 @@ const struct option options[] = {
      .maximum = 10000000,
      .help =
          "Maximum number of messages waiting for NATS or its acknowledgement; above it, requests "
-         "get 503."},
+         "get 503. A message may use a part of it, by its priority: low 70 %, normal or none 85 %, "
+         "high 95 %, critical all."},
     {.flag = "rate-messages",
      .type = OPTION_COUNT,
      FIELD(rate_messages),

@@ -416,9 +416,9 @@ static void on_written(void *context, const struct jetstream_ack *ack) {
     free(write);
 }
 
-enum jetstream_publish correlation_store_put(struct correlation_store *store,
-                                             struct parley_bytes key, struct parley_bytes value,
-                                             jetstream_ack_fn *done, void *context) {
+static enum jetstream_publish put(struct correlation_store *store, struct parley_bytes key,
+                                  struct parley_bytes value, unsigned share, jetstream_ack_fn *done,
+                                  void *context) {
     static const struct bus_header first = {"Nats-Expected-Last-Subject-Sequence", "0"};
     char subject[CORRELATION_NAME_MAX + CORRELATION_KEY_MAX + 1];
     if (key.length > CORRELATION_KEY_MAX) {
@@ -439,7 +439,7 @@ enum jetstream_publish correlation_store_put(struct correlation_store *store,
     memcpy(write->value, value.data, value.length);
     write->value[value.length] = '\0';
     const struct jetstream_message message = {
-        .subject = subject, .headers = &first, .header_count = 1, .payload = value};
+        .subject = subject, .headers = &first, .header_count = 1, .payload = value, .share = share};
     const enum jetstream_publish published =
         store->is_ending ? JETSTREAM_AWAY
                          : jetstream_publish(store->jetstream, &message, on_written, write);
@@ -450,6 +450,12 @@ enum jetstream_publish correlation_store_put(struct correlation_store *store,
         free(write);
     }
     return published;
+}
+
+enum jetstream_publish correlation_store_put(struct correlation_store *store,
+                                             struct parley_bytes key, struct parley_bytes value,
+                                             jetstream_ack_fn *done, void *context) {
+    return put(store, key, value, 0, done, context);
 }
 
 /* ---- both at once ---- */
@@ -536,7 +542,7 @@ enum jetstream_publish correlation_store_publish(struct correlation_store *store
         return JETSTREAM_FAILED;
     }
     *pair = (struct pair){.store = store, .context = context, .awaited_count = 1};
-    enum jetstream_publish published = correlation_store_put(store, key, value, on_kept, pair);
+    enum jetstream_publish published = put(store, key, value, message->share, on_kept, pair);
     if (published != JETSTREAM_PUBLISHED) {
         free(pair);
         return published;

@@ -38,6 +38,7 @@ void batch_pending_drop(struct batch_pending *pending) {
 }
 
 static void wait_for_room(struct batch_pending *pending) {
+    pending->waiter.share = pending->publisher->share;
     jetstream_wait_for_room(pending->options->gateway->jetstream, &pending->waiter);
 }
 

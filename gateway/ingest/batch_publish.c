@@ -2,6 +2,8 @@
 
 #include "batch_publish.h"
 
+#include "admission.h"
+
 static void on_compared(void *context, const struct duplicate_answer *answer) {
     struct batch_result *result = context;
     struct batch_publisher *publisher = result->publisher;
@@ -69,6 +71,7 @@ bool batch_publish(struct batch_publisher *publisher, struct batch_result *resul
                                                                &publisher->sender, on_ack, result);
     }
     if (published == JETSTREAM_FULL) {
+        publisher->share = admission_share(options->protocol, publication.route.priority);
         return false;
     }
     if (published == JETSTREAM_PUBLISHED) {

@@ -12,6 +12,7 @@ struct batch_publisher {
     struct batch_results *results;
     size_t awaited_count;
     struct jetstream_sender sender;
+    unsigned share; /* of the window, for the last message that found none of it free */
     /* A result has ended; the owner may destroy the publisher. */
     void (*on_settled)(struct batch_publisher *publisher);
 };

@@ -5,6 +5,8 @@
 
 #include "correlation_lookup.h"
 
+#include "admission.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -111,11 +113,13 @@ enum jetstream_publish correlation_lookup_publish(struct request_options *option
     struct gateway *gateway = options->gateway;
     struct correlation_store *store = gateway_correlation_store(gateway, options->protocol);
     const struct parley_route *route = &publication->route;
-    const struct jetstream_message message = {.subject = route->subject.data,
-                                              .headers = publication->headers,
-                                              .header_count = publication->header_count,
-                                              .payload = parley_buffer_bytes(&gateway->payload),
-                                              .sender = sender};
+    const struct jetstream_message message = {
+        .subject = route->subject.data,
+        .headers = publication->headers,
+        .header_count = publication->header_count,
+        .payload = parley_buffer_bytes(&gateway->payload),
+        .sender = sender,
+        .share = admission_share(options->protocol, route->priority)};
     if (store == NULL || route->remember_key.data == NULL) {
         return jetstream_publish(gateway->jetstream, &message, done, context);
     }

@@ -25,6 +25,14 @@ static struct failure unavailable(const char *trouble) {
     return failure;
 }
 
+static struct failure full(const char *bound) {
+    struct failure failure = {.problem = PROBLEM_OVERLOADED};
+    snprintf(failure.detail, sizeof failure.detail,
+             "Too many messages are in progress: %s. Nothing was stored: send it again later.",
+             bound);
+    return failure;
+}
+
 struct failure failure_of_refusal(const struct request_options *options,
                                   enum jetstream_publish refused) {
     struct failure too_large = {.problem = PROBLEM_TOO_LARGE};
@@ -34,9 +42,7 @@ struct failure failure_of_refusal(const struct request_options *options,
     case JETSTREAM_BARRED:
         return unavailable(jetstream_bar(options->gateway->jetstream));
     case JETSTREAM_FULL:
-        return failure(PROBLEM_OVERLOADED,
-                       "Too many messages are waiting for their acknowledgement. "
-                       "Nothing was stored: send it again later.");
+        return full(jetstream_bound(options->gateway->jetstream));
     case JETSTREAM_TOO_LARGE:
         snprintf(too_large.detail, sizeof too_large.detail,
                  "As JSON with its headers the message exceeds the %zu bytes that NATS accepts "

@@ -22,11 +22,45 @@ enum {
 
 /* ---- the window ---- */
 
-static bool has_room(const struct jetstream *jetstream) {
-    const struct jetstream_window *window = &jetstream->window;
-    /* One message may exceed the bytes: otherwise a large one could starve among small ones. */
-    return window->count < jetstream->options.in_flight_count_max &&
-           window->bytes < jetstream->options.in_flight_bytes_max && bus_has_room(jetstream->bus);
+/* Rounded up, so that there is always room for one. */
+static size_t part_of(size_t whole, unsigned share) {
+    return share == 0 ? whole : whole / 100 * share + (whole % 100 * share + 99) / 100;
+}
+
+static bool has_count(const struct jetstream *jetstream, unsigned share) {
+    return jetstream->window.count < part_of(jetstream->options.in_flight_count_max, share);
+}
+
+/* One message may exceed the bytes: otherwise a large one could starve among small ones. */
+static bool has_bytes(const struct jetstream *jetstream, unsigned share) {
+    return jetstream->window.bytes < part_of(jetstream->options.in_flight_bytes_max, share);
+}
+
+static bool has_room(const struct jetstream *jetstream, unsigned share) {
+    return has_count(jetstream, share) && has_bytes(jetstream, share) &&
+           bus_has_room(jetstream->bus);
+}
+
+/* Which one it is that has no room. */
+static void note_bound(struct jetstream *jetstream, unsigned share) {
+    char *bound = jetstream->window.bound, part[80] = "";
+    const size_t size = sizeof jetstream->window.bound;
+    if (share > 0 && share < 100) {
+        snprintf(part, sizeof part, "%u %% of ", share);
+    }
+    if (!has_count(jetstream, share)) {
+        snprintf(bound, size, "the messages in flight have reached %s%zu a worker (--in-flight)",
+                 part, jetstream->options.in_flight_count_max);
+    } else if (!has_bytes(jetstream, share)) {
+        snprintf(bound, size, "the messages in flight have reached %s%zu bytes a worker", part,
+                 jetstream->options.in_flight_bytes_max);
+    } else {
+        snprintf(bound, size, "NATS reads more slowly than messages come");
+    }
+}
+
+const char *jetstream_bound(const struct jetstream *jetstream) {
+    return jetstream->window.bound;
 }
 
 static struct jetstream_publication *allocate_publication(struct jetstream_window *window) {
@@ -350,7 +384,7 @@ static enum jetstream_publish send_or_wait(struct jetstream_publication *publica
 }
 
 static enum jetstream_publish publish(struct jetstream *jetstream,
-                                      const struct jetstream_message *message, bool has_room,
+                                      const struct jetstream_message *message, bool is_full,
                                       jetstream_ack_fn *done, void *context) {
     struct jetstream_flow *flow = jetstream_flow_of(jetstream, message->subject);
     const bool can_publish = jetstream_can_publish(jetstream);
@@ -362,7 +396,8 @@ static enum jetstream_publish publish(struct jetstream *jetstream,
     if (is_barred(jetstream, message->subject)) {
         return JETSTREAM_BARRED;
     }
-    if (!has_room) {
+    if (is_full) {
+        note_bound(jetstream, message->share);
         return JETSTREAM_FULL;
     }
     struct jetstream_publication *publication = create_publication(jetstream, flow, message);
@@ -377,15 +412,15 @@ static enum jetstream_publish publish(struct jetstream *jetstream,
 enum jetstream_publish jetstream_publish(struct jetstream *jetstream,
                                          const struct jetstream_message *message,
                                          jetstream_ack_fn *done, void *context) {
-    return publish(jetstream, message, has_room(jetstream), done, context);
+    return publish(jetstream, message, !has_room(jetstream, message->share), done, context);
 }
 
 /* The first message took a place below the limit, so the second exceeds it by one at most. */
 enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream,
                                                 const struct jetstream_message *message,
                                                 jetstream_ack_fn *done, void *context) {
-    const bool has_place = jetstream->window.count <= jetstream->options.in_flight_count_max;
-    return publish(jetstream, message, has_place, done, context);
+    const bool is_full = jetstream->window.count > jetstream->options.in_flight_count_max;
+    return publish(jetstream, message, is_full, done, context);
 }
 
 size_t jetstream_in_flight_count(const struct jetstream *jetstream) {
@@ -401,6 +436,18 @@ static void remove_waiter(struct jetstream_window *window, struct jetstream_wait
     window->waiter_count--;
 }
 
+static bool can_go_on(const struct jetstream *jetstream, const struct jetstream_waiter *waiter) {
+    return has_room(jetstream, waiter->share) || !jetstream_is_accepting(jetstream);
+}
+
+static bool can_any_go_on(const struct jetstream *jetstream) {
+    const struct jetstream_waiter *end = &jetstream->window.waiters, *at = end->next;
+    while (at != end && !can_go_on(jetstream, at)) {
+        at = at->next;
+    }
+    return at != end;
+}
+
 void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waiter *waiter) {
     struct jetstream_window *window = &jetstream->window;
     if (waiter->is_waiting) {
@@ -412,7 +459,7 @@ void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waite
     window->waiters.previous = waiter;
     waiter->is_waiting = true;
     window->waiter_count++;
-    if (!jetstream_is_accepting(jetstream) || has_room(jetstream)) {
+    if (can_go_on(jetstream, waiter)) {
         note_room(jetstream);
     } else if (!window->room.is_armed) {
         reactor_timer_set(jetstream->reactor, &window->room, ROOM_POLL_MS);
@@ -425,25 +472,22 @@ void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter 
     }
 }
 
-/* Wakes as many waiters as there is room for, in the order in which they came; one that waits again
- * meanwhile is woken in a later turn. */
+/* Wakes those for which there is room, in the order in which they came; one that waits again
+ * meanwhile is at the end of the list, and woken in a later turn. */
 static void on_room(struct reactor_timer *timer) {
     struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, window.room);
     struct jetstream_window *window = &jetstream->window;
-    size_t left = window->waiter_count;
-    if (jetstream_is_accepting(jetstream)) {
-        size_t free_count =
-            has_room(jetstream) ? jetstream->options.in_flight_count_max - window->count : 0;
-        left = left < free_count ? left : free_count;
-    }
-    for (; left > 0 && window->waiter_count > 0; left--) {
-        struct jetstream_waiter *waiter = window->waiters.next;
-        remove_waiter(window, waiter);
-        waiter->room(waiter);
+    struct jetstream_waiter *next = window->waiters.next;
+    for (size_t left = window->waiter_count; left > 0; left--) {
+        struct jetstream_waiter *waiter = next;
+        next = waiter->next;
+        if (can_go_on(jetstream, waiter)) {
+            remove_waiter(window, waiter);
+            waiter->room(waiter);
+        }
     }
     if (window->waiter_count > 0) {
-        bool has_more = !jetstream_is_accepting(jetstream) || has_room(jetstream);
-        reactor_timer_set(jetstream->reactor, timer, has_more ? 0 : ROOM_POLL_MS);
+        reactor_timer_set(jetstream->reactor, timer, can_any_go_on(jetstream) ? 0 : ROOM_POLL_MS);
     }
 }
 

@@ -25,8 +25,13 @@ bool jetstream_is_accepting(const struct jetstream *jetstream);
 /* How long a message may wait, as set, or 0 once jetstream_give_up was called. */
 int64_t jetstream_patience_ms(const struct jetstream *jetstream);
 
-/* Calls `room` once, in a later turn, when the window has room again or messages are not accepted
- * any more (JETSTREAM_AWAY). Does nothing when the waiter waits already. */
+/* Which bound made the last publication JETSTREAM_FULL, as half a sentence.  Owns: borrowed, for
+ * this turn. */
+const char *jetstream_bound(const struct jetstream *jetstream);
+
+/* Calls `room` once, in a later turn, when its share of the window has room again or messages are
+ * not accepted any more (JETSTREAM_AWAY): in the order in which they came, but for those whose
+ * share is full. `room` may cancel no other waiter. Does nothing when the waiter waits already. */
 void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waiter *waiter);
 /* Harmless when it does not wait. */
 void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter *waiter);

@@ -114,6 +114,7 @@ struct jetstream_window {
     size_t waiter_count;
     struct reactor_timer room;
     uint64_t published_count;
+    char bound[160]; /* that was reached last */
 };
 
 /* What waits for NATS, or for the leader of a stream. */

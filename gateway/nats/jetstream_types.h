@@ -76,6 +76,7 @@ struct jetstream_message {
     size_t header_count;
     struct parley_bytes payload;
     struct jetstream_sender *sender; /* NULL: its order does not matter */
+    unsigned share; /* the percentage of the window up to which it is accepted; 0: all of it */
 };
 
 enum jetstream_outcome {
@@ -106,7 +107,8 @@ enum jetstream_publish {
                           */
     JETSTREAM_AWAY,      /* not ready, and waiting does not help: 503 bus-unavailable */
     JETSTREAM_BARRED,    /* the subject's stream is unusable, see jetstream_bar: 503 */
-    JETSTREAM_FULL,      /* the window is full: wait for room, or 503 overloaded */
+    JETSTREAM_FULL,      /* its share of the window is full, see jetstream_bound: wait for room, or
+                            503 overloaded */
     JETSTREAM_TOO_LARGE, /* over the server's max_payload: 413 */
     JETSTREAM_FAILED,    /* out of memory: 500 */
 };
@@ -115,6 +117,7 @@ enum jetstream_publish {
  * cancelled. */
 struct jetstream_waiter {
     void (*room)(struct jetstream_waiter *waiter);
+    unsigned share; /* as in struct jetstream_message */
     struct jetstream_waiter *next, *previous;
     bool is_waiting;
 };

@@ -100,7 +100,8 @@ struct parley_protocol {
 
     const char *const *types; /* NULL-terminated; at most 31; their index is the type's number */
     const char *const *lanes; /* NULL-terminated; NULL: none */
-    const char *const *priorities; /* likewise */
+    const char *const *priorities; /* likewise; the most urgent one last: under overload it is
+                                      refused last */
     bool has_receivers;            /* messages may name receivers; one that names none is for all */
     /* Thread names are compared case-insensitively. */
     bool is_thread_caseless;

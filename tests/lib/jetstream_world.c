@@ -201,7 +201,8 @@ void js_shot_go(void *context) {
                                               .headers = &header,
                                               .header_count = shot->id != NULL ? 1 : 0,
                                               .payload = shot->payload,
-                                              .sender = shot->sender};
+                                              .sender = shot->sender,
+                                              .share = shot->share};
     shot->result = jetstream_publish(shot->world->jetstream, &message, on_done, shot);
     if (shot->done != 0) {
         fprintf(stderr, "the ack came within the call\n");

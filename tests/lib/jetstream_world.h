@@ -60,6 +60,7 @@ struct js_shot {
     const char *id; /* Nats-Msg-Id, or NULL */
     struct parley_bytes payload;
     struct jetstream_sender *sender; /* or NULL */
+    unsigned share;                  /* of the window; 0: all of it */
     enum jetstream_publish result;
     unsigned done;
     struct jetstream_ack ack;

@@ -24,6 +24,11 @@ const char *jetstream_trouble(const struct jetstream *jetstream) {
     return jetstream->is_ready ? NULL : "NATS refused the credentials";
 }
 
+const char *jetstream_bound(const struct jetstream *jetstream) {
+    (void)jetstream;
+    return "the test has no room (--in-flight)";
+}
+
 const char *jetstream_bar(const struct jetstream *jetstream) {
     (void)jetstream;
     return NULL;
@@ -76,7 +81,8 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream,
     jetstream->room--;
     assert_true(jetstream->count < WORLD_PUBLISHED_MAX);
     struct published *published = &jetstream->published[jetstream->count++];
-    *published = (struct published){.done = done, .context = context, .sender = message->sender};
+    *published = (struct published){
+        .done = done, .context = context, .sender = message->sender, .share = message->share};
     snprintf(published->subject, sizeof published->subject, "%s", message->subject);
     published->payload = strndup(message->payload.data, message->payload.length);
     for (size_t i = 0; i < message->header_count; i++) {

@@ -30,6 +30,7 @@ struct published {
     jetstream_ack_fn *done;
     void *context;
     const struct jetstream_sender *sender;
+    unsigned share; /* of the window */
     char *payload;
     char message_id[192]; /* Nats-Msg-Id, or "" */
     char digest[48];      /* Parley-Digest, or "" */

@@ -132,6 +132,99 @@ static void test_a_full_window_wakes_its_waiters_in_turn(void **state) {
     assert_int_equal(js_world_last_sequence(world), 9);
 }
 
+/* Publishes as long as there is room for this share, and once more. */
+struct filling {
+    struct js_world *world;
+    unsigned share, accepted;
+    size_t payload_bytes;
+    struct js_shot shots[64];
+    unsigned count;
+    char bound[160];
+};
+
+static void fill_share(void *context) {
+    static char payload[4096];
+    struct filling *filling = context;
+    struct js_shot *shot;
+    filling->accepted = 0;
+    do {
+        assert_true(filling->count < 64);
+        shot = &filling->shots[filling->count++];
+        *shot = (struct js_shot){.world = filling->world,
+                                 .subject = "vlp.safe.claim",
+                                 .payload = {payload, filling->payload_bytes},
+                                 .share = filling->share};
+        js_shot_go(shot);
+        filling->accepted += shot->result == JETSTREAM_PUBLISHED;
+    } while (shot->result == JETSTREAM_PUBLISHED);
+    assert_int_equal(shot->result, JETSTREAM_FULL);
+    snprintf(filling->bound, sizeof filling->bound, "%s",
+             jetstream_bound(filling->world->jetstream));
+}
+
+static void check_shares(struct js_world *world, size_t payload_bytes, const char *bound) {
+    static const struct {
+        unsigned share, accepted; /* beyond what those before have taken */
+        const char *part;
+    } rows[] = {{70, 14, "70 % of "}, {70, 0, "70 % of "}, {85, 3, "85 % of "},
+                {95, 2, "95 % of "},  {70, 0, "70 % of "}, {100, 1, "reached "},
+                {0, 0, "reached "}};
+    struct filling *filling = calloc(1, sizeof *filling);
+    filling->world = world;
+    filling->payload_bytes = payload_bytes;
+    js_world_start(world);
+    nats_server_stop(&world->server);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        filling->share = rows[i].share;
+        loop_do(&world->loop, fill_share, filling);
+        assert_int_equal(filling->accepted, rows[i].accepted);
+        assert_non_null(strstr(filling->bound, rows[i].part));
+        assert_non_null(strstr(filling->bound, bound));
+    }
+    nats_server_continue(&world->server);
+    assert_true(loop_wait(&world->loop, js_world_is_idle, world, LOOP_PATIENCE_MS));
+    free(filling);
+}
+
+static void test_each_share_of_the_window_is_full_in_its_turn(void **state) {
+    struct js_world *world = *state;
+    world->options.in_flight_count_max = 20;
+    check_shares(world, 2, "20 a worker (--in-flight)");
+}
+
+static void test_each_share_of_the_bytes_is_full_in_its_turn(void **state) {
+    struct js_world *world = *state;
+    world->options.in_flight_bytes_max = 20 * 4096;
+    check_shares(world, 4096, "81920 bytes a worker");
+}
+
+static void set_share(void *context) {
+    struct queue *queue = context;
+    fill_and_wait(queue);
+    for (unsigned i = 0; i < 8; i++) {
+        queue->waiting[i].waiter.share = i % 2 == 0 ? 50 : 100;
+        queue->waiting[i].shot.share = queue->waiting[i].waiter.share;
+    }
+}
+
+/* Of the two places each waiter with half of them may take the first, the others both. */
+static void test_a_waiter_is_not_woken_for_what_is_not_its_share(void **state) {
+    struct js_world *world = *state;
+    world->options.in_flight_count_max = 2;
+    js_world_start(world);
+    struct js_shot shots[3];
+    for (int i = 0; i < 3; i++) {
+        shots[i] = (struct js_shot){
+            .world = world, .subject = "vlp.safe.claim", .payload = PARLEY_BYTES("{}")};
+    }
+    struct queue queue = {.world = world, .shots = shots, .publishes = true};
+    loop_do(&world->loop, set_share, &queue);
+    assert_true(loop_wait(&world->loop, seven_woken, &queue, LOOP_PATIENCE_MS));
+    assert_true(loop_wait(&world->loop, js_world_is_idle, world, LOOP_PATIENCE_MS));
+    js_world_look(world);
+    assert_int_equal(js_world_last_sequence(world), 9);
+}
+
 static void test_waiters_are_woken_when_the_bus_goes_away(void **state) {
     struct js_world *world = *state;
     world->options.in_flight_count_max = 2;
@@ -679,6 +772,9 @@ int main(void) {
         TEST(test_the_same_id_again_is_a_duplicate),
         TEST(test_one_byte_too_much_is_refused_before_it_is_sent),
         TEST(test_a_full_window_wakes_its_waiters_in_turn),
+        TEST(test_each_share_of_the_window_is_full_in_its_turn),
+        TEST(test_each_share_of_the_bytes_is_full_in_its_turn),
+        TEST(test_a_waiter_is_not_woken_for_what_is_not_its_share),
         TEST(test_waiters_are_woken_when_the_bus_goes_away),
         TEST(test_a_server_killed_under_load_loses_nothing_that_was_acknowledged),
         TEST(test_a_server_killed_under_load_is_waited_out),
