@@ -29,7 +29,7 @@ enum coding coding_find(struct parley_bytes name) {
     return is_named(name, "x-gzip") ? CODING_GZIP : CODING_UNKNOWN;
 }
 
-/* ---- in one piece, once: what takes longest and helps most ---- */
+/* ---- in one piece, once ---- */
 
 static bool compress_gzip(struct parley_bytes plain, struct parley_buffer *out, size_t size) {
     enum { WINDOW_LOG = 15, IN_GZIP_FORM = 16, MEMORY_LEVEL = 9 };
@@ -37,8 +37,8 @@ static bool compress_gzip(struct parley_bytes plain, struct parley_buffer *out, 
                      .avail_in = (uInt)plain.length,
                      .next_out = (Bytef *)out->data + out->length,
                      .avail_out = (uInt)size};
-    if (deflateInit2(&gzip, Z_BEST_COMPRESSION, Z_DEFLATED, WINDOW_LOG + IN_GZIP_FORM, MEMORY_LEVEL,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (deflateInit2(&gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW_LOG + IN_GZIP_FORM,
+                     MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
         return false;
     }
     const bool is_done = deflate(&gzip, Z_FINISH) == Z_STREAM_END;
@@ -48,7 +48,7 @@ static bool compress_gzip(struct parley_bytes plain, struct parley_buffer *out, 
 }
 
 static bool compress_zstd(struct parley_bytes plain, struct parley_buffer *out, size_t size) {
-    enum { LEVEL = 12 };
+    enum { LEVEL = 3 };
     const size_t length =
         ZSTD_compress(out->data + out->length, size, plain.data, plain.length, LEVEL);
     out->length += ZSTD_isError(length) ? 0 : length;

@@ -25,7 +25,7 @@ const char *coding_name(enum coding coding);
 /* By its name in any case; gzip is also "x-gzip".  Returns: CODING_UNKNOWN. */
 enum coding coding_find(struct parley_bytes name);
 
-/* Appends `plain` compressed as well as it gets: for what is compressed once and sent often.
+/* Appends `plain` compressed in one piece, better than an encoder does: for what is sent often.
  * `coding`: CODING_GZIP or CODING_ZSTD. */
 enum parley_status coding_compress(enum coding coding, struct parley_bytes plain,
                                    struct parley_buffer *out) PARLEY_MUST_CHECK;

@@ -32,6 +32,7 @@ struct configuration {
     uint64_t message_max_bytes;         /* GW-002; 0: the protocol's default */
     uint64_t gather_max_bytes;          /* all bodies being received */
     uint64_t spool_max_bytes;           /* all results spooled to files */
+    uint64_t compression_max_bytes;     /* all compressed answers */
     uint64_t connections_max;           /* of all reactors */
     uint64_t in_flight_max;             /* messages awaiting their ack, of all reactors */
     uint64_t connections_per_address;   /* 0: a quarter of connections_max */

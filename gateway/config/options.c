@@ -155,6 +155,15 @@ const struct option options[] = {
      .help = "Disk space in the data folder for batch results that clients have not read yet. "
              "parley leaves the last tenth of the disk and its last GiB free. When the space is "
              "used up, parley stops reading a batch until the client has read its results."},
+    {.flag = "compression-max",
+     .type = OPTION_SIZE,
+     FIELD(compression_max_bytes),
+     .value_name = "SIZE",
+     .fallback = "64m",
+     .maximum = UINT64_C(1) << 40,
+     .help = "Memory for compressing event streams and other long answers, for clients that accept "
+             "gzip or zstd: about 100 KB for each that is open. When it is used up, further ones "
+             "are sent uncompressed. 0: all of them are."},
     {.flag = "connections",
      .type = OPTION_COUNT,
      FIELD(connections_max),

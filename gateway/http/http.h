@@ -19,6 +19,7 @@
 #include <parley/status.h>
 
 #include "peer.h"
+#include "coding.h"
 #include "reactor.h"
 
 struct http_server;
@@ -55,6 +56,8 @@ struct http_options {
                                         address that has as many as it may */
     size_t request_memory_bytes; /* a connection's pool in libmicrohttpd: bounds a single read */
     size_t stream_memory_bytes;  /* the same, in the daemon that holds open streams */
+    /* For compressed answers, of all servers; borrowed. NULL: none are. */
+    struct coding_quota *codings;
     /* Whether a request line opens a stream, judged by its first bytes, so that its connection
      * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  (A stream that is
      * asked for on a connection that served requests before works too, where it is.) */
@@ -131,6 +134,11 @@ void http_wake(struct http_request *request);
 
 /* Adds a header to the answer; before http_respond.  Copies both. */
 void http_header(struct http_request *request, const char *name, const char *value);
+
+/* The answer may be compressed, where its client accepts that and it is no shorter than this, if
+ * that is known; before http_respond. Of a stream each piece can be read as soon as it arrives. */
+#define HTTP_COMPRESSED_BYTES_MIN 1024u
+void http_compress(struct http_request *request);
 
 /* Answers; of several answers the first counts. X-Request-Id is added; HEAD gets the headers alone;
  * what is still coming of the body is read and thrown away first, so that the client sees the

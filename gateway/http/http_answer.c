@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "http_coding.h"
 #include "live_response.h"
 
 enum {
@@ -53,11 +54,14 @@ void http_respond(struct http_request *request, unsigned status, const char *con
     if (http_is_answered(request) || http_is_live(request)) {
         return;
     }
-    size_t length = content_type != NULL ? body.length : 0;
+    struct parley_buffer scratch;
+    const struct parley_bytes bytes =
+        http_coding_whole(request, content_type != NULL ? body : PARLEY_BYTES(""), &scratch);
     /* MUST_COPY does not write to it. */
     answer(request, status, content_type,
-           MHD_create_response_from_buffer(length, (void *)(uintptr_t)body.data,
+           MHD_create_response_from_buffer(bytes.length, (void *)(uintptr_t)bytes.data,
                                            MHD_RESPMEM_MUST_COPY));
+    parley_buffer_finish(&scratch);
 }
 
 /* HTTP/1.0 knows no chunks and takes a closed connection for the end; a reset it does not. */
@@ -71,7 +75,7 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
     struct http_request *request = context;
     http_server_of(request)->has_moved = true;
     request->has_wake = false;
-    ssize_t length = request->read(request->state, buffer, size);
+    ssize_t length = http_coding_read(request, buffer, size);
     if (length > 0) {
         return length;
     }
@@ -101,6 +105,7 @@ void http_respond_stream(struct http_request *request, unsigned status, const ch
         return;
     }
     request->read = read;
+    http_coding_begin(request);
     /* A chunk is written straight into the connection's pool; the block serves HTTP/1.0 alone. */
     struct MHD_Response *response = MHD_create_response_from_callback(
         MHD_SIZE_UNKNOWN, request->connection->head.is_1_0 ? BLOCK_1_0_BYTES : 1, read_source,

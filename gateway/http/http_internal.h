@@ -28,6 +28,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
 
+struct encoder;
 struct MHD_Connection;
 struct MHD_Daemon;
 struct MHD_Response;
@@ -90,20 +91,23 @@ struct http_request {
     int64_t received_length; /* of the body, so far */
     ssize_t (*read)(void *state, char *buffer, size_t size);
     struct MHD_Response *response; /* until it is queued */
+    struct encoder *encoder;       /* of an answer that is compressed; NULL: it is not */
     unsigned status;
     enum http_wait wait;
     enum http_answer_state answer;
     enum live_state live;
     bool is_close_after;
-    bool is_late;     /* it began while the server drained */
-    bool has_ended;   /* the body is whole */
-    bool has_wake;    /* woken since the callback that would have to wait was called */
-    bool is_woken;    /* on the server's list of those that go on */
-    bool has_failed;  /* no memory: close the connection */
-    bool is_gone;     /* the client is */
-    bool has_waited;  /* its connection was suspended and resumed */
-    bool is_held_up;  /* the socket takes no more of the live answer at present */
-    int64_t moved_ms; /* when it was held up, or the body went on since */
+    bool may_compress;  /* the answer */
+    bool has_coded_end; /* the end of the compressed answer was written */
+    bool is_late;       /* it began while the server drained */
+    bool has_ended;     /* the body is whole */
+    bool has_wake;      /* woken since the callback that would have to wait was called */
+    bool is_woken;      /* on the server's list of those that go on */
+    bool has_failed;    /* no memory: close the connection */
+    bool is_gone;       /* the client is */
+    bool has_waited;    /* its connection was suspended and resumed */
+    bool is_held_up;    /* the socket takes no more of the live answer at present */
+    int64_t moved_ms;   /* when it was held up, or the body went on since */
     TAILQ_ENTRY(http_request) woken_links;
     TAILQ_ENTRY(http_request) held_up_links;
     char own_id[2 * HTTP_ID_BYTES + 1];
@@ -206,6 +210,7 @@ struct http_server {
     } random;
     struct http_scratch scratch;
     struct http_piece piece;
+    char plain[HTTP_PIECE_BYTES]; /* what is being compressed */
 };
 
 static inline bool http_is_answered(const struct http_request *request) {

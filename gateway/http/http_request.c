@@ -12,6 +12,7 @@
  * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */
 
 #include "http_internal.h"
+#include "http_coding.h"
 #include "live_response.h"
 
 #include <assert.h>
@@ -192,6 +193,7 @@ void http_request_close(struct http_request *request, bool is_complete) {
         TAILQ_REMOVE(&server->woken, request, woken_links);
     }
     live_response_close(request);
+    http_coding_end(request);
     if (request->handler != NULL && request->handler->closed != NULL) {
         request->handler->closed(request->state, is_complete);
     }

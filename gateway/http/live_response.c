@@ -13,6 +13,8 @@
 
 #include "live_response.h"
 
+#include "http_coding.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -202,7 +204,7 @@ static void send_unsent(struct http_request *request) {
 static size_t gather(struct http_request *request, char *data, size_t size) {
     size_t used = 0;
     while (is_open(request) && size - used >= SOURCE_BYTES_MIN) {
-        const ssize_t count = request->read(request->state, data + used, size - used);
+        const ssize_t count = http_coding_read(request, data + used, size - used);
         if (count == 0) {
             break;
         }
@@ -340,6 +342,8 @@ void live_response_break_off(struct http_request *request) {
 
 void live_response_take_back(struct http_request *request) {
     live_response_close(request);
+    http_coding_end(request);
+    request->may_compress = false;
     parley_buffer_clear(&request->connection->headers);
     move(request, LIVE_NONE);
 }
@@ -382,6 +386,7 @@ void live_response_begin(struct http_request *request, unsigned status, const ch
     const int one = 1;
     move(request, LIVE_HEAD);
     request->read = read;
+    http_coding_begin(request);
     if (request->wait == HTTP_WAIT_ANSWER) {
         request->wait = HTTP_WAIT_LIVE;
     }

@@ -158,3 +158,32 @@ int negotiate(const char *accept, const char *const offers[]) {
     }
     return chosen;
 }
+
+static int like_coding(const char *accept_encoding, const char *name) {
+    return like(parley_bytes_of(accept_encoding), name).quality;
+}
+
+/* "gzip" and "x-gzip" are the same (RFC 9110, section 8.4.1.3). */
+static int like_gzip(const char *accept_encoding) {
+    const struct liking gzip = like(parley_bytes_of(accept_encoding), "gzip");
+    const struct liking old = like(parley_bytes_of(accept_encoding), "x-gzip");
+    return old.precision > gzip.precision ? old.quality : gzip.quality;
+}
+
+static int like_identity(const char *accept_encoding) {
+    const struct liking identity = like(parley_bytes_of(accept_encoding), "identity");
+    return identity.precision == PRECISION_EXACT ? identity.quality : 0;
+}
+
+enum coding negotiate_coding(const char *accept_encoding) {
+    if (accept_encoding == NULL) {
+        return CODING_IDENTITY;
+    }
+    const int zstd = like_coding(accept_encoding, coding_name(CODING_ZSTD));
+    const int gzip = like_gzip(accept_encoding);
+    const int identity = like_identity(accept_encoding);
+    if (zstd > 0 && zstd >= gzip && zstd >= identity) {
+        return CODING_ZSTD;
+    }
+    return gzip > 0 && gzip >= identity ? CODING_GZIP : CODING_IDENTITY;
+}

@@ -229,6 +229,9 @@ static void end_if_whole(struct conversion *conversion) {
         refuse(conversion);
     } else {
         enter(conversion, CONVERSION_ANSWERED);
+        if (spool_length(&conversion->spool) >= HTTP_COMPRESSED_BYTES_MIN) {
+            http_compress(conversion->request);
+        }
         http_respond_stream(conversion->request, 200,
                             request_converted_type(&conversion->options, true), body_read);
     }

@@ -106,6 +106,7 @@ static void begin(struct outlet *outlet) {
         return;
     }
     outlet->phase = OUTLET_LIVE;
+    http_compress(outlet->options.request);
     http_respond_live(outlet->options.request, 200, outlet->options.media_type,
                       outlet->options.read);
 }
@@ -180,6 +181,9 @@ void outlet_send(struct outlet *outlet) {
     if (is_live) {
         http_wake(outlet->options.request);
     } else {
+        if (spool_length(&outlet->spool) >= HTTP_COMPRESSED_BYTES_MIN) {
+            http_compress(outlet->options.request);
+        }
         http_respond_stream(outlet->options.request, 200, outlet->options.media_type,
                             outlet->options.read);
     }

@@ -102,6 +102,7 @@ static void respond_as(struct single *single, unsigned status, const char *media
     char type[128];
     const bool is_text = strncmp(media_type, "text/", 5) == 0;
     snprintf(type, sizeof type, "%s%s", media_type, is_text ? "; charset=utf-8" : "");
+    http_compress(single->request);
     http_respond(single->request, status, type, parley_buffer_bytes(&single->answer));
 }
 
@@ -154,6 +155,7 @@ static void respond_verdict(struct single *single, const struct verdict *verdict
         respond_internal(single, status);
         return;
     }
+    http_compress(single->request);
     http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
 }
 

@@ -64,6 +64,7 @@ static void respond(struct http_request *request, enum problem problem, const ch
     const struct parley_bytes text =
         body.has_failed ? PARLEY_BYTES("{\"type\":\"/problems/internal\",\"status\":500}")
                         : parley_buffer_bytes(&body);
+    http_compress(request);
     http_respond(request, body.has_failed ? 500 : table[problem].status, "application/problem+json",
                  text);
     parley_buffer_finish(&body);
@@ -121,6 +122,7 @@ void problem_respond_format(struct http_request *request, enum problem problem, 
 static void respond_page(struct http_request *request, struct parley_buffer *page) {
     parley_buffer_text(page, "</html>\n");
     if (parley_buffer_status(page) == PARLEY_OK) {
+        http_compress(request);
         http_respond(request, 200, "text/html; charset=utf-8", parley_buffer_bytes(page));
     } else {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The pages on which parley describes itself: a table of pages and media types. */
+/* The pages on which parley describes itself: a table of pages and media types. Each is compressed
+ * once, when it is rendered. */
 
 #include "describe_pages.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <sodium.h>
@@ -95,8 +97,8 @@ enum { FORM_COUNT = sizeof forms / sizeof forms[0], FORMS_OF_A_PAGE_MAX = 2 };
 /* ---- rendering ---- */
 
 struct rendered {
-    struct parley_buffer body;
-    char etag[2 + 32 + 1];
+    struct parley_buffer bodies[CODING_COUNT]; /* empty: it is not worth compressing */
+    char digest[32 + 1];
 };
 
 struct describe_pages {
@@ -111,20 +113,25 @@ static bool is_of_one_protocol(const struct form *form) {
 static enum parley_status render(const struct form *form, const struct subject *subject,
                                  struct rendered *out) {
     unsigned char digest[16];
-    form->write(&out->body, subject);
-    PARLEY_TRY(parley_buffer_status(&out->body));
-    crypto_generichash(digest, sizeof digest, (const unsigned char *)out->body.data,
-                       out->body.length, NULL, 0);
-    out->etag[0] = '"';
-    sodium_bin2hex(out->etag + 1, sizeof out->etag - 1, digest, sizeof digest);
-    memcpy(out->etag + sizeof out->etag - 2, "\"", 2);
+    struct parley_buffer *plain = &out->bodies[CODING_IDENTITY];
+    form->write(plain, subject);
+    PARLEY_TRY(parley_buffer_status(plain));
+    crypto_generichash(digest, sizeof digest, (const unsigned char *)plain->data, plain->length,
+                       NULL, 0);
+    sodium_bin2hex(out->digest, sizeof out->digest, digest, sizeof digest);
+    for (size_t i = CODING_GZIP; i < CODING_COUNT && plain->length >= HTTP_COMPRESSED_BYTES_MIN;
+         i++) {
+        PARLEY_TRY(coding_compress((enum coding)i, parley_buffer_bytes(plain), &out->bodies[i]));
+    }
     return PARLEY_OK;
 }
 
 static enum parley_status render_set(const struct subject *subject,
                                      struct rendered set[FORM_COUNT]) {
     for (size_t i = 0; i < FORM_COUNT; i++) {
-        parley_buffer_init(&set[i].body);
+        for (size_t j = 0; j < CODING_COUNT; j++) {
+            parley_buffer_init(&set[i].bodies[j]);
+        }
     }
     for (size_t i = 0; i < FORM_COUNT; i++) {
         if (is_of_one_protocol(&forms[i]) == (subject->protocol != NULL)) {
@@ -161,13 +168,19 @@ enum parley_status describe_pages_create(const struct channel *channels,
     return PARLEY_OK;
 }
 
+static void finish(struct rendered *rendered) {
+    for (size_t i = 0; i < CODING_COUNT; i++) {
+        parley_buffer_finish(&rendered->bodies[i]);
+    }
+}
+
 void describe_pages_destroy(struct describe_pages *pages) {
     if (pages == NULL) {
         return;
     }
     for (size_t i = 0; pages->sets != NULL && i < pages->set_count; i++) {
         for (size_t j = 0; j < FORM_COUNT; j++) {
-            parley_buffer_finish(&pages->sets[i][j].body);
+            finish(&pages->sets[i][j]);
         }
     }
     free(pages->sets);
@@ -182,16 +195,30 @@ static bool has_it(const struct http_request *request, const char *etag) {
     return known != NULL && (strcmp(known, "*") == 0 || strstr(known, etag) != NULL);
 }
 
+static enum coding coding_for(const struct http_request *request, const struct rendered *rendered) {
+    const enum coding coding = negotiate_coding(http_request_header(request, "Accept-Encoding"));
+    return rendered->bodies[coding].length > 0 ? coding : CODING_IDENTITY;
+}
+
 static void respond(struct http_request *request, const struct form *form,
                     const struct rendered *rendered) {
-    http_header(request, "ETag", rendered->etag);
+    const enum coding coding = coding_for(request, rendered);
+    char etag[64];
+    /* A page and its compressed forms are not the same to a strong validator. */
+    snprintf(etag, sizeof etag, "\"%s%s%s\"", rendered->digest,
+             coding != CODING_IDENTITY ? "-" : "",
+             coding != CODING_IDENTITY ? coding_name(coding) : "");
+    http_header(request, "ETag", etag);
     /* Another version may answer differently: cache it, but revalidate. */
     http_header(request, "Cache-Control", "no-cache");
-    if (has_it(request, rendered->etag)) {
+    if (has_it(request, etag)) {
         http_respond(request, 304, NULL, (struct parley_bytes){0});
-    } else {
-        http_respond(request, 200, form->content_type, parley_buffer_bytes(&rendered->body));
+        return;
     }
+    if (coding != CODING_IDENTITY) {
+        http_header(request, "Content-Encoding", coding_name(coding));
+    }
+    http_respond(request, 200, form->content_type, parley_buffer_bytes(&rendered->bodies[coding]));
 }
 
 static const struct rendered *set_of(const struct describe_pages *pages,
@@ -213,9 +240,7 @@ void describe_pages_serve(const struct describe_pages *pages, struct http_reques
         offers[count] = forms[first + count].media_type;
     }
     const int chosen = negotiate(http_request_header(request, "Accept"), offers);
-    if (count > 1) {
-        http_header(request, "Vary", "Accept");
-    }
+    http_header(request, "Vary", count > 1 ? "Accept, Accept-Encoding" : "Accept-Encoding");
     if (chosen < 0) {
         problem_respond_format(request, PROBLEM_NOT_ACCEPTABLE,
                                "%s is available as %s%s%s: accept that, or omit the Accept header.",

@@ -45,6 +45,7 @@ struct server {
     struct parley_schema **schemas;
     struct memory_trim trim;
     struct budget budget;
+    struct coding_quota codings;
     struct spool_quota spools;
     struct limits limits;
     struct parley_buffer full_answer;
@@ -315,6 +316,7 @@ static int start_workers(struct server *server) {
         return fail("cannot start", "out of memory");
     }
     budget_init(&server->budget, (size_t)configuration->gather_max_bytes);
+    server->codings.max_bytes = (size_t)configuration->compression_max_bytes;
     server->spools.max_bytes = configuration->spool_max_bytes;
     if (worker_pool_create(count < WORKER_POOL_THREADS ? count : WORKER_POOL_THREADS,
                            &server->worker_pool) != PARLEY_OK) {
@@ -332,6 +334,7 @@ static int start_workers(struct server *server) {
                                      .nats_token = is_own ? embedded_token(server->embedded) : NULL,
                                      .listen_fd = server->listen_fd,
                                      .budget = &server->budget,
+                                     .codings = &server->codings,
                                      .spools = &server->spools,
                                      .limits = &server->limits,
                                      .full_answer = parley_buffer_bytes(&server->full_answer),

@@ -172,6 +172,7 @@ static enum parley_status create_http(struct worker *worker) {
         .full_answer = worker->options.full_answer,
         .request_memory_bytes = REQUEST_MEMORY_BYTES,
         .stream_memory_bytes = STREAM_MEMORY_BYTES,
+        .codings = worker->options.codings,
         .is_stream = gateway_is_stream,
         .refuse = gateway_refuse};
     return http_server_create(worker->gateway.reactor, worker->options.listen_fd, &options,

@@ -29,6 +29,7 @@ struct worker_options {
     const char *nats_store;            /* where the embedded nats-server stores; NULL: --nats */
     int listen_fd;                     /* shared */
     struct budget *budget;             /* shared */
+    struct coding_quota *codings;      /* shared */
     struct spool_quota *spools;        /* shared */
     struct limits *limits;             /* shared */
     struct parley_bytes full_answer;   /* of http_options; shared */

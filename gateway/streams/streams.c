@@ -112,6 +112,7 @@ static void timer_fired(struct reactor_timer *timer) {
 static void add_headers(struct http_request *request) {
     http_header(request, "Cache-Control", "no-cache, no-store");
     http_header(request, "X-Accel-Buffering", "no"); /* nginx would hold events back */
+    http_compress(request);
 }
 
 static void reader_ready(struct stream_reader *reader) {

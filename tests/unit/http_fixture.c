@@ -381,6 +381,9 @@ static const struct route {
 
 static void begin(void *context, struct http_request *request) {
     struct app *app = context;
+    if (http_request_header(request, "Accept-Encoding") != NULL) {
+        http_compress(request);
+    }
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         if (strcmp(http_request_path(request), routes[i].path) != 0) {
             continue;

@@ -221,6 +221,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->message_max_bytes, 0);
     assert_int_equal(configuration->gather_max_bytes, 256 << 20);
     assert_true(configuration->spool_max_bytes == UINT64_C(1) << 30);
+    assert_int_equal(configuration->compression_max_bytes, 64 << 20);
     assert_int_equal(configuration->connections_max, 20000);
     assert_int_equal(configuration->in_flight_max, 16384);
     assert_int_equal(configuration->connections_per_address, 0);
@@ -254,6 +255,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"message-max\": \"0\",\n"
                                     "  \"gather-max\": \"256m\",\n"
                                     "  \"spool-max\": \"1g\",\n"
+                                    "  \"compression-max\": \"64m\",\n"
                                     "  \"connections\": 20000,\n"
                                     "  \"connections-per-address\": 0,\n"
                                     "  \"streams-per-token\": 0,\n"

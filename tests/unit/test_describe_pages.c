@@ -14,14 +14,15 @@
 #include <jansson.h>
 #include <sodium.h>
 
+#include "decoder.h"
 #include "describe_pages.h"
 #include "lib/fault_heap.h"
 #include "pages.h"
 
 struct http_request {
-    const char *accept, *if_none_match;
+    const char *accept, *accept_encoding, *if_none_match;
     unsigned status;
-    char etag[64], cache_control[32], vary[32], content_type[64];
+    char etag[64], cache_control[32], vary[32], content_type[64], content_encoding[16];
     struct parley_bytes body;
     char problem[512];
 };
@@ -37,21 +38,27 @@ const char *http_request_path(const struct http_request *request) {
 }
 
 const char *http_request_header(const struct http_request *request, const char *name) {
-    return strcmp(name, "Accept") == 0          ? request->accept
-           : strcmp(name, "If-None-Match") == 0 ? request->if_none_match
-                                                : NULL;
+    return strcmp(name, "Accept") == 0            ? request->accept
+           : strcmp(name, "Accept-Encoding") == 0 ? request->accept_encoding
+           : strcmp(name, "If-None-Match") == 0   ? request->if_none_match
+                                                  : NULL;
 }
 
 void http_header(struct http_request *request, const char *name, const char *value) {
-    char *to = strcmp(name, "ETag") == 0            ? request->etag
-               : strcmp(name, "Cache-Control") == 0 ? request->cache_control
-               : strcmp(name, "Vary") == 0          ? request->vary
-                                                    : NULL;
+    char *to = strcmp(name, "ETag") == 0               ? request->etag
+               : strcmp(name, "Cache-Control") == 0    ? request->cache_control
+               : strcmp(name, "Vary") == 0             ? request->vary
+               : strcmp(name, "Content-Encoding") == 0 ? request->content_encoding
+                                                       : NULL;
     assert_non_null(to);
     strcpy(to, value);
 }
 
 /* Pages live until they are destroyed; a problem does not outlive the call. */
+void http_compress(struct http_request *request) {
+    (void)request;
+}
+
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
     assert_int_equal(request->status, 0);
@@ -142,7 +149,8 @@ static void test_a_page_comes_in_the_form_that_is_accepted(void **state) {
         assert_int_equal(request.status, rows[i].status);
         assert_string_equal(request.content_type, rows[i].content_type);
         const bool has_choice = rows[i].page == DESCRIBE_SCHEMA || rows[i].page == DESCRIBE_RULES;
-        assert_string_equal(request.vary, has_choice ? "Accept" : "");
+        assert_string_equal(request.vary,
+                            has_choice ? "Accept, Accept-Encoding" : "Accept-Encoding");
     }
     assert_non_null(strstr(get(*state, DESCRIBE_RULES, "image/png").problem,
                            "application/json or text/markdown"));
@@ -163,11 +171,43 @@ static void test_a_client_that_has_a_page_is_not_sent_it_again(void **state) {
         assert_int_equal(request.status, 304);
         assert_string_equal(request.content_type, "");
         assert_string_equal(request.etag, first.etag);
-        assert_string_equal(request.vary, "Accept");
+        assert_string_equal(request.vary, "Accept, Accept-Encoding");
     }
     struct http_request request = {.if_none_match = other.etag};
     describe_pages_serve(*state, &request, DESCRIBE_RULES, parley_protocols[0]);
     assert_int_equal(request.status, 200);
+}
+
+static void test_a_long_page_is_compressed_once_and_each_form_has_its_etag(void **state) {
+    static const enum coding codings[] = {CODING_GZIP, CODING_ZSTD};
+    const struct http_request plain = get(*state, DESCRIBE_SCHEMA, NULL);
+    assert_string_equal(plain.content_encoding, "");
+    for (size_t i = 0; i < 2; i++) {
+        struct http_request request = {.accept_encoding = coding_name(codings[i])};
+        static char text[1 << 20];
+        struct decoder *decoder;
+        size_t length;
+        describe_pages_serve(*state, &request, DESCRIBE_SCHEMA, parley_protocols[0]);
+        assert_int_equal(request.status, 200);
+        assert_string_equal(request.content_encoding, coding_name(codings[i]));
+        assert_string_equal(request.content_type, "application/schema+json");
+        assert_non_null(strstr(request.etag, coding_name(codings[i])));
+        assert_true(request.body.length < plain.body.length / 2);
+        assert_int_equal(decoder_create(codings[i], &decoder), PARLEY_OK);
+        struct parley_bytes input = request.body;
+        assert_int_equal(decoder_read(decoder, &input, text, sizeof text, &length),
+                         DECODER_NO_FAULT);
+        assert_int_equal(decoder_end(decoder), DECODER_NO_FAULT);
+        assert_true(parley_bytes_equal((struct parley_bytes){text, length}, plain.body));
+        decoder_destroy(decoder);
+        struct http_request again = {.accept_encoding = "gzip, zstd;q=0",
+                                     .if_none_match = request.etag};
+        describe_pages_serve(*state, &again, DESCRIBE_SCHEMA, parley_protocols[0]);
+        assert_int_equal(again.status, codings[i] == CODING_GZIP ? 304 : 200);
+    }
+    struct http_request script = {.accept_encoding = "gzip"}; /* a short one here */
+    describe_pages_serve(*state, &script, DESCRIBE_SCRIPT, NULL);
+    assert_string_equal(script.content_encoding, "");
 }
 
 static void test_the_list_says_where_each_protocol_is_kept(void **state) {
@@ -254,6 +294,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_page_comes_in_the_form_that_is_accepted),
         cmocka_unit_test(test_a_client_that_has_a_page_is_not_sent_it_again),
+        cmocka_unit_test(test_a_long_page_is_compressed_once_and_each_form_has_its_etag),
         cmocka_unit_test(test_the_list_says_where_each_protocol_is_kept),
         cmocka_unit_test(test_every_protocol_has_every_page),
         cmocka_unit_test(test_the_index_lists_the_protocols),

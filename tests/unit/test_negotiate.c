@@ -129,6 +129,43 @@ static void test_one_offer_has_the_quality_of_its_most_specific_range(void **sta
     }
 }
 
+static void test_a_coding_is_chosen_by_quality_and_then_by_cost(void **state) {
+    (void)state;
+    static const struct {
+        const char *accept;
+        enum coding coding;
+    } rows[] = {
+        {NULL, CODING_IDENTITY},
+        {"", CODING_IDENTITY},
+        {"br", CODING_IDENTITY},
+        {"deflate, br", CODING_IDENTITY},
+        {"gzip", CODING_GZIP},
+        {"GZIP", CODING_GZIP},
+        {"x-gzip", CODING_GZIP},
+        {"gzip, deflate, br, zstd", CODING_ZSTD},
+        {"zstd, gzip", CODING_ZSTD},
+        {"zstd;q=0.5, gzip", CODING_GZIP},
+        {"gzip;q=0.5, zstd;q=0.5", CODING_ZSTD},
+        {"zstd;q=0, gzip", CODING_GZIP},
+        {"zstd;q=0, gzip;q=0", CODING_IDENTITY},
+        {"*", CODING_ZSTD},
+        {"*;q=0", CODING_IDENTITY},
+        {"gzip, *;q=0", CODING_GZIP},
+        {"zstd;q=0, *", CODING_GZIP},
+        {"identity", CODING_IDENTITY},
+        {"identity, gzip;q=0.5", CODING_IDENTITY},
+        {"identity;q=0.5, gzip", CODING_GZIP},
+        {"identity;q=0, gzip;q=0.1", CODING_GZIP},
+        {"identity, gzip", CODING_GZIP},
+        {"gzip;q=1.5", CODING_IDENTITY},
+        {"gzip ; q=0.1 , , ", CODING_GZIP},
+        {"\"gzip", CODING_IDENTITY},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(negotiate_coding(rows[i].accept), rows[i].coding);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whoever_says_nothing_takes_the_first_offer),
@@ -141,6 +178,7 @@ int main(void) {
         cmocka_unit_test(test_quality_zero_forbids),
         cmocka_unit_test(test_other_parameters_are_passed_over),
         cmocka_unit_test(test_what_cannot_be_read_counts_as_not_sent),
+        cmocka_unit_test(test_a_coding_is_chosen_by_quality_and_then_by_cost),
         cmocka_unit_test(test_one_offer_has_the_quality_of_its_most_specific_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

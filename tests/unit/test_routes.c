@@ -57,6 +57,10 @@ void http_header(struct http_request *request, const char *name, const char *val
     }
 }
 
+void http_compress(struct http_request *request) {
+    (void)request;
+}
+
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
     assert_int_equal(request->status, 0);

@@ -3,7 +3,10 @@
 // (Node has zstd from 22.15 on).
 
 import { spawn, spawnSync } from 'node:child_process';
+import http from 'node:http';
 import { createGunzip, gunzipSync, gzipSync } from 'node:zlib';
+import { atEnd } from './cleanup.mjs';
+import { LineStream } from './http.mjs';
 
 const FILTER = process.env.PARLEY_ZSTD_FILTER ?? 'build/dev/tests/e2e/zstd_filter';
 
@@ -23,9 +26,29 @@ export const compress = (coding, plain) => (coding === 'gzip' ? gzipSync(plain) 
 export const decompress = (coding, data) =>
   coding === 'gzip' ? gunzipSync(data) : coding === 'zstd' ? filter(['decompress'], data) : data;
 
-// A duplex stream that gives what it is given, decompressed, as soon as it can be.
-export function decompressing(coding) {
-  if (coding === 'gzip') return createGunzip();
+// What a stream of compressed bytes holds, as soon as it can be read.
+function decompressed(t, coding, source) {
+  if (coding === 'gzip') return source.pipe(createGunzip());
+  if (coding !== 'zstd') return source;
   const child = spawn(FILTER, ['decompress'], { stdio: ['pipe', 'pipe', 'inherit'] });
-  return { readable: child.stdout, writable: child.stdin };
+  atEnd(t, () => child.kill('SIGKILL')); // a response that is broken off does not end its pipe
+  child.stdin.on('error', () => {});
+  source.pipe(child.stdin);
+  return child.stdout;
+}
+
+// A LineStream (http.mjs) of a response in the coding that it says it has.
+export async function codedStreamFor(t, server, path, accept, headers = {}) {
+  const { req, response } = await new Promise((resolve, reject) => {
+    const all = { ...headers, 'Accept-Encoding': accept };
+    const options = { host: '127.0.0.1', port: server.port, path, headers: all, agent: false };
+    const request = http.get(options, (response) => resolve({ req: request, response }));
+    request.on('error', reject);
+  });
+  response.on('error', () => {});
+  const source = decompressed(t, response.headers['content-encoding'], response);
+  Object.assign(source, { statusCode: response.statusCode, headers: response.headers });
+  const stream = new LineStream(req, source);
+  atEnd(t, () => stream.close());
+  return stream;
 }
