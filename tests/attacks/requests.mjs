@@ -7,6 +7,7 @@
 // byte. The client sends it, and that it will send no more. What must come of it are the statuses of
 // all answers, in order ([]: the connection is closed without one), after which it is closed.
 
+import { gzipSync } from 'node:zlib';
 import { chunk } from '../e2e/lib/http.mjs';
 
 const MIB = 1024 * 1024;
@@ -217,7 +218,57 @@ const bombs = [
   ['a time of a million digits', () => check('vlp', 'application/json', `{"timestamp":"${'1'.repeat(MIB / 2)}"}`), [200]],
 ];
 
-export const REQUESTS = { smuggling, unusual, paths, bombs };
+// Bodies that are compressed: how much is inside is known only when it comes out.
+const coded = (coding, body, type = 'application/json') =>
+  Buffer.concat([
+    Buffer.from(
+      head(
+        `POST ${TARGET} HTTP/1.1`,
+        HOST,
+        `Content-Type: ${type}`,
+        `Content-Encoding: ${coding}`,
+        `Content-Length: ${body.length}`,
+      ),
+    ),
+    body,
+  ]);
+const NDJSON = 'application/x-ndjson';
+const zeros = (bytes) => gzipSync(Buffer.alloc(bytes, ' '));
+const changed = (bytes, at, value) => {
+  bytes[at < 0 ? bytes.length + at : at] = value;
+  return bytes;
+};
+// Frames of zstd by hand. A window descriptor of 0x48 is 512 KiB; an RLE block of 128 KiB has 4 bytes.
+const ZSTD = '\x28\xb5\x2f\xfd';
+const rle = (blocks, { window = '\x48', last = '\x03\0\x10 ' } = {}) =>
+  Buffer.from(`${ZSTD}\0${window}${'\x02\0\x10 '.repeat(blocks)}${last}`, 'latin1');
+
+const codings = [
+  ['100 MB in 100 kB of gzip, as a message', () => coded('gzip', zeros(100 * MIB)), [413]],
+  ['100 MB in 100 kB of gzip, as a line', () => coded('gzip', zeros(100 * MIB), NDJSON), [200]],
+  ['20 MB of blank lines in gzip', () => coded('gzip', gzipSync(Buffer.alloc(20 * MIB, '\n')), NDJSON), [200]],
+  ['1 GiB in 32 kB of zstd, as a message', () => coded('zstd', rle(8191)), [400]],
+  ['1 GiB in 32 kB of zstd, as a line', () => coded('zstd', rle(8191), NDJSON), [200]],
+  ['gzip in gzip', () => coded('gzip, gzip', gzipSync(zeros(MIB))), [415]],
+  ['gzip in gzip, unsaid', () => coded('gzip', gzipSync(zeros(MIB))), [400]],
+  ['a hundred codings', () => coded(Array(100).fill('gzip').join(), zeros(10)), [415]],
+  ['gzip that is none', () => coded('gzip', Buffer.from(BODY)), [400]],
+  ['gzip that ends early', () => coded('gzip', gzipSync(BODY).subarray(0, -9)), [400]],
+  ['gzip with a wrong sum', () => coded('gzip', changed(gzipSync(BODY), -5, 0)), [400]],
+  ['gzip with a wrong length', () => coded('gzip', changed(gzipSync(BODY), -1, 255)), [400]],
+  ['gzip and something after it', () => coded('gzip', Buffer.concat([gzipSync(BODY), Buffer.from('x')])), [400]],
+  ['a name in gzip that does not end', () => coded('gzip', Buffer.from(`\x1f\x8b\x08\x08\0\0\0\0\0\0${'x'.repeat(MIB)}`, 'latin1')), [400]],
+  ['ten thousand members of nothing', () => coded('gzip', Buffer.concat(Array(10_000).fill(gzipSync('')))), [400]],
+  ['zstd that is none', () => coded('zstd', Buffer.from(BODY)), [400]],
+  ['zstd that ends early', () => coded('zstd', rle(3).subarray(0, -2)), [400]],
+  ['a window of 2 GiB', () => coded('zstd', rle(3, { window: '\xa8' })), [400]],
+  ['a window of 3 TiB', () => coded('zstd', rle(3, { window: '\xff' })), [400]],
+  ['a frame of 4 GiB to skip', () => coded('zstd', Buffer.from('\x50\x2a\x4d\x18\xff\xff\xff\xffx', 'latin1')), [400]],
+  ['a hundred thousand frames to skip', () => coded('zstd', Buffer.from('\x50\x2a\x4d\x18\0\0\0\0'.repeat(100_000), 'latin1')), [400]],
+  ['a block that is none', () => coded('zstd', rle(3, { last: '\x07\0\x10 ' })), [400]],
+];
+
+export const REQUESTS = { smuggling, unusual, paths, bombs, codings };
 
 export const bytesOf = (bytes) =>
   typeof bytes === 'function' ? bytesOf(bytes()) : Buffer.from(bytes, 'latin1');
