@@ -32,6 +32,7 @@ static const struct command commands[] = {
     {"schema", command_schema, "print a protocol's rules as a JSON Schema", false},
     {"examples", command_examples, "print example messages", false},
     {"health", command_health, "check whether a server is ready", false},
+    {"token", command_token, "create, list and revoke the tokens of a server", false},
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])

@@ -314,13 +314,23 @@ static int find_listen(struct configuration *configuration, const struct given *
             source_of(given, offsetof(struct configuration, listen)), configuration->listen, wrong);
         return EXIT_USAGE;
     }
-    if (!configuration->insecure && !listen_address_is_loopback(configuration->address)) {
-        terminal_error(
-            "%s: other machines can reach %s, and parley has no authentication: anyone who can "
-            "reach it could send and read. Listen on a loopback address behind an authenticating "
-            "proxy, or add --insecure in a trusted network",
-            source_of(given, offsetof(struct configuration, listen)), configuration->listen);
-        return EXIT_USAGE;
+    return -1;
+}
+
+/* Whether requests have to show anything. */
+static bool has_access_control(const struct configuration *configuration) {
+    return configuration->tokens != NULL || configuration->first_token ||
+           access(configuration->token_file, F_OK) == 0;
+}
+
+static int find_tokens(struct configuration *configuration) {
+    configuration->token_file =
+        configuration->tokens != NULL
+            ? configuration->tokens
+            : keep_joined(configuration, configuration->data, "/tokens.json");
+    if (configuration->token_file == NULL) {
+        terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
+        return EXIT_FAILURE;
     }
     return -1;
 }
@@ -338,6 +348,20 @@ static int check_names(const struct configuration *configuration, const struct g
         terminal_error("%s: %s", by, error);
     }
     return by != NULL ? EXIT_USAGE : -1;
+}
+
+/* Nobody is served by accident who should not be. */
+static int check_access(const struct configuration *configuration, const struct given *given) {
+    if (configuration->insecure || listen_address_is_loopback(configuration->address) ||
+        has_access_control(configuration)) {
+        return -1;
+    }
+    terminal_error("%s: other machines can reach %s, and there are no tokens: anyone who can reach "
+                   "it could send and read. Make a token (parley token create --name NAME --allow "
+                   "'send:*,read:*'), or listen on a loopback address, or add --insecure in a "
+                   "trusted network",
+                   source_of(given, offsetof(struct configuration, listen)), configuration->listen);
+    return EXIT_USAGE;
 }
 
 static int find_data(struct configuration *configuration) {
@@ -488,6 +512,8 @@ static int load(struct configuration *configuration, int argc, char **argv) {
     status = status < 0 ? find_listen(configuration, &given) : status;
     status = status < 0 ? check_names(configuration, &given) : status;
     status = status < 0 ? find_data(configuration) : status;
+    status = status < 0 ? find_tokens(configuration) : status;
+    status = status < 0 ? check_access(configuration, &given) : status;
     status = status < 0 ? find_nats(configuration, &given) : status;
     status = status < 0 ? find_replicas(configuration) : status;
     status = status < 0 ? find_channels(configuration, &given) : status;
@@ -520,6 +546,22 @@ int configuration_load_listen(struct configuration *configuration, const char *p
     configuration->listen =
         given.text[listen] != NULL ? given.text[listen] : options[listen].fallback;
     return status;
+}
+
+int configuration_load_tokens(struct configuration *configuration, const char *tokens,
+                              const char *data) {
+    const size_t tokens_option = index_of(offsetof(struct configuration, tokens));
+    const size_t data_option = index_of(offsetof(struct configuration, data));
+    struct given given = {.text = {NULL}};
+    int status = init(configuration);
+    given.text[tokens_option] = tokens;
+    given.text[data_option] = data;
+    status = status < 0 ? read_variables(configuration, &given) : status;
+    status = status < 0 ? read_file_if_any(configuration, &given) : status;
+    configuration->tokens = given.text[tokens_option];
+    configuration->data = given.text[data_option];
+    status = status < 0 ? find_data(configuration) : status;
+    return status < 0 ? find_tokens(configuration) : status;
 }
 
 void configuration_finish(struct configuration *configuration) {

@@ -24,7 +24,10 @@ struct configuration {
     const char *hosts;         /* names that it answers to besides its own, with commas, or NULL */
     const char *cors_origins;  /* sites whose pages may use it, with commas, or NULL */
     const char *config;        /* the file to read, or NULL */
-    bool insecure;             /* allow an address other than loopback */
+    const char *tokens;        /* the file, which must exist; NULL: none was given … */
+    const char *token_file;    /* … and it is DIR/tokens.json, if that exists */
+    bool first_token;          /* make one where there is no token file */
+    bool insecure;             /* allow an address other than loopback without access control */
     bool check_config;         /* print the effective configuration, and exit */
     uint64_t reactors;         /* 0: one per core */
     uint64_t replicas;
@@ -63,4 +66,7 @@ int configuration_load(struct configuration *configuration, int argc, char **arg
  * variables and the file at `path` (NULL: the one in PARLEY_CONFIG).  Sets only that member, not
  * its parts. */
 int configuration_load_listen(struct configuration *configuration, const char *path);
+/* The same for `tokens` and `data` alone; `tokens` and `data` are flags, NULL: not given. */
+int configuration_load_tokens(struct configuration *configuration, const char *tokens,
+                              const char *data);
 void configuration_finish(struct configuration *configuration);

@@ -15,7 +15,7 @@ const struct option options[] = {
      .value_name = "ADDR:PORT",
      .fallback = "127.0.0.1:8080",
      .help = "Address and port to listen on. :PORT is 127.0.0.1:PORT; port 0 picks a free port. An "
-             "address that other machines can reach needs --insecure."},
+             "address that other machines can reach needs tokens (see --tokens), or --insecure."},
     {.flag = "data",
      FIELD(data),
      .value_name = "DIR",
@@ -88,11 +88,24 @@ const struct option options[] = {
      .fallback_text = "none",
      .is_not_in_file = true,
      .help = "Read options from this file (see below)."},
+    {.flag = "tokens",
+     FIELD(tokens),
+     .value_name = "FILE",
+     .fallback_text = "tokens.json in the data folder, if it exists",
+     .help = "Serve only requests that show a token of this file, which parley token writes. It "
+             "is read again when it changes, and on SIGHUP. No other user may be able to read or "
+             "write it."},
+    {.flag = "first-token",
+     .type = OPTION_SWITCH,
+     FIELD(first_token),
+     .fallback = "false",
+     .help = "If there is no token file yet, make one with a token that may do everything, and "
+             "write that token to first-token in the data folder (mode 0600). For containers."},
     {.flag = "insecure",
      .type = OPTION_SWITCH,
      FIELD(insecure),
      .fallback = "false",
-     .help = "Allow an address that other machines can reach although there is no authentication: "
+     .help = "Allow an address that other machines can reach although there are no tokens: "
              "anyone who can reach it can send and read. For trusted networks only."},
     {.flag = "check-config",
      .type = OPTION_SWITCH,
@@ -179,7 +192,7 @@ const struct option options[] = {
      FIELD(connections_per_address),
      .value_name = "N",
      .fallback = "0",
-     .fallback_text = "0 (a quarter of --connections; loopback is not limited)",
+     .fallback_text = "0 (a quarter of --connections; loopback: no limit)",
      .maximum = 10000000,
      .help = "Maximum number of open connections of one address; of IPv6, of one /64. Above it, "
              "connections get 429 and are closed. A number other than 0 applies to loopback too. "
@@ -189,7 +202,7 @@ const struct option options[] = {
      FIELD(streams_per_token),
      .value_name = "N",
      .fallback = "0",
-     .fallback_text = "0 (a quarter of --connections; loopback is not limited)",
+     .fallback_text = "0 (a quarter of --connections; loopback: no limit)",
      .maximum = 10000000,
      .help = "Maximum number of open streams of one token, or of one address without a token. "
              "Above it, streams get 429."},

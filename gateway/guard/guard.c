@@ -1,8 +1,231 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* From the header Authorization to a principal, and from a principal to yes or no.
+ *
+ * It deliberately takes a token from that header only: one in a URL ends up in logs. */
+
 #include "guard.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include <sodium.h>
+
+#include "refusal.h"
+
+/* A longer header is verified for each request: what is kept must not cost much memory. */
+enum { SHOWN_MAX = 2048 };
+
+/* What is kept with a connection: who it is, by what it showed. */
+struct pass {
+    const struct principal *principal;
+    struct principal *reference; /* to it; NULL: it is static */
+    uint64_t generation;         /* of the guard that verified it */
+    size_t shown_length;
+    char shown[];
+};
+
+struct guard {
+    struct tokens *tokens; /* NULL: everybody is let in */
+    uint64_t generation;   /* grows when what was verified counts no more */
+    struct refusals *refusals;
+};
+
+static struct pass anonymous_pass = {.principal = &principal_anonymous};
+
 const struct principal *guard_principal(const struct http_request *request) {
-    (void)request;
-    return &principal_anonymous;
+    const struct pass *pass = http_request_kept(request);
+    return pass != NULL ? pass->principal : &principal_nobody;
+}
+
+/* ---- life ---- */
+
+enum parley_status guard_create(struct reactor *reactor, struct guard **out) {
+    struct guard *guard = calloc(1, sizeof *guard);
+    if (guard == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    const enum parley_status status = refusals_create(reactor, &guard->refusals);
+    if (status != PARLEY_OK) {
+        guard_destroy(guard);
+        return status;
+    }
+    *out = guard;
+    return PARLEY_OK;
+}
+
+void guard_destroy(struct guard *guard) {
+    if (guard != NULL) {
+        refusals_destroy(guard->refusals);
+        tokens_unref(guard->tokens);
+        free(guard);
+    }
+}
+
+void guard_set_tokens(struct guard *guard, struct tokens *tokens) {
+    tokens_unref(guard->tokens);
+    guard->tokens = tokens;
+    guard->generation++;
+}
+
+/* ---- what was verified before ---- */
+
+static void release(void *kept) {
+    struct pass *pass = kept;
+    principal_unref(pass->reference);
+    sodium_memzero(pass->shown, pass->shown_length);
+    free(pass);
+}
+
+static bool keep(const struct guard *guard, struct http_request *request, const char *shown,
+                 struct principal *principal) {
+    const size_t length = strlen(shown);
+    const size_t kept_length = length <= SHOWN_MAX ? length : 0;
+    struct pass *pass = malloc(sizeof *pass + kept_length);
+    if (pass == NULL) {
+        return false;
+    }
+    *pass = (struct pass){.principal = principal,
+                          .reference = principal_ref(principal),
+                          .generation = guard->generation,
+                          .shown_length = kept_length};
+    memcpy(pass->shown, shown, kept_length);
+    http_request_keep(request, pass, release);
+    return true;
+}
+
+/* The same header as before, and nothing has changed since. */
+static bool has_pass(const struct guard *guard, const struct http_request *request,
+                     const char *shown, int64_t now) {
+    const struct pass *pass = http_request_kept(request);
+    return pass != NULL && pass->generation == guard->generation && pass->shown_length > 0 &&
+           strlen(shown) == pass->shown_length &&
+           sodium_memcmp(shown, pass->shown, pass->shown_length) == 0 &&
+           !principal_has_expired(pass->principal, now);
+}
+
+/* ---- who it is ---- */
+
+/* RFC 6750, section 2.1: the credentials after the scheme, which is in any case.
+ * Returns: data NULL: it is of another scheme. */
+static struct parley_bytes token_in(const char *header) {
+    static const char scheme[] = "Bearer";
+    const size_t length = sizeof scheme - 1;
+    if (strncasecmp(header, scheme, length) != 0 || header[length] != ' ') {
+        return (struct parley_bytes){0};
+    }
+    return parley_bytes_of(header + length + strspn(header + length, " "));
+}
+
+static enum refusal refusal_of(enum token_state state, struct parley_bytes shown) {
+    static const enum refusal refusals[] = {[TOKEN_UNKNOWN] = REFUSAL_UNKNOWN,
+                                            [TOKEN_VALID] = REFUSAL_NONE,
+                                            [TOKEN_EXPIRED] = REFUSAL_EXPIRED,
+                                            [TOKEN_REVOKED] = REFUSAL_REVOKED};
+    return state == TOKEN_UNKNOWN && !token_is_whole(shown) ? REFUSAL_MALFORMED : refusals[state];
+}
+
+static enum refusal verify(const struct guard *guard, struct parley_bytes shown, int64_t now,
+                           struct principal **out) {
+    if (shown.data == NULL) {
+        return REFUSAL_SCHEME;
+    }
+    return refusal_of(tokens_find(guard->tokens, shown, now, out), shown);
+}
+
+static enum refusal identify(const struct guard *guard, struct http_request *request) {
+    const char *shown = http_request_header(request, "Authorization");
+    const int64_t now = (int64_t)time(NULL);
+    struct principal *principal = NULL;
+    if (shown == NULL) {
+        http_request_keep(request, NULL, NULL);
+        return http_request_query(request, "access_token") != NULL ? REFUSAL_IN_URL
+                                                                   : REFUSAL_NOTHING_SHOWN;
+    }
+    if (has_pass(guard, request, shown, now)) {
+        return REFUSAL_NONE;
+    }
+    http_request_keep(request, NULL, NULL);
+    const enum refusal refusal = verify(guard, token_in(shown), now, &principal);
+    if (refusal != REFUSAL_NONE) {
+        return refusal;
+    }
+    return keep(guard, request, shown, principal) ? REFUSAL_NONE : REFUSAL_NO_MEMORY;
+}
+
+/* ---- what it may do ---- */
+
+static bool may_read_any(const struct scopes *scopes) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        if (scopes_may_read(scopes, parley_protocols[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_allowed(const struct scopes *scopes, enum guard_need need,
+                       const struct parley_protocol *protocol) {
+    switch (need) {
+    case GUARD_UNSTATED:
+        return false;
+    case GUARD_OPEN:
+        return true;
+    case GUARD_SEND:
+        return scopes_may_send(scopes, protocol);
+    case GUARD_READ:
+        return scopes_may_read(scopes, protocol);
+    case GUARD_READ_ANY:
+        return may_read_any(scopes);
+    case GUARD_METRICS:
+        return scopes_may_measure(scopes);
+    case GUARD_ADMIN:
+        return scopes->admin;
+    }
+    return false;
+}
+
+/* The scope that is missing, for a challenge. */
+static const char *scope_of(enum guard_need need, const struct parley_protocol *protocol,
+                            struct parley_buffer *text) {
+    static const char *const texts[] = {[GUARD_SEND] = "send:",
+                                        [GUARD_READ] = "read:",
+                                        [GUARD_READ_ANY] = "read:*",
+                                        [GUARD_METRICS] = "metrics",
+                                        [GUARD_ADMIN] = "admin"};
+    const bool has_protocol = need == GUARD_SEND || need == GUARD_READ;
+    parley_buffer_format(text, "%s%s", texts[need], has_protocol ? protocol->name : "");
+    parley_buffer_char(text, '\0');
+    return text->has_failed ? "" : text->data;
+}
+
+static void refuse_scope(struct http_request *request, enum guard_need need,
+                         const struct parley_protocol *protocol) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    refusal_of_scope(request, guard_principal(request), scope_of(need, protocol, &text));
+    parley_buffer_finish(&text);
+}
+
+bool guard_admit(struct guard *guard, struct http_request *request, enum guard_need need,
+                 const struct parley_protocol *protocol) {
+    if (need == GUARD_OPEN) {
+        return true;
+    }
+    if (guard->tokens == NULL) {
+        http_request_keep(request, &anonymous_pass, NULL);
+        return true;
+    }
+    const enum refusal refusal = identify(guard, request);
+    if (refusal != REFUSAL_NONE) {
+        refusals_answer(guard->refusals, request, refusal);
+        return false;
+    }
+    if (!is_allowed(&guard_principal(request)->scopes, need, protocol)) {
+        refuse_scope(request, need, protocol);
+        return false;
+    }
+    return true;
 }

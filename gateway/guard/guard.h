@@ -1,11 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Who may send a request, on one reactor: what the request shows, verified once and kept with its
- * connection. */
+/* Who is let in, on one reactor: what a request shows is verified once and kept with its
+ * connection, and every address says what it needs (docs/api.md#access). */
 
 #include "http.h"
 #include "principal.h"
+#include "reactor.h"
+#include "tokens.h"
+
+/* What an address needs of whoever asks for it. */
+enum guard_need {
+    GUARD_UNSTATED, /* nobody is let in: an address must say what it needs */
+    GUARD_OPEN,     /* nothing */
+    GUARD_SEND,     /* the scope send of its protocol */
+    GUARD_READ,     /* the scope read of its protocol */
+    GUARD_READ_ANY, /* the scope read of any protocol: the handler serves those alone */
+    GUARD_METRICS,
+    GUARD_ADMIN,
+};
+
+struct guard;
+
+/* Everybody is let in as anonymous until there are tokens.
+ * Owns: the reactor is borrowed. */
+enum parley_status guard_create(struct reactor *reactor, struct guard **out) PARLEY_MUST_CHECK;
+/* After the HTTP servers, whose requests have all been closed.  NULL is allowed. */
+void guard_destroy(struct guard *guard);
+
+/* From now on requests have to show one of these; what was verified before is verified again.
+ * Owns: steals the caller's reference. */
+void guard_set_tokens(struct guard *guard, struct tokens *tokens);
+
+/* Whether the request may go on to an address with this `need` (`protocol` NULL: of none); if not,
+ * it is answered, or will be.  From its begin callback. */
+bool guard_admit(struct guard *guard, struct http_request *request, enum guard_need need,
+                 const struct parley_protocol *protocol);
 
 /* Who sends the request. It may do nothing where nobody was let in.  Owns: borrowed until the
  * request is closed; principal_ref keeps it longer. */

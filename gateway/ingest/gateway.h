@@ -10,6 +10,7 @@
 #include <parley/message.h>
 
 #include "budget.h"
+#include "guard.h"
 #include "configuration.h"
 #include "worker_pool.h"
 #include "http.h"
@@ -53,6 +54,7 @@ struct gateway {
     struct origin_policy origins;
     struct reactor *reactor;
     struct jetstream *jetstream;
+    struct guard *guard;
     struct http_server *http;
     struct streams *streams;
     const atomic_uint *away_count; /* the workers that NATS is not ready for; NULL: only this one */

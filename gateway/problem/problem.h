@@ -17,6 +17,15 @@
     X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 400, "Invalid query parameter or header",    \
       "The detail names the query option or header, and the values that it takes. Correct or "     \
       "remove it.")                                                                                \
+    X(PROBLEM_UNAUTHENTICATED, "unauthenticated", 401, "No valid token",                           \
+      "Send the header `Authorization: Bearer TOKEN`. The detail says what is wrong with the "     \
+      "token that was sent, if there was one. The operator of the server makes tokens with "       \
+      "`parley token create`.")                                                                    \
+    X(PROBLEM_FORBIDDEN, "forbidden", 403, "Not allowed",                                          \
+      "The detail, and the header WWW-Authenticate, name the scope that is missing: use a token "  \
+      "that has it. With a violation of GW-102, the message names a sender that the token may "    \
+      "not "                                                                                       \
+      "speak for.")                                                                                \
     X(PROBLEM_CROSS_ORIGIN, "cross-origin", 403, "A page of another site sent this request",       \
       "Nothing was done. The operator can allow the pages of that site with --cors-origin.")       \
     X(PROBLEM_NOT_FOUND, "not-found", 404, "Not found",                                            \

@@ -39,7 +39,8 @@ static void serve_convert(struct gateway *gateway, struct http_request *request,
 
 static void serve_stream(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
-    streams_serve(gateway->streams, gateway->limits, request, variable->protocol);
+    streams_serve(gateway->streams, gateway->limits, request, variable->protocol,
+                  guard_principal(request)->scopes.read);
 }
 
 static void serve_problem(struct gateway *gateway, struct http_request *request,
@@ -142,28 +143,47 @@ static void serve_readyz(struct gateway *gateway, struct http_request *request,
     }
 }
 
-static const struct route {
+struct route {
     const char *path; /* {protocol} and {name} stand for one segment */
+    enum guard_need need;
     serve_fn *get, *post;
-} routes[] = {
-    {.path = "/", .get = serve_index},
-    {.path = "/page.js", .get = serve_script},
-    {.path = "/page.css", .get = serve_style},
-    {.path = "/v1/{protocol}/messages", .post = serve_messages},
-    {.path = "/v1/{protocol}/validate", .post = serve_validate},
-    {.path = "/v1/{protocol}/convert", .post = serve_convert},
-    {.path = "/v1/{protocol}/stream", .get = serve_stream},
-    {.path = "/v1/stream", .get = serve_stream},
-    {.path = "/v1/protocols", .get = serve_protocols},
-    {.path = "/v1/protocols/{protocol}", .get = serve_protocol},
-    {.path = "/v1/protocols/{protocol}/schema", .get = serve_schema},
-    {.path = "/v1/protocols/{protocol}/rules", .get = serve_rules},
-    {.path = "/v1/protocols/{protocol}/examples", .get = serve_examples},
-    {.path = "/problems", .get = serve_problems},
-    {.path = "/problems/{name}", .get = serve_problem},
-    {.path = "/livez", .get = serve_livez},
-    {.path = "/readyz", .get = serve_readyz},
 };
+
+/* A row that does not say what it needs does not compile. */
+#define ROUTE(path_, need_, ...)                                                                   \
+    { .path = (path_), .need = GUARD_##need_, __VA_ARGS__ }
+
+static const struct route routes[] = {
+    ROUTE("/", OPEN, .get = serve_index),
+    ROUTE("/page.js", OPEN, .get = serve_script),
+    ROUTE("/page.css", OPEN, .get = serve_style),
+    ROUTE("/v1/{protocol}/messages", SEND, .post = serve_messages),
+    ROUTE("/v1/{protocol}/validate", SEND, .post = serve_validate),
+    ROUTE("/v1/{protocol}/convert", SEND, .post = serve_convert),
+    ROUTE("/v1/{protocol}/stream", READ, .get = serve_stream),
+    ROUTE("/v1/stream", READ_ANY, .get = serve_stream),
+    ROUTE("/v1/protocols", OPEN, .get = serve_protocols),
+    ROUTE("/v1/protocols/{protocol}", OPEN, .get = serve_protocol),
+    ROUTE("/v1/protocols/{protocol}/schema", OPEN, .get = serve_schema),
+    ROUTE("/v1/protocols/{protocol}/rules", OPEN, .get = serve_rules),
+    ROUTE("/v1/protocols/{protocol}/examples", OPEN, .get = serve_examples),
+    ROUTE("/problems", OPEN, .get = serve_problems),
+    ROUTE("/problems/{name}", OPEN, .get = serve_problem),
+    ROUTE("/livez", OPEN, .get = serve_livez),
+    ROUTE("/readyz", OPEN, .get = serve_readyz),
+};
+
+bool gateway_route(size_t index, struct gateway_route *out) {
+    if (index >= sizeof routes / sizeof routes[0]) {
+        return false;
+    }
+    const struct route *route = &routes[index];
+    *out = (struct gateway_route){.path = route->path,
+                                  .need = route->need,
+                                  .has_get = route->get != NULL,
+                                  .has_post = route->post != NULL};
+    return true;
+}
 
 /* Whether `path` matches `pattern`; `out` then has the part in braces. */
 static bool matches(const char *pattern, const char *path, char *name, size_t name_size,
@@ -196,11 +216,6 @@ static const char *allowed_methods(const struct route *route) {
                                 : "GET, HEAD, POST, OPTIONS";
 }
 
-/* Whether it shows only what everybody may see. */
-static bool is_open(const struct route *route) {
-    return route->post == NULL && route->get != serve_stream;
-}
-
 static void serve(struct gateway *gateway, struct http_request *request, const struct route *route,
                   const struct variable *variable) {
     const char *method = http_request_method(request);
@@ -213,7 +228,8 @@ static void serve(struct gateway *gateway, struct http_request *request, const s
         http_header(request, "Allow", allowed_methods(route));
         problem_respond_format(request, PROBLEM_METHOD_NOT_ALLOWED, "%s allows %s.",
                                http_request_path(request), allowed_methods(route));
-    } else if (origin_admit(&gateway->origins, request, is_open(route))) {
+    } else if (origin_admit(&gateway->origins, request, route->need == GUARD_OPEN) &&
+               guard_admit(gateway->guard, request, route->need, variable->protocol)) {
         function(gateway, request, variable);
     }
 }

@@ -7,6 +7,7 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,19 +21,22 @@
 #include "data_folder.h"
 #include "describe_pages.h"
 #include "embedded.h"
+#include "first_token.h"
 #include "limits.h"
 #include "memory_trim.h"
 #include "nats_identity.h"
 #include "routes.h"
 #include "troubles.h"
 #include "spool.h"
+#include "token_keeper.h"
 #include "worker.h"
 
 enum {
     DRAIN_AT_LEAST_MS = 12000, /* for bodies that are under way */
     DRAIN_LONGER_MS = 2000,    /* than an ack may take */
     ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
-    WORKER_POOL_THREADS = 2,   /* each may need twenty times the text of a message */
+    HANGUP_MS = 500,
+    WORKER_POOL_THREADS = 2, /* each may need twenty times the text of a message */
 };
 
 struct server {
@@ -44,6 +48,7 @@ struct server {
     struct nats_identity nats_identity;
     struct parley_schema **schemas;
     struct memory_trim trim;
+    struct token_keeper tokens;
     struct budget budget;
     struct coding_quota codings;
     struct spool_quota spools;
@@ -58,6 +63,8 @@ struct server {
     int listen_fd;
     unsigned port;
     bool is_announced, is_draining;
+    bool has_terminal; /* it had one at the start */
+    struct reactor_timer hangup_timer;
     struct troubles *troubles;
     int exit_status;
 };
@@ -200,13 +207,55 @@ static void child_trouble(void *context, const char *error) {
 
 /* ---- signals ---- */
 
+/* Whether the process has a controlling terminal that can be used. */
+static bool has_terminal(void) {
+    const int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
+}
+
+static bool has_lost_terminal(const struct server *server) {
+    return server->has_terminal && !has_terminal();
+}
+
+static void end(struct server *server) {
+    let_signals_kill();
+    drain(server);
+}
+
+/* A terminal sends the signal a moment before it is gone. */
+static void look_for_terminal(struct reactor_timer *timer) {
+    struct server *server = OWNER_OF(timer, struct server, hangup_timer);
+    if (has_lost_terminal(server)) {
+        end(server);
+    }
+}
+
+/* A person or a service manager wants files to be read again; or the terminal was closed. */
+static void on_hangup(struct server *server) {
+    if (has_lost_terminal(server)) {
+        end(server);
+        return;
+    }
+    token_keeper_reload(&server->tokens);
+    if (server->has_terminal) {
+        reactor_timer_set(server->reactor, &server->hangup_timer, HANGUP_MS);
+    }
+}
+
 static void on_signal(struct reactor_watch *watch, uint32_t events) {
     struct server *server = OWNER_OF(watch, struct server, signals);
     struct signalfd_siginfo info;
     (void)events;
-    if (read(watch->fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        let_signals_kill();
-        drain(server);
+    if (read(watch->fd, &info, sizeof info) != (ssize_t)sizeof info) {
+        return;
+    }
+    if (info.ssi_signo == SIGHUP) {
+        on_hangup(server);
+    } else {
+        end(server);
     }
 }
 
@@ -216,9 +265,11 @@ static int watch_signals(struct server *server) {
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGTERM);
     sigaddset(&wanted, SIGINT);
-    if (!ignores_hangups()) { /* there is nothing to reload */
+    if (!ignores_hangups()) { /* a closing terminal concerns it no more */
         sigaddset(&wanted, SIGHUP);
     }
+    server->has_terminal = has_terminal();
+    server->hangup_timer.fire = look_for_terminal;
     pthread_sigmask(SIG_BLOCK, &wanted, NULL);
     signal(SIGPIPE, SIG_IGN);
     server->signals.ready = on_signal;
@@ -271,13 +322,43 @@ static int load_nats_identity(struct server *server) {
     return is_loaded ? 0 : 1;
 }
 
-static int start_nats(struct server *server) {
-    const char *data = server->configuration.data;
+static int prepare_data(const struct server *server) {
     char error[512] = "";
-    if (!data_folder_prepare(data, error, sizeof error)) {
+    if (!data_folder_prepare(server->configuration.data, error, sizeof error)) {
         fprintf(stderr, "parley: %s\n", error);
         return 1;
     }
+    return 0;
+}
+
+static int open_tokens(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    struct parley_buffer error;
+    parley_buffer_init(&error);
+    const bool is_open =
+        (!configuration->first_token ||
+         first_token_make(configuration->token_file, configuration->data, &error)) &&
+        token_keeper_open(&server->tokens, configuration->token_file, configuration->tokens != NULL,
+                          &error);
+    if (!is_open) {
+        fprintf(stderr, "parley: %.*s\n", (int)error.length, error.data != NULL ? error.data : "");
+    }
+    parley_buffer_finish(&error);
+    return is_open ? 0 : 1;
+}
+
+static void hand_out_tokens(struct token_keeper *keeper, struct tokens *tokens) {
+    struct server *server = OWNER_OF(keeper, struct server, tokens);
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        if (worker_set_tokens(server->workers[i], tokens) != PARLEY_OK) {
+            fprintf(stderr, "parley: out of memory\n");
+        }
+    }
+}
+
+static int start_nats(struct server *server) {
+    const char *data = server->configuration.data;
+    char error[512] = "";
     if (server->configuration.nats != NULL) {
         return load_nats_identity(server);
     }
@@ -339,6 +420,7 @@ static int start_workers(struct server *server) {
                                      .limits = &server->limits,
                                      .full_answer = parley_buffer_bytes(&server->full_answer),
                                      .worker_pool = server->worker_pool,
+                                     .tokens = server->tokens.tokens,
                                      .busy_count = &server->busy_count,
                                      .away_count = &server->away_count,
                                      .worker_count = count};
@@ -379,8 +461,10 @@ static int start(struct server *server) {
     server->announce_timer.fire = announce_anyway;
     const int status = watch_signals(server) != 0 || create_schemas(server) != 0 ||
                        create_pages(server) != 0 || create_limits(server) != 0 ||
+                       prepare_data(server) != 0 || open_tokens(server) != 0 ||
                        start_nats(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
+        token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         reactor_timer_set(server->reactor, &server->announce_timer, ANNOUNCE_ANYWAY_MS);
     }
     return status;
@@ -410,6 +494,7 @@ static void finish(struct server *server) {
     if (server->signals.fd > 0) {
         close(server->signals.fd);
     }
+    token_keeper_close(&server->tokens);
     memory_trim_stop(&server->trim);
     reactor_destroy(server->reactor);
     configuration_finish(&server->configuration);

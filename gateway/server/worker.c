@@ -37,8 +37,9 @@ struct worker {
     struct bucket *buckets;           /* one a protocol, for the names of those that have one */
     struct correlation_consumer **correlation_consumers; /* one a protocol; NULL: none */
     pthread_t thread;
-    struct reactor_timer away_timer; /* until NATS was away for too long */
-    bool is_away;                    /* it was, or was never there: counted in away_count */
+    struct reactor_timer away_timer;      /* until NATS was away for too long */
+    bool is_away;                         /* it was, or was never there: counted in away_count */
+    _Atomic(struct tokens *) next_tokens; /* a reference, until it is taken; NULL: none */
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
     bool is_drained;
@@ -238,6 +239,8 @@ static enum parley_status build(struct worker *worker) {
      * is answered. No request comes before the thread runs. */
     PARLEY_TRY(
         completion_queue_open(gateway->worker_pool, gateway->reactor, &gateway->completions));
+    PARLEY_TRY(guard_create(gateway->reactor, &gateway->guard));
+    guard_set_tokens(gateway->guard, tokens_ref(worker->options.tokens));
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_memories(worker));
@@ -254,6 +257,8 @@ static void take_apart(struct worker *worker) {
     completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
     http_server_destroy(gateway->http);
+    guard_destroy(gateway->guard);
+    tokens_unref(atomic_exchange(&worker->next_tokens, NULL));
     streams_destroy(gateway->streams);
     destroy_memories(worker);
     jetstream_destroy(gateway->jetstream);
@@ -311,6 +316,21 @@ enum parley_status worker_create(const struct worker_options *options,
     }
     *out = worker;
     return PARLEY_OK;
+}
+
+/* ---- tokens ---- */
+
+static void take_tokens(void *context) {
+    struct worker *worker = context;
+    struct tokens *tokens = atomic_exchange(&worker->next_tokens, NULL);
+    if (tokens != NULL) { /* not taken yet, though posted twice */
+        guard_set_tokens(worker->gateway.guard, tokens);
+    }
+}
+
+enum parley_status worker_set_tokens(struct worker *worker, struct tokens *tokens) {
+    tokens_unref(atomic_exchange(&worker->next_tokens, tokens_ref(tokens)));
+    return reactor_post(worker->gateway.reactor, take_tokens, worker);
 }
 
 /* ---- draining ---- */

@@ -34,6 +34,7 @@ struct worker_options {
     struct limits *limits;             /* shared */
     struct parley_bytes full_answer;   /* of http_options; shared */
     struct worker_pool *worker_pool;   /* shared */
+    struct tokens *tokens;   /* shared, borrowed for the call; NULL: everybody is let in */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */
     atomic_uint *away_count; /* shared: the workers that NATS is not ready for; all, at first */
@@ -49,6 +50,11 @@ struct worker;
 enum parley_status worker_create(const struct worker_options *options,
                                  const struct worker_events *events,
                                  struct worker **out) PARLEY_MUST_CHECK;
+
+/* Has it let in whoever shows one of these, soon.  Owns: it takes a reference of its own.
+ * Threads: main's. */
+enum parley_status worker_set_tokens(struct worker *worker,
+                                     struct tokens *tokens) PARLEY_MUST_CHECK;
 
 /* Finishes requests in progress and answers 503 to new ones, until no worker has a request left
  * (options.busy_count, set before, is 0), at the latest after `deadline_ms`. Then the thread ends.

@@ -185,9 +185,13 @@ void stream_reader_destroy(struct stream_reader *reader) {
 bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs) {
     reader->due = reader->is_sse || !reader->query.is_ending ? STREAM_DUE_OPEN : STREAM_DUE_NOTHING;
     reader->pool = hubs[0].pool;
-    for (size_t i = 0; i < reader->cursor_count; i++) {
-        if (!stream_cursor_start(&reader->cursors[i], &hubs[i], &reader->query, &cursor_events,
-                                 reader)) {
+    size_t started = 0;
+    for (size_t hub = 0; started < reader->cursor_count; hub++) {
+        if ((reader->reads >> hub & 1) == 0) {
+            continue;
+        }
+        if (!stream_cursor_start(&reader->cursors[started++], &hubs[hub], &reader->query,
+                                 &cursor_events, reader)) {
             stream_reader_stop(reader);
             return false;
         }

@@ -35,8 +35,8 @@ struct stream_reader {
     /* The keeper's. */
     TAILQ_ENTRY(stream_reader) link;
     int64_t moved_ms;
-    struct tally_entry *opening;            /* of its sender */
-    const struct parley_protocol *protocol; /* NULL: all of them */
+    struct tally_entry *opening; /* of its sender */
+    uint64_t reads;              /* bit I: parley_protocols[I] */
     const char *media_type;
     enum { STREAM_ASKED, STREAM_STARTING, STREAM_FLOWING, STREAM_REFUSED } phase;
 
@@ -77,7 +77,8 @@ struct stream_reader *stream_reader_create(struct http_request *request,
                                            size_t count);
 void stream_reader_destroy(struct stream_reader *reader);
 
-/* Starts a cursor in each of `hubs`.  Returns: false when NATS is away. */
+/* Starts a cursor in each of `hubs` whose bit is in reader->reads.  Returns: false when NATS is
+ * away. */
 bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs);
 /* Stops all cursors. */
 void stream_reader_stop(struct stream_reader *reader);

@@ -141,17 +141,13 @@ static void request_ended(void *state, struct http_request *request) {
     (void)request;
     struct stream_reader *reader = state;
     struct streams *streams = reader->keeper;
-    size_t index = 0;
     if (streams->is_draining) {
         refuse(reader, PROBLEM_DRAINING,
                "The server is shutting down. Connect again later, or to another server.");
         return;
     }
-    while (reader->protocol != NULL && parley_protocols[index] != reader->protocol) {
-        index++;
-    }
     reader->phase = STREAM_STARTING;
-    if (!stream_reader_start(reader, &streams->hubs[index])) {
+    if (!stream_reader_start(reader, streams->hubs)) {
         refuse(reader, PROBLEM_BUS_UNAVAILABLE,
                "The connection to NATS is down. Connect again later.");
     }
@@ -236,9 +232,44 @@ static int64_t wall_clock_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* ---- which protocols ---- */
+
+static uint64_t all_of(const struct streams *streams) {
+    return (UINT64_C(1) << streams->hub_count) - 1;
+}
+
+static uint64_t bit_of(const struct parley_protocol *protocol) {
+    uint64_t bit = 1;
+    for (size_t i = 0; parley_protocols[i] != protocol; i++) {
+        bit <<= 1;
+    }
+    return bit;
+}
+
+/* A reader of some protocols is told which it does not see. */
+static void name_left_out(const struct streams *streams, struct http_request *request,
+                          uint64_t reads) {
+    struct parley_buffer names;
+    parley_buffer_init(&names);
+    for (size_t i = 0; i < streams->hub_count; i++) {
+        if ((reads >> i & 1) == 0) {
+            parley_buffer_text(&names, names.length > 0 ? ", " : "");
+            parley_buffer_text(&names, parley_protocols[i]->name);
+        }
+    }
+    parley_buffer_char(&names, '\0');
+    if (!names.has_failed && names.length > 1) {
+        http_header(request, "Parley-Left-Out", names.data);
+    }
+    parley_buffer_finish(&names);
+}
+
+/* ---- what is asked for ---- */
+
 /* A sequence counts in one stream only, and a token must speak of a stream that is read. */
 static bool fits_streams(const struct streams *streams, struct http_request *request,
-                         const struct stream_query *query, const struct parley_protocol *protocol) {
+                         const struct stream_query *query, const struct parley_protocol *protocol,
+                         uint64_t reads) {
     if (query->since == STREAM_SINCE_SEQUENCE && protocol == NULL) {
         problem_respond(request, PROBLEM_INVALID_PARAMETER,
                         "The query option `since` cannot be a sequence number where several "
@@ -252,8 +283,7 @@ static bool fits_streams(const struct streams *streams, struct http_request *req
     struct stream_token token;
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
         const struct channel *each = &streams->channels[i];
-        if ((protocol == NULL || protocol == each->protocol) &&
-            stream_token_find(query->token, each->stream, &token)) {
+        if ((reads >> i & 1) != 0 && stream_token_find(query->token, each->stream, &token)) {
             return true;
         }
     }
@@ -268,12 +298,18 @@ static bool fits_streams(const struct streams *streams, struct http_request *req
 
 /* A type or a lane that nothing which is read knows. */
 static bool knows_values(struct http_request *request, const struct stream_query *query,
-                         const struct parley_protocol *protocol) {
-    const struct parley_protocol *const one[] = {protocol, NULL};
+                         uint64_t reads) {
+    const struct parley_protocol *protocols[64 + 1];
     struct parley_buffer detail;
+    size_t count = 0;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        if ((reads >> i & 1) != 0) {
+            protocols[count++] = parley_protocols[i];
+        }
+    }
+    protocols[count] = NULL;
     parley_buffer_init(&detail);
-    const bool is_known =
-        stream_closed_check(query, protocol != NULL ? one : parley_protocols, &detail);
+    const bool is_known = stream_closed_check(query, protocols, &detail);
     parley_buffer_char(&detail, '\0');
     if (!is_known) {
         problem_respond(request, PROBLEM_INVALID_PARAMETER,
@@ -285,7 +321,8 @@ static bool knows_values(struct http_request *request, const struct stream_query
 
 /* Returns: false when it has answered. */
 static bool parse_query(const struct streams *streams, struct http_request *request,
-                        const struct parley_protocol *protocol, struct stream_query *query) {
+                        const struct parley_protocol *protocol, uint64_t reads,
+                        struct stream_query *query) {
     struct parsing parsing = {.request = request, .query = query, .now_ns = wall_clock_ns()};
     stream_query_init(query);
     http_request_each_query(request, parse_option, &parsing);
@@ -303,8 +340,8 @@ static bool parse_query(const struct streams *streams, struct http_request *requ
             return false;
         }
     }
-    return knows_values(request, query, protocol) &&
-           fits_streams(streams, request, query, protocol);
+    return knows_values(request, query, reads) &&
+           fits_streams(streams, request, query, protocol, reads);
 }
 
 static bool is_serving(struct streams *streams, struct http_request *request) {
@@ -341,8 +378,10 @@ static bool open_for_sender(const struct limits *limits, struct http_request *re
 }
 
 void streams_serve(struct streams *streams, const struct limits *limits,
-                   struct http_request *request, const struct parley_protocol *protocol) {
+                   struct http_request *request, const struct parley_protocol *protocol,
+                   uint64_t readable) {
     struct stream_query query;
+    const uint64_t reads = protocol != NULL ? bit_of(protocol) : readable & all_of(streams);
     int content = negotiate(http_request_header(request, "Accept"), offers);
     if (content < 0) {
         problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
@@ -350,8 +389,11 @@ void streams_serve(struct streams *streams, const struct limits *limits,
                         "accept one of them, or omit the Accept header.");
         return;
     }
-    if (!parse_query(streams, request, protocol, &query) || !is_serving(streams, request)) {
+    if (!parse_query(streams, request, protocol, reads, &query) || !is_serving(streams, request)) {
         return;
+    }
+    if (protocol == NULL) {
+        name_left_out(streams, request, reads);
     }
     if (strcmp(http_request_method(request), "HEAD") == 0) {
         add_headers(request);
@@ -363,7 +405,7 @@ void streams_serve(struct streams *streams, const struct limits *limits,
         return;
     }
     struct stream_reader *reader = stream_reader_create(request, &query, &reader_events, streams,
-                                                        protocol != NULL ? 1 : streams->hub_count);
+                                                        (size_t)__builtin_popcountll(reads));
     if (reader == NULL) {
         tally_leave(opening);
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
@@ -371,7 +413,7 @@ void streams_serve(struct streams *streams, const struct limits *limits,
     }
     reader->opening = opening;
     reader->media_type = offers[content];
-    reader->protocol = protocol;
+    reader->reads = reads;
     reader->is_sse = content == OFFER_SSE;
     reader->moved_ms = reactor_now_ms(streams->reactor);
     TAILQ_INSERT_TAIL(&streams->readers, reader, link);

@@ -25,10 +25,12 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
  * turn of the reactor in between. */
 void streams_destroy(struct streams *streams);
 
-/* Serves a GET (or HEAD) request from its begin callback: the stream of one protocol, or of all of
- * them when `protocol` is NULL.  `limits` NULL: its sender may have any number of them. */
+/* Serves a GET (or HEAD) request from its begin callback: the stream of one protocol or, when
+ * `protocol` is NULL, of all those in `readable` (bit I: parley_protocols[I]), of which there is
+ * one.  `limits` NULL: its sender may have any number of them. */
 void streams_serve(struct streams *streams, const struct limits *limits,
-                   struct http_request *request, const struct parley_protocol *protocol);
+                   struct http_request *request, const struct parley_protocol *protocol,
+                   uint64_t readable);
 
 /* The stream of this name was deleted and created again: its readers get a gap. */
 void streams_renewed(struct streams *streams, const char *stream);

@@ -216,6 +216,10 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_null(configuration->cors_origins);
     assert_null(configuration->config);
     assert_false(configuration->insecure);
+    assert_false(configuration->first_token);
+    assert_null(configuration->tokens);
+    assert_string_equal(configuration->token_file,
+                        "/home/somebody/.local/state/parley/tokens.json");
     assert_int_equal(configuration->reactors, 0);
     assert_int_equal(configuration->replicas, 1);
     assert_int_equal(configuration->message_max_bytes, 0);
@@ -248,6 +252,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"nats-tls-name\": null,\n"
                                     "  \"host\": null,\n"
                                     "  \"cors-origin\": null,\n"
+                                    "  \"tokens\": null,\n"
+                                    "  \"first-token\": false,\n"
                                     "  \"insecure\": false,\n"
                                     "  \"reactors\": 0,\n"
                                     "  \"replicas\": 1,\n"
@@ -446,19 +452,22 @@ static void test_an_unknown_flag_suggests_the_nearest(void **state) {
 
 static void test_an_open_address_is_refused_unless_it_is_wanted(void **state) {
     (void)state;
-    ASSERT_REFUSED("no authentication", "--listen=0.0.0.0:80", NULL);
+    ASSERT_REFUSED("there are no tokens", "--listen=0.0.0.0:80", NULL);
     ASSERT_REFUSED("--insecure in a trusted network", "--listen", "[::]:80", NULL);
-    ASSERT_REFUSED("proxy", "--listen", "192.0.2.1:80", "--insecure=false", NULL);
+    ASSERT_REFUSED("parley token create", "--listen", "192.0.2.1:80", "--insecure=false", NULL);
+    static const char *const ways[] = {"--insecure", "--tokens=t.json", "--first-token"};
     struct loaded loaded;
-    LOAD(&loaded, "--listen=0.0.0.0:80", "--insecure", NULL);
-    assert_int_equal(loaded.status, -1);
-    finish(&loaded);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        LOAD(&loaded, "--listen=0.0.0.0:80", ways[i], NULL);
+        assert_int_equal(loaded.status, -1);
+        finish(&loaded);
+    }
     setenv("PARLEY_INSECURE", "1", 1);
     LOAD(&loaded, "--listen=0.0.0.0:80", NULL);
     assert_int_equal(loaded.status, -1);
     finish(&loaded);
     setenv("PARLEY_INSECURE", "true", 1);
-    ASSERT_REFUSED("no authentication", "--listen=0.0.0.0:80", "--insecure=false", NULL);
+    ASSERT_REFUSED("there are no tokens", "--listen=0.0.0.0:80", "--insecure=false", NULL);
 }
 
 static void test_what_is_no_address_is_refused_with_examples(void **state) {
@@ -589,7 +598,7 @@ static void test_check_config_prints_a_file_that_says_the_same(void **state) {
 
 static void test_check_config_still_refuses_what_is_wrong(void **state) {
     (void)state;
-    ASSERT_REFUSED("no authentication", "--check-config", "--listen=0.0.0.0:1", NULL);
+    ASSERT_REFUSED("there are no tokens", "--check-config", "--listen=0.0.0.0:1", NULL);
 }
 
 /* (contract 19) */

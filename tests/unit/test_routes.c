@@ -11,8 +11,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include <sodium.h>
 
 #include "describe_pages.h"
+#include "jansson_setup.h"
 #include "routes.h"
 #include "ingest.h"
 #include "streams.h"
@@ -25,9 +29,47 @@ struct jetstream {
 struct http_request {
     const char *method, *path, *host;
     unsigned status;
-    char allow[64], body[1024];
-    char served[64]; /* by whom */
+    char allow[64], body[1024], challenge[256];
+    char served[64];           /* by whom */
+    const char *authorization; /* NULL: none */
+    void *kept;
+    void (*release)(void *kept);
+    bool is_delayed; /* it will be answered */
 };
+
+void http_request_keep(struct http_request *request, void *kept, void (*release)(void *kept)) {
+    if (request->release != NULL) {
+        request->release(request->kept);
+    }
+    request->kept = kept;
+    request->release = release;
+}
+
+void *http_request_kept(const struct http_request *request) {
+    return request->kept;
+}
+
+const char *http_request_query(const struct http_request *request, const char *name) {
+    (void)request;
+    assert_string_equal(name, "access_token");
+    return NULL;
+}
+
+const struct peer *http_request_peer(const struct http_request *request) {
+    static const struct peer nobody;
+    (void)request;
+    return &nobody;
+}
+
+void http_request_serve(struct http_request *request, const struct http_handler *handler,
+                        void *state) {
+    request->is_delayed = true;
+    handler->closed(state, false);
+}
+
+void http_close_after(struct http_request *request) {
+    (void)request;
+}
 
 const char *http_request_id(const struct http_request *request) {
     (void)request;
@@ -43,7 +85,9 @@ const char *http_request_path(const struct http_request *request) {
 }
 
 const char *http_request_header(const struct http_request *request, const char *name) {
-    return strcmp(name, "Host") == 0 ? request->host : NULL;
+    return strcmp(name, "Host") == 0            ? request->host
+           : strcmp(name, "Authorization") == 0 ? request->authorization
+                                                : NULL;
 }
 
 int64_t http_request_content_length(const struct http_request *request) {
@@ -54,6 +98,9 @@ int64_t http_request_content_length(const struct http_request *request) {
 void http_header(struct http_request *request, const char *name, const char *value) {
     if (strcmp(name, "Allow") == 0) {
         snprintf(request->allow, sizeof request->allow, "%s", value);
+    }
+    if (strcmp(name, "WWW-Authenticate") == 0) {
+        snprintf(request->challenge, sizeof request->challenge, "%s", value);
     }
 }
 
@@ -108,9 +155,11 @@ void ingest_serve(struct gateway *gateway, struct http_request *request,
 }
 
 void streams_serve(struct streams *streams, const struct limits *limits,
-                   struct http_request *request, const struct parley_protocol *protocol) {
+                   struct http_request *request, const struct parley_protocol *protocol,
+                   uint64_t readable) {
     (void)streams;
     (void)limits;
+    assert_true(readable != 0);
     note(request, "stream", protocol);
 }
 
@@ -125,6 +174,218 @@ void describe_pages_serve(const struct describe_pages *pages, struct http_reques
     note(request, names[page], protocol);
 }
 
+/* ---- who is let in ---- */
+
+static struct reactor *reactor;
+static struct guard *open_guard; /* without tokens */
+
+static int set_up(void **state) {
+    (void)state;
+    jansson_set_up();
+    return sodium_init() >= 0 && reactor_create(&reactor) == PARLEY_OK &&
+                   guard_create(reactor, &open_guard) == PARLEY_OK
+               ? 0
+               : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    guard_destroy(open_guard);
+    reactor_destroy(reactor);
+    return 0;
+}
+
+/* What a token needs for an address, and all that it may have without being let in. */
+static const struct {
+    const char *enough, *too_little, *missing;
+} needs[] = {
+    [GUARD_SEND] = {"send:vlp", "send:brenner,read:*,admin,metrics", "send:vlp"},
+    [GUARD_READ] = {"read:vlp", "send:*,read:brenner,admin,metrics", "read:vlp"},
+    [GUARD_READ_ANY] = {"read:brenner", "send:*,admin,metrics", "read:*"},
+    [GUARD_METRICS] = {"metrics", "send:*,read:*", "metrics"},
+    [GUARD_ADMIN] = {"admin", "send:*,read:*,metrics", "admin"},
+};
+
+struct made {
+    const char *name, *allow;
+    char header[16 + TOKEN_LENGTH];
+};
+
+static bool make(struct token_file *file, void *context, struct parley_buffer *error) {
+    struct made *made = context;
+    struct token_entry entry = {.name = made->name};
+    char token[TOKEN_LENGTH + 1];
+    token_new(token);
+    token_hash(parley_bytes_of(token), entry.hash);
+    snprintf(made->header, sizeof made->header, "Bearer %s", token);
+    return token_scopes_read(made->allow, &entry.scopes, error) &&
+           token_file_add(file, &entry, 0, error);
+}
+
+/* A token that has enough, and one that has too little. */
+static struct tokens *tokens_for(enum guard_need need, struct made *enough, struct made *little) {
+    char path[] = "/tmp/parley-routes-XXXXXX";
+    struct parley_buffer error;
+    parley_buffer_init(&error);
+    close(mkstemp(path));
+    unlink(path);
+    *enough = (struct made){.name = "enough", .allow = needs[need].enough};
+    *little = (struct made){.name = "little", .allow = needs[need].too_little};
+    assert_true(token_file_change(path, make, enough, &error));
+    assert_true(token_file_change(path, make, little, &error));
+    struct tokens *tokens = tokens_read(path, &error);
+    assert_non_null(tokens);
+    unlink(path);
+    parley_buffer_finish(&error);
+    return tokens;
+}
+
+static struct guard *guard_for(enum guard_need need, struct made *enough, struct made *little) {
+    struct guard *guard;
+    assert_int_equal(guard_create(reactor, &guard), PARLEY_OK);
+    guard_set_tokens(guard, tokens_for(need, enough, little));
+    return guard;
+}
+
+static struct http_request ask_as(struct gateway *gateway, const struct gateway_route *route,
+                                  bool is_post, const char *authorization) {
+    static char path[128];
+    const char *brace = strchr(route->path, '{');
+    if (brace == NULL) {
+        snprintf(path, sizeof path, "%s", route->path);
+    } else {
+        const char *value = strncmp(brace, "{protocol}", 10) == 0 ? "vlp" : "internal";
+        snprintf(path, sizeof path, "%.*s%s%s", (int)(brace - route->path), route->path, value,
+                 strchr(brace, '}') + 1);
+    }
+    struct http_request request = {
+        .method = is_post ? "POST" : "GET", .path = path, .authorization = authorization};
+    gateway_begin(gateway, &request);
+    http_request_keep(&request, NULL, NULL);
+    return request;
+}
+
+static bool is_served(const struct http_request *request) {
+    return request->status == 200 || request->served[0] != '\0';
+}
+
+static void check_closed(struct gateway *gateway, const struct gateway_route *route, bool is_post) {
+    struct made enough, little;
+    char challenge[160];
+    gateway->guard = guard_for(route->need, &enough, &little);
+    struct http_request request = ask_as(gateway, route, is_post, NULL);
+    assert_int_equal(request.status, 401);
+    assert_string_equal(request.served, "");
+    assert_string_equal(request.challenge, "Bearer realm=\"parley\"");
+    request = ask_as(gateway, route, is_post, little.header);
+    assert_int_equal(request.status, 403);
+    assert_string_equal(request.served, "");
+    snprintf(challenge, sizeof challenge,
+             "Bearer realm=\"parley\", error=\"insufficient_scope\", scope=\"%s\"",
+             needs[route->need].missing);
+    assert_string_equal(request.challenge, challenge);
+    request = ask_as(gateway, route, is_post, "Bearer parley_x");
+    assert_true(request.is_delayed);
+    assert_false(is_served(&request));
+    request = ask_as(gateway, route, is_post, enough.header);
+    assert_true(is_served(&request));
+    guard_destroy(gateway->guard);
+}
+
+static void check_open(struct gateway *gateway, const struct gateway_route *route, bool is_post) {
+    struct made enough, little;
+    gateway->guard = guard_for(GUARD_SEND, &enough, &little);
+    struct http_request request = ask_as(gateway, route, is_post, NULL);
+    assert_true(is_served(&request));
+    request = ask_as(gateway, route, is_post, "Bearer parley_x");
+    assert_true(is_served(&request));
+    guard_destroy(gateway->guard);
+}
+
+static void test_every_address_that_is_not_open_refuses_without_its_scope(void **state) {
+    (void)state;
+    struct jetstream jetstream = {.is_ready = true};
+    struct gateway gateway = {.jetstream = &jetstream};
+    struct gateway_route route;
+    size_t closed_count = 0;
+    for (size_t i = 0; gateway_route(i, &route); i++) {
+        assert_int_not_equal(route.need, GUARD_UNSTATED);
+        for (int is_post = 0; is_post <= 1; is_post++) {
+            if (is_post ? !route.has_post : !route.has_get) {
+                continue;
+            }
+            closed_count += route.need != GUARD_OPEN;
+            (route.need == GUARD_OPEN ? check_open : check_closed)(&gateway, &route, is_post != 0);
+        }
+    }
+    assert_true(closed_count >= 5);
+}
+
+static void test_these_addresses_and_no_others_are_open(void **state) {
+    (void)state;
+    static const char *const open[] = {"/",
+                                       "/page.js",
+                                       "/page.css",
+                                       "/v1/protocols",
+                                       "/v1/protocols/{protocol}",
+                                       "/v1/protocols/{protocol}/schema",
+                                       "/v1/protocols/{protocol}/rules",
+                                       "/v1/protocols/{protocol}/examples",
+                                       "/problems",
+                                       "/problems/{name}",
+                                       "/livez",
+                                       "/readyz"};
+    struct gateway_route route;
+    size_t count = 0;
+    for (size_t i = 0; gateway_route(i, &route); i++) {
+        if (route.need != GUARD_OPEN) {
+            continue;
+        }
+        assert_true(count < sizeof open / sizeof open[0]);
+        assert_string_equal(route.path, open[count++]);
+    }
+    assert_int_equal(count, sizeof open / sizeof open[0]);
+}
+
+/* The request once more, on the same connection, with this header. */
+static void ask_again(struct gateway *gateway, struct http_request *request,
+                      const char *authorization) {
+    request->status = 0;
+    request->served[0] = '\0';
+    request->is_delayed = false;
+    request->authorization = authorization;
+    gateway_begin(gateway, request);
+}
+
+static void test_what_was_verified_counts_until_the_tokens_change(void **state) {
+    (void)state;
+    struct made enough, little, other_enough, other_little;
+    struct jetstream jetstream = {.is_ready = true};
+    struct gateway gateway = {.jetstream = &jetstream,
+                              .guard = guard_for(GUARD_SEND, &enough, &little)};
+    struct http_request request = {.method = "POST", .path = "/v1/vlp/messages"};
+    ask_again(&gateway, &request, enough.header);
+    assert_string_equal(request.served, "messages vlp");
+    assert_string_equal(guard_principal(&request)->name, "enough");
+    const void *kept = request.kept;
+    ask_again(&gateway, &request, enough.header);
+    assert_ptr_equal(request.kept, kept);
+    ask_again(&gateway, &request, little.header);
+    assert_int_equal(request.status, 403);
+    assert_string_equal(guard_principal(&request)->name, "little");
+    ask_again(&gateway, &request, NULL);
+    assert_int_equal(request.status, 401);
+    assert_ptr_equal(guard_principal(&request), &principal_nobody);
+    ask_again(&gateway, &request, enough.header);
+    assert_string_equal(request.served, "messages vlp");
+    guard_set_tokens(gateway.guard, tokens_for(GUARD_SEND, &other_enough, &other_little));
+    ask_again(&gateway, &request, enough.header);
+    assert_true(request.is_delayed);
+    assert_ptr_equal(guard_principal(&request), &principal_nobody);
+    http_request_keep(&request, NULL, NULL);
+    guard_destroy(gateway.guard);
+}
+
 /* ---- addresses ---- */
 
 struct row {
@@ -135,6 +396,7 @@ struct row {
 
 static void check(struct gateway *gateway, const struct row *row, struct http_request *request) {
     *request = (struct http_request){.method = row->method, .path = row->path};
+    gateway->guard = open_guard;
     gateway_begin(gateway, request);
     if (request->status != row->status ||
         strcmp(request->served, row->served != NULL ? row->served : "") != 0) {
@@ -401,6 +663,9 @@ int main(void) {
         cmocka_unit_test(test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which),
         cmocka_unit_test(test_it_is_ready_while_one_stream_is_full_and_says_which),
         cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),
+        cmocka_unit_test(test_every_address_that_is_not_open_refuses_without_its_scope),
+        cmocka_unit_test(test_these_addresses_and_no_others_are_open),
+        cmocka_unit_test(test_what_was_verified_counts_until_the_tokens_change),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -50,7 +50,7 @@ static void begin(void *context, struct http_request *request) {
     const char *path = http_request_path(request);
     bool is_vlp = strcmp(path, "/v1/vlp/stream") == 0;
     streams_serve(world->streams, NULL, request,
-                  is_vlp ? parley_protocol_find(PARLEY_BYTES("vlp")) : NULL);
+                  is_vlp ? parley_protocol_find(PARLEY_BYTES("vlp")) : NULL, UINT64_MAX);
 }
 
 static int is_stream(struct parley_bytes start) {

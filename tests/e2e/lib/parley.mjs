@@ -71,7 +71,7 @@ class Server {
   }
 
   signal(name) {
-    this.isEndedByTest ||= ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGKILL'].includes(name);
+    this.isEndedByTest ||= ['SIGTERM', 'SIGINT', 'SIGKILL'].includes(name);
     this.program.signal(name);
   }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "attempts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <sodium.h>
+
+enum { QUIET_MS = 60000 };
+
+_Static_assert(sizeof((struct attempts *)0)->key == crypto_shorthash_KEYBYTES, "a key");
+
+void attempts_init(struct attempts *attempts) {
+    *attempts = (struct attempts){0};
+    randombytes_buf(attempts->key, sizeof attempts->key);
+}
+
+static size_t place_of(const struct attempts *attempts, const struct peer *peer) {
+    unsigned char hash[crypto_shorthash_BYTES];
+    const struct parley_bytes network = peer_network(peer);
+    crypto_shorthash(hash, (const unsigned char *)network.data, network.length, attempts->key);
+    return hash[0] % ATTEMPTS_ADDRESSES;
+}
+
+void attempts_note(struct attempts *attempts, const struct http_request *request, const char *what,
+                   int64_t now_ms) {
+    const struct peer *peer = http_request_peer(request);
+    const size_t place = place_of(attempts, peer);
+    if (now_ms < attempts->places[place].quiet_until_ms) {
+        attempts->places[place].unlogged_count++;
+        return;
+    }
+    char address[PEER_TEXT_MAX], more[64] = "";
+    if (attempts->places[place].unlogged_count > 0) {
+        snprintf(more, sizeof more, " (and %" PRIu64 " times before, unlogged)",
+                 attempts->places[place].unlogged_count);
+    }
+    peer_text(peer, address);
+    fprintf(stderr,
+            "parley: request %s: %s %s%s; what follows from there within a minute is not "
+            "logged\n",
+            http_request_id(request), address, what, more);
+    attempts->places[place].quiet_until_ms = now_ms + QUIET_MS;
+    attempts->places[place].unlogged_count = 0;
+}

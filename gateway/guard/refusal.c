@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "refusal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "attempts.h"
+#include "problem.h"
+
+enum {
+    DELAY_MS = 250,
+    DELAYED_MAX = 1024,      /* beyond it the answer comes at once */
+    BODY_READ_MAX = 64 << 10 /* of a request that is refused; a longer one is cut off */
+};
+
+struct refusals {
+    struct reactor *reactor;
+    struct attempts attempts;
+    size_t delayed_count;
+};
+
+/* An answer that is not due yet. */
+struct delayed {
+    struct refusals *refusals;
+    struct http_request *request;
+    enum refusal refusal;
+    struct reactor_timer timer;
+};
+
+static const struct answer {
+    const char *challenge, *detail, *log; /* NULL: nobody has tried anything */
+} answers[REFUSAL_COUNT] = {
+    [REFUSAL_NOTHING_SHOWN] =
+        {
+            .challenge = "Bearer realm=\"parley\"",
+            .detail = "This server serves only those who show a token: send the header "
+                      "`Authorization: Bearer TOKEN`. Its operator makes one with `parley token "
+                      "create`.",
+        },
+    [REFUSAL_IN_URL] =
+        {
+            .challenge = "Bearer realm=\"parley\", error=\"invalid_request\"",
+            .detail = "A token in the URL is not taken, since URLs end up in logs and histories: "
+                      "send it in the header `Authorization: Bearer TOKEN`, and have this one "
+                      "revoked.",
+            .log = "sent a token in a URL",
+        },
+    [REFUSAL_SCHEME] =
+        {
+            .challenge = "Bearer realm=\"parley\"",
+            .detail = "The header Authorization must be `Bearer TOKEN`; no other scheme is "
+                      "supported.",
+        },
+    [REFUSAL_MALFORMED] =
+        {
+            .challenge = "Bearer realm=\"parley\", error=\"invalid_token\"",
+            .detail = "This is not a token of parley: those are `parley_` and 49 letters and "
+                      "digits, of which the last are a checksum. It may be incomplete.",
+            .log = "sent something that is not a token",
+        },
+    [REFUSAL_UNKNOWN] =
+        {
+            .challenge = "Bearer realm=\"parley\", error=\"invalid_token\"",
+            .detail = "This server does not know the token. `parley token list` shows its "
+                      "operator which there are.",
+            .log = "sent a token that is unknown",
+        },
+    [REFUSAL_EXPIRED] =
+        {
+            .challenge = "Bearer realm=\"parley\", error=\"invalid_token\"",
+            .detail = "The token has expired: ask for a new one.",
+            .log = "sent a token that has expired",
+        },
+    [REFUSAL_REVOKED] =
+        {
+            .challenge = "Bearer realm=\"parley\", error=\"invalid_token\"",
+            .detail = "The token was revoked: ask for a new one.",
+            .log = "sent a token that was revoked",
+        },
+};
+
+enum parley_status refusals_create(struct reactor *reactor, struct refusals **out) {
+    struct refusals *refusals = calloc(1, sizeof *refusals);
+    if (refusals == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    refusals->reactor = reactor;
+    attempts_init(&refusals->attempts);
+    *out = refusals;
+    return PARLEY_OK;
+}
+
+void refusals_destroy(struct refusals *refusals) {
+    free(refusals);
+}
+
+static void respond(struct http_request *request, enum refusal refusal) {
+    if (refusal == REFUSAL_NO_MEMORY) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    http_header(request, "WWW-Authenticate", answers[refusal].challenge);
+    problem_respond(request, PROBLEM_UNAUTHENTICATED, answers[refusal].detail);
+}
+
+/* ---- later ---- */
+
+static void fire(struct reactor_timer *timer) {
+    struct delayed *delayed = OWNER_OF(timer, struct delayed, timer);
+    respond(delayed->request, delayed->refusal);
+}
+
+static void on_end(void *state, struct http_request *request) {
+    (void)state;
+    (void)request; /* its answer is not due yet */
+}
+
+static void on_closed(void *state, bool is_complete) {
+    struct delayed *delayed = state;
+    (void)is_complete;
+    reactor_timer_clear(delayed->refusals->reactor, &delayed->timer);
+    delayed->refusals->delayed_count--;
+    free(delayed);
+}
+
+/* Returns: whether the request is served; if not, it is to be answered at once. */
+static bool delay(struct refusals *refusals, struct http_request *request, enum refusal refusal) {
+    static const struct http_handler handler = {.end = on_end, .closed = on_closed};
+    struct delayed *delayed =
+        refusals->delayed_count < DELAYED_MAX ? malloc(sizeof *delayed) : NULL;
+    if (delayed == NULL) {
+        return false;
+    }
+    *delayed = (struct delayed){
+        .refusals = refusals, .request = request, .refusal = refusal, .timer = {.fire = fire}};
+    refusals->delayed_count++;
+    reactor_timer_set(refusals->reactor, &delayed->timer, DELAY_MS);
+    http_request_serve(request, &handler, delayed);
+    return true;
+}
+
+/* ---- now ---- */
+
+/* Nobody makes the server read much before being let in. Returns: whether it is cut off. */
+static bool cut_long_body(struct http_request *request) {
+    const int64_t length = http_request_content_length(request);
+    if (length >= 0 && length <= BODY_READ_MAX) {
+        return false;
+    }
+    http_close_after(request);
+    return true;
+}
+
+void refusals_answer(struct refusals *refusals, struct http_request *request,
+                     enum refusal refusal) {
+    const bool is_attempt = answers[refusal].log != NULL;
+    if (is_attempt) {
+        attempts_note(&refusals->attempts, request, answers[refusal].log,
+                      reactor_now_ms(refusals->reactor));
+    }
+    if (cut_long_body(request) || !is_attempt || !delay(refusals, request, refusal)) {
+        respond(request, refusal);
+    }
+}
+
+void refusal_of_scope(struct http_request *request, const struct principal *principal,
+                      const char *scope) {
+    char challenge[160];
+    cut_long_body(request);
+    snprintf(challenge, sizeof challenge,
+             "Bearer realm=\"parley\", error=\"insufficient_scope\", scope=\"%s\"", scope);
+    http_header(request, "WWW-Authenticate", challenge);
+    problem_respond_format(request, PROBLEM_FORBIDDEN,
+                           "`%.100s` may not do this: the scope `%s` is missing.", principal->name,
+                           scope);
+}

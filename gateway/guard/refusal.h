@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What is said to whom is not let in: 401 with a challenge, later where something wrong was shown,
+ * or 403 (docs/api.md#access). Source: RFC 6750, section 3. */
+
+#include "http.h"
+#include "principal.h"
+#include "reactor.h"
+
+enum refusal {
+    REFUSAL_NONE,
+    REFUSAL_NOTHING_SHOWN,
+    REFUSAL_IN_URL,    /* a token that is not taken from there */
+    REFUSAL_SCHEME,    /* something other than a bearer token */
+    REFUSAL_MALFORMED, /* what cannot be a token … */
+    REFUSAL_UNKNOWN,   /* … what is none */
+    REFUSAL_EXPIRED,
+    REFUSAL_REVOKED,
+    REFUSAL_NO_MEMORY,
+    REFUSAL_COUNT
+};
+
+struct refusals;
+
+enum parley_status refusals_create(struct reactor *reactor,
+                                   struct refusals **out) PARLEY_MUST_CHECK;
+/* When no request waits any more.  NULL is allowed. */
+void refusals_destroy(struct refusals *refusals);
+
+/* Answers a request from its begin callback, or serves it until its answer is due. */
+void refusals_answer(struct refusals *refusals, struct http_request *request, enum refusal refusal);
+
+/* 403: whoever it is lacks the scope. */
+void refusal_of_scope(struct http_request *request, const struct principal *principal,
+                      const char *scope);
