@@ -26,6 +26,7 @@ struct configuration {
     const char *config;        /* the file to read, or NULL */
     const char *tokens;        /* the file, which must exist; NULL: none was given … */
     const char *token_file;    /* … and it is DIR/tokens.json, if that exists */
+    bool bind_sender;          /* a sender must have the name of the token */
     bool first_token;          /* make one where there is no token file */
     bool insecure;             /* allow an address other than loopback without access control */
     bool check_config;         /* print the effective configuration, and exit */

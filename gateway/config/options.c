@@ -101,6 +101,12 @@ const struct option options[] = {
      .fallback = "false",
      .help = "If there is no token file yet, make one with a token that may do everything, and "
              "write that token to first-token in the data folder (mode 0600). For containers."},
+    {.flag = "bind-sender",
+     .type = OPTION_SWITCH,
+     FIELD(bind_sender),
+     .fallback = "false",
+     .help = "Accept only messages whose sender has the name of the token (rule GW-102). A token "
+             "made with --agent is bound to that agent in any case."},
     {.flag = "insecure",
      .type = OPTION_SWITCH,
      FIELD(insecure),

@@ -132,6 +132,14 @@ static bool is_visible_ascii(const char *text, size_t length_max) {
     return length > 0;
 }
 
+/* Whom the principal's messages must name as their sender; NULL: anybody. */
+static const char *only_sender(const struct principal *principal, bool binds_all) {
+    const bool has_name = principal->name[0] != '\0';
+    return principal->agent != NULL ? principal->agent
+           : binds_all && has_name  ? principal->name
+                                    : NULL;
+}
+
 /* Returns: whether the headers are valid; if not, the request is answered. */
 static bool read_headers(struct request_options *options, struct http_request *request) {
     enum { IDEMPOTENCY_KEY_MAX = 128, TRACEPARENT_MAX = 128 };
@@ -148,6 +156,8 @@ static bool read_headers(struct request_options *options, struct http_request *r
         .traceparent = is_traced ? traceparent : NULL,
         .identities = &options->gateway->identities,
         .has_dedupe = options->gateway->configuration->dedupe_window_ms > 0};
+    options->check.only_sender =
+        only_sender(guard_principal(request), options->gateway->configuration->bind_sender);
     return true;
 }
 
@@ -332,9 +342,10 @@ bool request_options_keep(struct request_options *out, const struct request_opti
     const bool has_from = keep_text(&out->check.from);
     const bool has_agent = keep_text(&out->check.agent);
     const bool has_domain = keep_text(&out->check.domain);
+    const bool has_sender = keep_text(&out->check.only_sender);
     const bool has_key = keep_text(&out->publication.idempotency_key);
     const bool has_trace = keep_text(&out->publication.traceparent);
-    if (has_from && has_agent && has_domain && has_key && has_trace) {
+    if (has_from && has_agent && has_domain && has_sender && has_key && has_trace) {
         return true;
     }
     request_options_release(out);
@@ -342,8 +353,12 @@ bool request_options_keep(struct request_options *out, const struct request_opti
 }
 
 void request_options_release(struct request_options *kept) {
-    const char *const texts[] = {kept->check.from, kept->check.agent, kept->check.domain,
-                                 kept->publication.idempotency_key, kept->publication.traceparent};
+    const char *const texts[] = {kept->check.from,
+                                 kept->check.agent,
+                                 kept->check.domain,
+                                 kept->check.only_sender,
+                                 kept->publication.idempotency_key,
+                                 kept->publication.traceparent};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         free((char *)(uintptr_t)texts[i]);
     }

@@ -162,10 +162,11 @@ static void respond_verdict(struct single *single, const struct verdict *verdict
 /* Broken rules: the problem names the first, its violations all. */
 static void respond_invalid(struct single *single, struct parley_message *message) {
     const struct parley_finding *first = &message->findings.items[0];
-    const enum problem problem = message->is_decoded ? PROBLEM_INVALID_MESSAGE
-                                 : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE]
-                                     ? PROBLEM_TOO_LARGE
-                                     : PROBLEM_MALFORMED;
+    const enum problem problem =
+        first->rule == &parley_gateway_rules[PARLEY_GW_SENDER] ? PROBLEM_FORBIDDEN
+        : message->is_decoded                                  ? PROBLEM_INVALID_MESSAGE
+        : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE] ? PROBLEM_TOO_LARGE
+                                                               : PROBLEM_MALFORMED;
     if (single->options.has_own_refusal) {
         respond_own_refusal(single, message, problem_status(problem));
         return;

@@ -22,6 +22,7 @@ struct parley_options {
     const char *recalled;       /* what parley_route.recall_key asked for, or NULL */
     const char *subject_prefix; /* the subject's first token; NULL: the protocol's name */
     const char *stored_subject; /* where a message that is read again was stored, or NULL */
+    const char *only_sender;    /* GW-102: who must be the sender; NULL: anybody */
 };
 
 enum parley_option_result {

@@ -141,6 +141,10 @@ struct parley_protocol {
 
     /* These hooks are optional. */
 
+    /* The field that names the sender of a decoded message; NULL: messages name none, and the
+     * request's option `agent` says whose they are. */
+    unsigned (*sender_field)(const struct parley_message *message);
+
     /* The number of the type for the text of the type member, or PARLEY_TYPE_OTHER; NULL: the text
      * is one of `types`. */
     unsigned (*type_of)(struct parley_bytes text);

@@ -88,6 +88,10 @@ static enum parley_status encode(struct parley_message *message, struct parley_b
                                                      : json_encode(message, out);
 }
 
+static unsigned sender_field(const struct parley_message *message) {
+    return brenner_sender_field(message);
+}
+
 extern const struct parley_protocol brenner_protocol;
 const struct parley_protocol brenner_protocol = {
     .name = "brenner",
@@ -110,6 +114,7 @@ const struct parley_protocol brenner_protocol = {
     .encode = encode,
     .route = brenner_route,
     .convert = brenner_convert,
+    .sender_field = sender_field,
     .type_of = brenner_type_of,
     .stamp = json_stamp,
     .inspect = brenner_inspect,

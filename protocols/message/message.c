@@ -5,6 +5,7 @@
 
 #include <parley/message.h>
 
+#include "findings.h"
 #include "json_canonical.h"
 #include "text.h"
 #include "walk.h"
@@ -46,12 +47,13 @@ static enum parley_status refuse(struct parley_message *message, enum parley_gat
     return findings_add(message, finding);
 }
 
-enum parley_status parley_message_warn(struct parley_message *message,
-                                       enum parley_gateway_rule rule, struct parley_bytes text) {
+/* A finding of a GW rule, which comes before all others.  Copies `text`. */
+static enum parley_status add_first(struct parley_message *message, enum parley_gateway_rule rule,
+                                    const char *path, struct parley_bytes text) {
     struct parley_findings *findings = &message->findings;
     const char *copy = parley_arena_copy(&message->arena, text);
     const struct parley_finding finding = {.rule = &parley_gateway_rules[rule],
-                                           .path = "",
+                                           .path = path,
                                            .message = copy,
                                            .hint = parley_gateway_rules[rule].hint,
                                            .for_types = UINT32_MAX};
@@ -63,6 +65,11 @@ enum parley_status parley_message_warn(struct parley_message *message,
         findings->items[0] = last;
     }
     return PARLEY_OK;
+}
+
+enum parley_status parley_message_warn(struct parley_message *message,
+                                       enum parley_gateway_rule rule, struct parley_bytes text) {
+    return add_first(message, rule, "", text);
 }
 
 enum parley_status parley_message_refuse_fault(struct parley_message *message, const char *text,
@@ -83,6 +90,68 @@ enum parley_status parley_message_refuse_size(struct parley_message *message, si
         text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
     parley_buffer_finish(&text);
     return copy == NULL ? PARLEY_E_MEMORY : refuse(message, PARLEY_GW_SIZE, copy, NULL, at);
+}
+
+/* ---- who may speak ---- */
+
+static void describe_sender(struct parley_buffer *out, const char *only,
+                            struct parley_bytes sender) {
+    enum { SHOWN_MAX = 128 };
+    if (sender.data == NULL) {
+        parley_buffer_text(out, "no sender is named");
+    } else {
+        parley_buffer_text(out, "the sender is ");
+        parley_buffer_json(out, text_prefix(sender, SHOWN_MAX));
+    }
+    parley_buffer_text(out, ", and this token speaks for ");
+    parley_buffer_json(out, parley_bytes_of(only));
+    parley_buffer_text(out, " only");
+}
+
+/* The place of the value is known only where a reader with positions has read it. */
+static enum parley_status locate_first(struct parley_message *message, size_t offset) {
+    if (offset == 0 || message->findings.count == 0) {
+        return PARLEY_OK;
+    }
+    message->findings.items[0].offset = offset;
+    return findings_locate(message);
+}
+
+static enum parley_status refuse_sender(struct parley_message *message, struct parley_bytes sender,
+                                        const char *path, size_t offset) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    describe_sender(&text, message->options.only_sender, sender);
+    enum parley_status status = parley_buffer_status(&text);
+    if (status == PARLEY_OK) {
+        status = add_first(message, PARLEY_GW_SENDER, path, parley_buffer_bytes(&text));
+    }
+    parley_buffer_finish(&text);
+    message->findings.has_error = true;
+    message->is_certain = message->has_route = false;
+    return status == PARLEY_OK ? locate_first(message, offset) : status;
+}
+
+/* GW-102. A sender that is missing where the protocol wants one is that protocol's finding. */
+static enum parley_status check_sender(struct parley_message *message) {
+    const struct parley_protocol *protocol = message->protocol;
+    const char *only = message->options.only_sender;
+    if (only == NULL || !message->is_decoded) {
+        return PARLEY_OK;
+    }
+    struct parley_bytes sender = parley_bytes_of(message->options.agent);
+    const char *path = "";
+    size_t offset = 0;
+    if (protocol->sender_field != NULL) {
+        const unsigned field = protocol->sender_field(message);
+        sender = parley_message_text(message, field);
+        path = protocol->fields[field];
+        offset = message->values[field].offset;
+    }
+    const bool is_reported = sender.data == NULL && message->findings.has_error;
+    return is_reported || parley_bytes_equal(sender, parley_bytes_of(only))
+               ? PARLEY_OK
+               : refuse_sender(message, sender, path, offset);
 }
 
 enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
@@ -110,7 +179,10 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
     if (options->stamp && message->is_decoded && message->protocol->stamp != NULL) {
         PARLEY_TRY(message->protocol->stamp(message, codec));
     }
-    return message->is_decoded ? message->protocol->validate(message) : PARLEY_OK;
+    if (message->is_decoded) {
+        PARLEY_TRY(message->protocol->validate(message));
+    }
+    return check_sender(message);
 }
 
 /* `member` with its comma, quotes and colon. */

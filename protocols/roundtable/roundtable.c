@@ -55,6 +55,11 @@ static enum parley_status fingerprint(struct parley_message *message, struct par
     return json_canonical_members(message, same, sizeof same / sizeof same[0], out);
 }
 
+static unsigned sender_field(const struct parley_message *message) {
+    (void)message;
+    return ROUNDTABLE_FROM;
+}
+
 extern const struct parley_protocol roundtable_protocol;
 const struct parley_protocol roundtable_protocol = {
     .name = "roundtable",
@@ -83,5 +88,6 @@ const struct parley_protocol roundtable_protocol = {
     .route = roundtable_route,
     .fingerprint = fingerprint,
     .convert = json_convert,
+    .sender_field = sender_field,
     .stamp = json_stamp,
 };

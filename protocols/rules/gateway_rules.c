@@ -63,4 +63,14 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .source = "docs/rules.md#gw",
             .hint = "Send less in one message, or ask the operator to raise NATS's max_payload.",
         },
+    [PARLEY_GW_SENDER] =
+        {
+            .id = "GW-102",
+            .severity = PARLEY_ERROR,
+            .summary = "the sender is the agent that the token is bound to (checked by a server "
+                       "with tokens)",
+            .source = "docs/rules.md#gw",
+            .hint = "Name as the sender the agent that the token is for, or use that sender's "
+                    "token.",
+        },
 };

@@ -38,6 +38,11 @@ static const struct parley_stamp stamps[] = {
 
 static const struct parley_codec *const codecs[] = {&parley_codec_json, &parley_codec_ndjson, NULL};
 
+static unsigned sender_field(const struct parley_message *message) {
+    (void)message;
+    return VLP_SENDER;
+}
+
 extern const struct parley_protocol vlp_protocol;
 const struct parley_protocol vlp_protocol = {
     .name = "vlp",
@@ -61,5 +66,6 @@ const struct parley_protocol vlp_protocol = {
     .encode = json_encode,
     .route = vlp_route,
     .convert = json_convert,
+    .sender_field = sender_field,
     .stamp = json_stamp,
 };

@@ -61,7 +61,7 @@ describe('tokens', () => {
     file = join(temporaryFolder(), 'tokens.json');
     all = await create(file, 'all', 'send:*,read:*');
     sender = await create(file, 'sender', 'send:vlp,read:brenner');
-    server = await startParley({ args: ['--tokens', file] });
+    server = await startParley({ args: ['--tokens', file, '--reactors', '2'] });
   });
   after(() => server?.stop());
 
@@ -123,7 +123,8 @@ describe('tokens', () => {
     }
     const { stderr } = server.program;
     for (const token of [unknown, all, sender]) assert.ok(!stderr.includes(token.slice(7, 40)));
-    assert.equal(stderr.match(/127\.0\.0\.1 sent /g).length, 1, 'one line an address and minute');
+    const logged = stderr.match(/127\.0\.0\.1 sent /g).length;
+    assert.ok(logged >= 1 && logged <= 2, 'one line an address, worker and minute');
   });
 
   it('are not needed to be told what is wrong with the address', async () => {
@@ -132,7 +133,7 @@ describe('tokens', () => {
   });
 
   it('do not make the server read a long body of somebody who has none', async (t) => {
-    const head = 'POST /v1/vlp/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+    const head = 'POST /v1/vlp/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
     for (const framing of ['Transfer-Encoding: chunked\r\n\r\n5\r\n[1234\r\n',
       'Content-Length: 10000000\r\n\r\n[1234']) {
       const connection = await rawFor(t, server, head + framing);
@@ -275,5 +276,57 @@ describe('SIGHUP', () => {
     assert.ok(pid && existsSync(`/proc/${pid}/cmdline`));
     program.signal('SIGKILL');
     await until('it has ended', () => !isRunning(pid));
+  });
+});
+
+describe('a token that is bound to an agent', () => {
+  const forbidden = (answer, said) => {
+    assertProblem(answer, 403, 'forbidden');
+    const [violation] = answer.json.violations;
+    assert.equal(violation.rule, 'GW-102');
+    assert.equal(violation.severity, 'error');
+    assert.equal(violation.message, said);
+    return violation;
+  };
+
+  it('speaks for that one alone, in every protocol', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const token = await create(file, 'a', 'send:*', '--agent', 'alice');
+    const server = await parleyFor(t, { args: ['--tokens', file] });
+    const own = claim({ sender: 'alice' });
+    const other = claim({ sender: 'bob' });
+    assertAccepted(await send(server, own, bearer(token)));
+    const violation = forbidden(await send(server, other, bearer(token)),
+      'the sender is "bob", and this token speaks for "alice" only');
+    assert.equal(violation.path, '/sender');
+    const verdict = (await validate(server, other, bearer(token))).json;
+    assert.deepEqual([verdict.valid, verdict.subject, verdict.violations[0].rule],
+      [false, null, 'GW-102']);
+    const { lines } = await send(server, [own, other, { ...other, id: undefined }], bearer(token));
+    assert.deepEqual(lines.slice(0, 3).map(({ status: s }) => s), ['duplicate', 'invalid', 'invalid']);
+    assert.deepEqual(lines[2].violations.map(({ rule }) => rule), ['GW-102', 'VLP-001']);
+
+    const heartbeat = (from) => JSON.stringify({ id: crypto.randomUUID(), version: '1.0', type: 'heartbeat',
+      from, timestamp: '2025-12-14T10:30:00Z', payload: { status: 'ok' } });
+    const table = (from) => post(server, '/v1/roundtable/messages', heartbeat(from), bearer(token));
+    assert.equal((await table('alice')).status, 200);
+    assert.equal(forbidden(await table('bob'), 'the sender is "bob", and this token speaks for "alice" only').path, '/from');
+
+    const beat = JSON.stringify({ type: 'heartbeat', timestamp: 1 });
+    const supervise = (query) => post(server, `/v1/supervisor/messages${query}`, beat, bearer(token));
+    assert.equal((await supervise('?agent=alice')).status, 200);
+    forbidden(await supervise('?agent=bob'), 'the sender is "bob", and this token speaks for "alice" only');
+    forbidden(await supervise(''), 'no sender is named, and this token speaks for "alice" only');
+  });
+
+  it('is every one with --bind-sender, by its name', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const alice = await create(file, 'alice', 'send:vlp');
+    const proxy = await create(file, 'proxy', 'send:vlp', '--agent', 'The Observer');
+    const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
+    assertAccepted(await send(server, claim({ sender: 'alice' }), bearer(alice)));
+    forbidden(await send(server, claim({ sender: 'proxy' }), bearer(proxy)),
+      'the sender is "proxy", and this token speaks for "The Observer" only');
+    assertAccepted(await send(server, claim({ sender: 'The Observer' }), bearer(proxy)));
   });
 });

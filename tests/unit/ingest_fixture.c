@@ -307,6 +307,27 @@ bool http_can_be_live(const struct http_request *request) {
     return request->head.is_live;
 }
 
+void http_request_keep(struct http_request *request, void *kept, void (*release)(void *kept)) {
+    (void)request;
+    (void)kept;
+    (void)release;
+}
+
+void *http_request_kept(const struct http_request *request) {
+    (void)request;
+    return NULL;
+}
+
+const char *http_request_query(const struct http_request *request, const char *name) {
+    (void)request;
+    (void)name;
+    return NULL;
+}
+
+void http_close_after(struct http_request *request) {
+    (void)request;
+}
+
 const struct peer *http_request_peer(const struct http_request *request) {
     (void)request;
     static const struct peer peer = {{[15] = 1}};

@@ -217,6 +217,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_null(configuration->config);
     assert_false(configuration->insecure);
     assert_false(configuration->first_token);
+    assert_false(configuration->bind_sender);
     assert_null(configuration->tokens);
     assert_string_equal(configuration->token_file,
                         "/home/somebody/.local/state/parley/tokens.json");
@@ -254,6 +255,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"cors-origin\": null,\n"
                                     "  \"tokens\": null,\n"
                                     "  \"first-token\": false,\n"
+                                    "  \"bind-sender\": false,\n"
                                     "  \"insecure\": false,\n"
                                     "  \"reactors\": 0,\n"
                                     "  \"replicas\": 1,\n"
