@@ -440,9 +440,11 @@ static void test_a_frozen_child_is_replaced(void **state) {
     assert_int_equal(den->troubles, 0); /* it was meant */
 }
 
+/* Once it is connected: an attempt that is frozen within its greeting is given up, and leaks. */
 static void test_a_frozen_child_does_not_outlive_its_parley(void **state) {
     struct den *den = *state;
     start(den, false);
+    wait_ready(den);
     pid_t child = child_of(getpid());
     kill(child, SIGSTOP);
     stop(den);

@@ -264,7 +264,7 @@ struct load {
     unsigned sent, stored, lost, timed_out, refused, full, away;
     unsigned more, goal; /* of stored */
     bool is_stopped;
-    long longest_ms;
+    long most_slept_ms; /* in a call */
 };
 
 static void go_on(struct load *load);
@@ -301,11 +301,11 @@ static void go_on(struct load *load) {
                                                .headers = &header,
                                                .header_count = 1,
                                                .payload = {text, (size_t)length}};
-        long before = js_world_now_ms();
+        const long before = loop_slept_ms();
         enum jetstream_publish result =
             jetstream_publish(load->world->jetstream, &sent, on_load_ack, message);
-        long taken = js_world_now_ms() - before;
-        load->longest_ms = taken > load->longest_ms ? taken : load->longest_ms;
+        const long slept = loop_slept_ms() - before;
+        load->most_slept_ms = slept > load->most_slept_ms ? slept : load->most_slept_ms;
         if (result == JETSTREAM_FULL) {
             load->full++;
             jetstream_wait_for_room(load->world->jetstream, &load->waiter);
@@ -410,7 +410,7 @@ static void test_a_server_killed_under_load_loses_nothing_that_was_acknowledged(
     assert_int_equal(load->timed_out, 0); /* they are told at once */
     assert_int_equal(world->away, 3);
     assert_int_equal(world->ready, 4);
-    assert_true(load->longest_ms < 1000);
+    assert_true(load->most_slept_ms < 1000);
     destroy_load(load);
 }
 
@@ -455,7 +455,7 @@ static void test_a_frozen_server_brings_timeouts_and_blocks_nothing(void **state
     nats_server_continue(&world->server);
     wait_for_more(load, 500);
     check_load(load);
-    assert_true(load->longest_ms < 1000);
+    assert_true(load->most_slept_ms < 1000);
     assert_int_equal(world->away, 0);
     destroy_load(load);
 }
