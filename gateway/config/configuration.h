@@ -34,6 +34,8 @@ struct configuration {
     uint64_t replicas;
     const char *subject_prefixes;       /* "roundtable=fleet-a,…", or NULL */
     uint64_t message_max_bytes;         /* GW-002; 0: the protocol's default */
+    uint64_t head_max_bytes;            /* of a request */
+    uint64_t body_max_bytes;            /* as it is sent; 0: no limit */
     uint64_t gather_max_bytes;          /* all bodies being received */
     uint64_t spool_max_bytes;           /* all results spooled to files */
     uint64_t compression_max_bytes;     /* all compressed answers */

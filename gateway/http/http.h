@@ -49,6 +49,8 @@ typedef void http_begin_fn(void *context, struct http_request *request);
 struct http_options {
     unsigned connections_max; /* of one server; beyond it a connection waits in the backlog */
     unsigned idle_timeout_s;  /* a connection on which nothing moves is closed */
+    size_t head_bytes_max;    /* 0: 16 KiB; up to 48 KiB */
+    uint64_t body_bytes_max;  /* as it is sent; 0: any number */
     int64_t head_timeout_ms;  /* a head that is not whole by then is refused; 0: as idle_… */
     size_t body_rate_bytes;   /* a second: a slower body is refused (http_deadline.c); 0: none */
     struct limits *limits;    /* borrowed, shared by all servers; NULL: none */
@@ -63,9 +65,9 @@ struct http_options {
      * asked for on a connection that served requests before works too, where it is.) */
     int (*is_stream)(struct parley_bytes start_of_request);
     /* Answers with `status` a request that is not read further: its head or the framing of its body
-     * can be read in two ways (400), one of them came too slowly (408), or the head is too large
-     * (414, 431), expects what cannot be (417), compresses the body more than once (415), or is of
-     * another version (505). The connection is closed after it. NULL: without a body. */
+     * can be read in two ways (400), one of them came too slowly (408) or is too large (413, 414,
+     * 431), or the head expects what cannot be (417), compresses the body more than once (415), or
+     * is of another version (505). The connection is closed after it. NULL: without a body. */
     void (*refuse)(struct http_request *request, unsigned status, const char *detail);
 };
 

@@ -10,6 +10,7 @@
 #include "http_head.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -463,7 +464,17 @@ void http_head_refuse(struct http_head *head, unsigned status, const char *fault
     blame(head, status, fault);
 }
 
-const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from, unsigned *status) {
+void http_head_bound_init(struct http_head_bound *bound, size_t bytes_max) {
+    bound->bytes_max = bytes_max > 0 ? bytes_max : (size_t)HTTP_HEAD_USUAL;
+    snprintf(bound->target_fault, sizeof bound->target_fault,
+             "The target of the request has more than %zu bytes (--head-max).", bound->bytes_max);
+    snprintf(bound->head_fault, sizeof bound->head_fault,
+             "The request line and the headers have more than %zu bytes (--head-max).",
+             bound->bytes_max);
+}
+
+const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from,
+                                   const struct http_head_bound *bound, unsigned *status) {
     *status = 400;
     if (!is_token_char(so_far.data[0])) {
         return "The request does not begin with a method.";
@@ -476,13 +487,12 @@ const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from, unsi
             return line_end_fault;
         }
     }
-    if (so_far.length <= HTTP_HEAD_MAX) {
+    if (so_far.length <= bound->bytes_max) {
         return NULL;
     }
-    const bool has_line = memchr(so_far.data, '\n', HTTP_HEAD_MAX) != NULL;
+    const bool has_line = memchr(so_far.data, '\n', bound->bytes_max) != NULL;
     *status = has_line ? 431 : 414;
-    return has_line ? "The request line and the headers have more than 16 KiB."
-                    : "The target of the request has more than 16 KiB.";
+    return has_line ? bound->head_fault : bound->target_fault;
 }
 
 /* ---- writing ---- */

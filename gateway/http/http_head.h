@@ -13,11 +13,18 @@
 #include <parley/status.h>
 
 enum {
-    HTTP_HEAD_MAX = 16 * 1024, /* bytes, with the empty line at its end */
+    HTTP_HEAD_USUAL = 16 * 1024, /* bytes, with the empty line at its end */
+    HTTP_HEAD_MAX = 48 * 1024,   /* whatever is configured */
     HTTP_FIELDS_MAX = 128,
     HTTP_OPTIONS_MAX = 64,
     /* The longest head that http_head_write makes. */
     HTTP_REWRITTEN_MAX = 160,
+};
+
+/* How long a head may be, and what is said of a longer one. */
+struct http_head_bound {
+    size_t bytes_max; /* up to HTTP_HEAD_MAX */
+    char target_fault[96], head_fault[96];
 };
 
 /* A header or a query option: where its name and its value are in the head's text. */
@@ -60,10 +67,14 @@ enum parley_status http_head_read(struct http_head *head,
  * `status`, `fault` (static): of the answer.  `is_head`: an answer to it has no body. */
 void http_head_refuse(struct http_head *head, unsigned status, const char *fault, bool is_head);
 
+/* `bytes_max` 0: HTTP_HEAD_USUAL. */
+void http_head_bound_init(struct http_head_bound *bound, size_t bytes_max);
+
 /* What is wrong with the part of a head that has come so far, so that its sender is not left
  * waiting for an answer until the rest comes. `from`: what was looked at before.
- * Returns: the fault (static), or NULL.  *status: of the answer. */
-const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from, unsigned *status);
+ * Returns: the fault (static, or in `bound`), or NULL.  *status: of the answer. */
+const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from,
+                                   const struct http_head_bound *bound, unsigned *status);
 
 /* The same request in as few words as possible: all that the framing of bodies and answers has to
  * know of it.  `is_chunked`: whether its body will be.  `out`: HTTP_REWRITTEN_MAX bytes.  Returns:

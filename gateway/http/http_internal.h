@@ -192,10 +192,12 @@ struct http_server {
     struct reactor_timer linger_timer;
     TAILQ_HEAD(, http_connection) receiving; /* whose clients are sending a request */
     struct reactor_timer receiving_timer;
-    char late_head[128], late_body[256]; /* what is said of one that is late */
-    size_t unsent_bytes;                 /* of all connections */
-    size_t kept_bytes;                   /* of all: received, and not taken by a handler */
-    struct http_connection **by_fd;      /* for http_wire.c; NULL where there is none */
+    char late_head[128], late_body[256]; /* what is said of one that is late … */
+    char large_body[160];                /* … or whose body is too long */
+    struct http_head_bound head_bound;
+    size_t unsent_bytes;            /* of all connections */
+    size_t kept_bytes;              /* of all: received, and not taken by a handler */
+    struct http_connection **by_fd; /* for http_wire.c; NULL where there is none */
     size_t by_fd_count;
     size_t turn_bytes; /* of bodies, that were read in this turn */
     size_t active_count;

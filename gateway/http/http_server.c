@@ -284,6 +284,7 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
     live_response_start(server);
     http_linger_start(server);
     http_deadlines_start(server);
+    http_wire_start(server);
     for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
         server->daemons[i] = (struct http_daemon){.server = server, .due_ms = -1};
     }

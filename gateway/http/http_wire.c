@@ -22,6 +22,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ ssize_t http_wire_recv(int fd, void *buffer, size_t size, int flags) {
 
 static void begin_body(struct http_wire *wire, const struct http_head *head) {
     wire->body_left = (uint64_t)head->content_length;
+    wire->body_length = 0;
     wire->chunks = (struct http_chunks){0};
     wire->phase = head->fault != NULL         ? HTTP_WIRE_WHOLE
                   : head->is_chunked          ? HTTP_WIRE_CHUNKS
@@ -75,6 +77,12 @@ static ssize_t take_head(struct http_connection *connection, struct parley_bytes
     if (http_head_read(head, raw) != PARLEY_OK) {
         connection->wire.error = ENOMEM;
         return -1;
+    }
+    const struct http_server *server = connection->daemon->server;
+    const uint64_t body_max = server->options.body_bytes_max;
+    if (head->fault == NULL && body_max > 0 && (uint64_t)head->content_length > body_max) {
+        head->fault = server->large_body;
+        head->status = 413;
     }
     begin_body(&connection->wire, head);
     return 0;
@@ -113,7 +121,14 @@ static ssize_t rewrite(struct http_connection *connection, char *out, size_t len
     struct http_head *head = &connection->head;
     const size_t rest = length - end;
     char written[HTTP_REWRITTEN_MAX];
-    if (take_head(connection, (struct parley_bytes){out, end}) != 0) {
+    const struct parley_bytes raw = {out, end};
+    const struct http_head_bound *bound = &connection->daemon->server->head_bound;
+    if (end > bound->bytes_max) {
+        unsigned status;
+        const char *fault = http_head_fault_so_far(raw, 0, bound, &status);
+        return refuse(connection, status, fault, memcmp(out, "HEAD ", 5) == 0, out);
+    }
+    if (take_head(connection, raw) != 0) {
         return -1;
     }
     if (head->fault != NULL) {
@@ -151,6 +166,7 @@ static bool skip_empty_lines(struct http_wire *wire) {
 static ssize_t gather_head(struct http_connection *connection, char *out, size_t size) {
     struct http_wire *wire = &connection->wire;
     struct parley_buffer *pending = &wire->pending;
+    const struct http_head_bound *bound = &connection->daemon->server->head_bound;
     unsigned status = 0;
     const char *fault = NULL;
     size_t end = 0;
@@ -169,7 +185,7 @@ static ssize_t gather_head(struct http_connection *connection, char *out, size_t
         const bool is_blank = so_far.length == 0 || (so_far.length == 1 && *so_far.data == '\r');
         end = is_blank ? 0 : head_end(so_far, wire->scanned);
         const struct parley_bytes known = {so_far.data, end > 0 ? end : so_far.length};
-        fault = is_blank ? NULL : http_head_fault_so_far(known, wire->scanned, &status);
+        fault = is_blank ? NULL : http_head_fault_so_far(known, wire->scanned, bound, &status);
         wire->scanned = so_far.length;
         if (fault != NULL || end > 0) {
             break;
@@ -285,6 +301,15 @@ static ssize_t read_for(struct http_connection *connection, char *out, size_t si
 }
 
 /* ---- life ---- */
+
+void http_wire_start(struct http_server *server) {
+    const struct http_options *options = &server->options;
+    http_head_bound_init(&server->head_bound, options->head_bytes_max);
+    snprintf(server->large_body, sizeof server->large_body,
+             "The body has more than %llu bytes (--body-max). Send it in several requests. Of many "
+             "messages, those that came whole were processed.",
+             (unsigned long long)options->body_bytes_max);
+}
 
 enum parley_status http_wire_open(struct http_connection *connection) {
     struct http_server *server = connection->daemon->server;

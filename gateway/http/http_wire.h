@@ -35,6 +35,7 @@ struct http_wire {
                                      nothing */
     unsigned fault_status;        /* of the answer to that */
     uint64_t body_left;           /* of a body of known length */
+    uint64_t body_length;         /* of a body, what came so far */
     struct http_chunks chunks;    /* of a chunked one */
     struct parley_buffer pending; /* came, and was not given */
     size_t scanned;               /* of pending, in which no head ends */
@@ -44,6 +45,9 @@ struct http_wire {
 /* The piece of a body for which libmicrohttpd was given a placeholder just now, or else what it was
  * given. */
 struct parley_bytes http_wire_piece(struct http_connection *connection, struct parley_bytes given);
+
+/* Before there are connections. */
+void http_wire_start(struct http_server *server);
 
 /* A connection's first and last. */
 enum parley_status http_wire_open(struct http_connection *connection) PARLEY_MUST_CHECK;

@@ -91,11 +91,12 @@ static size_t write_placeholder(char *out, size_t length) {
 
 static const char last_chunk[] = "0\r\n\r\n";
 
-/* The body comes too slowly: for libmicrohttpd it ends here. */
-static size_t cut_off(struct http_connection *connection, char *out) {
+/* The body is not read any further: for libmicrohttpd it ends here. */
+static size_t cut_off(struct http_connection *connection, unsigned status, const char *fault,
+                      char *out) {
     struct http_wire *wire = &connection->wire;
-    wire->fault = connection->daemon->server->late_body;
-    wire->fault_status = 408;
+    wire->fault = fault;
+    wire->fault_status = status;
     wire->phase = HTTP_WIRE_WHOLE;
     memcpy(out, last_chunk, sizeof last_chunk - 1);
     return sizeof last_chunk - 1;
@@ -108,8 +109,10 @@ size_t http_wire_give_body(struct http_connection *connection, char *out, size_t
     struct parley_bytes body;
     _Static_assert(HTTP_WIRE_READ_MIN >= PLACEHOLDER_MIN_BYTES + sizeof last_chunk, "it has room");
     assert(size >= PLACEHOLDER_MIN_BYTES + sizeof last_chunk);
+    const struct http_server *server = connection->daemon->server;
+    const uint64_t body_max = server->options.body_bytes_max;
     if (connection->deadline.is_late) {
-        return cut_off(connection, out);
+        return cut_off(connection, 408, server->late_body, out);
     }
     do {
         length = read_piece(connection, piece->data, length);
@@ -117,6 +120,10 @@ size_t http_wire_give_body(struct http_connection *connection, char *out, size_t
                                                : unframe_counted(wire, piece->data, length);
         length = 0;
     } while (body.length == 0 && wire->phase != HTTP_WIRE_WHOLE && !wire->is_drained);
+    wire->body_length += body.length;
+    if (body_max > 0 && wire->body_length > body_max) {
+        return cut_off(connection, 413, server->large_body, out);
+    }
     const bool is_whole = wire->phase == HTTP_WIRE_WHOLE;
     size_t given = 0;
     if (body.length > 0) {

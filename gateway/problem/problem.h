@@ -47,9 +47,10 @@
       "payload; with an Idempotency-Key, the same body.")                                          \
     X(PROBLEM_TOO_LARGE, "too-large", 413, "The message is too large",                             \
       "The detail names the limit. Store large data elsewhere and refer to it, or ask the "        \
-      "operator to raise --message-max, or max_payload of NATS.")                                  \
+      "operator to raise --message-max, --body-max, or max_payload of NATS.")                      \
     X(PROBLEM_URI_TOO_LONG, "uri-too-long", 414, "The request target is too long",                 \
-      "The request line and the headers together may have 16 KiB, and the query 64 options. "      \
+      "The request line and the headers together may have 16 KiB (--head-max), and the query 64 "  \
+      "options. "                                                                                  \
       "Shorten the query, or send fewer options.")                                                 \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", 415,                               \
       "This media type or encoding is not supported",                                              \
@@ -74,7 +75,8 @@
     X(PROBLEM_TOO_MANY_STREAMS, "too-many-streams", 429, "This sender has too many streams",       \
       "Close streams that are not read. The operator can allow more with --streams-per-token.")    \
     X(PROBLEM_HEAD_TOO_LARGE, "head-too-large", 431, "The head of the request is too large",       \
-      "The request line and the headers together may have 16 KiB, and a request 128 headers. "     \
+      "The request line and the headers together may have 16 KiB (--head-max), and a request 128 " \
+      "headers. "                                                                                  \
       "Send fewer headers, or shorter cookies and tokens.")                                        \
     X(PROBLEM_INTERNAL, "internal", 500, "Internal error",                                         \
       "Report it to the operator with the request id (instance), which is also in the log of "     \

@@ -311,9 +311,13 @@ int gateway_is_stream(struct parley_bytes start) {
 void gateway_refuse(struct http_request *request, unsigned status, const char *detail) {
     const bool is_body = http_request_content_length(request) < 0; /* the head was valid */
     enum problem problem = is_body ? PROBLEM_MALFORMED : PROBLEM_INVALID_PARAMETER;
-    static const enum problem others[] = {
-        PROBLEM_REQUEST_TIMEOUT, PROBLEM_URI_TOO_LONG,          PROBLEM_EXPECTATION_FAILED,
-        PROBLEM_HEAD_TOO_LARGE,  PROBLEM_VERSION_NOT_SUPPORTED, PROBLEM_UNSUPPORTED_MEDIA_TYPE};
+    static const enum problem others[] = {PROBLEM_TOO_LARGE,
+                                          PROBLEM_REQUEST_TIMEOUT,
+                                          PROBLEM_URI_TOO_LONG,
+                                          PROBLEM_EXPECTATION_FAILED,
+                                          PROBLEM_HEAD_TOO_LARGE,
+                                          PROBLEM_VERSION_NOT_SUPPORTED,
+                                          PROBLEM_UNSUPPORTED_MEDIA_TYPE};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (problem_status(others[i]) == status) {
             problem = others[i];

@@ -167,6 +167,8 @@ static enum parley_status create_http(struct worker *worker) {
         .connections_max =
             (unsigned)(configuration->connections_max / worker->options.worker_count) + 1,
         .idle_timeout_s = (unsigned)((configuration->idle_timeout_ms + 999) / 1000),
+        .head_bytes_max = (size_t)configuration->head_max_bytes,
+        .body_bytes_max = configuration->body_max_bytes,
         .head_timeout_ms = configuration->head_timeout_ms,
         .body_rate_bytes = (size_t)configuration->body_rate_bytes,
         .limits = worker->options.limits,

@@ -114,8 +114,9 @@ describe('the rate of messages', () => {
   });
 });
 
-describe('the time of a request', () => {
-  const args = ['--head-timeout', '1s', '--idle-timeout', '1s', '--body-rate', '1m'];
+describe('the time and the size of a request', () => {
+  const times = ['--head-timeout', '1s', '--idle-timeout', '1s', '--body-rate', '1m'];
+  const args = [...times, '--head-max', '1k', '--body-max', '2k'];
   const its = useParley({ args });
 
   const assertLate = async (connection) => {
@@ -127,7 +128,7 @@ describe('the time of a request', () => {
   };
 
   it('is limited for a head, from its first byte', async (t) => {
-    for (const start of ['G', 'POST /v1/vlp/messages HTTP/1.1\r\nHost: x\r\n']) {
+    for (const start of ['G', 'POST /v1/vlp/messages HTTP/1.1\r\nHost: localhost\r\n']) {
       const connection = await rawFor(t, its.parley, start);
       assert.match(await assertLate(connection), /--head-timeout/);
     }
@@ -145,6 +146,17 @@ describe('the time of a request', () => {
     assert.match(await assertLate(stalled), /--idle-timeout/);
     assert.match(await assertLate(slow), /--body-rate/);
   });
+
+  it('is limited in size, whatever is in it', async () => {
+    const cookie = 'x'.repeat(1024);
+    const head = await get(its.parley, '/livez', { headers: { cookie } });
+    assertProblem(head, 431, 'head-too-large');
+    assert.match(JSON.parse(head.text).detail, /1024 bytes \(--head-max\)/);
+    const body = await sendLines(its.parley, lines(claims(20)));
+    assertProblem(body, 413, 'too-large');
+    assert.match(JSON.parse(body.text).detail, /2048 bytes \(--body-max\)/);
+    assertAccepted(await send(its.parley, claim()));
+  });
 });
 
 describe('what an address may have open', () => {
@@ -154,7 +166,7 @@ describe('what an address may have open', () => {
   it('is so many connections; the next one is told so, and closed', async (t) => {
     const open = [];
     for (let i = 0; i < 3; i++) {
-      open.push(await rawFor(t, its.parley, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'));
+      open.push(await rawFor(t, its.parley, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'));
       assert.equal((await open[i].answer()).status, 200);
     }
     const refused = await (await rawFor(t, its.parley)).answer();
@@ -201,6 +213,8 @@ describe('every limit', () => {
       'body-rate',
       'idle-timeout',
       'message-max',
+      'head-max',
+      'body-max',
       'rate-messages',
       'rate-bytes',
     ]) {

@@ -19,7 +19,7 @@ const AT_ONCE = 100;
 const LOOK_MS = 250;
 const TICKS_OF_IDLENESS = 2; // of 10 ms each, in LOOK_MS
 
-const its = useParley({ args: ['--idle-timeout', '1h'] });
+const its = useParley({ args: ['--idle-timeout', '1h', '--head-timeout', '1h'] });
 
 // What the process has used of the processors, in ticks.
 function ticksOf(pid) {

@@ -224,6 +224,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->reactors, 0);
     assert_int_equal(configuration->replicas, 1);
     assert_int_equal(configuration->message_max_bytes, 0);
+    assert_int_equal(configuration->head_max_bytes, 16 << 10);
+    assert_int_equal(configuration->body_max_bytes, 0);
     assert_int_equal(configuration->gather_max_bytes, 256 << 20);
     assert_true(configuration->spool_max_bytes == UINT64_C(1) << 30);
     assert_int_equal(configuration->compression_max_bytes, 64 << 20);
@@ -261,6 +263,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"replicas\": 1,\n"
                                     "  \"subject-prefix\": null,\n"
                                     "  \"message-max\": \"0\",\n"
+                                    "  \"head-max\": \"16k\",\n"
+                                    "  \"body-max\": \"0\",\n"
                                     "  \"gather-max\": \"256m\",\n"
                                     "  \"spool-max\": \"1g\",\n"
                                     "  \"compression-max\": \"64m\",\n"

@@ -113,10 +113,10 @@ static void test_a_head_may_have_16_kib_wherever_it_goes(void **state) {
         {0, 7900, 200},
         {0, 8000, 200},
         {0, 8192, 200},
-        {0, HTTP_HEAD_MAX, 200},
+        {0, HTTP_HEAD_USUAL, 200},
         {4000, 5000, 200},
-        {16000, HTTP_HEAD_MAX, 200},
-        {0, HTTP_HEAD_MAX + 1, 431},
+        {16000, HTTP_HEAD_USUAL, 200},
+        {0, HTTP_HEAD_USUAL + 1, 431},
         {0, 20000, 431},
         {8000, 20000, 431},
         {17000, 17100, 414},
@@ -144,7 +144,7 @@ static void test_a_head_that_has_no_end_is_refused_before_it_ends(void **state) 
         {"GET /hello?", 414},
         {"GET /ticks?", 414},
     };
-    char piece[HTTP_HEAD_MAX];
+    char piece[HTTP_HEAD_USUAL];
     memset(piece, 'x', sizeof piece);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct client client;
@@ -228,7 +228,7 @@ static void test_a_large_head_is_followed_by_others_on_its_connection(void **sta
     struct client client;
     open_eager(&client, app);
     for (int i = 0; i < 5; i++) {
-        char *head = head_of("/hello", 0, HTTP_HEAD_MAX - (size_t)i);
+        char *head = head_of("/hello", 0, HTTP_HEAD_USUAL - (size_t)i);
         client_ask(&client, head, 200, "hello");
         client_ask(&client, POST "Content-Length: 3\r\n\r\nabc", 200, "abc");
         free(head);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Clients that take too long to send a request, and addresses with too many connections. */
+/* Clients that take too long to send a request or send too much of it, and addresses with too many
+ * connections. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -160,6 +161,66 @@ static void test_conversations_and_bodies_that_have_to_wait_are_not_refused(void
     app_stop(&app);
 }
 
+/* ---- sizes ---- */
+
+enum { HEAD_BYTES = 1024, BODY_BYTES = 10 };
+
+static void want_little(struct http_options *options) {
+    options->head_bytes_max = HEAD_BYTES;
+    options->body_bytes_max = BODY_BYTES;
+}
+
+static void test_what_is_larger_than_configured_is_refused(void **state) {
+    (void)state;
+    static char long_target[HEAD_BYTES + 100], long_field[HEAD_BYTES + 100];
+    memset(long_target, 'x', HEAD_BYTES);
+    memset(long_field, 'x', HEAD_BYTES);
+    memcpy(long_target, "GET /", 5);
+    memcpy(long_field, "GET /hello HTTP/1.1\r\nX-A: ", 26);
+    strcpy(long_target + HEAD_BYTES, " HTTP/1.1\r\nHost: x\r\n\r\n");
+    strcpy(long_field + HEAD_BYTES, "\r\nHost: x\r\n\r\n");
+    static const struct {
+        const char *text, *answer;
+    } rows[] = {
+        {long_target, "HTTP/1.1 414 "},
+        {long_field, "HTTP/1.1 431 "},
+        {POST("/echo") "Content-Length: 10\r\n\r\n0123456789", "HTTP/1.1 200 "},
+        {POST("/echo") "Content-Length: 11\r\n\r\n01234567890", "HTTP/1.1 413 "},
+        {POST("/echo") "Content-Length: 11\r\n\r\n", "HTTP/1.1 413 "},
+        {POST("/echo") "Content-Length: 11\r\nExpect: 100-continue\r\n\r\n", "HTTP/1.1 413 "},
+        {POST("/echo") "Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n",
+         "HTTP/1.1 200 "},
+        {POST("/echo") "Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n6\r\n567890\r\n",
+         "HTTP/1.1 413 "},
+    };
+    struct app app;
+    app_start(&app, want_little);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct client client;
+        client_open(&client, &app);
+        client_send(&client, rows[i].text);
+        assert_true(client_expect(&client, rows[i].answer));
+        client_close(&client);
+    }
+    app_stop(&app);
+}
+
+static void test_a_live_answer_breaks_off_when_its_body_is_too_large(void **state) {
+    (void)state;
+    struct app app;
+    struct client client;
+    app_start(&app, want_little);
+    client_open(&client, &app);
+    client_send(&client, POST("/live-echo") "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n");
+    assert_true(client_expect(&client, "ab"));
+    client_send(&client, "9\r\ncdefghijk\r\n0\r\n\r\n");
+    client_receive_all(&client);
+    assert_null(strstr(client.data, "0\r\n\r\n"));
+    client_close(&client);
+    assert_true(app_has_broken(&app, 1));
+    app_stop(&app);
+}
+
 /* ---- connections of one address ---- */
 
 enum { EACH = 2 };
@@ -252,6 +313,8 @@ int main(void) {
         cmocka_unit_test(test_a_body_that_is_slower_than_its_rate_is_refused),
         cmocka_unit_test(test_a_body_that_stalls_is_refused),
         cmocka_unit_test(test_conversations_and_bodies_that_have_to_wait_are_not_refused),
+        cmocka_unit_test(test_what_is_larger_than_configured_is_refused),
+        cmocka_unit_test(test_a_live_answer_breaks_off_when_its_body_is_too_large),
         cmocka_unit_test(test_an_address_has_so_many_connections),
         cmocka_unit_test(test_all_connections_of_an_address_are_counted_down),
     };
