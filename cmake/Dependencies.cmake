@@ -23,6 +23,7 @@ parley_library(JANSSON libjansson-dev jansson>=2.14)
 parley_library(NATS libnats-dev libnats>=3.0 libnats<4)
 parley_library(SODIUM libsodium-dev libsodium)
 parley_library(LIBCRYPTO libssl-dev libcrypto>=3)
+parley_library(LIBSSL libssl-dev libssl>=3)
 parley_library(ZLIB zlib1g-dev zlib)
 parley_library(ZSTD libzstd-dev libzstd)
 

@@ -1,12 +1,15 @@
-# parley_test(name LIBRARIES …): a cmocka program tests/unit/name.c, run by ctest as "unit/name". LABEL
+# parley_test(name LIBRARIES …): a cmocka program tests/unit/name.c (or FILE), run by ctest as "unit/name". LABEL
 # library: it has no threads, so that the tsan preset leaves it out. Every TIMEOUT is what only a defect
 # reaches, on a busy machine and under a sanitizer too.
 function(parley_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "LIBRARIES;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;FILE" "LIBRARIES;SOURCES" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL "unit;threads")
   endif()
-  add_executable(${name} ${name}.c ${ARG_SOURCES})
+  if(NOT ARG_FILE)
+    set(ARG_FILE ${name}.c)
+  endif()
+  add_executable(${name} ${ARG_FILE} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE parley_flags PkgConfig::CMOCKA ${ARG_LIBRARIES})
   target_compile_definitions(${name} PRIVATE PARLEY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME unit/${name} COMMAND ${name})

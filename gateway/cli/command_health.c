@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `parley health`: one GET of /readyz over a plain socket, so that a container needs no HTTP client
- * for its HEALTHCHECK. It supports neither TLS nor redirects. */
+/* `parley health`: one GET of /readyz, so that a container needs no HTTP client for its
+ * HEALTHCHECK. It supports no redirects. */
 
 #include "commands.h"
 
@@ -20,17 +20,23 @@
 #include "cli.h"
 #include "configuration.h"
 #include "listen_address.h"
+#include "tls_client.h"
 
 static const char help[] =
-    "Usage: parley health [--config FILE] [URL]\n"
+    "Usage: parley health [OPTION]… [URL]\n"
     "\n"
     "Asks a server whether it can accept messages (GET /readyz), and waits up to 2 s for the\n"
     "answer. Without URL, it asks the server on this machine: at the address in PARLEY_LISTEN, "
     "else\n"
-    "in the server's configuration file, else http://127.0.0.1:8080.\n"
+    "in the server's configuration file, else http://127.0.0.1:8080; by HTTPS if these name a\n"
+    "certificate (tls-cert). Of a URL the certificate is verified; of this machine's server it is "
+    "not.\n"
     "\n"
     "Options:\n"
     "  --config FILE  the server's configuration file [PARLEY_CONFIG]\n"
+    "  --ca FILE      authorities (PEM) of the certificate of URL; without it, the system's\n"
+    "  --cert FILE    the certificate (PEM) to show to a server that requires one\n"
+    "  --key FILE     its private key (PEM)\n"
     "  -h, --help     print this text\n"
     "\n"
     "Exit status: 0 ready, 1 not ready or unreachable, 2 wrong usage.\n"
@@ -38,9 +44,10 @@ static const char help[] =
     "Example, for a Dockerfile:\n"
     "  HEALTHCHECK CMD [\"parley\", \"health\"]\n";
 
-enum { CONFIG, HELP };
+enum { CONFIG, CA, CERT, KEY, HELP };
 static const struct argument_flag flags[] = {
-    [CONFIG] = {"config", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
+    [CONFIG] = {"config", 0, true}, [CA] = {"ca", 0, true},        [CERT] = {"cert", 0, true},
+    [KEY] = {"key", 0, true},       [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
 #define DEADLINE_MS 2000
 
@@ -48,6 +55,9 @@ struct target {
     char host[256];
     char port[8];
     const char *path;
+    bool is_tls;
+    bool is_local; /* its certificate is not verified: what it says is not secret, nor is what is
+                      asked, and who answers at this machine's address is the machine's concern */
 };
 
 static int64_t now_ms(void) {
@@ -58,13 +68,20 @@ static int64_t now_ms(void) {
 
 /* ---- the address ---- */
 
-/* http://HOST[:PORT][/PATH] or http://[ADDR6][:PORT][/PATH].  Returns: whether it is one. */
+/* Skips http:// or https://.  Returns: NULL: neither. */
+static const char *skip_scheme(const char *url, bool *out_is_tls) {
+    *out_is_tls = strncmp(url, "https://", 8) == 0;
+    return *out_is_tls ? url + 8 : strncmp(url, "http://", 7) == 0 ? url + 7 : NULL;
+}
+
+/* http://HOST[:PORT][/PATH] or http://[ADDR6][:PORT][/PATH], or https.  Returns: whether it is one.
+ */
 static bool read_url(const char *url, struct target *out) {
-    static const char scheme[] = "http://";
-    if (strncmp(url, scheme, sizeof scheme - 1) != 0) {
+    const char *host = skip_scheme(url, &out->is_tls);
+    if (host == NULL) {
         return false;
     }
-    const char *host = url + sizeof scheme - 1;
+    out->is_local = false;
     const bool has_brackets = host[0] == '[';
     host += has_brackets;
     const size_t length = strcspn(host, has_brackets ? "]" : ":/");
@@ -74,7 +91,7 @@ static bool read_url(const char *url, struct target *out) {
     memcpy(out->host, host, length);
     out->host[length] = '\0';
     const char *rest = host + length + has_brackets;
-    memcpy(out->port, "80", sizeof "80");
+    snprintf(out->port, sizeof out->port, "%s", out->is_tls ? "443" : "80");
     if (rest[0] == ':') {
         const size_t digits = strspn(rest + 1, "0123456789");
         if (digits == 0 || digits > 5) {
@@ -105,6 +122,7 @@ static bool read_listen(const char *listen, struct target *out) {
                                             : "127.0.0.1");
     snprintf(out->port, sizeof out->port, "%u", port);
     out->path = "/readyz";
+    out->is_local = true;
     return true;
 }
 
@@ -115,6 +133,7 @@ static int find_local(const char *path, struct target *out) {
     if (status < 0 && !read_listen(configuration.listen, out)) {
         status = EXIT_USAGE;
     }
+    out->is_tls = configuration.tls_cert != NULL;
     configuration_finish(&configuration);
     return status;
 }
@@ -179,18 +198,10 @@ static const char *connect_any(const struct target *target, int64_t deadline_ms,
 
 /* Sends the request and reads the answer to its end, or as much as fits.  Returns: 0 or an errno;
  * out is a string then. */
-static int exchange(int fd, const struct target *target, int64_t deadline_ms, char *out,
+static int exchange(int fd, struct parley_bytes request, int64_t deadline_ms, char *out,
                     size_t size) {
-    char request[2048];
-    const bool is_6 = strchr(target->host, ':') != NULL;
-    const int length = snprintf(
-        request, sizeof request, "GET %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\n\r\n",
-        target->path, is_6 ? "[" : "", target->host, is_6 ? "]" : "", target->port);
-    if (length < 0 || (size_t)length >= sizeof request) {
-        return ENAMETOOLONG;
-    }
     /* A new socket takes this much at once. */
-    if (send(fd, request, (size_t)length, MSG_NOSIGNAL) != length) {
+    if (send(fd, request.data, request.length, MSG_NOSIGNAL) != (ssize_t)request.length) {
         return EPIPE;
     }
     size_t used = 0;
@@ -210,6 +221,33 @@ static int exchange(int fd, const struct target *target, int64_t deadline_ms, ch
     }
     out[used] = '\0';
     return 0;
+}
+
+enum { REQUEST_MAX = 2048 };
+
+/* Returns: the length; 0: it is too long. */
+static size_t write_request(const struct target *target, char out[REQUEST_MAX]) {
+    const bool is_6 = strchr(target->host, ':') != NULL;
+    const int length = snprintf(
+        out, REQUEST_MAX, "GET %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\n\r\n",
+        target->path, is_6 ? "[" : "", target->host, is_6 ? "]" : "", target->port);
+    return length > 0 && length < REQUEST_MAX ? (size_t)length : 0;
+}
+
+/* Returns: NULL, or why it failed, which may be in `error`. */
+static const char *ask_socket(int fd, const struct target *target, struct tls_client_options *tls,
+                              char *out, size_t size, char error[TLS_ERROR_MAX]) {
+    char text[REQUEST_MAX];
+    const struct parley_bytes request = {text, write_request(target, text)};
+    if (request.length == 0) {
+        return strerror(ENAMETOOLONG);
+    }
+    if (!target->is_tls) {
+        const int failed = exchange(fd, request, tls->deadline_ms, out, size);
+        return failed == 0 ? NULL : strerror(failed);
+    }
+    tls->host = target->is_local ? NULL : target->host;
+    return tls_client_exchange(fd, tls, request, out, size, error) ? NULL : error;
 }
 
 /* ---- the answer ---- */
@@ -234,14 +272,13 @@ static void print_not_ready(const char *answer, const struct target *target) {
     json_decref(problem);
 }
 
-static int ask(const struct target *target) {
-    const int64_t deadline_ms = now_ms() + DEADLINE_MS;
-    char answer[16384];
+static int ask(const struct target *target, struct tls_client_options *tls) {
+    char answer[16384], error[TLS_ERROR_MAX];
     int fd = -1;
-    const char *wrong = connect_any(target, deadline_ms, &fd);
+    tls->deadline_ms = now_ms() + DEADLINE_MS;
+    const char *wrong = connect_any(target, tls->deadline_ms, &fd);
     if (wrong == NULL) {
-        const int error = exchange(fd, target, deadline_ms, answer, sizeof answer);
-        wrong = error == 0 ? NULL : strerror(error);
+        wrong = ask_socket(fd, target, tls, answer, sizeof answer, error);
         close(fd);
     }
     if (wrong != NULL) {
@@ -263,7 +300,10 @@ static int ask(const struct target *target) {
 
 int command_health(int argc, char **argv) {
     struct arguments arguments = {.command = "health", .flags = flags, .argc = argc, .argv = argv};
+    struct tls_client_options tls = {.host = NULL};
     const char *url = NULL, *path = NULL, *value;
+    const char **const texts[] = {
+        [CONFIG] = &path, [CA] = &tls.ca, [CERT] = &tls.cert, [KEY] = &tls.key};
     for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
         if (argument == ARGUMENT_WRONG) {
             return EXIT_USAGE;
@@ -272,8 +312,8 @@ int command_health(int argc, char **argv) {
             fputs(help, stdout);
             return EXIT_SUCCESS;
         }
-        if (argument == CONFIG) {
-            path = value;
+        if (argument != ARGUMENT_OPERAND) {
+            *texts[argument] = value;
             continue;
         }
         if (url != NULL) {
@@ -284,10 +324,15 @@ int command_health(int argc, char **argv) {
     }
     struct target target;
     if (url != NULL && !read_url(url, &target)) {
-        terminal_error("'%s' is not an http:// URL; expected a URL such as http://127.0.0.1:8080",
+        terminal_error("'%s' is not an http:// or https:// URL; expected a URL such as "
+                       "http://127.0.0.1:8080",
                        url);
         return EXIT_USAGE;
     }
+    if ((tls.cert == NULL) != (tls.key == NULL)) {
+        terminal_error("--cert and --key go together: a certificate and its private key");
+        return EXIT_USAGE;
+    }
     const int status = url == NULL ? find_local(path, &target) : -1;
-    return status < 0 ? ask(&target) : status;
+    return status < 0 ? ask(&target, &tls) : status;
 }

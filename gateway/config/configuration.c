@@ -23,6 +23,7 @@
 #include "nearest.h"
 #include "option.h"
 #include "terminal.h"
+#include "tls_context.h"
 #include "web_names.h"
 
 _Static_assert(OPTIONS_MAX + 1 <= ARGUMENT_FLAGS_MAX, "--help is a flag, too");
@@ -442,6 +443,33 @@ static int find_replicas(const struct configuration *configuration) {
     return -1;
 }
 
+struct tls_files configuration_tls_files(const struct configuration *configuration) {
+    return (struct tls_files){.certificate = configuration->tls_cert,
+                              .key = configuration->tls_key,
+                              .client_ca = configuration->tls_client_ca,
+                              .is_client_optional = configuration->tls_client_optional};
+}
+
+static int find_tls(const struct configuration *configuration) {
+    const bool has_cert = configuration->tls_cert != NULL;
+    const bool has_ca = configuration->tls_client_ca != NULL;
+    const char *wrong = NULL;
+    if (has_cert != (configuration->tls_key != NULL)) {
+        wrong = has_cert ? "--tls-cert needs the certificate's private key: --tls-key FILE"
+                         : "--tls-key needs the certificate of this key: --tls-cert FILE";
+    } else if (has_ca && !has_cert) {
+        wrong = "--tls-client-ca needs TLS: give a certificate and its key with --tls-cert FILE "
+                "and --tls-key FILE";
+    } else if (configuration->tls_client_optional && !has_ca) {
+        wrong = "--tls-client-optional needs the authority of the certificates that clients may "
+                "show: --tls-client-ca FILE";
+    }
+    if (wrong != NULL) {
+        terminal_error("%s", wrong);
+    }
+    return wrong != NULL ? EXIT_USAGE : -1;
+}
+
 static int find_channels(struct configuration *configuration, const struct given *given) {
     char error[CHANNEL_ERROR_MAX];
     const enum parley_status status = channels_create(
@@ -459,6 +487,22 @@ static int find_channels(struct configuration *configuration, const struct given
 }
 
 /* ---- --check-config ---- */
+
+/* The server loads them itself, when it starts. */
+static int check_tls(const struct configuration *configuration) {
+    const struct tls_files files = configuration_tls_files(configuration);
+    struct tls_context *context = NULL;
+    char error[TLS_ERROR_MAX];
+    if (files.certificate == NULL) {
+        return -1;
+    }
+    if (tls_context_create(&files, error, &context) != PARLEY_OK) {
+        terminal_error("TLS: %s", error);
+        return EXIT_FAILURE;
+    }
+    tls_context_destroy(context);
+    return -1;
+}
 
 static int print_configuration(const struct configuration *configuration) {
     struct parley_buffer out;
@@ -517,7 +561,12 @@ static int load(struct configuration *configuration, int argc, char **argv) {
     status = status < 0 ? find_nats(configuration, &given) : status;
     status = status < 0 ? find_replicas(configuration) : status;
     status = status < 0 ? find_channels(configuration, &given) : status;
-    return status < 0 && configuration->check_config ? print_configuration(configuration) : status;
+    status = status < 0 ? find_tls(configuration) : status;
+    if (status >= 0 || !configuration->check_config) {
+        return status;
+    }
+    status = check_tls(configuration);
+    return status < 0 ? print_configuration(configuration) : status;
 }
 
 static int init(struct configuration *configuration) {
@@ -545,6 +594,7 @@ int configuration_load_listen(struct configuration *configuration, const char *p
     status = status < 0 ? read_file_if_any(configuration, &given) : status;
     configuration->listen =
         given.text[listen] != NULL ? given.text[listen] : options[listen].fallback;
+    configuration->tls_cert = given.text[index_of(offsetof(struct configuration, tls_cert))];
     return status;
 }
 

@@ -12,6 +12,7 @@
 #include <parley/status.h>
 
 struct channel;
+struct tls_files;
 
 struct configuration {
     const char *listen;     /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
@@ -49,7 +50,11 @@ struct configuration {
     int64_t bus_patience_ms; /* how long messages wait for NATS; 0: not at all */
     int64_t idle_timeout_ms;
     int64_t head_timeout_ms;
-    uint64_t body_rate_bytes; /* a second; 0: no limit */
+    uint64_t body_rate_bytes;       /* a second; 0: no limit */
+    const char *tls_cert, *tls_key; /* NULL: plain HTTP */
+    const char *tls_client_ca;      /* NULL: no certificates are asked for */
+    bool tls_client_optional;       /* a client may have none */
+    int64_t tls_handshake_timeout_ms;
 
     /* the parts of `listen` */
     char address[64];
@@ -65,11 +70,13 @@ struct configuration {
  * Owns: the configuration borrows from argv and the environment; give it to
  * configuration_finish. */
 int configuration_load(struct configuration *configuration, int argc, char **argv);
-/* The same for `listen` alone, to find the server that runs with this configuration: from the
- * variables and the file at `path` (NULL: the one in PARLEY_CONFIG).  Sets only that member, not
- * its parts. */
+/* The same for `listen` and `tls_cert` alone, to find the server that runs with this configuration:
+ * from the variables and the file at `path` (NULL: the one in PARLEY_CONFIG).  Sets only those
+ * members, not the parts of `listen`. */
 int configuration_load_listen(struct configuration *configuration, const char *path);
 /* The same for `tokens` and `data` alone; `tokens` and `data` are flags, NULL: not given. */
 int configuration_load_tokens(struct configuration *configuration, const char *tokens,
                               const char *data);
+/* The paths of the TLS files; the certificate is NULL where there is no TLS.  Owns: borrowed. */
+struct tls_files configuration_tls_files(const struct configuration *configuration);
 void configuration_finish(struct configuration *configuration);

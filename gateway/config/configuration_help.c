@@ -25,7 +25,7 @@ void configuration_print_help(void) {
           "\n"
           "When it is ready, it prints \"listening on http://127.0.0.1:8080\". SIGTERM or SIGINT\n"
           "(Ctrl-C) stops it: requests in progress are finished, new ones get 503. A second one\n"
-          "stops it at once. SIGHUP has the token file read again.\n"
+          "stops it at once. SIGHUP has the tokens and the TLS files read again.\n"
           "\n"
           "Examples:\n"
           "  parley serve                                local only, with its own nats-server\n"

@@ -312,6 +312,38 @@ const struct option options[] = {
          "Refuse with 408 a body that is slower than this many bytes a second on average, after "
          "the first --idle-timeout. Does not apply to chunked batches, which may pause; 0 turns "
          "it off."},
+    {.flag = "tls-cert",
+     FIELD(tls_cert),
+     .value_name = "FILE",
+     .fallback_text = "none: plain HTTP",
+     .help = "Speak HTTPS only, with this certificate (PEM), followed by those of intermediate "
+             "authorities. Needs --tls-key. The TLS files are read again on SIGHUP."},
+    {.flag = "tls-key",
+     FIELD(tls_key),
+     .value_name = "FILE",
+     .fallback_text = "none",
+     .help = "The certificate's private key (PEM, without a passphrase). Other users must not be "
+             "able to read the file."},
+    {.flag = "tls-client-ca",
+     FIELD(tls_client_ca),
+     .value_name = "FILE",
+     .fallback_text = "none: no client certificates",
+     .help = "Require of every client a certificate that one of these authorities (PEM) has "
+             "issued."},
+    {.flag = "tls-client-optional",
+     .type = OPTION_SWITCH,
+     FIELD(tls_client_optional),
+     .fallback = "false",
+     .help = "With --tls-client-ca: let clients without a certificate in, too. A certificate that "
+             "is shown must be valid all the same."},
+    {.flag = "tls-handshake-timeout",
+     .type = OPTION_DURATION,
+     FIELD(tls_handshake_timeout_ms),
+     .value_name = "TIME",
+     .fallback = "10s",
+     .minimum = 100,
+     .maximum = DAY_MS,
+     .help = "Close a connection whose TLS handshake is not complete after this time."},
 };
 
 const size_t option_count = sizeof options / sizeof options[0];

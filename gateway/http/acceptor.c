@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "http.h"
+#include "tls_server.h"
 
 enum {
     ACCEPTS_A_TURN = 64, /* so that a flood of connections does not starve those that are open */
@@ -24,6 +25,15 @@ enum {
     RESOURCE_PAUSE_MS = 100,
     BACKLOG = 4096,
 };
+
+/* To a client that does not speak TLS where it has to. */
+#define PLAIN_DETAIL "This port speaks TLS. Use https:// instead of http://.\n"
+static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\n"
+                                   "Connection: close\r\n"
+                                   "Content-Type: text/plain\r\n"
+                                   "Content-Length: 55\r\n"
+                                   "\r\n" PLAIN_DETAIL;
+_Static_assert(sizeof PLAIN_DETAIL - 1 == 55, "plain_answer says how long it is");
 
 /* A connection whose kind is not known yet. */
 struct newcomer {
@@ -37,6 +47,7 @@ struct newcomer {
 struct acceptor {
     struct reactor *reactor;
     struct acceptor_options options;
+    struct tls_server *tls; /* NULL: plain TCP */
     struct reactor_watch listening;
     struct reactor_timer pause;
     struct reactor_timer idle; /* for the first of the newcomers */
@@ -99,9 +110,15 @@ int http_listen(const char *address, unsigned port, unsigned *out_port, const ch
     return -1;
 }
 
+/* A connection of TLS may have something to send once it was served, and its plain end is gone. */
+static bool has_room(const struct acceptor *acceptor) {
+    const unsigned max = acceptor->options.connections_max;
+    return acceptor->open_count < max &&
+           (acceptor->tls == NULL || tls_server_count(acceptor->tls) < max);
+}
+
 static void listen_if_there_is_room(struct acceptor *acceptor) {
-    bool is_wanted = !acceptor->is_stopped && !acceptor->pause.is_armed &&
-                     acceptor->open_count < acceptor->options.connections_max;
+    bool is_wanted = !acceptor->is_stopped && !acceptor->pause.is_armed && has_room(acceptor);
     if (is_wanted == acceptor->is_listening) {
         return;
     }
@@ -155,10 +172,11 @@ static void settle(struct acceptor *acceptor, struct acceptor_connection *connec
     if (kind == KIND_GONE) {
         close(connection->fd);
         acceptor_release(acceptor, connection->opening);
-        return;
+    } else {
+        connection->is_stream = kind == KIND_STREAM;
+        acceptor->options.serve(acceptor->options.context, connection);
     }
-    connection->is_stream = kind == KIND_STREAM;
-    acceptor->options.serve(acceptor->options.context, connection);
+    free(connection->certificate);
 }
 
 static struct newcomer_list *list_of(struct newcomer *newcomer) {
@@ -279,6 +297,83 @@ static bool open_for_address(const struct acceptor *acceptor,
                        &connection->opening);
 }
 
+static void begin_plain(struct acceptor *acceptor, struct acceptor_connection *connection) {
+    const enum kind kind = look(acceptor, connection->fd, false);
+    if (kind <= KIND_UNKNOWN) {
+        wait_for_bytes(acceptor, connection, kind);
+    } else {
+        settle(acceptor, connection, kind);
+    }
+}
+
+/* ---- TLS ---- */
+
+/* The tag of a connection of which only TLS is known. */
+static void begin_tls(struct acceptor *acceptor, struct acceptor_connection *connection) {
+    struct acceptor_connection *tag = malloc(sizeof *tag);
+    if (tag != NULL) {
+        *tag = *connection;
+    }
+    if (tag == NULL || tls_server_add(acceptor->tls, connection->fd, tag) != PARLEY_OK) {
+        free(tag);
+        settle(acceptor, connection, KIND_GONE);
+    }
+}
+
+static void on_opened(void *context, void *tag, int plain_fd, const char *name) {
+    struct acceptor *acceptor = context;
+    struct acceptor_connection connection = *(struct acceptor_connection *)tag;
+    free(tag);
+    connection.fd = plain_fd;
+    connection.certificate = name != NULL ? strdup(name) : NULL;
+    if (name != NULL && connection.certificate == NULL) {
+        settle(acceptor, &connection, KIND_GONE);
+        return;
+    }
+    begin_plain(acceptor, &connection);
+}
+
+static void on_closed(void *context, void *tag) {
+    struct acceptor *acceptor = context;
+    struct acceptor_connection *connection = tag;
+    if (connection != NULL) { /* it was never opened */
+        acceptor_release(acceptor, connection->opening);
+        free(connection);
+    }
+    listen_if_there_is_room(acceptor);
+}
+
+static enum parley_status create_tls(struct acceptor *acceptor) {
+    const struct acceptor_options *options = &acceptor->options;
+    if (options->tls == NULL) {
+        return PARLEY_OK;
+    }
+    return tls_server_create(acceptor->reactor,
+                             &(struct tls_server_options){
+                                 .context = options->tls,
+                                 .handshake_timeout_ms = options->handshake_timeout_ms,
+                                 .idle_timeout_ms = (int64_t)options->idle_timeout_s * 1000,
+                                 .plain_answer = PARLEY_BYTES(plain_answer),
+                                 .opened = on_opened,
+                                 .closed = on_closed,
+                                 .callback_context = acceptor,
+                             },
+                             &acceptor->tls);
+}
+
+void acceptor_break(struct acceptor *acceptor, int fd) {
+    const struct linger none = {.l_onoff = 1};
+    if (acceptor->tls != NULL) {
+        tls_server_break(acceptor->tls, fd);
+    } else {
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    }
+}
+
+size_t acceptor_closing_count(const struct acceptor *acceptor) {
+    return acceptor->tls != NULL ? tls_server_closing_count(acceptor->tls) : 0;
+}
+
 /* ---- accepting ---- */
 
 /* Whether accept4 failed because of that connection, and can go on with the next. */
@@ -288,16 +383,17 @@ static bool is_passing(int error) {
            error == ENOPROTOOPT || error == EPERM;
 }
 
+/* With TLS, an answer to one that may not be open would cost a handshake. */
 static void begin(struct acceptor *acceptor, struct acceptor_connection *connection) {
-    if (!open_for_address(acceptor, connection)) {
-        acceptor->options.refuse(acceptor->options.context, connection);
-        return;
-    }
-    enum kind kind = look(acceptor, connection->fd, false);
-    if (kind <= KIND_UNKNOWN) {
-        wait_for_bytes(acceptor, connection, kind);
+    const bool is_tls = acceptor->tls != NULL, is_open = open_for_address(acceptor, connection);
+    if (is_open && is_tls) {
+        begin_tls(acceptor, connection);
+    } else if (is_open) {
+        begin_plain(acceptor, connection);
+    } else if (is_tls) {
+        settle(acceptor, connection, KIND_GONE);
     } else {
-        settle(acceptor, connection, kind);
+        acceptor->options.refuse(acceptor->options.context, connection);
     }
 }
 
@@ -342,6 +438,11 @@ enum parley_status acceptor_create(struct reactor *reactor, const struct accepto
     acceptor->idle.fire = close_idle;
     TAILQ_INIT(&acceptor->silent);
     TAILQ_INIT(&acceptor->speaking);
+    const enum parley_status status = create_tls(acceptor);
+    if (status != PARLEY_OK) {
+        free(acceptor);
+        return status;
+    }
     listen_if_there_is_room(acceptor);
     *out = acceptor;
     return PARLEY_OK;
@@ -361,6 +462,9 @@ void acceptor_stop(struct acceptor *acceptor) {
             settle(acceptor, &connection, KIND_GONE);
         }
     }
+    if (acceptor->tls != NULL) {
+        tls_server_stop(acceptor->tls);
+    }
 }
 
 void acceptor_destroy(struct acceptor *acceptor) {
@@ -368,5 +472,6 @@ void acceptor_destroy(struct acceptor *acceptor) {
         return;
     }
     acceptor_stop(acceptor);
+    tls_server_destroy(acceptor->tls);
     free(acceptor);
 }

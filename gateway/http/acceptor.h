@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Accepts connections and distinguishes streams from requests. */
+/* Accepts connections, has their TLS ended, and distinguishes streams from requests. */
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -14,11 +14,13 @@
 #include "reactor.h"
 
 struct acceptor;
+struct tls_context;
 
 /* A connection that has begun to speak; nothing was read from it. */
 struct acceptor_connection {
-    int fd;
+    int fd; /* with TLS: the plain end */
     bool is_stream;
+    char *certificate; /* the name of the client's; NULL: it has shown none */
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
@@ -35,6 +37,8 @@ struct acceptor_options {
     unsigned idle_timeout_s;                                /* 0: none */
     int64_t head_timeout_ms;                                /* 0: none */
     struct limits *limits;                                  /* NULL: none */
+    struct tls_context *tls;                                /* NULL: plain TCP */
+    int64_t handshake_timeout_ms;                           /* of TLS */
     int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; NULL: nothing is */
     /* Takes over the descriptor; acceptor_release reports its end, also from within this call. */
     void (*serve)(void *context, const struct acceptor_connection *connection);
@@ -47,6 +51,11 @@ enum parley_status acceptor_create(struct reactor *reactor, const struct accepto
                                    struct acceptor **out) PARLEY_MUST_CHECK;
 /* One of the connections that were handed over is closed.  `opening`: that connection's. */
 void acceptor_release(struct acceptor *acceptor, struct tally_entry *opening);
+/* `fd` is about to be closed by whoever serves it, and its client must not take what it got for
+ * whole: it gets a reset. */
+void acceptor_break(struct acceptor *acceptor, int fd);
+/* How many were closed by those that served them, and have something left to send. */
+size_t acceptor_closing_count(const struct acceptor *acceptor);
 /* Takes no more, and closes those that were not handed over. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_destroy(struct acceptor *acceptor);

@@ -25,6 +25,7 @@
 struct http_server;
 struct http_request;
 struct limits;
+struct tls_context;
 
 /* What serves one request. Any callback but `closed` may answer; once there is an answer neither
  * `body` nor `end` is called any more. */
@@ -56,6 +57,8 @@ struct http_options {
     struct limits *limits;    /* borrowed, shared by all servers; NULL: none */
     struct parley_bytes full_answer; /* borrowed: the answer, with its head, to a connection of an
                                         address that has as many as it may */
+    struct tls_context *tls;         /* borrowed, shared by all servers; NULL: plain TCP */
+    int64_t tls_handshake_timeout_ms;
     size_t request_memory_bytes; /* a connection's pool in libmicrohttpd: bounds a single read */
     size_t stream_memory_bytes;  /* the same, in the daemon that holds open streams */
     /* For compressed answers, of all servers; borrowed. NULL: none are. */
@@ -102,6 +105,9 @@ const char *http_request_path(const struct http_request *request);
 const char *http_request_id(const struct http_request *request);
 /* Who is at the other end of the connection.  Owns: borrowed until `closed`. */
 const struct peer *http_request_peer(const struct http_request *request);
+/* The name of the client's certificate (tls_name.h), "" if it has none that counts; NULL without a
+ * certificate, or without TLS.  Owns: borrowed until `closed`. */
+const char *http_request_certificate(const struct http_request *request);
 /* NULL when absent; `name` in any case. Of several the first, but of Accept all as one list. */
 const char *http_request_header(const struct http_request *request, const char *name);
 /* Decoded, a `+` being a blank. NULL when absent; "" for `?follow`. */

@@ -66,8 +66,7 @@ void http_respond(struct http_request *request, unsigned status, const char *con
 
 /* HTTP/1.0 knows no chunks and takes a closed connection for the end; a reset it does not. */
 static void reset_on_close(const struct http_request *request) {
-    const struct linger none = {.l_onoff = 1, .l_linger = 0};
-    setsockopt(request->connection->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    acceptor_break(http_server_of(request)->acceptor, request->connection->watch.fd);
 }
 
 static ssize_t read_source(void *context, uint64_t position, char *buffer, size_t size) {

@@ -13,6 +13,8 @@
 #include "live_response.h"
 
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 /* ---- the client's end ---- */
@@ -77,7 +79,10 @@ enum parley_status http_connection_init(struct http_connection *connection,
     ASAN_POISON_MEMORY_REGION(&connection->request, sizeof connection->request);
     http_head_init(&connection->head);
     TAILQ_INSERT_TAIL(&daemon->server->connections, connection, links);
-    return http_wire_open(connection);
+    PARLEY_TRY(http_wire_open(connection));
+    const char *certificate = daemon->server->incoming->certificate;
+    connection->certificate = certificate != NULL ? strdup(certificate) : NULL;
+    return certificate == NULL || connection->certificate != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
 void http_connection_keep(struct http_connection *connection, void *kept,
@@ -92,6 +97,7 @@ void http_connection_keep(struct http_connection *connection, void *kept,
 void http_connection_finish(struct http_connection *connection) {
     struct http_server *server = connection->daemon->server;
     http_connection_keep(connection, NULL, NULL);
+    free(connection->certificate);
     if (connection->is_watched) {
         reactor_watch_remove(server->reactor, &connection->watch);
     }

@@ -133,6 +133,7 @@ struct http_connection {
     struct reactor_watch watch;
     struct peer peer;
     struct tally_entry *opening; /* of the client's address; the acceptor's */
+    char *certificate;           /* the name of the client's; NULL: none */
     struct http_wire wire;
     struct http_deadline deadline;
     struct http_head head;            /* of `request` */

@@ -225,6 +225,10 @@ const struct peer *http_request_peer(const struct http_request *request) {
     return &request->connection->peer;
 }
 
+const char *http_request_certificate(const struct http_request *request) {
+    return request->connection->certificate;
+}
+
 void http_request_serve(struct http_request *request, const struct http_handler *handler,
                         void *state) {
     request->handler = handler;

@@ -258,6 +258,8 @@ static enum parley_status start_server(struct http_server *server, int listen_fd
                                .idle_timeout_s = options->idle_timeout_s,
                                .head_timeout_ms = options->head_timeout_ms,
                                .limits = options->limits,
+                               .tls = options->tls,
+                               .handshake_timeout_ms = options->tls_handshake_timeout_ms,
                                .is_stream = options->is_stream,
                                .serve = serve,
                                .refuse = refuse_connection,
@@ -304,7 +306,7 @@ void http_server_drain(struct http_server *server) {
 }
 
 size_t http_server_active_count(const struct http_server *server) {
-    return server->active_count;
+    return server->active_count + acceptor_closing_count(server->acceptor);
 }
 
 void http_server_destroy(struct http_server *server) {

@@ -28,6 +28,7 @@
 #include "routes.h"
 #include "troubles.h"
 #include "spool.h"
+#include "tls_context.h"
 #include "token_keeper.h"
 #include "worker.h"
 
@@ -58,8 +59,9 @@ struct server {
     struct describe_pages *pages;
     struct worker **workers;
     unsigned worker_count, ready_count;
-    atomic_uint busy_count; /* of the workers, while they drain */
-    atomic_uint away_count; /* of the workers: those that NATS is not ready for */
+    atomic_uint busy_count;  /* of the workers, while they drain */
+    atomic_uint away_count;  /* of the workers: those that NATS is not ready for */
+    struct tls_context *tls; /* NULL: plain HTTP */
     int listen_fd;
     unsigned port;
     bool is_announced, is_draining;
@@ -85,8 +87,8 @@ static void announce(struct server *server) {
     reactor_timer_clear(server->reactor, &server->announce_timer);
     const bool is_v6 = strchr(server->configuration.address, ':') != NULL;
     char url[128];
-    snprintf(url, sizeof url, "http://%s%s%s:%u", is_v6 ? "[" : "", server->configuration.address,
-             is_v6 ? "]" : "", server->port);
+    snprintf(url, sizeof url, "%s://%s%s%s:%u", server->tls != NULL ? "https" : "http",
+             is_v6 ? "[" : "", server->configuration.address, is_v6 ? "]" : "", server->port);
     printf("listening on %s\n", url);
     fflush(stdout);
     if (isatty(STDERR_FILENO)) { /* a person may not know what to do next */
@@ -233,6 +235,20 @@ static void look_for_terminal(struct reactor_timer *timer) {
     }
 }
 
+/* Connections from now on have what the files say. */
+static void reload_tls(const struct server *server) {
+    char error[TLS_ERROR_MAX];
+    if (server->tls == NULL) {
+        return;
+    }
+    if (tls_context_reload(server->tls, error) == PARLEY_OK) {
+        fprintf(stderr, "parley: TLS: the certificate was read again\n");
+    } else {
+        fprintf(stderr, "parley: TLS: the certificate that was read before stays in use: %s\n",
+                error);
+    }
+}
+
 /* A person or a service manager wants files to be read again; or the terminal was closed. */
 static void on_hangup(struct server *server) {
     if (has_lost_terminal(server)) {
@@ -240,6 +256,7 @@ static void on_hangup(struct server *server) {
         return;
     }
     token_keeper_reload(&server->tokens);
+    reload_tls(server);
     if (server->has_terminal) {
         reactor_timer_set(server->reactor, &server->hangup_timer, HANGUP_MS);
     }
@@ -320,6 +337,15 @@ static int load_nats_identity(struct server *server) {
     }
     parley_buffer_finish(&error);
     return is_loaded ? 0 : 1;
+}
+
+static int load_tls(struct server *server) {
+    const struct tls_files files = configuration_tls_files(&server->configuration);
+    char error[TLS_ERROR_MAX];
+    if (files.certificate == NULL || tls_context_create(&files, error, &server->tls) == PARLEY_OK) {
+        return 0;
+    }
+    return fail("TLS", error);
 }
 
 static int prepare_data(const struct server *server) {
@@ -414,6 +440,7 @@ static int start_workers(struct server *server) {
                                      .nats_store = is_own ? configuration->data : NULL,
                                      .nats_token = is_own ? embedded_token(server->embedded) : NULL,
                                      .listen_fd = server->listen_fd,
+                                     .tls = server->tls,
                                      .budget = &server->budget,
                                      .codings = &server->codings,
                                      .spools = &server->spools,
@@ -459,10 +486,10 @@ static int start(struct server *server) {
         return fail(server->configuration.listen, why);
     }
     server->announce_timer.fire = announce_anyway;
-    const int status = watch_signals(server) != 0 || create_schemas(server) != 0 ||
-                       create_pages(server) != 0 || create_limits(server) != 0 ||
-                       prepare_data(server) != 0 || open_tokens(server) != 0 ||
-                       start_nats(server) != 0 || start_workers(server) != 0;
+    const int status =
+        load_tls(server) != 0 || watch_signals(server) != 0 || create_schemas(server) != 0 ||
+        create_pages(server) != 0 || create_limits(server) != 0 || prepare_data(server) != 0 ||
+        open_tokens(server) != 0 || start_nats(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         reactor_timer_set(server->reactor, &server->announce_timer, ANNOUNCE_ANYWAY_MS);
@@ -488,6 +515,7 @@ static void finish(struct server *server) {
     describe_pages_destroy(server->pages);
     limits_finish(&server->limits);
     parley_buffer_finish(&server->full_answer);
+    tls_context_destroy(server->tls);
     if (server->listen_fd >= 0) {
         close(server->listen_fd);
     }

@@ -173,6 +173,8 @@ static enum parley_status create_http(struct worker *worker) {
         .body_rate_bytes = (size_t)configuration->body_rate_bytes,
         .limits = worker->options.limits,
         .full_answer = worker->options.full_answer,
+        .tls = worker->options.tls,
+        .tls_handshake_timeout_ms = configuration->tls_handshake_timeout_ms,
         .request_memory_bytes = REQUEST_MEMORY_BYTES,
         .stream_memory_bytes = STREAM_MEMORY_BYTES,
         .codings = worker->options.codings,

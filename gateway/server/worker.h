@@ -35,6 +35,7 @@ struct worker_options {
     struct parley_bytes full_answer;   /* of http_options; shared */
     struct worker_pool *worker_pool;   /* shared */
     struct tokens *tokens;   /* shared, borrowed for the call; NULL: everybody is let in */
+    struct tls_context *tls; /* shared; NULL: plain HTTP */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */
     atomic_uint *away_count; /* shared: the workers that NATS is not ready for; all, at first */

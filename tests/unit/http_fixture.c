@@ -25,6 +25,12 @@
 
 #include <parley/buffer.h>
 
+#ifdef HTTP_FIXTURE_TLS
+#include "../lib/certificates.h"
+#include "../lib/tls_relay.h"
+#include "tls_context.h"
+#endif
+
 enum { WAIT_MS = LOOP_PATIENCE_MS, LATE_MS = 20, BIT_BYTES = 700, LIVE_BYTES = 20000 };
 
 /* ---- the server's side ---- */
@@ -302,6 +308,12 @@ static void tell_peer(struct app *app, struct http_request *request) {
     http_respond(request, 200, "text/plain", parley_bytes_of(text));
 }
 
+static void tell_certificate(struct app *app, struct http_request *request) {
+    (void)app;
+    const char *name = http_request_certificate(request);
+    http_respond(request, 200, "text/plain", parley_bytes_of(name != NULL ? name : "none"));
+}
+
 static void respond_large(struct app *app, struct http_request *request) {
     (void)app;
     char *text = malloc(LARGE_BYTES);
@@ -352,6 +364,7 @@ static const struct route {
     {.path = "/hello", .begin = respond_hello},
     {.path = "/info", .begin = tell},
     {.path = "/peer", .begin = tell_peer},
+    {.path = "/certificate", .begin = tell_certificate},
     {.path = "/kept", .begin = count_kept},
     {.path = "/large", .begin = respond_large},
     {.path = "/early", .begin = respond_early},
@@ -420,6 +433,46 @@ static void count_turn(struct reactor_turn *turn) {
     app->turn_count++;
 }
 
+/* The same tests over TLS are other programs. */
+#ifdef HTTP_FIXTURE_TLS
+static void start_tls(struct app *app) {
+    char folder[] = "/tmp/parley-test-XXXXXX", certificate[64], key[64], error[TLS_ERROR_MAX];
+    assert_non_null(mkdtemp(folder));
+    snprintf(certificate, sizeof certificate, "%s/cert.pem", folder);
+    snprintf(key, sizeof key, "%s/key.pem", folder);
+    struct certificate made =
+        certificate_make(&(struct certificate_wanted){.common_name = "localhost"}, NULL);
+    certificate_write(&made, certificate);
+    certificate_write_key(&made, key);
+    certificate_finish(&made);
+    const struct tls_files files = {.certificate = certificate, .key = key};
+    assert_int_equal(tls_context_create(&files, error, &app->tls), PARLEY_OK);
+    unlink(certificate);
+    unlink(key);
+    rmdir(folder);
+}
+
+static void stop_tls(struct app *app) {
+    tls_context_destroy(app->tls);
+}
+
+static int begin_tls(int fd) {
+    return tls_relay(fd);
+}
+#else
+static void start_tls(struct app *app) {
+    app->tls = NULL;
+}
+
+static void stop_tls(struct app *app) {
+    (void)app;
+}
+
+static int begin_tls(int fd) {
+    return fd;
+}
+#endif
+
 static void start_on(struct app *app, int listen_fd, void (*change)(struct http_options *)) {
     struct http_options options = {
         .connections_max = 10000,
@@ -428,7 +481,10 @@ static void start_on(struct app *app, int listen_fd, void (*change)(struct http_
         .stream_memory_bytes = 2048,
         .is_stream = is_stream,
         .refuse = refuse,
+        .tls_handshake_timeout_ms = 60000,
     };
+    start_tls(app);
+    options.tls = app->tls;
     if (change != NULL) {
         change(&options);
     }
@@ -458,6 +514,7 @@ void app_join(struct app *app, const struct app *other) {
 void app_stop(struct app *app) {
     loop_stop(&app->loop);
     http_server_destroy(app->server);
+    stop_tls(app);
     assert_true(TAILQ_EMPTY(&app->exchanges));
     loop_destroy(&app->loop);
     if (app->listen_fd >= 0) {
@@ -625,14 +682,15 @@ void client_open(struct client *client, const struct app *app) {
     *client = (struct client){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     assert_int_not_equal(client->fd, -1);
     const struct timeval patience = {.tv_sec = WAIT_MS / 1000};
-    setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     const struct sockaddr_in name = {
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)app->port),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     assert_int_equal(connect(client->fd, (const void *)&name, sizeof name), 0);
+    client->fd = begin_tls(client->fd);
+    setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     client->data = calloc(1, 1);
 }
 

@@ -6,6 +6,7 @@
  *   /hello      "hello", from the begin callback      /early        413, before the body
  *   /info       what the request looks like           /early-close  the same, and closes
  *   /peer       the client's address
+ *   /certificate  the name of its certificate, or "none"
  *   /echo       the body                              /early-body   413, at the body's first piece
  *   /slow       the body, taken bit by bit            /ticks        a stream of app.published lines
  *   /eager      the same, woken from the callback     /late-ticks   the same, some time later
@@ -38,6 +39,7 @@ struct app {
     int listen_fd;
     unsigned port;
     struct http_server *server;
+    struct tls_context *tls; /* NULL: plain TCP */
     TAILQ_HEAD(, exchange) exchanges;
     size_t published; /* lines that each stream of /ticks has to show */
     bool is_over;     /* and then they end */

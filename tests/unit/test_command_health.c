@@ -218,13 +218,13 @@ static void test_nobody_there_is_a_failure(void **state) {
 static void test_what_is_no_url_is_usage(void **state) {
     (void)state;
     char error[512];
-    static const char *const wrong[] = {"https://a",        "a:80",          "http://",
+    static const char *const wrong[] = {"ftp://a",          "a:80",          "http://",
                                         "http://:80",       "http://a:",     "http://a:123456",
                                         "http://[::1",      "http://[::1]x", "http://a/b c",
                                         "http://a/\r\nX: y"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(run_health(wrong[i], error, sizeof error), 2);
-        assert_says(error, "is not an http:// URL");
+        assert_says(error, "is not an http:// or https:// URL");
     }
     setenv("PARLEY_LISTEN", ":0", 1);
     assert_int_equal(run_health(NULL, error, sizeof error), 2);

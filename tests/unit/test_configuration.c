@@ -241,6 +241,11 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->idle_timeout_ms, 30000);
     assert_int_equal(configuration->head_timeout_ms, 10000);
     assert_int_equal(configuration->body_rate_bytes, 500);
+    assert_null(configuration->tls_cert);
+    assert_null(configuration->tls_key);
+    assert_null(configuration->tls_client_ca);
+    assert_false(configuration->tls_client_optional);
+    assert_int_equal(configuration->tls_handshake_timeout_ms, 10000);
     finish(&loaded);
     LOAD(&loaded, "--check-config", NULL); /* all of them, so that a new one must be added here */
     assert_string_equal(loaded.out, "{\n"
@@ -279,7 +284,12 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"bus-patience\": \"8s\",\n"
                                     "  \"idle-timeout\": \"30s\",\n"
                                     "  \"head-timeout\": \"10s\",\n"
-                                    "  \"body-rate\": \"500\"\n"
+                                    "  \"body-rate\": \"500\",\n"
+                                    "  \"tls-cert\": null,\n"
+                                    "  \"tls-key\": null,\n"
+                                    "  \"tls-client-ca\": null,\n"
+                                    "  \"tls-client-optional\": false,\n"
+                                    "  \"tls-handshake-timeout\": \"10s\"\n"
                                     "}\n");
     finish(&loaded);
 }

@@ -3,6 +3,7 @@
 // bytes where a proper client would refuse to send what a test needs to send.
 
 import http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
@@ -12,13 +13,17 @@ import { within } from './poll.mjs';
 export const JSON_TYPE = 'application/json';
 export const NDJSON_TYPE = 'application/x-ndjson';
 
-// `server` is anything with a port. The body: a string, a Buffer, or an iterable (sent chunked).
+// `server` is anything with a port, and, if it speaks HTTPS, with `tls`: what a client needs for it.
+const clientOf = (server) => (server.tls ? https : http);
+
+// The body: a string, a Buffer, or an iterable (sent chunked).
 // Without an agent every request has a connection of its own. An error says so when the server has
 // ended by itself.
 export function request(server, method, path, { headers = {}, body, agent = false, timeout } = {}) {
   const answer = new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port: server.port, method, path, headers, agent };
-    const req = http.request(options, (response) => {
+    const { port, tls } = server;
+    const options = { host: '127.0.0.1', port, method, path, headers, agent, ...tls };
+    const req = clientOf(server).request(options, (response) => {
       const chunks = [];
       response.on('data', (chunk) => chunks.push(chunk));
       response.on('error', reject);
@@ -243,8 +248,9 @@ export async function openStream(
 ) {
   let req;
   const opened = new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port: server.port, method, path, headers, agent: false };
-    req = http.request(options, (response) => resolve(new LineStream(req, response)));
+    const { port, tls } = server;
+    const options = { host: '127.0.0.1', port, method, path, headers, agent: false, ...tls };
+    req = clientOf(server).request(options, (response) => resolve(new LineStream(req, response)));
     req.on('error', reject);
     if (body && typeof body !== 'string' && !Buffer.isBuffer(body)) {
       // A server that answers and closes before it has read everything breaks the upload.

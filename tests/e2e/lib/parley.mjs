@@ -47,14 +47,14 @@ export function serveArguments({ listen = '127.0.0.1:0', data, nats, args = [] }
 export const IMPATIENT = ['--bus-patience', '0'];
 
 // Options: listen, data (a folder), nats (URLs of servers to use), args (more of the command
-// line), env, wrapper (a command line to put before it).
+// line), env, wrapper (a command line to put before it), tls (what clients need, if it speaks HTTPS).
 export async function startParley({ env, wrapper = [], ...options } = {}) {
   assertBinary();
   const data = options.data ?? temporaryFolder();
   const command = [...wrapper, BINARY, ...serveArguments({ ...options, data })];
   const program = new Program(command[0], command.slice(1), { env });
-  const [, host, port] = await program.prints(/^listening on http:\/\/(.+):(\d+)$/m);
-  return new Server(program, { data, host, port: Number(port) });
+  const [, host, port] = await program.prints(/^listening on https?:\/\/(.+):(\d+)$/m);
+  return new Server(program, { data, host, port: Number(port), tls: options.tls });
 }
 
 // The same, stopped with the test that started it.
@@ -65,9 +65,9 @@ export async function parleyFor(t, options) {
 }
 
 class Server {
-  constructor(program, { data, host, port }) {
-    Object.assign(this, { program, data, host, port, pid: program.pid });
-    this.url = `http://127.0.0.1:${port}`;
+  constructor(program, { data, host, port, tls }) {
+    Object.assign(this, { program, data, host, port, tls, pid: program.pid });
+    this.url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   }
 
   signal(name) {
