@@ -30,6 +30,7 @@ struct configuration {
     bool bind_sender;          /* a sender must have the name of the token */
     bool first_token;          /* make one where there is no token file */
     bool insecure;             /* allow an address other than loopback without access control */
+    bool quarantine;           /* keep what was refused as invalid */
     bool check_config;         /* print the effective configuration, and exit */
     uint64_t reactors;         /* 0: one per core */
     uint64_t replicas;

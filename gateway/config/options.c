@@ -113,6 +113,13 @@ const struct option options[] = {
      .fallback = "false",
      .help = "Allow an address that other machines can reach although there are no tokens: "
              "anyone who can reach it can send and read. For trusted networks only."},
+    {.flag = "quarantine",
+     .type = OPTION_SWITCH,
+     FIELD(quarantine),
+     .fallback = "false",
+     .help = "Keep messages that were refused as invalid, with what is wrong with them: in NATS on "
+             "rejected.PROTOCOL, in the stream REJECTED, for a day and up to 1 GiB. Whatever "
+             "senders put into them, such as secrets, is kept too."},
     {.flag = "check-config",
      .type = OPTION_SWITCH,
      FIELD(check_config),

@@ -15,6 +15,7 @@
 #include "correlation_lookup.h"
 #include "pace.h"
 #include "phase.h"
+#include "quarantine.h"
 
 /*   READING ── the body has ended ──▶ ENDING ── it is used up ──▶ AWAITING
  *   AWAITING ── the last result is written ──▶ ANSWERED
@@ -264,6 +265,7 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
         batch_result_end_verdict(result, verdict);
     } else {
         batch_result_end_invalid(result, message);
+        quarantine_keep(&batch->options, batch->request, verdict);
     }
 }
 

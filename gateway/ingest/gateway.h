@@ -58,6 +58,7 @@ struct gateway {
     struct http_server *http;
     struct streams *streams;
     const atomic_uint *away_count; /* the workers that NATS is not ready for; NULL: only this one */
+    uint64_t quarantine_dropped;   /* since the last that was kept */
     bool is_draining;
 };
 

@@ -81,6 +81,16 @@ static enum parley_status add_encoded(struct publication *out, struct parley_are
     return add(out, name, parley_arena_copy(arena, (struct parley_bytes){value, length}));
 }
 
+void publication_encode(struct parley_bytes text, struct parley_buffer *out) {
+    for (size_t i = 0; i < text.length; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        const char encoded[] = {'%', hex_digits[c >> 4], hex_digits[c & 15]};
+        const bool is_sent_as_is = is_plain(text.data[i]);
+        parley_buffer_append(out, is_sent_as_is ? (struct parley_bytes){text.data + i, 1}
+                                                : (struct parley_bytes){encoded, sizeof encoded});
+    }
+}
+
 /* ---- digests ---- */
 
 /* BLAKE2b of 128 bits in hex, of the payload and, where it is known, of its agent: after the

@@ -38,6 +38,9 @@ struct publication_mark {
     char digest[PUBLICATION_DIGEST_LENGTH + 1]; /* Parley-Digest; "": none */
 };
 
+/* Appends a text as a header's value: percent-encoded as CloudEvents' binding says. */
+void publication_encode(struct parley_bytes text, struct parley_buffer *out);
+
 #define PUBLICATION_HEADERS_MAX 8
 
 struct publication {

@@ -12,6 +12,7 @@
 #include "budget.h"
 #include "correlation_lookup.h"
 #include "phase.h"
+#include "quarantine.h"
 #include "receipt.h"
 #include "verdict.h"
 
@@ -373,6 +374,7 @@ static void on_verdict(struct single *single, const struct verdict *verdict) {
         respond_verdict(single, verdict);
     } else {
         respond_invalid(single, message);
+        quarantine_keep(&single->options, single->request, verdict);
     }
 }
 

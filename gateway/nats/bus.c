@@ -655,6 +655,10 @@ bool bus_has_room(const struct bus *bus) {
     return bus->backlog_bytes < BACKLOG_BYTES_MAX;
 }
 
+bool bus_is_quiet(const struct bus *bus) {
+    return bus->backlog_bytes < BACKLOG_BYTES_MAX / 8;
+}
+
 /* ---- sending ---- */
 
 /* `text`: headers, if any, and payload. */

@@ -156,6 +156,9 @@ enum bus_send bus_publish_text(struct bus *bus, const char *subject, const char 
 /* Whether a message would not get BUS_FULL at present. */
 bool bus_has_room(const struct bus *bus);
 
+/* Whether little is buffered: then there is room for what may be lost. */
+bool bus_is_quiet(const struct bus *bus);
+
 /* The size of these headers on the wire, which counts against max_payload. */
 size_t bus_headers_bytes(const struct bus_header *headers, size_t header_count);
 /* Appends so many bytes, for which there is room.  Returns: whether they can be headers. */

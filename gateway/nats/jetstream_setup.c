@@ -137,7 +137,8 @@ static json_t *configuration(const struct jetstream_check *check) {
         return bucket_configuration(check);
     }
     int64_t window_ms = jetstream->options.dedupe_window_ms;
-    json_int_t age_ns = (json_int_t)DAYS_KEPT * DAY_MS * NS_A_MS;
+    const json_int_t days = stream->days > 0 ? (json_int_t)stream->days : DAYS_KEPT;
+    const json_int_t bytes_max = stream->bytes_max > 0 ? (json_int_t)stream->bytes_max : -1;
     json_int_t messages_max = -1;
     json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
     if (stream == &PROBE) {
@@ -148,11 +149,12 @@ static json_t *configuration(const struct jetstream_check *check) {
     if (window_ms < DEDUPE_WINDOW_MIN_MS) {
         window_ms = DEDUPE_WINDOW_MIN_MS;
     }
-    return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:I, s:i, s:i, s:I, s:i, s:I, s:I}", "name",
+    return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:i, s:I, s:I}", "name",
                      stream->name, "subjects", stream->subjects, "retention", "limits", "storage",
                      "file", "discard", "old", "max_msgs", messages_max, "max_consumers", -1,
-                     "max_bytes", -1, "max_age", age_ns, "max_msg_size", -1, "num_replicas",
-                     replicas, "duplicate_window", (json_int_t)(window_ms * NS_A_MS));
+                     "max_bytes", bytes_max, "max_age", days * DAY_MS * NS_A_MS, "max_msg_size", -1,
+                     "num_replicas", replicas, "duplicate_window",
+                     (json_int_t)(window_ms * NS_A_MS));
 }
 
 static void refuse_creation(struct jetstream_check *check, int error, const char *reason) {

@@ -19,6 +19,8 @@ struct jetstream_stream {
     const char *name;     /* VLP */
     const char *subjects; /* vlp.> */
     unsigned bucket_days; /* for how long a key-value bucket keeps a key; 0: it is not a bucket */
+    unsigned days;        /* for how long it keeps a message; 0: 7 */
+    int64_t bytes_max;    /* the oldest go beyond it; 0: no limit */
 };
 
 struct jetstream_options {

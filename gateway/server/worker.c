@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "offload.h"
+#include "quarantine.h"
 #include "channel.h"
 #include "correlation_consumer.h"
 #include "listen_address.h"
@@ -94,7 +95,7 @@ static void on_unresponsive(void *context) {
 /* The streams of all channels, and the buckets of those protocols that remember. */
 static enum parley_status list_streams(struct worker *worker, size_t *out_count) {
     const size_t count = parley_protocol_count();
-    worker->streams = calloc(2 * count, sizeof *worker->streams);
+    worker->streams = calloc(2 * count + 1, sizeof *worker->streams); /* and the quarantine */
     worker->buckets = calloc(count, sizeof *worker->buckets);
     if (worker->streams == NULL || worker->buckets == NULL) {
         return PARLEY_E_MEMORY;
@@ -117,6 +118,13 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
                                           .subjects = bucket->subjects,
                                           .bucket_days = protocol->memory_days};
         }
+    }
+    if (worker->options.configuration->quarantine) {
+        worker->streams[(*out_count)++] =
+            (struct jetstream_stream){.name = QUARANTINE_STREAM,
+                                      .subjects = QUARANTINE_SUBJECTS,
+                                      .days = QUARANTINE_DAYS,
+                                      .bytes_max = QUARANTINE_BYTES_MAX};
     }
     return PARLEY_OK;
 }

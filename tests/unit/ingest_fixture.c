@@ -2,6 +2,9 @@
 
 #include "ingest_fixture.h"
 
+#include "guard.h"
+#include "jetstream_post.h"
+
 #include <stdarg.h>
 #include <stdint.h>
 #include <setjmp.h>
@@ -343,6 +346,33 @@ void http_respond_live(struct http_request *request, unsigned status, const char
     assert_true(request->head.is_live);
     http_respond_stream(request, status, content_type, read);
     request->is_live = true;
+}
+
+/* ---- who sends it ---- */
+
+const struct principal *guard_principal(const struct http_request *request) {
+    (void)request;
+    static const struct principal sender = {.name = "a \r\nb\"%\xC3\xA9"};
+    return &sender;
+}
+
+/* ---- the quarantine ---- */
+
+bool jetstream_post(struct jetstream *jetstream, const struct jetstream_message *message) {
+    struct posted *posted = &jetstream->posted;
+    if (jetstream->drops_posts) {
+        return false;
+    }
+    size_t length = 0;
+    jetstream->posted_count++;
+    snprintf(posted->subject, sizeof posted->subject, "%s", message->subject);
+    for (size_t i = 0; i < message->header_count; i++) {
+        length += (size_t)snprintf(posted->headers + length, sizeof posted->headers - length,
+                                   "%s: %s\n", message->headers[i].name, message->headers[i].value);
+    }
+    snprintf(posted->payload, sizeof posted->payload, "%.*s", (int)message->payload.length,
+             message->payload.data);
+    return true;
 }
 
 /* ---- the gateway ---- */

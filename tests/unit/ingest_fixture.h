@@ -55,8 +55,18 @@ struct jetstream_request {
     uint64_t sequence;
 };
 
+/* A message that was published without an ack. */
+struct posted {
+    char subject[64];
+    char headers[16 * 1024]; /* "Name: value\n" each */
+    char payload[4096];
+};
+
 struct jetstream {
     bool is_ready;
+    struct posted posted; /* the last one … */
+    size_t posted_count;
+    bool drops_posts;            /* … unless they are dropped */
     size_t room;                 /* how many more it takes before it is full */
     enum jetstream_publish says; /* to whatever it has room for */
     struct published published[WORLD_PUBLISHED_MAX];

@@ -264,6 +264,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"first-token\": false,\n"
                                     "  \"bind-sender\": false,\n"
                                     "  \"insecure\": false,\n"
+                                    "  \"quarantine\": false,\n"
                                     "  \"reactors\": 0,\n"
                                     "  \"replicas\": 1,\n"
                                     "  \"subject-prefix\": null,\n"

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Keeps what was refused as invalid, for whoever mends a rule or a sender: on `rejected.PROTOCOL`,
+ * in the stream REJECTED (ADR 16). */
+
+#include "verdict.h"
+
+#define QUARANTINE_STREAM "REJECTED"
+#define QUARANTINE_SUBJECTS "rejected.>"
+#define QUARANTINE_DAYS 1
+#define QUARANTINE_BYTES_MAX (INT64_C(1) << 30)
+
+/* Keeps a message that was to be forwarded and is invalid, if --quarantine is given and NATS takes
+ * it at once: its answer waits for nothing, and does not depend on it. What is dropped is counted.
+ * Nothing is kept of a message over its limit, of which not all bytes are known.
+ * `request` NULL: it is gone. */
+void quarantine_keep(const struct request_options *options, const struct http_request *request,
+                     const struct verdict *verdict);
