@@ -15,8 +15,9 @@ export const WARM_UP_CONNECTIONS = 64;
 const FIRST_OF_WARM_UP = 50_000_000_000; // another's ids, or they would be duplicates
 
 // Posts claims on so many connections, each waiting for its answer before it sends the next:
-// { requests, seconds, p50_ms, p99_ms }.
-export const wrk = (bench, connections, url) => runWrk(bench.seconds, connections, url, 0);
+// { requests, seconds, p50_ms, p99_ms }. `tokenFile`: a file with the token to show, if any.
+export const wrk = (bench, connections, url, tokenFile) =>
+  runWrk(bench.seconds, connections, url, 0, tokenFile);
 
 // For programs that compile their code while they run: so many requests, at least for a second.
 export async function warmUpByWrk(url) {
@@ -27,10 +28,11 @@ export async function warmUpByWrk(url) {
   }
 }
 
-async function runWrk(seconds, connections, url, first) {
+async function runWrk(seconds, connections, url, first, tokenFile) {
   const output = await run("wrk", [
     ...["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "--latency"],
     ...["-s", join(root, "bench/clients/post.lua"), url, "--", claimFile, String(first)],
+    ...(tokenFile ? [tokenFile] : []),
   ]);
   const report = JSON.parse(output.trim().split("\n").at(-1));
   if (report.refused > 0 || report.broken > 0 || report.requests === 0) {

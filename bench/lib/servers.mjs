@@ -55,9 +55,10 @@ export async function startServer([command, ...parameters]) {
   return { child, url };
 }
 
-// Until the server answers a POST with 200: `probe` is { target, body, type }.
-export async function waitUntilServing({ child, url }, { target, body, type }) {
+// Until the server answers a POST with 200: `probe` is { target, body, type, tokenFile }.
+export async function waitUntilServing({ child, url }, { target, body, type, tokenFile }) {
   const headers = { "Content-Type": type ?? "application/json", Connection: "close" };
+  if (tokenFile) headers.Authorization = `Bearer ${readFileSync(tokenFile, "utf8").trim()}`;
   await waitFor(url + target, child, async () => {
     const answer = await fetch(url + target, { method: "POST", headers, body });
     child.complaint = await answer.text();

@@ -2,24 +2,30 @@
 
 // One message a request, on many connections that each wait for their answer.
 
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { probe } from "../lib/claims.mjs";
 import { WARM_UP_CONNECTIONS, warmUpByWrk, wrk, wrkMissing } from "../lib/clients.mjs";
 import { fastify, forward, forwardByAllMeans, nodeMissing, swallow } from "../lib/peers.mjs";
+import { firstLine } from "../lib/processes.mjs";
 import { checkStored, parley, withServers } from "../lib/servers.mjs";
 
 // One run of requests: what wrk counted, as figures.
 //   isStored      each must be in the stream
 //   isWarmedUp    its code is compiled while it runs: it is asked for a while before it is measured
+//   showsToken    a token, which the server asks for, is in this file below bench.folder
 export function postRequests(bench, contender, connections) {
-  const { server, target, isStored, isWarmedUp } = contender;
+  const { server, target, isStored, isWarmedUp, showsToken } = contender;
   const warmUp = isWarmedUp && (({ url }) => warmUpByWrk(url + target));
-  return withServers(bench, { server, probe: probe(target), warmUp }, async ({ url }, nats) => {
+  const tokenFile = showsToken && join(bench.folder, showsToken);
+  const servers = { server, probe: { ...probe(target), tokenFile }, warmUp };
+  return withServers(bench, servers, async ({ url }, nats) => {
     const {
       requests: count,
       seconds,
       p50_ms,
       p99_ms,
-    } = await wrk(bench, connections, url + target);
+    } = await wrk(bench, connections, url + target, tokenFile);
     // What wrk did not wait for, at its end and at that of the warm-up, may be some more.
     if (isStored) await checkStored(nats, count, count + connections + WARM_UP_CONNECTIONS);
     return { count, value: count / seconds, p50_ms, p99_ms };
@@ -70,6 +76,34 @@ const validateWithRates = {
   ratios: [{ of: "rates", to: "parley", atLeast: 0.95 }],
 };
 
+// A server that asks for a token, which is made for it.
+const TOKEN_FILE = "token";
+async function withToken(bench, nats, folder) {
+  const file = join(folder, "tokens.json");
+  const create = ["token", "create", "--tokens", file, "--name", "bench", "--allow", "send:vlp"];
+  const token = firstLine(bench.parley, ...create);
+  writeFileSync(join(bench.folder, TOKEN_FILE), `${token}\n`, { mode: 0o600 });
+  return parley(bench, nats, folder, ["--tokens", file]);
+}
+
+const validateWithToken = {
+  id: "validate-token",
+  title: "POST validate, 64 connections, each request with a token",
+  unit: "requests/s",
+  higherIsBetter: true,
+  contenders: {
+    token: requests(
+      {
+        ...{ label: "parley, tokens", server: withToken, target: "/v1/vlp/validate" },
+        ...{ showsToken: TOKEN_FILE },
+      },
+      64,
+    ),
+    parley: requests({ label: "parley", server: parley, target: "/v1/vlp/validate" }, 64),
+  },
+  ratios: [{ of: "token", to: "parley", atLeast: 0.95 }],
+};
+
 // Beyond what the documents of the peers' NATS clients describe.
 const byAllMeans = {
   contenders: {
@@ -113,5 +147,5 @@ function messages(connections, more = { contenders: {}, ratios: [] }) {
 export default {
   name: "single",
   title: "one message a request, many connections",
-  rows: [validate, validateWithRates, messages(64, byAllMeans), messages(256)],
+  rows: [validate, validateWithRates, validateWithToken, messages(64, byAllMeans), messages(256)],
 };
