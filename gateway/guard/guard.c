@@ -42,12 +42,13 @@ const struct principal *guard_principal(const struct http_request *request) {
 
 /* ---- life ---- */
 
-enum parley_status guard_create(struct reactor *reactor, struct guard **out) {
+enum parley_status guard_create(struct reactor *reactor, const struct limits *limits,
+                                struct guard **out) {
     struct guard *guard = calloc(1, sizeof *guard);
     if (guard == NULL) {
         return PARLEY_E_MEMORY;
     }
-    const enum parley_status status = refusals_create(reactor, &guard->refusals);
+    const enum parley_status status = refusals_create(reactor, limits, &guard->refusals);
     if (status != PARLEY_OK) {
         guard_destroy(guard);
         return status;

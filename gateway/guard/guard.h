@@ -5,6 +5,7 @@
  * connection, and every address says what it needs (docs/api.md#access). */
 
 #include "http.h"
+#include "limits.h"
 #include "principal.h"
 #include "reactor.h"
 #include "tokens.h"
@@ -23,8 +24,9 @@ enum guard_need {
 struct guard;
 
 /* Everybody is let in as anonymous until there are tokens.
- * Owns: the reactor is borrowed. */
-enum parley_status guard_create(struct reactor *reactor, struct guard **out) PARLEY_MUST_CHECK;
+ * Owns: both are borrowed; `limits` NULL: none. */
+enum parley_status guard_create(struct reactor *reactor, const struct limits *limits,
+                                struct guard **out) PARLEY_MUST_CHECK;
 /* After the HTTP servers, whose requests have all been closed.  NULL is allowed. */
 void guard_destroy(struct guard *guard);
 

@@ -7,6 +7,7 @@
 
 #include "attempts.h"
 #include "problem.h"
+#include "sender.h"
 
 enum {
     DELAY_MS = 250,
@@ -16,6 +17,7 @@ enum {
 
 struct refusals {
     struct reactor *reactor;
+    const struct limits *limits;
     struct attempts attempts;
     size_t delayed_count;
 };
@@ -80,12 +82,14 @@ static const struct answer {
         },
 };
 
-enum parley_status refusals_create(struct reactor *reactor, struct refusals **out) {
+enum parley_status refusals_create(struct reactor *reactor, const struct limits *limits,
+                                   struct refusals **out) {
     struct refusals *refusals = calloc(1, sizeof *refusals);
     if (refusals == NULL) {
         return PARLEY_E_MEMORY;
     }
     refusals->reactor = reactor;
+    refusals->limits = limits;
     attempts_init(&refusals->attempts);
     *out = refusals;
     return PARLEY_OK;
@@ -155,11 +159,15 @@ static bool cut_long_body(struct http_request *request) {
 void refusals_answer(struct refusals *refusals, struct http_request *request,
                      enum refusal refusal) {
     const bool is_attempt = answers[refusal].log != NULL;
+    const int64_t now_ms = reactor_now_ms(refusals->reactor);
     if (is_attempt) {
-        attempts_note(&refusals->attempts, request, answers[refusal].log,
-                      reactor_now_ms(refusals->reactor));
+        attempts_note(&refusals->attempts, request, answers[refusal].log, now_ms);
     }
-    if (cut_long_body(request) || !is_attempt || !delay(refusals, request, refusal)) {
+    const bool is_cut = cut_long_body(request);
+    if (is_attempt && !sender_may_fail(refusals->limits, request, now_ms)) {
+        return;
+    }
+    if (is_cut || !is_attempt || !delay(refusals, request, refusal)) {
         respond(request, refusal);
     }
 }

@@ -5,6 +5,7 @@
  * or 403 (docs/api.md#access). Source: RFC 6750, section 3. */
 
 #include "http.h"
+#include "limits.h"
 #include "principal.h"
 #include "reactor.h"
 
@@ -23,7 +24,8 @@ enum refusal {
 
 struct refusals;
 
-enum parley_status refusals_create(struct reactor *reactor,
+/* `limits`: borrowed; NULL: none. */
+enum parley_status refusals_create(struct reactor *reactor, const struct limits *limits,
                                    struct refusals **out) PARLEY_MUST_CHECK;
 /* When no request waits any more.  NULL is allowed. */
 void refusals_destroy(struct refusals *refusals);

@@ -2,7 +2,11 @@
 
 #include "sender.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "guard.h"
+#include "problem.h"
 
 static bool is_anonymous(const struct principal *principal) {
     return principal->name[0] == '\0';
@@ -25,7 +29,35 @@ struct rate sender_rate(const struct limits *limits, const struct http_request *
         [RATE_MESSAGES] = principal->messages_per_s, [RATE_BYTES] = principal->bytes_per_s};
     struct rate rate = limits->rate;
     for (size_t unit = 0; unit < RATE_UNITS; unit++) {
-        rate.per_s[unit] = own[unit] > 0 ? own[unit] : rate.per_s[unit];
+        const uint64_t per_s = own[unit] > 0 ? own[unit] : rate.per_s[unit];
+        rate.per_s[unit] = per_s < RATE_PER_S_MAX ? per_s : RATE_PER_S_MAX;
     }
     return rate;
+}
+
+static void refuse(struct http_request *request, int64_t wait_ns) {
+    char after[24];
+    snprintf(after, sizeof after, "%" PRId64, rate_seconds(wait_ns));
+    http_header(request, "Retry-After", after);
+    problem_respond_format(request, PROBLEM_RATE_LIMITED,
+                           "This address has shown too much that is not accepted "
+                           "(--rate-messages). Try again after %s s.",
+                           after);
+}
+
+bool sender_may_fail(const struct limits *limits, struct http_request *request, int64_t now_ms) {
+    static const struct rate_cost cost = {{[RATE_MESSAGES] = LIMITS_INVALID_COST}};
+    if (limits == NULL || limits->rate.per_s[RATE_MESSAGES] == 0) {
+        return true;
+    }
+    const struct limit_sender sender =
+        limits_sender(limits, LIMIT_ADDRESS, peer_network(http_request_peer(request)));
+    bool is_taken = false;
+    const struct rate_lead lead =
+        rate_table_take(limits->rates[LIMIT_ADDRESS], &sender.key, &limits->rate, &cost,
+                        now_ms * (RATE_SECOND_NS / 1000), &is_taken);
+    if (!is_taken) {
+        refuse(request, rate_wait_for(&limits->rate, &lead, &cost));
+    }
+    return is_taken;
 }

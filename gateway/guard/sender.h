@@ -13,3 +13,8 @@ bool sender_is_loopback(const struct http_request *request);
 
 /* How fast it may send: its principal's own rates or, where that has none, the server's. */
 struct rate sender_rate(const struct limits *limits, const struct http_request *request);
+
+/* Something that the request showed was not accepted: costs its address what an invalid message
+ * costs.  `limits` NULL: nothing.
+ * Returns: false: that address has tried too often, and the request is answered. */
+bool sender_may_fail(const struct limits *limits, struct http_request *request, int64_t now_ms);

@@ -251,7 +251,7 @@ static enum parley_status build(struct worker *worker) {
      * is answered. No request comes before the thread runs. */
     PARLEY_TRY(
         completion_queue_open(gateway->worker_pool, gateway->reactor, &gateway->completions));
-    PARLEY_TRY(guard_create(gateway->reactor, &gateway->guard));
+    PARLEY_TRY(guard_create(gateway->reactor, worker->options.limits, &gateway->guard));
     guard_set_tokens(gateway->guard, tokens_ref(worker->options.tokens));
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));

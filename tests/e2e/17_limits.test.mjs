@@ -3,7 +3,8 @@
 // more.
 
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
 import {
   chunk,
   get,
@@ -19,8 +20,9 @@ import {
   validateLines,
 } from './lib/http.mjs';
 import { storedMessages } from './lib/nats.mjs';
-import { parley, useParley } from './lib/parley.mjs';
+import { parley, startParley, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
 import { assertAccepted, assertProblem, brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
 
 // draft-ietf-httpapi-ratelimit-headers: a list of names (strings) with parameters (RFC 8941).
@@ -111,6 +113,44 @@ describe('the rate of messages', () => {
     const converted = await post(its.parley, path, lines(claims(25)), { type: NDJSON_TYPE });
     assert.equal(converted.status, 200, converted.text);
     assert.equal(converted.text.trim().split('\n').length, 25);
+  });
+});
+
+describe('the rate of a token', () => {
+  let file;
+  let server;
+  const create = async (name, ...more) => {
+    const args = ['token', 'create', '--tokens', file, '--name', name, '--allow', 'send:vlp'];
+    return (await parley([...args, ...more])).stdout.trim();
+  };
+  const as = (token) => ({ headers: { Authorization: `Bearer ${token}` } });
+  let own;
+  let common;
+  before(async () => {
+    file = join(temporaryFolder(), 'tokens.json');
+    own = await create('own', '--rate-messages', '7');
+    common = await create('common');
+    server = await startParley({ args: ['--tokens', file, '--rate-messages', '2'] });
+  });
+  after(() => server?.stop());
+
+  it("is its own, or the server's", async () => {
+    assert.deepEqual(policyOf(await validate(server, claim(), as(own))).messages, { q: 7, w: 1 });
+    const answer = await validate(server, claim(), as(common));
+    assert.deepEqual(policyOf(answer).messages, { q: 2, w: 1 });
+  });
+
+  it('is not used up by those who show none that is accepted, though they are refused', async () => {
+    const wrong = as(`${own.slice(0, -12)}${common.slice(-12)}`);
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => validate(server, claim(), wrong)),
+    );
+    const refused = answers.filter((answer) => answer.status === 429);
+    assert.ok(refused.length > 0, answers.map((answer) => answer.status).join());
+    refused.forEach((answer) => assertProblem(answer, 429, 'rate-limited'));
+    assert.match(refused[0].headers['retry-after'], /^[1-9]\d*$/);
+    const { status } = await validate(server, claim(), as(own));
+    assert.equal(status, 200);
   });
 });
 

@@ -183,7 +183,7 @@ static int set_up(void **state) {
     (void)state;
     jansson_set_up();
     return sodium_init() >= 0 && reactor_create(&reactor) == PARLEY_OK &&
-                   guard_create(reactor, &open_guard) == PARLEY_OK
+                   guard_create(reactor, NULL, &open_guard) == PARLEY_OK
                ? 0
                : -1;
 }
@@ -242,7 +242,7 @@ static struct tokens *tokens_for(enum guard_need need, struct made *enough, stru
 
 static struct guard *guard_for(enum guard_need need, struct made *enough, struct made *little) {
     struct guard *guard;
-    assert_int_equal(guard_create(reactor, &guard), PARLEY_OK);
+    assert_int_equal(guard_create(reactor, NULL, &guard), PARLEY_OK);
     guard_set_tokens(guard, tokens_for(need, enough, little));
     return guard;
 }
