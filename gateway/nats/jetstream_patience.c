@@ -24,7 +24,8 @@
 enum {
     TICK_MS = 100,
     TRY_MS = 250,         /* between two attempts, while there is no leader */
-    SILENCE_MS = 2000,    /* a stream that acknowledges nothing for so long has perhaps lost it */
+    SILENCE_MS = 2000,    /* a stream that acknowledges nothing for so long (or for half of the ack
+                             timeout) has perhaps no leader */
     OUTAGE_GAP_MS = 5000, /* without a sign of it, an outage is over */
 };
 
@@ -70,6 +71,11 @@ static void arm(struct jetstream *jetstream) {
 }
 
 /* ---- whether to wait ---- */
+
+static int64_t silence_ms(const struct jetstream *jetstream) {
+    const int64_t half_ms = jetstream->options.ack_timeout_ms / 2;
+    return half_ms < SILENCE_MS ? half_ms : SILENCE_MS;
+}
 
 static bool can_help(const struct jetstream *jetstream) {
     return !jetstream->patience.is_over && jetstream_is_curable(jetstream);
@@ -187,14 +193,10 @@ static enum step step(struct jetstream_publication *first) {
     case BUS_SENT:
         return STEP_SENT;
     case BUS_TOO_LARGE:
-        jetstream_publication_complete(
-            first, &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED,
-                                           .error_code = JETSTREAM_OVER_PAYLOAD});
+        jetstream_publication_refuse(first, JETSTREAM_OVER_PAYLOAD, NULL);
         return STEP_ENDED;
     case BUS_FAILED:
-        jetstream_publication_complete(
-            first, &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED,
-                                           .error = "the message could not be passed to NATS"});
+        jetstream_publication_refuse(first, 0, "the message could not be passed to NATS");
         return STEP_ENDED;
     case BUS_AWAY:
     case BUS_FULL:
@@ -329,7 +331,7 @@ static void tend(struct jetstream_flow *flow) {
     }
     switch (flow->state) {
     case JETSTREAM_FLOW_OPEN:
-        if (flow->in_flight_count > 0 && now_ms - flow->sign_ms >= SILENCE_MS) {
+        if (flow->in_flight_count > 0 && now_ms - flow->sign_ms >= silence_ms(flow->jetstream)) {
             note_outage(flow, true);
             flow->sign_ms = now_ms;
             hold(flow, 0);
@@ -341,7 +343,7 @@ static void tend(struct jetstream_flow *flow) {
         }
         break;
     case JETSTREAM_FLOW_TRYING:
-        if (now_ms - flow->try_ms >= SILENCE_MS) {
+        if (now_ms - flow->try_ms >= silence_ms(flow->jetstream)) {
             note_outage(flow, true);
             hold(flow, 0);
         }

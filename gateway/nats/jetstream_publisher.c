@@ -169,8 +169,8 @@ void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject
         next = at->next;
         if (at->subject_hash == hash) {
             struct jetstream_flow *flow = at->flow;
-            jetstream_publication_complete(
-                at, &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED, .error = error});
+            at->unknown_count--;
+            jetstream_publication_refuse(at, 0, error);
             jetstream_flow_go_on(flow);
         }
     }
@@ -182,6 +182,16 @@ static bool is_out_of_storage(int code) {
     return code == JETSTREAM_E_INSUFFICIENT_RESOURCES || code == JETSTREAM_E_STORAGE_RESOURCES ||
            code == JETSTREAM_E_ACCOUNT_RESOURCES || code == JETSTREAM_E_STORE_FAILED ||
            code == JETSTREAM_E_MEMORY_RESOURCES;
+}
+
+/* One that was published before, without an answer, may be stored all the same. */
+void jetstream_publication_refuse(struct jetstream_publication *publication, int code,
+                                  const char *error) {
+    struct jetstream_ack ack = {.outcome = JETSTREAM_REFUSED, .error_code = code, .error = error};
+    if (publication->unknown_count > 0) {
+        ack = (struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT};
+    }
+    jetstream_publication_complete(publication, &ack);
 }
 
 static bool is_without_leader(int code) {
@@ -203,9 +213,7 @@ static void refuse(struct jetstream_publication *publication, int code, const ch
     if (is_without_leader(code) && jetstream_flow_take_back(publication)) {
         return;
     }
-    jetstream_publication_complete(
-        publication,
-        &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED, .error_code = code, .error = error});
+    jetstream_publication_refuse(publication, code, error);
     if (!is_without_leader(code)) {
         jetstream_flow_go_on(flow);
     }

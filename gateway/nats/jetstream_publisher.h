@@ -59,6 +59,10 @@ void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject
 enum bus_send jetstream_publication_send(struct jetstream_publication *publication);
 /* Takes one out of the list that it is in: what is in flight, or a flow's queue. */
 void jetstream_publication_withdraw(struct jetstream_publication *publication);
+/* Completes one that was refused as the ack says: JETSTREAM_REFUSED, or JETSTREAM_TIMEOUT if it may
+ * be stored all the same. */
+void jetstream_publication_refuse(struct jetstream_publication *publication, int code,
+                                  const char *error);
 /* Calls `done`, and frees it. */
 void jetstream_publication_complete(struct jetstream_publication *publication,
                                     const struct jetstream_ack *ack);
