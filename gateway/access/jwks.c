@@ -4,11 +4,14 @@
 
 #include "jwks.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <jansson.h>
 #include <sodium.h>
+
+#include "private_file.h"
 
 enum {
     NUMBER_BYTES_MAX = 2048, /* of 8,192 bits, and room to say that it is more */
@@ -32,6 +35,7 @@ struct jwk {
 };
 
 struct jwks {
+    atomic_size_t references;
     size_t count;
     struct jwk keys[];
 };
@@ -172,6 +176,9 @@ static enum parley_status read_keys(const json_t *keys, struct jwks **out,
     }
     struct jwks *jwks = calloc(1, sizeof *jwks + json_array_size(keys) * sizeof jwks->keys[0]);
     enum parley_status status = jwks != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+    if (jwks != NULL) {
+        atomic_init(&jwks->references, 1);
+    }
     for (size_t i = 0; status == PARLEY_OK && i < json_array_size(keys); i++) {
         status = read_key(json_array_get(keys, i), i + 1, &jwks->keys[jwks->count++]);
     }
@@ -181,7 +188,7 @@ static enum parley_status read_keys(const json_t *keys, struct jwks **out,
         status = PARLEY_E_UNSUPPORTED;
     }
     if (status != PARLEY_OK) {
-        jwks_destroy(jwks);
+        jwks_unref(jwks);
         return status;
     }
     *out = jwks;
@@ -202,8 +209,41 @@ enum parley_status jwks_read(struct parley_bytes text, struct jwks **out,
     return status;
 }
 
-void jwks_destroy(struct jwks *jwks) {
-    for (size_t i = 0; jwks != NULL && i < jwks->count; i++) {
+struct jwks *jwks_read_file(const char *path, struct parley_buffer *error) {
+    struct parley_buffer text, why;
+    char fault[JWKS_ERROR_MAX];
+    struct jwks *jwks = NULL;
+    parley_buffer_init(&text);
+    parley_buffer_init(&why);
+    if (!public_file_read(path, JWKS_BYTES_MAX, &text, &why)) {
+        parley_buffer_format(error, "%s: ", path);
+        parley_buffer_append(error, parley_buffer_bytes(&why));
+    } else {
+        const enum parley_status status = jwks_read(parley_buffer_bytes(&text), &jwks, fault);
+        if (status != PARLEY_OK) {
+            jwks = NULL;
+            parley_buffer_format(error, "%s %s", path,
+                                 status == PARLEY_E_UNSUPPORTED ? fault
+                                                                : parley_status_text(status));
+        }
+    }
+    parley_buffer_finish(&text);
+    parley_buffer_finish(&why);
+    return jwks;
+}
+
+struct jwks *jwks_ref(struct jwks *jwks) {
+    if (jwks != NULL) {
+        atomic_fetch_add(&jwks->references, 1);
+    }
+    return jwks;
+}
+
+void jwks_unref(struct jwks *jwks) {
+    if (jwks == NULL || atomic_fetch_sub(&jwks->references, 1) != 1) {
+        return;
+    }
+    for (size_t i = 0; i < jwks->count; i++) {
         free(jwks->keys[i].kid);
         signature_key_destroy(jwks->keys[i].key);
     }

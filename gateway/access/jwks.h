@@ -4,6 +4,8 @@
 /* The public keys of a JWK set (RFC 7517) that can verify tokens: RSA for RS256, P-256 for ES256,
  * Ed25519 for EdDSA. A set does not change once it is read, so threads share it. */
 
+#include <parley/buffer.h>
+
 #include "signature.h"
 
 enum {
@@ -22,7 +24,13 @@ struct jwks;
  */
 enum parley_status jwks_read(struct parley_bytes text, struct jwks **out,
                              char error[JWKS_ERROR_MAX]) PARLEY_MUST_CHECK;
-void jwks_destroy(struct jwks *jwks);
+
+/* The same from a file, which others may read but not write. `error` is appended to. */
+struct jwks *jwks_read_file(const char *path, struct parley_buffer *error);
+
+/* It lives until its last reference is dropped.  Threads: any.  NULL is allowed. */
+struct jwks *jwks_ref(struct jwks *jwks);
+void jwks_unref(struct jwks *jwks);
 
 /* "key 2 has fewer than 2,048 bits", of the keys that are not used; NULL: there are no
  * more.  `number` from 0. */

@@ -41,7 +41,7 @@ static bool is_private(const struct stat *status) {
     return others == 0 || is_mounted;
 }
 
-static bool check(const char *path, const struct stat *status, size_t bytes_max,
+static bool check(const char *path, const struct stat *status, bool is_public, size_t bytes_max,
                   struct parley_buffer *error) {
     if (!S_ISREG(status->st_mode)) {
         parley_buffer_text(error, "not a regular file");
@@ -49,7 +49,10 @@ static bool check(const char *path, const struct stat *status, size_t bytes_max,
         parley_buffer_format(error,
                              "it belongs to another user (id %u, parley runs as %u): chown it",
                              (unsigned)status->st_uid, (unsigned)geteuid());
-    } else if (!is_private(status)) {
+    } else if (is_public && (status->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        parley_buffer_format(error, "other users may write it (mode %04o): chmod go-w %s",
+                             (unsigned)status->st_mode & 07777, path);
+    } else if (!is_public && !is_private(status)) {
         parley_buffer_format(error, "other users may read or write it (mode %04o): chmod 600 %s",
                              (unsigned)status->st_mode & 07777, path);
     } else if ((uintmax_t)status->st_size > bytes_max) {
@@ -82,14 +85,14 @@ static bool read_all(int fd, size_t bytes_max, struct parley_buffer *out,
     return false;
 }
 
-bool private_file_read(const char *path, size_t bytes_max, struct parley_buffer *out,
-                       struct parley_buffer *error) {
+static bool read_file(const char *path, bool is_public, size_t bytes_max, struct parley_buffer *out,
+                      struct parley_buffer *error) {
     struct stat status;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         return fail(error, "cannot open it");
     }
-    bool is_read = fstat(fd, &status) == 0 && check(path, &status, bytes_max, error) &&
+    bool is_read = fstat(fd, &status) == 0 && check(path, &status, is_public, bytes_max, error) &&
                    read_all(fd, bytes_max, out, error);
     close(fd);
     if (is_read && parley_buffer_status(out) != PARLEY_OK) {
@@ -97,6 +100,16 @@ bool private_file_read(const char *path, size_t bytes_max, struct parley_buffer 
         is_read = false;
     }
     return is_read;
+}
+
+bool private_file_read(const char *path, size_t bytes_max, struct parley_buffer *out,
+                       struct parley_buffer *error) {
+    return read_file(path, false, bytes_max, out, error);
+}
+
+bool public_file_read(const char *path, size_t bytes_max, struct parley_buffer *out,
+                      struct parley_buffer *error) {
+    return read_file(path, true, bytes_max, out, error);
 }
 
 /* ---- writing ---- */

@@ -16,6 +16,10 @@
 bool private_file_read(const char *path, size_t bytes_max, struct parley_buffer *out,
                        struct parley_buffer *error);
 
+/* The same for a file that others may read, but not write: public keys. */
+bool public_file_read(const char *path, size_t bytes_max, struct parley_buffer *out,
+                      struct parley_buffer *error);
+
 /* Writes a file of mode 0600 beside it, syncs that, and renames it; a symbolic link is followed, so
  * that it stays one.  Returns: false, with an `error`. */
 bool private_file_replace(const char *path, struct parley_bytes text, struct parley_buffer *error);

@@ -321,7 +321,7 @@ static int find_listen(struct configuration *configuration, const struct given *
 /* Whether requests have to show anything. */
 static bool has_access_control(const struct configuration *configuration) {
     return configuration->tokens != NULL || configuration->first_token ||
-           access(configuration->token_file, F_OK) == 0;
+           configuration->jwks != NULL || access(configuration->token_file, F_OK) == 0;
 }
 
 static int find_tokens(struct configuration *configuration) {
@@ -334,6 +334,25 @@ static int find_tokens(struct configuration *configuration) {
         return EXIT_FAILURE;
     }
     return -1;
+}
+
+/* Without an issuer and an audience, a token for another service of the same issuer would do. */
+static int check_jwt(const struct configuration *configuration) {
+    const bool has_jwks = configuration->jwks != NULL;
+    const bool has_issuer = configuration->jwt_issuer != NULL;
+    const bool has_audience = configuration->jwt_audience != NULL;
+    const char *fault =
+        has_jwks && !has_issuer
+            ? "--jwks needs the issuer of the tokens: --jwt-issuer TEXT (their claim iss)"
+        : has_jwks && !has_audience
+            ? "--jwks needs the audience that this server is: --jwt-audience TEXT (their claim aud)"
+        : !has_jwks && (has_issuer || has_audience)
+            ? "--jwt-issuer and --jwt-audience need the issuer's keys: --jwks FILE"
+            : NULL;
+    if (fault != NULL) {
+        terminal_error("%s", fault);
+    }
+    return fault != NULL ? EXIT_USAGE : -1;
 }
 
 static int check_names(const struct configuration *configuration, const struct given *given) {
@@ -359,7 +378,8 @@ static int check_access(const struct configuration *configuration, const struct 
     }
     terminal_error("%s: other machines can reach %s, and there are no tokens: anyone who can reach "
                    "it could send and read. Make a token (parley token create --name NAME --allow "
-                   "'send:*,read:*'), or listen on a loopback address, or add --insecure in a "
+                   "'send:*,read:*') or give the keys of JSON Web Tokens (--jwks), or listen on a "
+                   "loopback address, or add --insecure in a "
                    "trusted network",
                    source_of(given, offsetof(struct configuration, listen)), configuration->listen);
     return EXIT_USAGE;
@@ -555,6 +575,7 @@ static int load(struct configuration *configuration, int argc, char **argv) {
     status = status < 0 ? assign_all(configuration, &given) : status;
     status = status < 0 ? find_listen(configuration, &given) : status;
     status = status < 0 ? check_names(configuration, &given) : status;
+    status = status < 0 ? check_jwt(configuration) : status;
     status = status < 0 ? find_data(configuration) : status;
     status = status < 0 ? find_tokens(configuration) : status;
     status = status < 0 ? check_access(configuration, &given) : status;

@@ -24,6 +24,9 @@ struct configuration {
     const char *nats_tls_name; /* in the servers' certificates; NULL: the URL's host */
     const char *hosts;         /* names that it answers to besides its own, with commas, or NULL */
     const char *cors_origins;  /* sites whose pages may use it, with commas, or NULL */
+    const char *jwks;          /* a file; NULL: no JSON Web Token is taken */
+    const char *jwt_issuer;    /* what such a token must say … */
+    const char *jwt_audience;  /* … */
     const char *config;        /* the file to read, or NULL */
     const char *tokens;        /* the file, which must exist; NULL: none was given … */
     const char *token_file;    /* … and it is DIR/tokens.json, if that exists */

@@ -64,6 +64,24 @@ const struct option options[] = {
      .fallback_text = "the host in the URL",
      .help = "Use TLS to --nats, and expect this name in the servers' certificates instead of the "
              "URL's host."},
+    {.flag = "jwks",
+     FIELD(jwks),
+     .value_name = "FILE",
+     .fallback_text = "none",
+     .help = "Let in who shows a JSON Web Token that is signed (RS256, ES256 or EdDSA) with one of "
+             "the public keys in this JWK set. Needs --jwt-issuer and --jwt-audience. The file is "
+             "read again when it changes, and on SIGHUP. No other user may be able to write it."},
+    {.flag = "jwt-issuer",
+     FIELD(jwt_issuer),
+     .value_name = "TEXT",
+     .fallback_text = "none",
+     .help = "The issuer (iss) that a JSON Web Token must have."},
+    {.flag = "jwt-audience",
+     FIELD(jwt_audience),
+     .value_name = "TEXT",
+     .fallback_text = "none",
+     .help = "The audience (aud) that a JSON Web Token must have, alone or among others: by it the "
+             "issuer says that the token is for this server."},
     {.flag = "host",
      .type = OPTION_LIST,
      FIELD(hosts),

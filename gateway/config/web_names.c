@@ -12,7 +12,7 @@
 
 static bool consists_of(struct parley_bytes text, const char *allowed) {
     for (size_t i = 0; i < text.length; i++) {
-        if (memchr(allowed, text.data[i], strlen(allowed)) == NULL) {
+        if (text.data[i] == '\0' || strchr(allowed, text.data[i]) == NULL) {
             return false;
         }
     }

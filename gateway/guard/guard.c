@@ -13,6 +13,7 @@
 
 #include <sodium.h>
 
+#include "jwt_cache.h"
 #include "refusal.h"
 
 /* A longer header is verified for each request: what is kept must not cost much memory. */
@@ -28,8 +29,11 @@ struct pass {
 };
 
 struct guard {
-    struct tokens *tokens; /* NULL: everybody is let in */
-    uint64_t generation;   /* grows when what was verified counts no more */
+    struct tokens *tokens; /* NULL: none; without `jwks` as well everybody is let in */
+    struct jwks *jwks;     /* NULL: no JWT is taken */
+    const struct jwt_rules *jwt_rules;
+    struct jwt_cache *jwt_cache;
+    uint64_t generation; /* grows when what was verified counts no more */
     struct refusals *refusals;
 };
 
@@ -48,7 +52,10 @@ enum parley_status guard_create(struct reactor *reactor, const struct limits *li
     if (guard == NULL) {
         return PARLEY_E_MEMORY;
     }
-    const enum parley_status status = refusals_create(reactor, limits, &guard->refusals);
+    guard->jwt_cache = jwt_cache_create();
+    const enum parley_status status = guard->jwt_cache != NULL
+                                          ? refusals_create(reactor, limits, &guard->refusals)
+                                          : PARLEY_E_MEMORY;
     if (status != PARLEY_OK) {
         guard_destroy(guard);
         return status;
@@ -61,6 +68,8 @@ void guard_destroy(struct guard *guard) {
     if (guard != NULL) {
         refusals_destroy(guard->refusals);
         tokens_unref(guard->tokens);
+        jwks_unref(guard->jwks);
+        jwt_cache_destroy(guard->jwt_cache);
         free(guard);
     }
 }
@@ -68,6 +77,13 @@ void guard_destroy(struct guard *guard) {
 void guard_set_tokens(struct guard *guard, struct tokens *tokens) {
     tokens_unref(guard->tokens);
     guard->tokens = tokens;
+    guard->generation++;
+}
+
+void guard_set_jwks(struct guard *guard, struct jwks *jwks, const struct jwt_rules *rules) {
+    jwks_unref(guard->jwks);
+    guard->jwks = jwks;
+    guard->jwt_rules = rules;
     guard->generation++;
 }
 
@@ -128,15 +144,46 @@ static enum refusal refusal_of(enum token_state state, struct parley_bytes shown
     return state == TOKEN_UNKNOWN && !token_is_whole(shown) ? REFUSAL_MALFORMED : refusals[state];
 }
 
-static enum refusal verify(const struct guard *guard, struct parley_bytes shown, int64_t now,
-                           struct principal **out) {
-    if (shown.data == NULL) {
-        return REFUSAL_SCHEME;
+/* A signature costs as much as some messages do: what it proved is kept, for other connections. */
+static enum refusal verify_jwt(const struct guard *guard, struct parley_bytes shown, int64_t now,
+                               struct principal **out, const char **out_fault) {
+    unsigned char digest[JWT_DIGEST_BYTES];
+    crypto_generichash(digest, sizeof digest, (const unsigned char *)shown.data, shown.length, NULL,
+                       0);
+    *out = jwt_cache_find(guard->jwt_cache, digest, guard->generation, now);
+    if (*out != NULL) {
+        return REFUSAL_NONE;
     }
-    return refusal_of(tokens_find(guard->tokens, shown, now, out), shown);
+    if (jwt_verify(shown, guard->jwks, guard->jwt_rules, now, out, out_fault) != PARLEY_OK) {
+        return REFUSAL_NO_MEMORY;
+    }
+    if (*out == NULL) {
+        return REFUSAL_JWT;
+    }
+    jwt_cache_add(guard->jwt_cache, digest, guard->generation, *out);
+    return REFUSAL_NONE;
 }
 
-static enum refusal identify(const struct guard *guard, struct http_request *request) {
+/* *out: a reference for the caller. */
+static enum refusal verify_token(const struct guard *guard, struct parley_bytes shown, int64_t now,
+                                 struct principal **out) {
+    struct principal *found = NULL;
+    const enum token_state state =
+        guard->tokens != NULL ? tokens_find(guard->tokens, shown, now, &found) : TOKEN_UNKNOWN;
+    *out = state == TOKEN_VALID ? principal_ref(found) : NULL;
+    return refusal_of(state, shown);
+}
+
+static enum refusal verify(const struct guard *guard, struct parley_bytes shown, int64_t now,
+                           struct principal **out, const char **out_fault) {
+    return shown.data == NULL ? REFUSAL_SCHEME
+           : guard->jwks != NULL && jwt_is_shaped(shown)
+               ? verify_jwt(guard, shown, now, out, out_fault)
+               : verify_token(guard, shown, now, out);
+}
+
+static enum refusal identify(const struct guard *guard, struct http_request *request,
+                             const char **out_fault) {
     const char *shown = http_request_header(request, "Authorization");
     const int64_t now = (int64_t)time(NULL);
     struct principal *principal = NULL;
@@ -149,11 +196,13 @@ static enum refusal identify(const struct guard *guard, struct http_request *req
         return REFUSAL_NONE;
     }
     http_request_keep(request, NULL, NULL);
-    const enum refusal refusal = verify(guard, token_in(shown), now, &principal);
+    const enum refusal refusal = verify(guard, token_in(shown), now, &principal, out_fault);
     if (refusal != REFUSAL_NONE) {
         return refusal;
     }
-    return keep(guard, request, shown, principal) ? REFUSAL_NONE : REFUSAL_NO_MEMORY;
+    const bool is_kept = keep(guard, request, shown, principal);
+    principal_unref(principal); /* the pass has its own */
+    return is_kept ? REFUSAL_NONE : REFUSAL_NO_MEMORY;
 }
 
 /* ---- what it may do ---- */
@@ -215,13 +264,14 @@ bool guard_admit(struct guard *guard, struct http_request *request, enum guard_n
     if (need == GUARD_OPEN) {
         return true;
     }
-    if (guard->tokens == NULL) {
+    if (guard->tokens == NULL && guard->jwks == NULL) {
         http_request_keep(request, &anonymous_pass, NULL);
         return true;
     }
-    const enum refusal refusal = identify(guard, request);
+    const char *fault = NULL;
+    const enum refusal refusal = identify(guard, request, &fault);
     if (refusal != REFUSAL_NONE) {
-        refusals_answer(guard->refusals, request, refusal);
+        refusals_answer(guard->refusals, request, refusal, fault);
         return false;
     }
     if (!is_allowed(&guard_principal(request)->scopes, need, protocol)) {

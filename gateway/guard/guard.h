@@ -5,6 +5,7 @@
  * connection, and every address says what it needs (docs/api.md#access). */
 
 #include "http.h"
+#include "jwt.h"
 #include "limits.h"
 #include "principal.h"
 #include "reactor.h"
@@ -23,7 +24,7 @@ enum guard_need {
 
 struct guard;
 
-/* Everybody is let in as anonymous until there are tokens.
+/* Everybody is let in as anonymous until there are tokens or keys of JWTs.
  * Owns: both are borrowed; `limits` NULL: none. */
 enum parley_status guard_create(struct reactor *reactor, const struct limits *limits,
                                 struct guard **out) PARLEY_MUST_CHECK;
@@ -33,6 +34,10 @@ void guard_destroy(struct guard *guard);
 /* From now on requests have to show one of these; what was verified before is verified again.
  * Owns: steals the caller's reference. */
 void guard_set_tokens(struct guard *guard, struct tokens *tokens);
+
+/* The same for JWTs that are signed with one of these keys.
+ * Owns: steals the reference to `jwks`; `rules` are borrowed. */
+void guard_set_jwks(struct guard *guard, struct jwks *jwks, const struct jwt_rules *rules);
 
 /* Whether the request may go on to an address with this `need` (`protocol` NULL: of none); if not,
  * it is answered, or will be.  From its begin callback. */

@@ -27,6 +27,7 @@ struct delayed {
     struct refusals *refusals;
     struct http_request *request;
     enum refusal refusal;
+    const char *fault;
     struct reactor_timer timer;
 };
 
@@ -80,6 +81,11 @@ static const struct answer {
             .detail = "The token was revoked: ask for a new one.",
             .log = "sent a token that was revoked",
         },
+    [REFUSAL_JWT] =
+        {
+            .challenge = "Bearer realm=\"parley\", error=\"invalid_token\"",
+            .log = "sent a JWT that is not valid",
+        },
 };
 
 enum parley_status refusals_create(struct reactor *reactor, const struct limits *limits,
@@ -99,20 +105,24 @@ void refusals_destroy(struct refusals *refusals) {
     free(refusals);
 }
 
-static void respond(struct http_request *request, enum refusal refusal) {
+static void respond(struct http_request *request, enum refusal refusal, const char *fault) {
     if (refusal == REFUSAL_NO_MEMORY) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
     http_header(request, "WWW-Authenticate", answers[refusal].challenge);
-    problem_respond(request, PROBLEM_UNAUTHENTICATED, answers[refusal].detail);
+    if (fault != NULL) {
+        problem_respond_format(request, PROBLEM_UNAUTHENTICATED, "The token %s.", fault);
+    } else {
+        problem_respond(request, PROBLEM_UNAUTHENTICATED, answers[refusal].detail);
+    }
 }
 
 /* ---- later ---- */
 
 static void fire(struct reactor_timer *timer) {
     struct delayed *delayed = OWNER_OF(timer, struct delayed, timer);
-    respond(delayed->request, delayed->refusal);
+    respond(delayed->request, delayed->refusal, delayed->fault);
 }
 
 static void on_end(void *state, struct http_request *request) {
@@ -129,15 +139,19 @@ static void on_closed(void *state, bool is_complete) {
 }
 
 /* Returns: whether the request is served; if not, it is to be answered at once. */
-static bool delay(struct refusals *refusals, struct http_request *request, enum refusal refusal) {
+static bool delay(struct refusals *refusals, struct http_request *request, enum refusal refusal,
+                  const char *fault) {
     static const struct http_handler handler = {.end = on_end, .closed = on_closed};
     struct delayed *delayed =
         refusals->delayed_count < DELAYED_MAX ? malloc(sizeof *delayed) : NULL;
     if (delayed == NULL) {
         return false;
     }
-    *delayed = (struct delayed){
-        .refusals = refusals, .request = request, .refusal = refusal, .timer = {.fire = fire}};
+    *delayed = (struct delayed){.refusals = refusals,
+                                .request = request,
+                                .refusal = refusal,
+                                .fault = fault,
+                                .timer = {.fire = fire}};
     refusals->delayed_count++;
     reactor_timer_set(refusals->reactor, &delayed->timer, DELAY_MS);
     http_request_serve(request, &handler, delayed);
@@ -156,8 +170,8 @@ static bool cut_long_body(struct http_request *request) {
     return true;
 }
 
-void refusals_answer(struct refusals *refusals, struct http_request *request,
-                     enum refusal refusal) {
+void refusals_answer(struct refusals *refusals, struct http_request *request, enum refusal refusal,
+                     const char *fault) {
     const bool is_attempt = answers[refusal].log != NULL;
     const int64_t now_ms = reactor_now_ms(refusals->reactor);
     if (is_attempt) {
@@ -167,8 +181,8 @@ void refusals_answer(struct refusals *refusals, struct http_request *request,
     if (is_attempt && !sender_may_fail(refusals->limits, request, now_ms)) {
         return;
     }
-    if (is_cut || !is_attempt || !delay(refusals, request, refusal)) {
-        respond(request, refusal);
+    if (is_cut || !is_attempt || !delay(refusals, request, refusal, fault)) {
+        respond(request, refusal, fault);
     }
 }
 

@@ -18,6 +18,7 @@ enum refusal {
     REFUSAL_UNKNOWN,   /* … what is none */
     REFUSAL_EXPIRED,
     REFUSAL_REVOKED,
+    REFUSAL_JWT, /* with a fault */
     REFUSAL_NO_MEMORY,
     REFUSAL_COUNT
 };
@@ -30,8 +31,10 @@ enum parley_status refusals_create(struct reactor *reactor, const struct limits 
 /* When no request waits any more.  NULL is allowed. */
 void refusals_destroy(struct refusals *refusals);
 
-/* Answers a request from its begin callback, or serves it until its answer is due. */
-void refusals_answer(struct refusals *refusals, struct http_request *request, enum refusal refusal);
+/* Answers a request from its begin callback, or serves it until its answer is due.  `fault`: of a
+ * JWT, as of jwt_verify; else NULL. */
+void refusals_answer(struct refusals *refusals, struct http_request *request, enum refusal refusal,
+                     const char *fault);
 
 /* 403: whoever it is lacks the scope. */
 void refusal_of_scope(struct http_request *request, const struct principal *principal,

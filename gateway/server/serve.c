@@ -22,6 +22,7 @@
 #include "describe_pages.h"
 #include "embedded.h"
 #include "first_token.h"
+#include "jwks_keeper.h"
 #include "limits.h"
 #include "memory_trim.h"
 #include "nats_identity.h"
@@ -50,6 +51,7 @@ struct server {
     struct parley_schema **schemas;
     struct memory_trim trim;
     struct token_keeper tokens;
+    struct jwks_keeper keys;
     struct budget budget;
     struct coding_quota codings;
     struct spool_quota spools;
@@ -257,6 +259,7 @@ static void on_hangup(struct server *server) {
     }
     token_keeper_reload(&server->tokens);
     reload_tls(server);
+    jwks_keeper_reload(&server->keys);
     if (server->has_terminal) {
         reactor_timer_set(server->reactor, &server->hangup_timer, HANGUP_MS);
     }
@@ -373,6 +376,27 @@ static int open_tokens(struct server *server) {
     return is_open ? 0 : 1;
 }
 
+static int open_keys(struct server *server) {
+    struct parley_buffer error;
+    parley_buffer_init(&error);
+    const bool is_open = jwks_keeper_open(&server->keys, server->configuration.jwks, &error);
+    if (!is_open) {
+        fprintf(stderr, "parley: --jwks %.*s\n", (int)error.length,
+                error.data != NULL ? error.data : "");
+    }
+    parley_buffer_finish(&error);
+    return is_open ? 0 : 1;
+}
+
+static void hand_out_keys(struct jwks_keeper *keeper, struct jwks *jwks) {
+    struct server *server = OWNER_OF(keeper, struct server, keys);
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        if (worker_set_jwks(server->workers[i], jwks) != PARLEY_OK) {
+            fprintf(stderr, "parley: out of memory\n");
+        }
+    }
+}
+
 static void hand_out_tokens(struct token_keeper *keeper, struct tokens *tokens) {
     struct server *server = OWNER_OF(keeper, struct server, tokens);
     for (unsigned i = 0; i < server->worker_count; i++) {
@@ -448,6 +472,7 @@ static int start_workers(struct server *server) {
                                      .full_answer = parley_buffer_bytes(&server->full_answer),
                                      .worker_pool = server->worker_pool,
                                      .tokens = server->tokens.tokens,
+                                     .jwks = server->keys.jwks,
                                      .busy_count = &server->busy_count,
                                      .away_count = &server->away_count,
                                      .worker_count = count};
@@ -486,12 +511,14 @@ static int start(struct server *server) {
         return fail(server->configuration.listen, why);
     }
     server->announce_timer.fire = announce_anyway;
-    const int status =
-        load_tls(server) != 0 || watch_signals(server) != 0 || create_schemas(server) != 0 ||
-        create_pages(server) != 0 || create_limits(server) != 0 || prepare_data(server) != 0 ||
-        open_tokens(server) != 0 || start_nats(server) != 0 || start_workers(server) != 0;
+    const int status = load_tls(server) != 0 || watch_signals(server) != 0 ||
+                       create_schemas(server) != 0 || create_pages(server) != 0 ||
+                       create_limits(server) != 0 || prepare_data(server) != 0 ||
+                       open_tokens(server) != 0 || open_keys(server) != 0 ||
+                       start_nats(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
+        jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);
         reactor_timer_set(server->reactor, &server->announce_timer, ANNOUNCE_ANYWAY_MS);
     }
     return status;
@@ -523,6 +550,7 @@ static void finish(struct server *server) {
         close(server->signals.fd);
     }
     token_keeper_close(&server->tokens);
+    jwks_keeper_close(&server->keys);
     memory_trim_stop(&server->trim);
     reactor_destroy(server->reactor);
     configuration_finish(&server->configuration);

@@ -41,6 +41,8 @@ struct worker {
     struct reactor_timer away_timer;      /* until NATS was away for too long */
     bool is_away;                         /* it was, or was never there: counted in away_count */
     _Atomic(struct tokens *) next_tokens; /* a reference, until it is taken; NULL: none */
+    _Atomic(struct jwks *) next_jwks;     /* likewise */
+    struct jwt_rules jwt_rules;
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
     bool is_drained;
@@ -253,6 +255,7 @@ static enum parley_status build(struct worker *worker) {
         completion_queue_open(gateway->worker_pool, gateway->reactor, &gateway->completions));
     PARLEY_TRY(guard_create(gateway->reactor, worker->options.limits, &gateway->guard));
     guard_set_tokens(gateway->guard, tokens_ref(worker->options.tokens));
+    guard_set_jwks(gateway->guard, jwks_ref(worker->options.jwks), &worker->jwt_rules);
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_memories(worker));
@@ -271,6 +274,7 @@ static void take_apart(struct worker *worker) {
     http_server_destroy(gateway->http);
     guard_destroy(gateway->guard);
     tokens_unref(atomic_exchange(&worker->next_tokens, NULL));
+    jwks_unref(atomic_exchange(&worker->next_jwks, NULL));
     streams_destroy(gateway->streams);
     destroy_memories(worker);
     jetstream_destroy(gateway->jetstream);
@@ -307,6 +311,8 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->gateway.away_count = options->away_count;
     worker->gateway.schemas = options->schemas;
     worker->gateway.pages = options->pages;
+    worker->jwt_rules = (struct jwt_rules){.issuer = options->configuration->jwt_issuer,
+                                           .audience = options->configuration->jwt_audience};
     worker->gateway.origins = (struct origin_policy){
         .address = options->configuration->address,
         .hosts = options->configuration->hosts,
@@ -343,6 +349,19 @@ static void take_tokens(void *context) {
 enum parley_status worker_set_tokens(struct worker *worker, struct tokens *tokens) {
     tokens_unref(atomic_exchange(&worker->next_tokens, tokens_ref(tokens)));
     return reactor_post(worker->gateway.reactor, take_tokens, worker);
+}
+
+static void take_jwks(void *context) {
+    struct worker *worker = context;
+    struct jwks *jwks = atomic_exchange(&worker->next_jwks, NULL);
+    if (jwks != NULL) {
+        guard_set_jwks(worker->gateway.guard, jwks, &worker->jwt_rules);
+    }
+}
+
+enum parley_status worker_set_jwks(struct worker *worker, struct jwks *jwks) {
+    jwks_unref(atomic_exchange(&worker->next_jwks, jwks_ref(jwks)));
+    return reactor_post(worker->gateway.reactor, take_jwks, worker);
 }
 
 /* ---- draining ---- */

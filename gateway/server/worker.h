@@ -34,8 +34,9 @@ struct worker_options {
     struct limits *limits;             /* shared */
     struct parley_bytes full_answer;   /* of http_options; shared */
     struct worker_pool *worker_pool;   /* shared */
-    struct tokens *tokens;   /* shared, borrowed for the call; NULL: everybody is let in */
-    struct tls_context *tls; /* shared; NULL: plain HTTP */
+    struct tokens *tokens;             /* shared, borrowed for the call; NULL: none */
+    struct jwks *jwks;                 /* likewise; without tokens and these everybody is let in */
+    struct tls_context *tls;           /* shared; NULL: plain HTTP */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */
     atomic_uint *away_count; /* shared: the workers that NATS is not ready for; all, at first */
@@ -56,6 +57,8 @@ enum parley_status worker_create(const struct worker_options *options,
  * Threads: main's. */
 enum parley_status worker_set_tokens(struct worker *worker,
                                      struct tokens *tokens) PARLEY_MUST_CHECK;
+/* The same for the keys of JWTs. */
+enum parley_status worker_set_jwks(struct worker *worker, struct jwks *jwks) PARLEY_MUST_CHECK;
 
 /* Finishes requests in progress and answers 503 to new ones, until no worker has a request left
  * (options.busy_count, set before, is 0), at the latest after `deadline_ms`. Then the thread ends.

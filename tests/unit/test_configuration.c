@@ -212,6 +212,9 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_null(configuration->nats_tls_cert);
     assert_null(configuration->nats_tls_key);
     assert_null(configuration->nats_tls_name);
+    assert_null(configuration->jwks);
+    assert_null(configuration->jwt_issuer);
+    assert_null(configuration->jwt_audience);
     assert_null(configuration->hosts);
     assert_null(configuration->cors_origins);
     assert_null(configuration->config);
@@ -258,6 +261,9 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"nats-tls-cert\": null,\n"
                                     "  \"nats-tls-key\": null,\n"
                                     "  \"nats-tls-name\": null,\n"
+                                    "  \"jwks\": null,\n"
+                                    "  \"jwt-issuer\": null,\n"
+                                    "  \"jwt-audience\": null,\n"
                                     "  \"host\": null,\n"
                                     "  \"cors-origin\": null,\n"
                                     "  \"tokens\": null,\n"
@@ -493,6 +499,17 @@ static void test_what_is_no_address_is_refused_with_examples(void **state) {
     ASSERT_REFUSED("neither IPv4 nor IPv6", "--listen", "example.org:80", NULL);
 }
 
+static void test_keys_of_tokens_need_an_issuer_and_an_audience(void **state) {
+    (void)state;
+    ASSERT_REFUSED("--jwt-issuer TEXT", "--jwks=f", "--jwt-audience=a", NULL);
+    ASSERT_REFUSED("--jwt-audience TEXT", "--jwks=f", "--jwt-issuer=i", NULL);
+    ASSERT_REFUSED("--jwks FILE", "--jwt-issuer=i", "--jwt-audience=a", NULL);
+    struct loaded loaded; /* which is access control enough for any address */
+    LOAD(&loaded, "--jwks=f", "--jwt-issuer=i", "--jwt-audience=a", "--listen=0.0.0.0:1", NULL);
+    assert_int_equal(loaded.status, -1);
+    finish(&loaded);
+}
+
 static void test_hosts_and_origins_are_checked(void **state) {
     (void)state;
     ASSERT_REFUSED("--host: 'a:80' is not a host", "--host=b", "--host=a:80", NULL);
@@ -676,6 +693,8 @@ int main(void) {
         cmocka_unit_test_setup(test_an_open_address_is_refused_unless_it_is_wanted,
                                clean_environment),
         cmocka_unit_test_setup(test_what_is_no_address_is_refused_with_examples, clean_environment),
+        cmocka_unit_test_setup(test_keys_of_tokens_need_an_issuer_and_an_audience,
+                               clean_environment),
         cmocka_unit_test_setup(test_hosts_and_origins_are_checked, clean_environment),
         cmocka_unit_test_setup(test_files_for_nats_need_nats_and_each_other, clean_environment),
         cmocka_unit_test_setup(test_replicas_need_a_cluster, clean_environment),

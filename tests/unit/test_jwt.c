@@ -20,6 +20,7 @@
 #include <sodium.h>
 
 #include "jansson_setup.h"
+#include "../lib/fault_heap.h"
 #include "jwt.h"
 
 enum { NOW = 1000000, TOKEN_MAX = 32 * 1024, JWKS_MAX = 8 * 1024 };
@@ -132,7 +133,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     struct world *world = *state;
-    jwks_destroy(world->jwks);
+    jwks_unref(world->jwks);
     for (size_t i = 0; i < SIGNER_COUNT; i++) {
         EVP_PKEY_free(world->keys[i]);
     }
@@ -403,6 +404,28 @@ static void test_commas_do_not_separate_scopes_and_none_may_be_missing(void **st
     free(token);
 }
 
+static void test_without_memory_nobody_is_let_in(void **state) {
+    const struct world *world = *state;
+    char *token = malloc(TOKEN_MAX);
+    make_token(world, SIGNER_ED25519, "{\"alg\":\"EdDSA\"}",
+               BODY(EXP SUB, ",\"agent\":\"The Obs\\u0065rver\",\"scope\":\"send:*\""), token);
+    for (size_t first = 0, count = 1; first < count; first++) {
+        struct principal *principal = NULL;
+        const char *fault = NULL;
+        fault_heap_arm(first, 1);
+        const enum parley_status status =
+            jwt_verify(parley_bytes_of(token), world->jwks, &rules, NOW, &principal, &fault);
+        count = fault_heap_disarm();
+        if (fault_heap_has_failed()) {
+            assert_int_equal(status, PARLEY_E_MEMORY);
+            assert_null(principal);
+            count++;
+        }
+        principal_unref(principal);
+    }
+    free(token);
+}
+
 /* ---- tokens that are not written as they should be ---- */
 
 static void pad(char *token) {
@@ -557,7 +580,7 @@ static void test_a_set_that_is_of_no_use_is_refused_with_the_reason(void **state
         const enum parley_status status = jwks_read(parley_bytes_of(rows[i].text), &jwks, error);
         assert_int_equal(status, rows[i].error == NULL ? PARLEY_OK : PARLEY_E_UNSUPPORTED);
         assert_string_equal(error, rows[i].error != NULL ? rows[i].error : "");
-        jwks_destroy(jwks);
+        jwks_unref(jwks);
     }
 }
 
@@ -586,7 +609,7 @@ static void test_without_a_kid_one_of_several_keys_is_not_guessed(void **state) 
     assert_string_equal(fault, "could be signed with several keys of --jwks: give each key a kid");
     assert_null(jwks_find(jwks, (struct parley_bytes){0}, SIGNATURE_RS256, &fault));
     assert_string_equal(fault, "has no kid, and no key of --jwks has its alg");
-    jwks_destroy(jwks);
+    jwks_unref(jwks);
 }
 
 int main(void) {
@@ -594,6 +617,7 @@ int main(void) {
         cmocka_unit_test(test_a_token_is_accepted_or_the_check_that_failed_is_named),
         cmocka_unit_test(test_a_principal_is_what_the_claims_say),
         cmocka_unit_test(test_commas_do_not_separate_scopes_and_none_may_be_missing),
+        cmocka_unit_test(test_without_memory_nobody_is_let_in),
         cmocka_unit_test(test_a_token_that_was_changed_is_refused),
         cmocka_unit_test(test_two_dots_make_a_token_a_jwt),
         cmocka_unit_test(test_keys_that_are_not_used_are_named_with_the_reason),
