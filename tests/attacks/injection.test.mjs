@@ -6,10 +6,12 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { NDJSON_TYPE, get, post } from '../e2e/lib/http.mjs';
-import { useParley } from '../e2e/lib/parley.mjs';
+import { parley as runParley, parleyFor, useParley } from '../e2e/lib/parley.mjs';
 import { until } from '../e2e/lib/poll.mjs';
+import { temporaryFolder } from '../e2e/lib/program.mjs';
 import { taskResult } from '../e2e/lib/roundtable.mjs';
 import { claim } from '../e2e/lib/vlp.mjs';
 import { exchange } from './exchange.mjs';
@@ -188,18 +190,25 @@ const LOGGED = [
 ];
 
 describe('the log', () => {
-  const its = useParley();
-
-  it('has at most one line for a request, and nothing that a client wrote begins one', async () => {
-    const values = IN_A_LOG.map((between) => Buffer.from(`${between}${FORGED}`).toString('latin1'));
-    for (const [, requestOf] of LOGGED) {
-      for (const value of values) await exchange(its.parley, Buffer.from(requestOf(value), 'latin1'));
-    }
-    const lines = its.parley.program.stderr.split('\n').slice(0, -1);
-    assert.ok(lines.length <= LOGGED.length * values.length, `${lines.length} lines`);
-    for (const line of lines) {
-      assert.ok(!line.startsWith(FORGED), line);
-      assert.doesNotMatch(line, /[\x00-\x1f\x7f-\x9f\u2028\u2029]/);
-    }
-  });
+  for (const asksForTokens of [false, true]) {
+    const whose = asksForTokens ? 'that asks for tokens ' : '';
+    it(`of a server ${whose}has at most one line for a request, and none by a client`, async (t) => {
+      const file = join(temporaryFolder(), 'tokens.json');
+      const create = ['token', 'create', '--tokens', file, '--name', 'a', '--allow', 'send:vlp'];
+      const { code, stderr } = asksForTokens ? await runParley(create) : { code: 0 };
+      assert.equal(code, 0, stderr);
+      const parley = await parleyFor(t, { args: asksForTokens ? ['--tokens', file] : [] });
+      const values = IN_A_LOG.map((between) => Buffer.from(`${between}${FORGED}`).toString('latin1'));
+      const requests = LOGGED.flatMap(([, requestOf]) => values.map(requestOf));
+      const send = (request) => exchange(parley, Buffer.from(request, 'latin1'));
+      await Promise.all(requests.map(send)); // at once, for a wrong token has its answer later
+      const lines = parley.program.stderr.split('\n').slice(0, -1);
+      assert.ok(lines.length <= requests.length, `${lines.length} lines`);
+      assert.equal(lines.length > 0, asksForTokens, parley.program.stderr);
+      for (const line of lines) {
+        assert.ok(!line.startsWith(FORGED), line);
+        assert.doesNotMatch(line, /FORGED|[\x00-\x1f\x7f-\x9f\u2028\u2029]/);
+      }
+    });
+  }
 });

@@ -313,8 +313,8 @@ static bool is_impatient(void *context) {
 }
 
 static void test_patience_begins_with_an_outage_and_ends_after_its_time(void **state) {
-    struct volley *volley = create_volley(*state, 1000);
-    assert_false(is_patient(volley));
+    struct volley *volley = create_volley(*state, 4000); /* long enough to be seen */
+    assert_false(loop_wait(&volley->world->loop, is_patient, volley, 0));
     lose_server(volley);
     assert_true(loop_wait(&volley->world->loop, is_patient, volley, LOOP_PATIENCE_MS));
     assert_true(loop_wait(&volley->world->loop, is_impatient, volley, LOOP_PATIENCE_MS));
