@@ -932,6 +932,7 @@ static void test_a_stream_that_nats_lets_nobody_read_is_said_to_be_so(void **sta
     client_await(live, "m-1");
     make_stream_anew_with(world, js_WorkQueuePolicy);
     publish_claims(world, 2, 3);
+    client_await_end(live); /* by then it is known */
     assert_refused(world, "/v1/vlp/stream", "", "503", reason);
     assert_refused(world, "/v1/stream", "", "503", reason);
     struct client *past = read_stream(world, "/v1/vlp/stream?since=all&follow=false", "");
@@ -939,7 +940,6 @@ static void test_a_stream_that_nats_lets_nobody_read_is_said_to_be_so(void **sta
     assert_non_null(strstr(past->body, reason));
     assert_null(strstr(past->body, "m-2"));
     client_close(past);
-    client_await_end(live);
     assert_non_null(strstr(live->body, reason));
     client_close(live);
 }
