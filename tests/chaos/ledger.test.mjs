@@ -38,6 +38,7 @@ const CASES = [
   ['a retry finds what an unknown attempt stored', [['unknown', [1]]], [0], {}],
   ['an unknown message is stored', [['unknown'], [2]], [0, 1], {}],
   ['an unknown message is not stored', [['unknown'], [1]], [1], {}],
+  ['a message is accepted twice, where it was', [[1, 1], [2], [3]], [0, 1, 2], {}],
   ['an accepted message is not there', [[1], [2]], [0], { lost: 1 }],
   ['an accepted message is there twice', [[1]], [0, 0], { doubled: 1 }],
   ['an unknown message is there twice', [['unknown']], [0, 0], { doubled: 1 }],

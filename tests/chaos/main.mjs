@@ -17,6 +17,7 @@ stored. Exits with 1 if a message was lost, doubled, stored out of order or told
   --all            every scenario (the default)
   --short          a few of them, with 200 messages each
   --messages N     how many messages are accepted at least, over all scenarios (default: 12000)
+  --extra          also those in which nats-server itself may lose messages
   --filter REGEX   only scenarios whose names match
   --list           print the scenarios, and end
   -h, --help       print this text
@@ -34,6 +35,7 @@ function settings() {
         all: { type: 'boolean' },
         short: { type: 'boolean' },
         messages: { type: 'string', default: '12000' },
+        extra: { type: 'boolean' },
         filter: { type: 'string', default: '' },
         list: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
@@ -46,9 +48,10 @@ function settings() {
 }
 
 // The rows to run, each with its number of messages.
-function plan({ short, messages, filter }) {
+function plan({ short, extra, messages, filter }) {
   const name = new RegExp(filter);
-  const rows = SCENARIOS.filter((row) => name.test(row.name) && (!short || row.isShort));
+  const isWanted = (row) => (!short || row.isShort) && (extra || !row.isExtra);
+  const rows = SCENARIOS.filter((row) => name.test(row.name) && isWanted(row));
   const weight = rows.reduce((sum, row) => sum + (row.weight ?? 1), 0);
   const share = (row) => Math.ceil((Number(messages) * (row.weight ?? 1)) / weight);
   return rows.map((row) => [row, short ? SHORT_MESSAGES : share(row)]);

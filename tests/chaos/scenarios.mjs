@@ -82,6 +82,9 @@ export const SCENARIOS = [
   {
     name: 'cluster: leader stopped for a while',
     topology: 'cluster',
+    // nats-server 2.9.10: it may go on to store, acknowledge and deliver messages as the leader that
+    // it was, at sequences that the new leader has given to others; then it drops them.
+    isExtra: true,
     steps: [['stop leader'], ['accept', 200], ['continue leader']],
   },
   {

@@ -16,7 +16,7 @@ export const UNKNOWN = 2;
 export const ACCEPTED = 3;
 const NAMES = ['unsent', 'refused', 'unknown', 'accepted'];
 
-const VIOLATIONS_KEPT = 20;
+const VIOLATIONS_KEPT = 8; // of each fault
 const HISTORY_KEPT = 200_000; // attempts other than a first one that was accepted, for reports
 
 // The messages of one client, in the order in which it sends them.
@@ -86,7 +86,9 @@ export class Account {
     if (isDuplicate && before <= REFUSED && !isExcused) {
       this.ledger.violation('wrong', this, number, `refused, yet known before as ${place}`);
     }
-    if (!isDuplicate && !isExcused) {
+    // One that may have been stored before keeps that place: a message that is sent again while its
+    // first attempt is still on its way may be `accepted` both times.
+    if (!isDuplicate && !isExcused && before <= REFUSED) {
       if (place <= this.last) {
         const how = `stored as ${place} after its client's message at ${this.last}`;
         this.ledger.violation('disordered', this, number, how);
@@ -168,8 +170,7 @@ export class Ledger {
   }
 
   violation(fault, account, number, how) {
-    this.faults[fault]++;
-    if (this.violations.length === VIOLATIONS_KEPT) return;
+    if (++this.faults[fault] > VIOLATIONS_KEPT) return;
     const what = account ? `client ${account.client} (${account.kind}), message ${number}: ` : '';
     const history = account && this.#history.get(`${account.client}-${number}`);
     const attempts = history ? `; its attempts: ${history.join(' | ')}` : '';

@@ -78,7 +78,7 @@ export async function freePorts(count) {
 // Three nats-servers that know each other; ready once each says that it is healthy. `route` may put
 // something between them: it returns the port at which FROM reaches TO's port. They then find each
 // other there only: what they advertise of themselves is a port at which nobody listens.
-export async function startCluster({ route } = {}) {
+export async function startCluster({ route } = {}, attempts = 3) {
   const folder = temporaryFolder();
   const client = await freePorts(9);
   const routes = client.splice(3, 3);
@@ -113,13 +113,24 @@ cluster {
     };
     members.push(start());
   }
-  for (let i = 0; i < 3; i++) {
-    await until(`n${i + 1} of the cluster is healthy`, async () => {
-      const answer = await fetch(`http://127.0.0.1:${monitor[i]}/healthz`);
-      return (await answer.json()).status === 'ok';
-    });
+  try {
+    for (let i = 0; i < 3; i++) await isHealthy(members[i], monitor[i]);
+  } catch (error) {
+    // A port that was free may be another program's by now.
+    await Promise.all(members.map((member) => member.kill()));
+    if (attempts === 1) throw error;
+    return startCluster({ route }, attempts - 1);
   }
   return { members, url: members.map((member) => member.url).join(',') };
+}
+
+async function isHealthy({ name, program }, port) {
+  await until(`${name} of the cluster is healthy`, async () => {
+    if (program.exit) return true;
+    const answer = await fetch(`http://127.0.0.1:${port}/healthz`);
+    return (await answer.json()).status === 'ok';
+  });
+  if (program.exit) throw new Error(`${program.describe()}: ${program.stderr}`);
 }
 
 // nats.js gives up a request to JetStream after 5 s, which a busy machine can take. Not as long as
