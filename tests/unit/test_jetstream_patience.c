@@ -149,6 +149,35 @@ static void test_what_was_in_flight_without_an_id_is_lost(void **state) {
     free(volley);
 }
 
+static bool is_done(void *context) {
+    const struct js_shot *shot = context;
+    return shot->done > 0;
+}
+
+static void test_what_was_in_flight_and_is_too_large_by_now_may_be_stored(void **state) {
+    static char text[5000], path[96];
+    const char *const smaller[] = {"-c", path, NULL};
+    struct volley *volley = create_volley(*state, LONG_MS);
+    struct nats_server *server = &volley->world->server;
+    struct js_shot shot = {.world = volley->world,
+                           .subject = "vlp.safe.claim",
+                           .id = "large",
+                           .payload = {text, sizeof text}};
+    nats_server_stop(server);
+    loop_do(&volley->world->loop, js_shot_go, &shot);
+    lose_server(volley);
+    snprintf(path, sizeof path, "%s/nats.conf", server->folder);
+    FILE *file = fopen(path, "w");
+    fputs("max_payload: 4096\n", file);
+    fclose(file);
+    server->extra = smaller;
+    nats_server_start(server);
+    assert_true(loop_wait(&volley->world->loop, is_done, &shot, LOOP_PATIENCE_MS));
+    assert_int_equal(shot.ack.outcome, JETSTREAM_TIMEOUT);
+    server->extra = NULL;
+    free(volley);
+}
+
 static void test_what_a_frozen_server_does_not_acknowledge_is_stored_once(void **state) {
     struct volley *volley = create_volley(*state, LONG_MS);
     fire(volley, 0, 1);
@@ -328,6 +357,7 @@ int main(void) {
         TEST(test_what_comes_while_nats_is_away_is_stored_in_order_later),
         TEST(test_what_was_in_flight_and_has_an_id_is_published_again_in_its_place),
         TEST(test_what_was_in_flight_without_an_id_is_lost),
+        TEST(test_what_was_in_flight_and_is_too_large_by_now_may_be_stored),
         TEST(test_what_a_frozen_server_does_not_acknowledge_is_stored_once),
         TEST(test_what_finds_no_stream_waits_until_there_is_one),
         TEST(test_a_message_without_an_id_is_published_again_if_nobody_heard_it),
