@@ -20,3 +20,7 @@ bool token_is_whole(struct parley_bytes text);
 /* What is kept of a token: BLAKE2b. A slow hash, as passwords need, would add nothing: nobody can
  * try 2^256 tokens. */
 void token_hash(struct parley_bytes token, unsigned char out[TOKEN_HASH_BYTES]);
+
+/* The same of the name of a client's certificate, which stands for a token: the hash of no text
+ * that a sender can show. */
+void token_hash_certificate(const char *name, unsigned char out[TOKEN_HASH_BYTES]);

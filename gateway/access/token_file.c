@@ -49,6 +49,20 @@ static bool is_agent(const char *text) {
     return length >= 1 && length <= TOKEN_AGENT_MAX;
 }
 
+bool token_certificate_is_name(const char *text) {
+    static const char *const kinds[] = {"uri:", "dns:", "email:", "cn:"};
+    const size_t length = strlen(text);
+    bool has_kind = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const size_t kind = strlen(kinds[i]);
+        has_kind = has_kind || (strncmp(text, kinds[i], kind) == 0 && length > kind);
+    }
+    for (size_t i = 0; i < length; i++) {
+        has_kind = has_kind && text[i] > ' ' && text[i] <= '~';
+    }
+    return has_kind && length <= TOKEN_CERTIFICATE_MAX;
+}
+
 bool token_scopes_read(const char *text, struct scopes *out, struct parley_buffer *error) {
     for (;;) {
         const size_t length = strcspn(text, ",");
@@ -123,7 +137,19 @@ static bool check_texts(const struct token_entry *entry, struct parley_buffer *e
     if (entry->agent != NULL && !is_agent(entry->agent)) {
         return fail(error, "a token's agent is 1 to 128 bytes without control characters");
     }
+    if (entry->certificate != NULL && !token_certificate_is_name(entry->certificate)) {
+        return fail(error,
+                    "the name of a certificate is 'uri:', 'dns:', 'email:' or 'cn:' and up to "
+                    "250 visible ASCII characters, such as dns:agent-7.example");
+    }
     return true;
+}
+
+/* Returns: false without memory. */
+static bool copy_text(struct token_file *file, const char **text) {
+    const bool is_wanted = *text != NULL;
+    *text = is_wanted ? parley_arena_copy(&file->texts, parley_bytes_of(*text)) : NULL;
+    return !is_wanted || *text != NULL;
 }
 
 bool token_file_add(struct token_file *file, const struct token_entry *entry, int64_t now,
@@ -143,11 +169,8 @@ bool token_file_add(struct token_file *file, const struct token_entry *entry, in
         remove_entry(file, old);
     }
     struct token_entry copy = *entry;
-    copy.name = parley_arena_copy(&file->texts, parley_bytes_of(entry->name));
-    copy.agent = entry->agent != NULL
-                     ? parley_arena_copy(&file->texts, parley_bytes_of(entry->agent))
-                     : NULL;
-    const bool has_texts = copy.name != NULL && (copy.agent != NULL || entry->agent == NULL);
+    const bool has_texts = copy_text(file, &copy.name) && copy_text(file, &copy.agent) &&
+                           copy_text(file, &copy.certificate);
     struct token_entry *place = has_texts ? append(file) : NULL;
     if (place == NULL) {
         return fail(error, parley_status_text(PARLEY_E_MEMORY));
@@ -177,6 +200,16 @@ static const char *read_hash(const json_t *value, struct token_entry *out,
                          sodium_hex2bin(out->hash, sizeof out->hash, text + sizeof hash_prefix - 1,
                                         2 * (size_t)TOKEN_HASH_BYTES, NULL, &length, NULL) == 0;
     return is_fine && length == sizeof out->hash ? NULL : "'blake2b:' and 64 hex digits";
+}
+
+static const char *read_certificate(const json_t *value, struct token_entry *out,
+                                    struct parley_buffer *error) {
+    (void)error;
+    out->certificate = json_string_value(value);
+    if (out->certificate != NULL) {
+        token_hash_certificate(out->certificate, out->hash);
+    }
+    return out->certificate != NULL ? NULL : "a string";
 }
 
 static const char *read_allow(const json_t *value, struct token_entry *out,
@@ -242,7 +275,8 @@ static const struct key {
     const char *(*read)(const json_t *value, struct token_entry *out, struct parley_buffer *error);
 } keys[] = {
     {"name", true, read_name},
-    {"hash", true, read_hash},
+    {"hash", false, read_hash},
+    {"certificate", false, read_certificate},
     {"allow", true, read_allow},
     {"agent", false, read_agent},
     {"rate-messages", false, read_rate_messages},
@@ -276,6 +310,10 @@ static bool read_entry(const json_t *object, struct token_entry *out, struct par
     }
     if (!check_keys(object, error)) {
         return false;
+    }
+    if ((json_object_get(object, "hash") == NULL) ==
+        (json_object_get(object, "certificate") == NULL)) {
+        return fail(error, "it must have one of 'hash' and 'certificate'");
     }
     for (size_t i = 0; i < KEY_COUNT; i++) {
         const json_t *value = json_object_get(object, keys[i].name);
@@ -383,7 +421,11 @@ static void write_rate(struct parley_buffer *out, const char *key, uint64_t rate
 static void write_entry(struct parley_buffer *out, const struct token_entry *entry) {
     parley_buffer_char(out, '{');
     write_text(out, "name", entry->name);
-    write_hash(out, entry->hash);
+    if (entry->certificate != NULL) {
+        write_text(out, "certificate", entry->certificate);
+    } else {
+        write_hash(out, entry->hash);
+    }
     parley_buffer_text(out, ",\"allow\":\"");
     scopes_write(&entry->scopes, ',', out);
     parley_buffer_char(out, '"');

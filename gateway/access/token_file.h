@@ -15,14 +15,17 @@
 enum {
     TOKEN_NAME_MAX = 64,
     TOKEN_AGENT_MAX = 128,
+    TOKEN_CERTIFICATE_MAX = 255,
     TOKEN_FILE_BYTES_MAX = 16 << 20,
     TOKEN_FILE_KEPT_S = 90 * 86400, /* what has expired or was revoked, so that its use can be
                                        explained */
 };
 
 struct token_entry {
-    const char *name;  /* 1 to 64 of A-Z a-z 0-9 . _ - @ */
-    const char *agent; /* NULL: none */
+    const char *name;        /* 1 to 64 of A-Z a-z 0-9 . _ - @ */
+    const char *agent;       /* NULL: none */
+    const char *certificate; /* the name of a client's certificate that stands for a token, as
+                                "dns:…"; NULL: a token */
     struct scopes scopes;
     uint64_t messages_per_s, bytes_per_s;       /* 0: the server's */
     int64_t created_at, expires_at, revoked_at; /* Unix time; 0: unknown, never, no */
@@ -56,6 +59,9 @@ bool token_file_change(const char *path,
  * Copies its texts.  Returns: false, with an `error`: the name is taken, or a text is not one. */
 bool token_file_add(struct token_file *file, const struct token_entry *entry, int64_t now,
                     struct parley_buffer *error);
+
+/* Whether it can be the name of a certificate. */
+bool token_certificate_is_name(const char *text);
 
 /* Returns: NULL: there is none of that name. */
 struct token_entry *token_file_find(const struct token_file *file, const char *name);

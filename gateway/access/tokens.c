@@ -102,20 +102,39 @@ size_t tokens_count(const struct tokens *tokens) {
     return tokens->count;
 }
 
+static enum token_state state_of(const struct slot *slot, int64_t now) {
+    return slot->is_revoked                              ? TOKEN_REVOKED
+           : principal_has_expired(slot->principal, now) ? TOKEN_EXPIRED
+                                                         : TOKEN_VALID;
+}
+
+/* A certificate that was revoked and let in again has two entries, of which the valid one counts.
+ */
+static enum token_state find(const struct tokens *tokens,
+                             const unsigned char hash[TOKEN_HASH_BYTES], int64_t now,
+                             struct principal **out) {
+    enum token_state state = TOKEN_UNKNOWN;
+    for (size_t i = home(tokens, hash); state != TOKEN_VALID && tokens->slots[i].principal != NULL;
+         i = (i + 1) & tokens->mask) {
+        const struct slot *slot = &tokens->slots[i];
+        if (sodium_memcmp(slot->hash, hash, TOKEN_HASH_BYTES) == 0) {
+            state = state_of(slot, now);
+            *out = slot->principal;
+        }
+    }
+    return state;
+}
+
 enum token_state tokens_find(const struct tokens *tokens, struct parley_bytes shown, int64_t now,
                              struct principal **out) {
     unsigned char hash[TOKEN_HASH_BYTES];
     token_hash(shown, hash);
-    for (size_t i = home(tokens, hash); tokens->slots[i].principal != NULL;
-         i = (i + 1) & tokens->mask) {
-        const struct slot *slot = &tokens->slots[i];
-        if (sodium_memcmp(slot->hash, hash, sizeof hash) != 0) {
-            continue;
-        }
-        *out = slot->principal;
-        return slot->is_revoked                              ? TOKEN_REVOKED
-               : principal_has_expired(slot->principal, now) ? TOKEN_EXPIRED
-                                                             : TOKEN_VALID;
-    }
-    return TOKEN_UNKNOWN;
+    return find(tokens, hash, now, out);
+}
+
+enum token_state tokens_find_certificate(const struct tokens *tokens, const char *name, int64_t now,
+                                         struct principal **out) {
+    unsigned char hash[TOKEN_HASH_BYTES];
+    token_hash_certificate(name, hash);
+    return find(tokens, hash, now, out);
 }

@@ -37,6 +37,8 @@ static const char help[] =
     "  --name NAME           who it is for: 1 to 64 of A-Z a-z 0-9 . _ - @\n"
     "  --allow SCOPE,…       what it may do\n"
     "  --agent AGENT         the only sender that its messages may name\n"
+    "  --certificate CERT    instead of a token: whoever shows the client certificate with this\n"
+    "                        name (uri:…, dns:…, email:… or cn:…; needs --tls-client-ca)\n"
     "  --expires TIME        until when it is valid, from now: 90d, 12h [never]\n"
     "  --rate-messages N     messages a second [the server's]\n"
     "  --rate-bytes SIZE     bytes a second [the server's]\n"
@@ -58,6 +60,7 @@ enum {
     NAME,
     ALLOW,
     AGENT,
+    CERTIFICATE,
     EXPIRES,
     RATE_MESSAGES_FLAG,
     RATE_BYTES_FLAG,
@@ -70,6 +73,7 @@ enum {
 static const struct argument_flag flags[] = {[NAME] = {"name", 0, true},
                                              [ALLOW] = {"allow", 0, true},
                                              [AGENT] = {"agent", 0, true},
+                                             [CERTIFICATE] = {"certificate", 0, true},
                                              [EXPIRES] = {"expires", 0, true},
                                              [RATE_MESSAGES_FLAG] = {"rate-messages", 0, true},
                                              [RATE_BYTES_FLAG] = {"rate-bytes", 0, true},
@@ -137,6 +141,7 @@ static bool read_entry(struct call *call, struct parley_buffer *error) {
     }
     call->entry.name = call->values[NAME];
     call->entry.agent = call->values[AGENT];
+    call->entry.certificate = call->values[CERTIFICATE];
     call->entry.created_at = call->now;
     parley_buffer_text(error, "--allow: ");
     if (!token_scopes_read(call->values[ALLOW], &call->entry.scopes, error)) {
@@ -146,8 +151,26 @@ static bool read_entry(struct call *call, struct parley_buffer *error) {
     return true;
 }
 
+static bool has_other(const struct token_file *file, const struct token_entry *entry, int64_t now,
+                      struct parley_buffer *error) {
+    for (size_t i = 0; entry->certificate != NULL && i < file->count; i++) {
+        const struct token_entry *other = &file->entries[i];
+        if (other->certificate != NULL && strcmp(other->certificate, entry->certificate) == 0 &&
+            strcmp(token_entry_state(other, now), "active") == 0) {
+            parley_buffer_format(error,
+                                 "the certificate '%s' stands for '%s' already: revoke that first",
+                                 entry->certificate, other->name);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool add(struct token_file *file, void *context, struct parley_buffer *error) {
     struct call *call = context;
+    if (has_other(file, &call->entry, call->now, error)) {
+        return false;
+    }
     return token_file_add(file, &call->entry, call->now, error);
 }
 
@@ -155,6 +178,12 @@ static void print_created(const struct call *call) {
     char until[TOKEN_TIME_SIZE] = "";
     if (call->entry.expires_at != 0) {
         token_time_write(call->entry.expires_at, until);
+    }
+    if (call->entry.certificate != NULL) {
+        fprintf(stderr, "whoever shows the certificate '%s' is '%s', %s%s\n",
+                call->entry.certificate, call->entry.name,
+                until[0] != '\0' ? "until " : "until it is revoked", until);
+        return;
     }
     printf("%s\n", call->token);
     fprintf(stderr,
@@ -184,8 +213,10 @@ static int create(struct call *call, struct parley_buffer *error) {
         !read_rate(call, RATE_BYTES_FLAG, quantity_read_size, &call->entry.bytes_per_s)) {
         return EXIT_USAGE;
     }
-    token_new(call->token);
-    token_hash(parley_bytes_of(call->token), call->entry.hash);
+    if (call->entry.certificate == NULL) {
+        token_new(call->token);
+        token_hash(parley_bytes_of(call->token), call->entry.hash);
+    }
     if (!prepare_folder(call, error) ||
         !token_file_change(call->configuration.token_file, add, call, error)) {
         return fail(error);
@@ -256,6 +287,7 @@ static void write_line(struct parley_buffer *out, const struct token_entry *entr
     scopes_write(&entry->scopes, ',', out);
     parley_buffer_char(out, '"');
     write_member(out, "agent", entry->agent);
+    write_member(out, "certificate", entry->certificate);
     write_rate(out, "rate-messages", entry->messages_per_s);
     write_rate(out, "rate-bytes", entry->bytes_per_s);
     write_time(out, "created", entry->created_at);

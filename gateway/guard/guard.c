@@ -182,11 +182,39 @@ static enum refusal verify(const struct guard *guard, struct parley_bytes shown,
                : verify_token(guard, shown, now, out);
 }
 
+/* The certificate is one of the right authority. Where no entry names it, it may do nothing, which
+ * is not what a token that nobody knows is: 403 says so. */
+static enum refusal identify_certificate(const struct guard *guard, struct http_request *request,
+                                         const char *name) {
+    const int64_t now = (int64_t)time(NULL);
+    struct principal *found = NULL, *unknown = NULL;
+    if (has_pass(guard, request, name, now)) {
+        return REFUSAL_NONE;
+    }
+    http_request_keep(request, NULL, NULL);
+    const enum token_state state = guard->tokens != NULL
+                                       ? tokens_find_certificate(guard->tokens, name, now, &found)
+                                       : TOKEN_UNKNOWN;
+    if (state == TOKEN_EXPIRED || state == TOKEN_REVOKED) {
+        return state == TOKEN_EXPIRED ? REFUSAL_EXPIRED : REFUSAL_REVOKED;
+    }
+    if (state == TOKEN_UNKNOWN) {
+        found = unknown = principal_create(name, NULL);
+    }
+    const bool is_kept = found != NULL && keep(guard, request, name, found);
+    principal_unref(unknown);
+    return is_kept ? REFUSAL_NONE : REFUSAL_NO_MEMORY;
+}
+
 static enum refusal identify(const struct guard *guard, struct http_request *request,
                              const char **out_fault) {
     const char *shown = http_request_header(request, "Authorization");
+    const char *certificate = http_request_certificate(request);
     const int64_t now = (int64_t)time(NULL);
     struct principal *principal = NULL;
+    if (shown == NULL && certificate != NULL) {
+        return identify_certificate(guard, request, certificate);
+    }
     if (shown == NULL) {
         http_request_keep(request, NULL, NULL);
         return http_request_query(request, "access_token") != NULL ? REFUSAL_IN_URL

@@ -13,7 +13,7 @@ import { NDJSON_TYPE, get, openStream, post, send, streamFor } from './lib/http.
 import { parley, parleyFor, serveArguments, startParley } from './lib/parley.mjs';
 import { until, within } from './lib/poll.mjs';
 import { run, temporaryFolder } from './lib/program.mjs';
-import { assertAccepted, claim, claims, lines } from './lib/vlp.mjs';
+import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
 
 const LOCALHOST = 'DNS:localhost,IP:127.0.0.1';
 
@@ -198,6 +198,31 @@ describe('certificates of clients', () => {
     assert.equal((await ask(shown(agent))).status, 200);
     await assert.rejects(ask({}), /alert|ECONNRESET|socket/);
     await assert.rejects(ask(shown(stranger)), /alert|ECONNRESET|socket/);
+  });
+});
+
+describe('a certificate that stands for a token', () => {
+  it('may do what its entry allows, and nothing without one', async (t) => {
+    const { ca, issue, args, tls: trust } = its.certificate;
+    const agent = await issue('agent-7', 'DNS:agent-7.example');
+    const other = await issue('agent-8', 'DNS:agent-8.example');
+    const data = temporaryFolder();
+    const create = ['token', 'create', '--data', data, '--name', 'seven', '--allow', 'send:vlp'];
+    const made = await parley([...create, '--certificate', 'dns:agent-7.example']);
+    assert.equal(made.code, 0, made.stderr);
+    assert.equal(made.stdout, '', 'there is no secret');
+    const server = await parleyFor(t, {
+      data,
+      args: [...args, '--tls-client-ca', ca, '--tls-client-optional'],
+      tls: trust,
+    });
+    const as = (certificate) => ({ ...server, tls: { ...trust, ...certificate } });
+    assertAccepted(await send(as(shown(agent)), claim()));
+    assertProblem(await get(as(shown(agent)), '/v1/vlp/stream?follow=false'), 403, 'forbidden');
+    assertProblem(await send(as(shown(other)), claim()), 403, 'forbidden');
+    assertProblem(await send(as({}), claim()), 401, 'unauthenticated');
+    const headers = { Authorization: 'Bearer dns:agent-7.example' };
+    assertProblem(await send(as({}), claim(), { headers }), 401, 'unauthenticated');
   });
 });
 

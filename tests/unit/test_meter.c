@@ -52,6 +52,11 @@ struct http_request {
     char left[160], policy[160], retry_after[16], body[1024];
 };
 
+const char *http_request_certificate(const struct http_request *request) {
+    (void)request;
+    return NULL;
+}
+
 const struct peer *http_request_peer(const struct http_request *request) {
     return &request->peer;
 }

@@ -55,6 +55,11 @@ const char *http_request_query(const struct http_request *request, const char *n
     return NULL;
 }
 
+const char *http_request_certificate(const struct http_request *request) {
+    (void)request;
+    return NULL;
+}
+
 const struct peer *http_request_peer(const struct http_request *request) {
     static const struct peer nobody;
     (void)request;

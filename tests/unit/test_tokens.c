@@ -170,6 +170,48 @@ static void test_a_token_is_found_with_what_it_was_made_with(void **state) {
     assert_int_equal(state_of(place, made.token, 0), TOKEN_UNKNOWN);
 }
 
+static void test_a_certificate_stands_for_a_token_by_its_name_alone(void **state) {
+    struct place *place = *state;
+    struct tokens *tokens;
+    struct principal *principal = NULL;
+    static const char hash[] =
+        "blake2b:0000000000000000000000000000000000000000000000000000000000000000";
+    char text[1024];
+    write_file(place,
+               "{\"version\":1,\"tokens\":["
+               "{\"name\":\"old\",\"certificate\":\"dns:a.example\",\"allow\":\"admin\","
+               "\"revoked\":\"2026-01-01T00:00:00Z\"},"
+               "{\"name\":\"a\",\"certificate\":\"dns:a.example\",\"allow\":\"send:vlp\"},"
+               "{\"name\":\"b\",\"certificate\":\"cn:b\",\"allow\":\"metrics\","
+               "\"revoked\":\"2026-01-01T00:00:00Z\"}]}",
+               0600);
+    assert_int_equal(find(place, "dns:a.example", 0, &tokens, &principal), TOKEN_UNKNOWN);
+    assert_int_equal(tokens_find_certificate(tokens, "dns:a.example", 0, &principal), TOKEN_VALID);
+    assert_string_equal(principal->name, "a");
+    assert_false(principal->scopes.admin);
+    assert_int_equal(tokens_find_certificate(tokens, "cn:b", 0, &principal), TOKEN_REVOKED);
+    assert_int_equal(tokens_find_certificate(tokens, "dns:b", 0, &principal), TOKEN_UNKNOWN);
+    tokens_unref(tokens);
+    const struct {
+        const char *members, *error;
+    } wrong[] = {{"\"certificate\":\"agent\"", "the name of a certificate is 'uri:'"},
+                 {"\"certificate\":\"dns:\"", "the name of a certificate is 'uri:'"},
+                 {"\"certificate\":7", "'certificate' must be a string"},
+                 {"\"agent\":\"a\"", "one of 'hash' and 'certificate'"},
+                 {hash, "one of 'hash' and 'certificate'"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const bool has_both = wrong[i].members == hash;
+        snprintf(text, sizeof text,
+                 "{\"version\":1,\"tokens\":[{\"name\":\"a\",\"allow\":\"admin\",%s%s%s}]}",
+                 has_both ? "\"certificate\":\"cn:a\",\"hash\":\"" : "", wrong[i].members,
+                 has_both ? "\"" : "");
+        write_file(place, text, 0600);
+        parley_buffer_clear(&place->error);
+        assert_null(tokens_read(place->path, &place->error));
+        assert_non_null(strstr(error_of(place), wrong[i].error));
+    }
+}
+
 static bool take_all(struct token_file *file, void *context, struct parley_buffer *error) {
     struct token_file *other = context;
     (void)error;
@@ -257,7 +299,7 @@ static void test_a_file_that_is_wrong_is_refused_with_the_reason(void **state) {
         {"{\"version\":2,\"tokens\":[]}", 0600, "expected {\"version\": 1"},
         {"{\"version\":1,\"tokens\":{}}", 0600, "expected {\"version\": 1"},
         {FILE_OF("1"), 0600, "token 1: it must be an object"},
-        {FILE_OF("{\"name\":\"a\",\"allow\":\"admin\"}"), 0600, "token 1: 'hash' must be there"},
+        {FILE_OF("{\"name\":\"a\",\"allow\":\"admin\"}"), 0600, "one of 'hash' and 'certificate'"},
         {FILE_OF("{\"name\":\"a b\",\"allow\":\"admin\"," HASH "}"), 0600, "a token's name is"},
         {FILE_OF("{\"name\":\"a\",\"allow\":\"send:vpl\"," HASH "}"), 0600,
          "there is no scope 'send:vpl'"},
@@ -347,6 +389,8 @@ int main(void) {
         cmocka_unit_test(test_the_checksum_is_that_of_zlib_in_base_62),
         cmocka_unit_test_setup_teardown(test_a_token_is_found_with_what_it_was_made_with, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_a_certificate_stands_for_a_token_by_its_name_alone,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_every_one_of_many_tokens_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_a_revoked_token_is_remembered_until_its_name_is_used_again, set_up, tear_down),
