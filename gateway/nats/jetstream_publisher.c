@@ -18,6 +18,9 @@
 
 enum {
     ROOM_POLL_MS = 50, /* while the bus itself is full, which has no event for its end */
+    /* Memory of texts that is kept for the next ones: of one, and of all. */
+    SPARE_TEXT_MAX = 4 * 1024,
+    SPARE_BYTES_MAX = 1024 * 1024,
 };
 
 /* ---- the window ---- */
@@ -67,6 +70,7 @@ static struct jetstream_publication *allocate_publication(struct jetstream_windo
     struct jetstream_publication *publication = window->free;
     if (publication != NULL) {
         window->free = publication->next;
+        window->spare_bytes -= publication->text.capacity;
         return publication;
     }
     return &window->pool[window->pool_used++];
@@ -74,7 +78,11 @@ static struct jetstream_publication *allocate_publication(struct jetstream_windo
 
 static void free_publication(struct jetstream_window *window,
                              struct jetstream_publication *publication) {
-    parley_buffer_finish(&publication->text);
+    const size_t capacity = publication->text.capacity;
+    if (capacity > SPARE_TEXT_MAX || window->spare_bytes + capacity > SPARE_BYTES_MAX) {
+        parley_buffer_finish(&publication->text);
+    }
+    window->spare_bytes += publication->text.capacity;
     publication->next = window->free;
     window->free = publication;
 }
@@ -294,7 +302,7 @@ static bool write_text(struct jetstream_publication *publication,
     struct parley_buffer *text = &publication->text;
     const size_t subject_size = strlen(message->subject) + 1;
     const size_t headers_bytes = bus_headers_bytes(message->headers, message->header_count);
-    parley_buffer_init(text);
+    parley_buffer_clear(text); /* it may have memory of the one before */
     if (!parley_buffer_reserve(text, subject_size + headers_bytes + message->payload.length)) {
         return false;
     }
@@ -344,6 +352,7 @@ static struct jetstream_publication *create_publication(struct jetstream *jetstr
     *publication = (struct jetstream_publication){.jetstream = jetstream,
                                                   .flow = flow,
                                                   .sender = message->sender,
+                                                  .text = publication->text,
                                                   .subject_hash = hash_subject(message->subject),
                                                   .number = ++window->published_count};
     if (!write_text(publication, message) ||
@@ -511,26 +520,15 @@ enum parley_status jetstream_publisher_init(struct jetstream *jetstream) {
     return window->pool != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-static void free_texts(const struct jetstream_publication *list) {
-    struct jetstream_publication *next;
-    for (struct jetstream_publication *at = list->next; at != list; at = next) {
-        next = at->next;
-        parley_buffer_finish(&at->text);
-    }
-}
-
 void jetstream_publisher_finish(struct jetstream *jetstream) {
     reactor_timer_clear(jetstream->reactor, &jetstream->window.deadline);
     reactor_timer_clear(jetstream->reactor, &jetstream->window.room);
-    if (jetstream->window.pool != NULL) {
-        free_texts(&jetstream->window.in_flight);
-    }
-    for (size_t i = 0; jetstream->patience.flows != NULL && i < jetstream->options.stream_count;
-         i++) {
-        free_texts(&jetstream->patience.flows[i].queue);
+    for (size_t i = 0; i < jetstream->window.pool_used; i++) {
+        parley_buffer_finish(&jetstream->window.pool[i].text);
     }
     free(jetstream->window.pool);
     jetstream->window.pool = NULL;
+    jetstream->window.pool_used = 0;
 }
 
 void jetstream_publisher_lose_all(struct jetstream *jetstream) {

@@ -105,7 +105,8 @@ struct jetstream_window {
     struct jetstream_publication
         *pool; /* in_flight_count_max, and one for jetstream_publish_second */
     size_t pool_used;
-    struct jetstream_publication *free;
+    struct jetstream_publication *free;     /* each may keep its text's memory for the next one */
+    size_t spare_bytes;                     /* of that memory */
     struct jetstream_publication in_flight; /* sentinel */
     size_t count;
     size_t bytes;
