@@ -31,6 +31,14 @@ export const CLIENTS = {
     single({ retries: true, moves: true, isKeyed: true }),
     single({ kind: 'stamped' }),
   ],
+  steady: [
+    single(),
+    single({ isKeyed: true }),
+    single({ kind: 'stamped' }),
+    batch(),
+    batch({ isKeyed: true }),
+    batch({ kind: 'stamped' }),
+  ],
   tasks: [
     single({ kind: 'tasks', retries: true }),
     single({ kind: 'tasks' }),
@@ -142,6 +150,23 @@ export const SCENARIOS = [
     topology: 'embedded',
     rounds: 2,
     steps: [['end parley'], ['start parley']],
+  },
+  {
+    name: 'SIGHUP: certificates, tokens change',
+    topology: 'external',
+    isGuarded: true,
+    isSmooth: true,
+    clients: 'steady',
+    isShort: true,
+    rounds: 3,
+    steps: [
+      ['add token'],
+      ['renew certificate'],
+      ['accept', 50],
+      ['spoil certificate'],
+      ['revoke token'],
+      ['renew certificate'],
+    ],
   },
   {
     name: 'a full disk',

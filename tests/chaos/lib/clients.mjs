@@ -4,6 +4,7 @@
 // `batch` sends lines while their results come back.
 
 import http from 'node:http';
+import https from 'node:https';
 import { NDJSON_TYPE, openStream, post } from '../../e2e/lib/http.mjs';
 import { pause, until } from '../../e2e/lib/poll.mjs';
 import { ACCEPTED, REFUSED, UNKNOWN } from './ledger.mjs';
@@ -73,13 +74,21 @@ class Client {
 const isFinal = (status) => status >= 400 && status < 500 && status !== 429;
 
 export class SingleClient extends Client {
+  connections = 0; // made so far
+
   constructor(...rest) {
     super(...rest);
     this.#connect();
   }
 
   #connect() {
-    this.agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const { Agent } = this.gateways[0].tls ? https : http;
+    this.agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const create = this.agent.createConnection;
+    this.agent.createConnection = (...rest) => {
+      this.connections++;
+      return create.apply(this.agent, rest);
+    };
   }
 
   async deliver() {
@@ -91,7 +100,7 @@ export class SingleClient extends Client {
   async attempt(number) {
     const server = this.gateway();
     const key = `${this.account.client}-${number}`;
-    const headers = this.spec.isKeyed ? { 'Idempotency-Key': key } : {};
+    const headers = { ...server.headers, ...(this.spec.isKeyed && { 'Idempotency-Key': key }) };
     const options = { agent: this.agent, headers, timeout: this.answer_ms };
     this.account.pending = 1;
     let status = 0;
@@ -160,7 +169,7 @@ class BatchAttempt {
   }
 
   async run(headers) {
-    const type = { 'Content-Type': NDJSON_TYPE, ...headers };
+    const type = { 'Content-Type': NDJSON_TYPE, ...this.server.headers, ...headers };
     const timeout = this.client.answer_ms;
     const options = { method: 'POST', headers: type, body: this.#body(), timeout };
     try {

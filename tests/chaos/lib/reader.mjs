@@ -12,6 +12,7 @@ const QUIET_MS = 120_000;
 export class Reader {
   seen = 0;
   last = 0; // the sequence of the last event
+  connections = 0; // made so far
   #whose = []; // by sequence: 'client-number'
   #isStopped = false;
   #isStalled = false;
@@ -42,8 +43,10 @@ export class Reader {
 
   async #read(server) {
     const query = `since=${encodeURIComponent(this.#token)}`;
-    const stream = await openStream(server, `${this.path}?${query}`);
+    const { headers } = server;
+    const stream = await openStream(server, `${this.path}?${query}`, { headers });
     this.#stream = stream;
+    this.connections++;
     if (this.#isStalled) stream.pause();
     if (stream.status !== 200) await pause(20);
     else await this.#follow(stream);

@@ -80,6 +80,19 @@ class Run {
     await within('every client ends', this.load.stop(), STEP_MS);
   }
 
+  // Nobody was refused anything, and who could keep a connection has kept it.
+  expectSmooth() {
+    const { ledger } = this;
+    for (const account of ledger.accounts.filter(({ troubled }) => troubled > 0)) {
+      ledger.violation('wrong', account, 0, `${account.troubled} attempts were not accepted`);
+    }
+    const staying = [...this.load.clients, ...this.readers.filter(({ every }) => every === 0)];
+    for (const { connections = 1 } of staying) {
+      if (connections === 1) continue;
+      ledger.violation('wrong', null, 0, `a client that stays made ${connections} connections`);
+    }
+  }
+
   async compare(progress) {
     progress('is read back');
     const whose = new Map();
@@ -100,6 +113,7 @@ class Run {
       await this.until(`reader ${reader.name} sees all`, () => reader.last >= this.lastSequence);
       reader.compare(whose);
     }
+    if (this.row.isSmooth) this.expectSmooth();
     this.ledger.close();
   }
 

@@ -14,6 +14,7 @@ import { connectNats, startCluster, startNats } from '../../e2e/lib/nats.mjs';
 import { startParley } from '../../e2e/lib/parley.mjs';
 import { until } from '../../e2e/lib/poll.mjs';
 import { isRunning, temporaryFolder } from '../../e2e/lib/program.mjs';
+import { Access } from './access.mjs';
 import { Proxy } from './proxy.mjs';
 
 // After as long a repeated message must still be known, however busy the machine is.
@@ -24,8 +25,11 @@ const MOUNT = 'mount -t tmpfs -o size=64m,mode=700 parley-chaos "$0" && exec "$@
 class Gateway {
   logs = '';
 
-  constructor(options) {
+  // `access`: what its clients need, if it asks who they are.
+  constructor(options, access) {
     this.options = options;
+    this.tls = access?.tls;
+    this.headers = access?.headers;
   }
 
   async start() {
@@ -69,6 +73,7 @@ export class Topology {
 
   static async start(scope, row) {
     const topology = new Topology(scope, row);
+    if (row.isGuarded) topology.access = await Access.make();
     await topology[START[row.topology]]();
     return topology;
   }
@@ -133,7 +138,7 @@ export class Topology {
   }
 
   #args(more = []) {
-    return [...ALWAYS, ...more, ...(this.row.args ?? [])];
+    return [...ALWAYS, ...more, ...(this.access?.args ?? []), ...(this.row.args ?? [])];
   }
 
   #gatewayOf(nats, more) {
@@ -142,7 +147,7 @@ export class Topology {
 
   async #gateway(options) {
     const env = this.row.hasClock ? this.#clock() : {};
-    const gateway = new Gateway({ ...options, env });
+    const gateway = new Gateway({ ...options, env, tls: this.access?.tls }, this.access);
     await gateway.start();
     atEnd(this.scope, () => gateway.stop());
     this.gateways.push(gateway);
