@@ -13,6 +13,7 @@
 #include "jetstream_request.h"
 #include "jetstream_state.h"
 #include "jetstream_trouble.h"
+#include "ordered_consumer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +202,16 @@ static void on_created(void *context, json_t *answer) {
 
 /* ---- checking ---- */
 
+/* A purged stream has a last sequence too, but nothing up to it. */
+static void compare_consumers(const struct jetstream_check *check, const json_t *answer) {
+    struct jetstream *jetstream = check->jetstream;
+    if (jetstream_answer_number(answer, "state", "messages") > 0) {
+        ordered_consumers_compare(jetstream, check->stream->name,
+                                  jetstream_answer_number(answer, "state", "last_seq"),
+                                  reactor_now_ms(jetstream->reactor));
+    }
+}
+
 static bool is_jetstream_off(int error) {
     return error == JETSTREAM_NO_RESPONDERS || error == JETSTREAM_E_OFF ||
            error == JETSTREAM_E_OFF_FOR_ACCOUNT;
@@ -218,6 +229,7 @@ static void on_info(void *context, json_t *answer) {
         note_dedupe_window(check, answer);
         jetstream_judge(check, answer);
         note_created(check, answer);
+        compare_consumers(check, answer);
     } else if (error == JETSTREAM_E_NO_STREAM) {
         jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
     } else if (is_jetstream_off(error)) {

@@ -27,6 +27,7 @@
 enum {
     TICK_MS = 1000,
     SILENCE_MAX_MS = 5000,
+    OWED_MAX_MS = 8000,
     FOLLOW_AHEAD_COUNT = 2048,
     /* How long the server keeps a consumer whose reader vanished, or requests nothing for a
      * while. */
@@ -73,6 +74,7 @@ static void stop(struct ordered_consumer *consumer) {
     }
     ordered_flow_drop(consumer);
     consumer->name[0] = '\0';
+    consumer->owed_ms = 0;
     reactor_timer_clear(consumer->jetstream->reactor, &consumer->retry);
     set_phase(consumer, ORDERED_STOPPED);
     consumer->consumer_sequence = 0;
@@ -218,6 +220,29 @@ static void on_tick(struct reactor_timer *timer) {
     }
     if (jetstream->ordered_consumers != NULL) {
         reactor_timer_set(jetstream->reactor, timer, TICK_MS);
+    }
+}
+
+/* The next message has been in the stream for long, and does not come although heartbeats do: the
+ * consumer is on a member of the cluster that does not catch up with the others. (Or the stream's
+ * last messages were deleted, in which case another consumer makes no difference.) */
+static bool is_stalled(struct ordered_consumer *consumer, uint64_t last_sequence, int64_t now_ms) {
+    const bool is_owed = consumer->phase == ORDERED_RUNNING && consumer->requested_count > 0 &&
+                         consumer->next_sequence <= last_sequence;
+    if (!is_owed || consumer->owed_ms == 0 || consumer->owed_sequence != consumer->next_sequence) {
+        consumer->owed_ms = is_owed ? now_ms : 0;
+        consumer->owed_sequence = consumer->next_sequence;
+    }
+    return is_owed && now_ms - consumer->owed_ms >= OWED_MAX_MS;
+}
+
+void ordered_consumers_compare(struct jetstream *jetstream, const char *stream,
+                               uint64_t last_sequence, int64_t now_ms) {
+    struct ordered_consumer *consumer = jetstream->ordered_consumers;
+    for (; consumer != NULL; consumer = consumer->next) {
+        if (strcmp(consumer->stream, stream) == 0 && is_stalled(consumer, last_sequence, now_ms)) {
+            restart(consumer);
+        }
     }
 }
 

@@ -55,3 +55,10 @@ void ordered_consumer_close(struct ordered_consumer *consumer);
 
 void ordered_consumers_start(struct jetstream *jetstream); /* it is ready */
 void ordered_consumers_stop(struct jetstream *jetstream);  /* it is away */
+
+/* ---- for jetstream_setup.c ---- */
+
+/* The stream holds messages up to `last_sequence` at `now_ms`: replaces the consumers that get none
+ * of them. */
+void ordered_consumers_compare(struct jetstream *jetstream, const char *stream,
+                               uint64_t last_sequence, int64_t now_ms);

@@ -62,6 +62,8 @@ struct ordered_consumer {
     struct jetstream_request *request;
     struct reactor_timer retry;
     int64_t heard_ms; /* when the server last sent something */
+    int64_t owed_ms;  /* since when the stream is known to hold owed_sequence; 0: it is not */
+    uint64_t owed_sequence;
 
     enum ordered_position position;
     uint64_t next_sequence;     /* of the stream */

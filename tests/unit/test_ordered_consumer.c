@@ -18,6 +18,7 @@
 
 #include "../lib/replace_stream.h"
 #include "ordered_consumer_fixture.h"
+#include "ordered_state.h"
 
 static void test_a_message_comes_as_it_was_stored(void **state) {
     struct js_world *world = *state;
@@ -394,6 +395,39 @@ static void test_a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
     }
 }
 
+static void compare(struct reader *reader, uint64_t last, int64_t now_ms) {
+    ordered_consumers_compare(reader->world->jetstream, "VLP", last, now_ms);
+}
+
+/* No member of a cluster is behind here: the stream is only said to hold one message more. */
+static void say_that_more_is_stored(void *context) {
+    struct reader *reader = context;
+    const int64_t now_ms = 1000;
+    compare(reader, reader->last, now_ms);
+    compare(reader, reader->last, now_ms + 60000);
+    compare(reader, reader->last + 1, now_ms + 60000);
+    compare(reader, reader->last + 1, now_ms + 62000);
+    assert_int_equal(reader->feed->phase, ORDERED_RUNNING);
+    compare(reader, reader->last + 1, now_ms + 70000);
+    assert_int_equal(reader->feed->phase, ORDERED_STOPPED);
+}
+
+static void test_a_consumer_that_does_not_get_what_is_stored_is_replaced(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    store_many(world, 3);
+    struct reader reader = reader_of(world, ORDERED_FOLLOW);
+    reader.start = (struct jetstream_start){.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
+    open_reader(&reader);
+    wait_for(&reader, 3, LOOP_PATIENCE_MS);
+    loop_do(&world->loop, say_that_more_is_stored, &reader);
+    store_many(world, 1);
+    wait_for(&reader, 4, LOOP_PATIENCE_MS);
+    assert_int_equal(reader.count, 4);
+    assert_int_equal(reader.disorders, 0);
+    close_reader(&reader);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, js_world_set_up, js_world_tear_down)
 
 /* attack F4: it asked again four times a second, for ever. */
@@ -442,6 +476,7 @@ int main(void) {
         TEST(test_large_messages_come_through),
         TEST(test_a_message_with_a_status_header_is_a_message),
         TEST(test_a_frozen_server_interrupts_a_feed_and_no_more),
+        TEST(test_a_consumer_that_does_not_get_what_is_stored_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
