@@ -321,7 +321,8 @@ static int find_listen(struct configuration *configuration, const struct given *
 /* Whether requests have to show anything. */
 static bool has_access_control(const struct configuration *configuration) {
     return configuration->tokens != NULL || configuration->first_token ||
-           configuration->jwks != NULL || access(configuration->token_file, F_OK) == 0;
+           configuration->jwks != NULL || access(configuration->token_file, F_OK) == 0 ||
+           (configuration->tls_client_ca != NULL && !configuration->tls_client_optional);
 }
 
 static int find_tokens(struct configuration *configuration) {
@@ -378,9 +379,9 @@ static int check_access(const struct configuration *configuration, const struct 
     }
     terminal_error("%s: other machines can reach %s, and there are no tokens: anyone who can reach "
                    "it could send and read. Make a token (parley token create --name NAME --allow "
-                   "'send:*,read:*') or give the keys of JSON Web Tokens (--jwks), or listen on a "
-                   "loopback address, or add --insecure in a "
-                   "trusted network",
+                   "'send:*,read:*'), give the keys of JSON Web Tokens (--jwks), require "
+                   "certificates of clients (--tls-client-ca), listen on a loopback address, or "
+                   "add --insecure in a trusted network",
                    source_of(given, offsetof(struct configuration, listen)), configuration->listen);
     return EXIT_USAGE;
 }

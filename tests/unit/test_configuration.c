@@ -493,6 +493,18 @@ static void test_an_open_address_is_refused_unless_it_is_wanted(void **state) {
     ASSERT_REFUSED("there are no tokens", "--listen=0.0.0.0:80", "--insecure=false", NULL);
 }
 
+static void test_an_open_address_is_served_where_every_client_shows_a_certificate(void **state) {
+    (void)state;
+    struct loaded loaded;
+    LOAD(&loaded, "--listen=0.0.0.0:80", "--tls-cert=c", "--tls-key=k", "--tls-client-ca=a", NULL);
+    assert_int_equal(loaded.status, -1);
+    finish(&loaded);
+    ASSERT_REFUSED("there are no tokens", "--listen=0.0.0.0:80", "--tls-cert=c", "--tls-key=k",
+                   "--tls-client-ca=a", "--tls-client-optional", NULL);
+    ASSERT_REFUSED("there are no tokens", "--listen=0.0.0.0:80", "--tls-cert=c", "--tls-key=k",
+                   NULL);
+}
+
 static void test_what_is_no_address_is_refused_with_examples(void **state) {
     (void)state;
     ASSERT_REFUSED(":8080", "--listen", "8080", NULL);
@@ -692,6 +704,9 @@ int main(void) {
         cmocka_unit_test_setup(test_an_unknown_flag_suggests_the_nearest, clean_environment),
         cmocka_unit_test_setup(test_an_open_address_is_refused_unless_it_is_wanted,
                                clean_environment),
+        cmocka_unit_test_setup(
+            test_an_open_address_is_served_where_every_client_shows_a_certificate,
+            clean_environment),
         cmocka_unit_test_setup(test_what_is_no_address_is_refused_with_examples, clean_environment),
         cmocka_unit_test_setup(test_keys_of_tokens_need_an_issuer_and_an_audience,
                                clean_environment),
