@@ -148,10 +148,10 @@ static enum parley_status check_sender(struct parley_message *message) {
         path = protocol->fields[field];
         offset = message->values[field].offset;
     }
-    const bool is_reported = sender.data == NULL && message->findings.has_error;
-    return is_reported || parley_bytes_equal(sender, parley_bytes_of(only))
-               ? PARLEY_OK
-               : refuse_sender(message, sender, path, offset);
+    const bool is_missing = sender.data == NULL;
+    const bool is_accepted = is_missing ? message->findings.has_error
+                                        : parley_bytes_equal(sender, parley_bytes_of(only));
+    return is_accepted ? PARLEY_OK : refuse_sender(message, sender, path, offset);
 }
 
 enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
