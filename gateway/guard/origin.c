@@ -77,9 +77,9 @@ enum origin_site origin_site(const struct origin_policy *policy, const char *ori
 
 static enum origin_site site_of(const struct origin_policy *policy,
                                 const struct http_request *request) {
-    return origin_site(policy, http_request_header(request, "Origin"),
-                       http_request_header(request, "Host"),
-                       http_request_header(request, "Sec-Fetch-Site"));
+    const char *origin = http_request_header(request, "Origin");
+    const char *host = origin != NULL ? http_request_header(request, "Host") : NULL;
+    return origin_site(policy, origin, host, http_request_header(request, "Sec-Fetch-Site"));
 }
 
 /* ---- requests ---- */

@@ -332,6 +332,11 @@ static void recognise(struct http_head *head, struct parley_bytes name, struct p
     }
 }
 
+/* Most headers that are asked for are absent, which one comparison tells of most of them. */
+static uint64_t mark_of(const char *name, size_t length) {
+    return UINT64_C(1) << ((length * 5 + (unsigned char)(name[0] | 0x20)) % 64);
+}
+
 static void read_field(struct http_head *head, char *line, char *end) {
     char *colon = line; /* a NUL ends the line */
     while (is_token_char(*colon)) {
@@ -364,6 +369,7 @@ static void read_field(struct http_head *head, char *line, char *end) {
     *end = '\0';
     add_place(head, line, (size_t)(colon - line), value);
     head->field_count++;
+    head->name_marks |= mark_of(line, (size_t)(colon - line));
     recognise(head, (struct parley_bytes){line, (size_t)(colon - line)},
               (struct parley_bytes){value, (size_t)(end - value)});
 }
@@ -545,6 +551,9 @@ static const struct http_place *places_of(const struct http_head *head) {
 const char *http_head_field(const struct http_head *head, const char *name) {
     const size_t length = strlen(name);
     const struct http_place *place = places_of(head) + head->option_count;
+    if ((head->name_marks & mark_of(name, length)) == 0) {
+        return NULL;
+    }
     if (head->accept.length > 0 && strcasecmp(name, "Accept") == 0) {
         return head->accept.data;
     }

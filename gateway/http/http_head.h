@@ -39,6 +39,7 @@ struct http_head {
     struct parley_buffer places; /* of the options, then of the headers */
     struct parley_buffer accept; /* the values of several Accept headers as one list */
     size_t option_count, field_count;
+    uint64_t name_marks; /* a bit for each header's name, which others may have too */
     const char *method, *path;
     const char *request_id; /* NULL: absent, or not a good one */
     const char *fault;      /* NULL: none. The first one found stays */
