@@ -10,6 +10,15 @@
 
 enum { TOKEN_MAX = 64 }; /* nats-server takes names of streams up to 255 */
 
+const struct channel channel_rejected = {
+    .name = "rejected",
+    .stream = "REJECTED",
+    .subjects = "rejected.>",
+    .absence =
+        "The stream REJECTED does not exist in NATS at present: what is refused is kept only "
+        "while parley runs with --quarantine. Start it with that option, or connect again "
+        "later."};
+
 /* One PROTOCOL=TOKEN. */
 struct assignment {
     struct parley_bytes protocol, token;
@@ -40,7 +49,7 @@ static bool is_token(struct parley_bytes text) {
 
 /* First tokens that are in use for something else. */
 static bool is_taken(struct parley_bytes token) {
-    static const char *const taken[] = {"_INBOX", "_parley", "rejected"};
+    const char *const taken[] = {"_INBOX", "_parley", channel_rejected.name};
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
         if (parley_bytes_equal(token, parley_bytes_of(taken[i]))) {
             return true;
@@ -171,8 +180,10 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
     }
     for (size_t i = 0; i < count; i++) {
         const struct parley_protocol *protocol = parley_protocols[i];
-        channels[i] = (struct channel){
-            .protocol = protocol, .stream = protocol->stream, .subjects = protocol->subjects};
+        channels[i] = (struct channel){.name = protocol->name,
+                                       .protocol = protocol,
+                                       .stream = protocol->stream,
+                                       .subjects = protocol->subjects};
     }
     PARLEY_TRY(read_prefixes(prefixes, channels, arena, error));
     for (size_t i = 0; i < count; i++) {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The names of a protocol's stream, subjects and bucket in NATS. All other modules take these names
- * from here: --subject-prefix changes them, so that several fleets can share one NATS. */
+/* The names of streams, subjects and buckets in NATS: those of each protocol, and of what was
+ * refused. All other modules take these names from here: --subject-prefix changes a protocol's, so
+ * that several fleets can share one NATS. */
 
 #include <parley/arena.h>
 #include <parley/protocol.h>
 
 struct channel {
-    const struct parley_protocol *protocol;
+    const char *name; /* in addresses and in the source of events: the protocol's */
+    const struct parley_protocol *protocol; /* NULL: of none */
     const char *prefix;   /* the subject's first token; NULL: the protocol's name */
     const char *stream;   /* ROUNDTABLE, or ROUNDTABLE_FLEET-A */
     const char *subjects; /* of that stream: roundtable.>, or fleet-a.> */
@@ -17,7 +19,12 @@ struct channel {
     /* Whose messages have correlations, also when they were published straight to NATS; NULL: none
      * have. */
     const char *correlation_subjects;
+    const char *absence; /* what it means that the stream does not exist; NULL: it is created */
 };
+
+/* What was refused, of all protocols: each on rejected.PROTOCOL (ADR 16). It has no prefix: the
+ * fleets that share one NATS share it. */
+extern const struct channel channel_rejected;
 
 #define CHANNEL_ERROR_MAX 256
 

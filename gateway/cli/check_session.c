@@ -16,6 +16,7 @@
 #include "check_files.h"
 #include "encodings.h"
 #include "clock_and_ids.h"
+#include "rejected_event.h"
 
 /* ---- arguments ---- */
 
@@ -50,8 +51,11 @@ static int take_flag(struct check_session *session, const char *name, const char
         session->media_type = value;
         return -1;
     }
-    if (strcmp(name, session->own_flag.name) == 0) {
-        return session->on_flag(session, value);
+    for (size_t i = 0; i < CHECK_SESSION_OWN_FLAGS; i++) {
+        const char *own = session->own_flags[i].name;
+        if (own != NULL && strcmp(name, own) == 0) {
+            return session->on_flag(session, name, value);
+        }
     }
     if (parley_options_set(&session->options, name, value, &expected) != PARLEY_OPTION_SET) {
         terminal_error("--%s must be %s, not '%s'", name, expected, value);
@@ -87,9 +91,9 @@ static int find_codec(struct check_session *session) {
 
 int check_session_arguments(struct check_session *session, int argc, char **argv) {
     const struct argument_flag flags[] = {
-        session->own_flag,    {"type", 0, true},  {"strict", 0, false}, {"stamp", 0, false},
-        {"from", 0, true},    {"agent", 0, true}, {"domain", 0, true},  {"quiet", 'q', false},
-        {"help", 'h', false}, {NULL, 0, false},
+        {"type", 0, true},     {"strict", 0, false},  {"stamp", 0, false},   {"from", 0, true},
+        {"agent", 0, true},    {"domain", 0, true},   {"quiet", 'q', false}, {"help", 'h', false},
+        session->own_flags[0], session->own_flags[1], {NULL, 0, false},
     };
     struct arguments arguments = {
         .command = session->command, .flags = flags, .argc = argc, .argv = argv};
@@ -138,16 +142,84 @@ static void show_progress(struct check_session *session, const struct check_inpu
 /* ---- messages ---- */
 
 static void prepare_stamp(struct check_session *session) {
-    id_new(session->fresh_id);
-    clock_now_text(session->now);
-    session->options.fresh_id = session->fresh_id;
-    session->options.now = session->now;
+    if (session->options.stamp) {
+        id_new(session->fresh_id);
+        clock_now_text(session->now);
+        session->options.fresh_id = session->fresh_id;
+        session->options.now = session->now;
+    }
 }
 
 /* Valid, and without a warning. */
 static bool is_right(const struct parley_message *message) {
     return message->findings.count == 0 && message->findings.omitted_count == 0;
 }
+
+static enum parley_status check_slice(struct check_session *session, struct check_input *input,
+                                      enum parley_split split, const struct parley_slice *slice,
+                                      const char *file) {
+    prepare_stamp(session);
+    PARLEY_TRY(parley_splitter_check(&input->splitter, split, slice, &session->message,
+                                     input->codec, &session->options));
+    if (session->skips_right && is_right(&session->message)) {
+        session->report.received_count++;
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(session->on_message(session, file, slice->number));
+    if (parley_splitter_has_ended(&input->splitter)) {
+        check_input_abandon(input);
+    }
+    return PARLEY_OK;
+}
+
+/* ---- messages that were refused ---- */
+
+static const struct parley_codec *codec_of(const struct check_session *session,
+                                           const struct rejected_event *event) {
+    const struct parley_codec *codec = session->codec;
+    if (codec == NULL && event->content_type != NULL) {
+        codec = parley_codec_find(session->protocol, parley_bytes_of(event->content_type));
+    }
+    return codec != NULL ? codec : &parley_codec_json;
+}
+
+/* Those of other protocols are passed over. */
+static enum parley_status check_rejected(struct check_session *session,
+                                         const struct rejected_event *event, size_t number) {
+    if (!parley_bytes_equal(event->protocol, parley_bytes_of(session->protocol->name))) {
+        return PARLEY_OK;
+    }
+    const struct parley_codec *codec = codec_of(session, event);
+    const struct parley_position bytes = {PARLEY_IN_BYTES, 0}, text = {1, 1};
+    prepare_stamp(session);
+    PARLEY_TRY(parley_message_check(&session->message, event->payload, codec, &session->options,
+                                    codec->is_binary ? bytes : text));
+    session->rejected_for = event->rules;
+    return session->on_message(session, event->id, number);
+}
+
+static enum parley_status check_line(struct check_session *session, enum parley_split split,
+                                     const struct parley_slice *slice, const char *file) {
+    struct rejected_event event;
+    const struct parley_bytes line =
+        split == PARLEY_SPLIT_MESSAGE ? slice->bytes : (struct parley_bytes){0};
+    const enum rejected_event_result result = rejected_event_read(line, &event);
+    enum parley_status status = PARLEY_OK;
+    if (result == REJECTED_EVENT_READ) {
+        status = check_rejected(session, &event, slice->number);
+    } else if (result == REJECTED_EVENT_MEMORY) {
+        status = PARLEY_E_MEMORY;
+    } else if (result == REJECTED_EVENT_WRONG) {
+        progress_clear(&session->progress);
+        terminal_error("%s:%zu: not an event of /v1/rejected/stream",
+                       file != NULL ? file : "standard input", slice->number);
+        session->has_unreadable = true;
+    }
+    rejected_event_finish(&event);
+    return status;
+}
+
+/* ---- all of an input ---- */
 
 /* The clock is read for each piece of input, not for each message: there can be two million per
  * second. */
@@ -171,19 +243,8 @@ static enum parley_status check_all(struct check_session *session, struct check_
         if (split == PARLEY_SPLIT_MORE) {
             continue;
         }
-        if (session->options.stamp) {
-            prepare_stamp(session);
-        }
-        PARLEY_TRY(parley_splitter_check(&input->splitter, split, &slice, &session->message,
-                                         input->codec, &session->options));
-        if (session->skips_right && is_right(&session->message)) {
-            session->report.received_count++;
-            continue;
-        }
-        PARLEY_TRY(session->on_message(session, file, slice.number));
-        if (parley_splitter_has_ended(&input->splitter)) {
-            check_input_abandon(input);
-        }
+        PARLEY_TRY(session->reads_rejected ? check_line(session, split, &slice, file)
+                                           : check_slice(session, input, split, &slice, file));
     }
     return PARLEY_OK;
 }
@@ -209,6 +270,10 @@ static bool check_open(struct check_session *session, int fd, const char *file) 
     session->is_live = !has_size;
     session->options.now_seconds = clock_now_seconds();
     check_input_init(&input, fd, session->protocol, codec);
+    if (session->reads_rejected) {
+        input.codec = &parley_codec_ndjson;
+        input.message_bytes_max = REJECTED_EVENT_BYTES_MAX;
+    }
     if (is_worth_looking_ahead(session, size_bytes)) {
         check_input_look_ahead(&input, session->message.schema, &session->options);
     }
@@ -272,7 +337,7 @@ bool check_session_run(struct check_session *session) {
     }
     parley_message_init(&session->message, schema);
     progress_init(&session->progress, session->is_quiet ? -1 : STDERR_FILENO, now_ms());
-    const bool is_read = check_all_files(session);
+    const bool is_read = check_all_files(session) && !session->has_unreadable;
     parley_message_finish(&session->message);
     parley_schema_destroy(schema);
     return is_read;

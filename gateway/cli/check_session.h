@@ -18,16 +18,20 @@
     "  --agent NAME     supervisor: the agent that the messages belong to\n"                       \
     "  --domain NAME    Round Table: the domain of replies whose request is not known\n"
 
+#define CHECK_SESSION_OWN_FLAGS 2
+
 struct check_session {
     const char *command, *help;
-    struct argument_flag own_flag;
-    /* Called with the value of that flag.  Returns: as check_session_arguments. */
-    int (*on_flag)(struct check_session *session, const char *value);
+    struct argument_flag own_flags[CHECK_SESSION_OWN_FLAGS];
+    /* Called with one of those and its value.  Returns: as check_session_arguments. */
+    int (*on_flag)(struct check_session *session, const char *name, const char *value);
     /* Called with each message once its verdict is known. May end the run by is_stopped. */
     enum parley_status (*on_message)(struct check_session *session, const char *file,
                                      size_t number);
     bool skips_right; /* messages without findings are only counted, without a call of on_message */
     bool reads_files_once; /* a file that is named twice is read once */
+    bool reads_rejected;   /* lines are events of /v1/rejected/stream, and have the messages; for
+                              on_message, `file` is then the event's id */
 
     const struct parley_protocol *protocol;
     struct parley_message message;
@@ -36,13 +40,15 @@ struct check_session {
     bool is_quiet;
     bool is_live; /* the input is a pipe or terminal: output must not wait in a buffer */
     bool is_stopped;
+    const char *rejected_for; /* the rules for which the present message was refused; "": unknown */
 
     /* Private. */
     const char *media_type; /* NULL: detected */
     const struct parley_codec *codec;
     struct parley_options options;
     char fresh_id[37], now[32];
-    char **files; /* borrowed from argv, whose front is overwritten with them */
+    bool has_unreadable; /* there were lines that are not events */
+    char **files;        /* borrowed from argv, whose front is overwritten with them */
     int file_count;
 };
 

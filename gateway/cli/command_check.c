@@ -29,7 +29,10 @@ static const char help[] =
     "  --format human   for each problem: where, what, and how to fix it [default]\n"
     "  --format ndjson  a JSON verdict for each message, with its file and line, and at the end\n"
     "                   {\"summary\":{\"received\":3,\"valid\":2,\"invalid\":1}}\n"
-    "  --format github  annotations for GitHub Actions\n" CHECK_SESSION_OPTIONS_HELP
+    "  --format github  annotations for GitHub Actions\n"
+    "  --rejected       FILE has what GET /v1/rejected/stream returned (server option\n"
+    "                   --quarantine): check again what was refused of PROTOCOL, and report what\n"
+    "                   would pass now and what would still be refused\n" CHECK_SESSION_OPTIONS_HELP
     "  -q, --quiet      print no summary or progress to standard error\n"
     "  -h, --help       print this text\n"
     "\n"
@@ -43,6 +46,8 @@ static const char help[] =
     "  parley check --strict vlp log/*.ndjson\n"
     "  parley check brenner threads\n"
     "  parley check --from gerbil supervisor checkpoint.msgpack\n"
+    "  curl -s 'http://127.0.0.1:8080/v1/rejected/stream?since=all&follow=false' |\n"
+    "    parley check vlp --rejected -\n"
     "  nats sub --raw 'vlp.>' | parley check vlp --type application/x-ndjson\n";
 
 struct check {
@@ -51,10 +56,9 @@ struct check {
     bool is_same_terminal; /* as the progress line, which must be cleared before a finding */
 };
 
-static int take_format(struct check_session *session, const char *value) {
+static int take_format(struct check *check, const char *value) {
     static const char *const names[] = {
         [CHECK_HUMAN] = "human", [CHECK_NDJSON] = "ndjson", [CHECK_GITHUB] = "github"};
-    struct check *check = (struct check *)session;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], value) == 0) {
             check->format = (enum check_format)i;
@@ -65,12 +69,43 @@ static int take_format(struct check_session *session, const char *value) {
     return EXIT_USAGE;
 }
 
+static int take_rejected(struct check_session *session, const char *value) {
+    session->reads_rejected = strcmp(value, "true") == 0;
+    if (!session->reads_rejected && strcmp(value, "false") != 0) {
+        terminal_error("--rejected must be true or false, not '%s'", value);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+static int take_flag(struct check_session *session, const char *name, const char *value) {
+    return strcmp(name, "format") == 0 ? take_format((struct check *)session, value)
+                                       : take_rejected(session, value);
+}
+
+/* What was refused and would pass now. */
+static void report_pass(const struct check *check, const char *id) {
+    const char *rules = check->session.rejected_for;
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    terminal_append_clean(&text, id);
+    parley_buffer_text(&text, ": would pass now; it was refused for ");
+    terminal_append_clean(&text, rules[0] != '\0' ? rules : "rules that are not known");
+    parley_buffer_char(&text, '\n');
+    fwrite(text.data, 1, text.length, stdout);
+    parley_buffer_finish(&text);
+}
+
 static enum parley_status report(struct check_session *session, const char *file, size_t number) {
     const struct check *check = (const struct check *)session;
     if (check->is_same_terminal && !check_report_is_silent(&session->report, &session->message)) {
         progress_clear(&session->progress);
     }
     PARLEY_TRY(check_report_message(&session->report, file, number, &session->message));
+    if (session->reads_rejected && check->format == CHECK_HUMAN &&
+        parley_message_is_valid(&session->message)) {
+        report_pass(check, file);
+    }
     if (session->is_live) {
         fflush(session->report.out);
     }
@@ -80,8 +115,8 @@ static enum parley_status report(struct check_session *session, const char *file
 int command_check(int argc, char **argv) {
     struct check check = {.session = {.command = "check",
                                       .help = help,
-                                      .own_flag = {"format", 0, true},
-                                      .on_flag = take_format,
+                                      .own_flags = {{"format", 0, true}, {"rejected", 0, false}},
+                                      .on_flag = take_flag,
                                       .on_message = report},
                           .format = CHECK_HUMAN,
                           .is_same_terminal = isatty(STDOUT_FILENO)};
@@ -91,7 +126,8 @@ int command_check(int argc, char **argv) {
         return wrong;
     }
     session->reads_files_once = true;
-    session->skips_right = check.format != CHECK_NDJSON; /* which has a line for each message */
+    /* Otherwise each message has a line. */
+    session->skips_right = check.format != CHECK_NDJSON && !session->reads_rejected;
     check_report_init(&session->report, check.format, stdout, terminal_has_colour(stdout));
     const bool is_read = check_session_run(session);
     check_report_summary(&session->report, session->is_quiet ? NULL : stderr);

@@ -50,7 +50,8 @@ struct convert {
     bool is_held;              /* text is not written yet, since `to` holds only one message */
 };
 
-static int take_to(struct check_session *session, const char *value) {
+static int take_to(struct check_session *session, const char *name, const char *value) {
+    (void)name;
     ((struct convert *)session)->to_name = value;
     return -1;
 }
@@ -150,7 +151,7 @@ static int run(struct convert *convert) {
 int command_convert(int argc, char **argv) {
     struct convert convert = {.session = {.command = "convert",
                                           .help = help,
-                                          .own_flag = {"to", 0, true},
+                                          .own_flags = {{"to", 0, true}},
                                           .on_flag = take_to,
                                           .on_message = take_message}};
     const int wrong = check_session_arguments(&convert.session, argc, argv);

@@ -136,8 +136,9 @@ const struct option options[] = {
      FIELD(quarantine),
      .fallback = "false",
      .help = "Keep messages that were refused as invalid, with what is wrong with them: in NATS on "
-             "rejected.PROTOCOL, in the stream REJECTED, for a day and up to 1 GiB. Whatever "
-             "senders put into them, such as secrets, is kept too."},
+             "rejected.PROTOCOL, in the stream REJECTED, for a day and up to 1 GiB. "
+             "GET /v1/rejected/stream reads them, with the scope admin. Whatever senders put into "
+             "them, such as secrets, is kept too."},
     {.flag = "check-config",
      .type = OPTION_SWITCH,
      FIELD(check_config),

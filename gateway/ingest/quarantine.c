@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "channel.h"
 #include "clock_and_ids.h"
 #include "guard.h"
 #include "jetstream_post.h"
@@ -115,7 +116,7 @@ static bool is_whole(const struct verdict *verdict) {
 static bool post(const struct request_options *options, const struct note *note,
                  struct parley_bytes payload) {
     char subject[64];
-    snprintf(subject, sizeof subject, "rejected.%s", options->protocol->name);
+    snprintf(subject, sizeof subject, "%s.%s", channel_rejected.name, options->protocol->name);
     return jetstream_post(options->gateway->jetstream,
                           &(struct jetstream_message){.subject = subject,
                                                       .headers = note->headers,

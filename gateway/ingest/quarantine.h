@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Keeps what was refused as invalid, for whoever mends a rule or a sender: on `rejected.PROTOCOL`,
- * in the stream REJECTED (ADR 16). */
+/* Keeps what was refused as invalid, for whoever mends a rule or a sender: on
+ * `rejected.PROTOCOL`, in the stream of channel_rejected (ADR 16). */
 
 #include "verdict.h"
 
-#define QUARANTINE_STREAM "REJECTED"
-#define QUARANTINE_SUBJECTS "rejected.>"
 #define QUARANTINE_DAYS 1
 #define QUARANTINE_BYTES_MAX (INT64_C(1) << 30)
 

@@ -43,6 +43,12 @@ static void serve_stream(struct gateway *gateway, struct http_request *request,
                   guard_principal(request)->scopes.read);
 }
 
+static void serve_rejected(struct gateway *gateway, struct http_request *request,
+                           const struct variable *variable) {
+    (void)variable;
+    streams_serve_rejected(gateway->streams, gateway->limits, request);
+}
+
 static void serve_problem(struct gateway *gateway, struct http_request *request,
                           const struct variable *variable) {
     (void)gateway;
@@ -157,6 +163,7 @@ static const struct route routes[] = {
     ROUTE("/", OPEN, .get = serve_index),
     ROUTE("/page.js", OPEN, .get = serve_script),
     ROUTE("/page.css", OPEN, .get = serve_style),
+    ROUTE("/v1/rejected/stream", ADMIN, .get = serve_rejected),
     ROUTE("/v1/{protocol}/messages", SEND, .post = serve_messages),
     ROUTE("/v1/{protocol}/validate", SEND, .post = serve_validate),
     ROUTE("/v1/{protocol}/convert", SEND, .post = serve_convert),

@@ -123,8 +123,8 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
     }
     if (worker->options.configuration->quarantine) {
         worker->streams[(*out_count)++] =
-            (struct jetstream_stream){.name = QUARANTINE_STREAM,
-                                      .subjects = QUARANTINE_SUBJECTS,
+            (struct jetstream_stream){.name = channel_rejected.stream,
+                                      .subjects = channel_rejected.subjects,
                                       .days = QUARANTINE_DAYS,
                                       .bytes_max = QUARANTINE_BYTES_MAX};
     }

@@ -43,20 +43,24 @@ void stream_event_unref(struct stream_event *event);
 struct parley_bytes stream_type_name(struct parley_bytes type);
 bool stream_event_matches(const struct stream_event *event, const struct stream_query *query);
 
-/* Renders the messages of one protocol, one at a time. */
+/* Renders the messages of one stream, one at a time. */
 struct stream_renderer {
     const struct channel *channel;
-    struct parley_message message;
+    struct stream_event *(*render)(struct stream_renderer *renderer, const char *created,
+                                   const struct jetstream_stored *stored);
+    struct parley_message message; /* of a protocol; else zeroed */
     struct parley_buffer text;
 };
 
-/* Owns: borrows schema and channel. */
+/* `schema`: of the channel's protocol; NULL: the channel has what was refused, of all protocols.
+ * Owns: borrows schema and channel. */
 void stream_renderer_init(struct stream_renderer *renderer, const struct parley_schema *schema,
                           const struct channel *channel);
 void stream_renderer_finish(struct stream_renderer *renderer);
 
 /* Checks the message, which other clients may have published: a valid one becomes an event of its
- * type, any other parley.foreign.  `created`: of the stream, for the token.
+ * type, any other parley.foreign. What was refused is not checked, and becomes parley.rejected.
+ * `created`: of the stream, for the token.
  * Owns: returns a new reference.  Returns: NULL: out of memory. */
 struct stream_event *stream_render(struct stream_renderer *renderer, const char *created,
                                    const struct jetstream_stored *stored);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What all readers of one protocol share: one ordered consumer that follows the stream, and the
+/* What all readers of one stream share: one ordered consumer that follows the stream, and the
  * ring of its events. The consumer is opened with the first reader that follows and closed with the
  * last. */
 
@@ -70,7 +70,7 @@ struct stream_hub {
     size_t live_count;
 };
 
-/* Owns: borrows jetstream, schema, channel and pool. */
+/* `schema`: as stream_renderer_init.  Owns: borrows jetstream, schema, channel and pool. */
 void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
                      const struct parley_schema *schema, const struct channel *channel,
                      struct stream_pool *pool, size_t ring_count_max, size_t ring_bytes_max);

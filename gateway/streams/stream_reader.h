@@ -36,7 +36,7 @@ struct stream_reader {
     TAILQ_ENTRY(stream_reader) link;
     int64_t moved_ms;
     struct tally_entry *opening; /* of its sender */
-    uint64_t reads;              /* bit I: parley_protocols[I] */
+    uint64_t reads;              /* bit I: hubs[I] */
     const char *media_type;
     enum { STREAM_ASKED, STREAM_STARTING, STREAM_FLOWING, STREAM_REFUSED } phase;
 

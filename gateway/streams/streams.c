@@ -6,12 +6,13 @@
  *
  *   stream_query   what is asked for
  *   stream_closed  … and that the types and lanes in it exist
- *   stream_event   a message rendered once, for all
- *   stream_ring    the newest events of one protocol
+ *   stream_event   a message rendered once, for all; stream_rejected: one that was refused
+ *   stream_envelope  the members that all of them have
+ *   stream_ring    the newest events of one stream
  *   stream_pool    what all readers hold that they have not sent yet
  *   stream_groups  who waits for what, so that an event finds those whom it concerns
- *   stream_hub     one feed a protocol fills its ring
- *   stream_cursor  a reader's place in one protocol: in the ring, or behind it with its own feed
+ *   stream_hub     one feed a stream fills its ring
+ *   stream_cursor  a reader's place in one stream: in the ring, or behind it with its own feed
  *   stream_reader  events to bytes
  *
  * It deliberately keeps nothing that would have to survive: where a reader was, its resume token
@@ -48,10 +49,9 @@ struct streams {
     struct stream_readers readers; /* the quietest first */
     struct reactor_timer timer;    /* armed while there are readers */
     bool is_draining;
-    const struct channel *channels;
     struct stream_pool pool;
     size_t hub_count;
-    struct stream_hub hubs[];
+    struct stream_hub hubs[]; /* of parley_protocols, in their order, and of what was refused */
 };
 
 static const char *const offers[] = {"application/x-ndjson", "text/event-stream",
@@ -130,8 +130,10 @@ static void reader_failed(struct stream_reader *reader) {
             return;
         }
     }
+    const char *absence = stream_hub_channel(reader->cursors[0].hub)->absence;
     refuse(reader, PROBLEM_BUS_UNAVAILABLE,
-           "The stream does not exist in NATS at present. Connect again later.");
+           absence != NULL ? absence
+                           : "The stream does not exist in NATS at present. Connect again later.");
 }
 
 static const struct stream_reader_events reader_events = {
@@ -232,27 +234,38 @@ static int64_t wall_clock_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* ---- which protocols ---- */
+/* ---- which streams ---- */
 
-static uint64_t all_of(const struct streams *streams) {
-    return (UINT64_C(1) << streams->hub_count) - 1;
+/* What a request reads. */
+struct reading {
+    uint64_t hubs;              /* bit I: streams->hubs[I] */
+    const struct channel *only; /* NULL: several protocols, perhaps */
+};
+
+static bool reads(const struct reading *reading, size_t hub) {
+    return (reading->hubs >> hub & 1) != 0;
 }
 
-static uint64_t bit_of(const struct parley_protocol *protocol) {
-    uint64_t bit = 1;
-    for (size_t i = 0; parley_protocols[i] != protocol; i++) {
-        bit <<= 1;
+static struct reading reading_of_one(const struct streams *streams,
+                                     const struct parley_protocol *protocol) {
+    size_t hub = 0;
+    while (stream_hub_channel(&streams->hubs[hub])->protocol != protocol) {
+        hub++;
     }
-    return bit;
+    return (struct reading){.hubs = UINT64_C(1) << hub,
+                            .only = stream_hub_channel(&streams->hubs[hub])};
+}
+
+static struct reading reading_of_protocols(uint64_t readable) {
+    return (struct reading){.hubs = readable & ((UINT64_C(1) << parley_protocol_count()) - 1)};
 }
 
 /* A reader of some protocols is told which it does not see. */
-static void name_left_out(const struct streams *streams, struct http_request *request,
-                          uint64_t reads) {
+static void name_left_out(struct http_request *request, const struct reading *reading) {
     struct parley_buffer names;
     parley_buffer_init(&names);
-    for (size_t i = 0; i < streams->hub_count; i++) {
-        if ((reads >> i & 1) == 0) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        if (!reads(reading, i)) {
             parley_buffer_text(&names, names.length > 0 ? ", " : "");
             parley_buffer_text(&names, parley_protocols[i]->name);
         }
@@ -268,9 +281,9 @@ static void name_left_out(const struct streams *streams, struct http_request *re
 
 /* A sequence counts in one stream only, and a token must speak of a stream that is read. */
 static bool fits_streams(const struct streams *streams, struct http_request *request,
-                         const struct stream_query *query, const struct parley_protocol *protocol,
-                         uint64_t reads) {
-    if (query->since == STREAM_SINCE_SEQUENCE && protocol == NULL) {
+                         const struct stream_query *query, const struct reading *reading) {
+    const struct channel *only = reading->only;
+    if (query->since == STREAM_SINCE_SEQUENCE && only == NULL) {
         problem_respond(request, PROBLEM_INVALID_PARAMETER,
                         "The query option `since` cannot be a sequence number where several "
                         "protocols are read, since each has its own sequence: use a resume token, "
@@ -281,29 +294,28 @@ static bool fits_streams(const struct streams *streams, struct http_request *req
         return true;
     }
     struct stream_token token;
-    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        const struct channel *each = &streams->channels[i];
-        if ((reads >> i & 1) != 0 && stream_token_find(query->token, each->stream, &token)) {
+    for (size_t i = 0; i < streams->hub_count; i++) {
+        const struct channel *each = stream_hub_channel(&streams->hubs[i]);
+        if (reads(reading, i) && stream_token_find(query->token, each->stream, &token)) {
             return true;
         }
     }
     problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
                            "The resume token `%.128s` does not belong to the stream read here%s%s: "
                            "use one that came from this address.",
-                           query->token, protocol != NULL ? ", " : "",
-                           protocol != NULL ? channel_find(streams->channels, protocol)->stream
-                                            : "");
+                           query->token, only != NULL ? ", " : "",
+                           only != NULL ? only->stream : "");
     return false;
 }
 
 /* A type or a lane that nothing which is read knows. */
 static bool knows_values(struct http_request *request, const struct stream_query *query,
-                         uint64_t reads) {
+                         const struct reading *reading) {
     const struct parley_protocol *protocols[64 + 1];
     struct parley_buffer detail;
     size_t count = 0;
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        if ((reads >> i & 1) != 0) {
+        if (reads(reading, i)) {
             protocols[count++] = parley_protocols[i];
         }
     }
@@ -319,10 +331,21 @@ static bool knows_values(struct http_request *request, const struct stream_query
     return is_known;
 }
 
+/* Filters are about what a valid message says. */
+static bool takes_filters(struct http_request *request, const struct stream_query *query,
+                          const struct reading *reading) {
+    if (query->filter_set == 0 || reading->only == NULL || reading->only->protocol != NULL) {
+        return true;
+    }
+    problem_respond(request, PROBLEM_INVALID_PARAMETER,
+                    "What was refused cannot be filtered: this address takes since, follow, limit "
+                    "and envelope. The subject of an event names its protocol.");
+    return false;
+}
+
 /* Returns: false when it has answered. */
 static bool parse_query(const struct streams *streams, struct http_request *request,
-                        const struct parley_protocol *protocol, uint64_t reads,
-                        struct stream_query *query) {
+                        const struct reading *reading, struct stream_query *query) {
     struct parsing parsing = {.request = request, .query = query, .now_ns = wall_clock_ns()};
     stream_query_init(query);
     http_request_each_query(request, parse_option, &parsing);
@@ -340,8 +363,8 @@ static bool parse_query(const struct streams *streams, struct http_request *requ
             return false;
         }
     }
-    return knows_values(request, query, reads) &&
-           fits_streams(streams, request, query, protocol, reads);
+    return takes_filters(request, query, reading) && knows_values(request, query, reading) &&
+           fits_streams(streams, request, query, reading);
 }
 
 static bool is_serving(struct streams *streams, struct http_request *request) {
@@ -377,11 +400,9 @@ static bool open_for_sender(const struct limits *limits, struct http_request *re
     return false;
 }
 
-void streams_serve(struct streams *streams, const struct limits *limits,
-                   struct http_request *request, const struct parley_protocol *protocol,
-                   uint64_t readable) {
+static void serve(struct streams *streams, const struct limits *limits,
+                  struct http_request *request, const struct reading *reading) {
     struct stream_query query;
-    const uint64_t reads = protocol != NULL ? bit_of(protocol) : readable & all_of(streams);
     int content = negotiate(http_request_header(request, "Accept"), offers);
     if (content < 0) {
         problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
@@ -389,11 +410,11 @@ void streams_serve(struct streams *streams, const struct limits *limits,
                         "accept one of them, or omit the Accept header.");
         return;
     }
-    if (!parse_query(streams, request, protocol, reads, &query) || !is_serving(streams, request)) {
+    if (!parse_query(streams, request, reading, &query) || !is_serving(streams, request)) {
         return;
     }
-    if (protocol == NULL) {
-        name_left_out(streams, request, reads);
+    if (reading->only == NULL) {
+        name_left_out(request, reading);
     }
     if (strcmp(http_request_method(request), "HEAD") == 0) {
         add_headers(request);
@@ -404,8 +425,8 @@ void streams_serve(struct streams *streams, const struct limits *limits,
     if (!open_for_sender(limits, request, &opening)) {
         return;
     }
-    struct stream_reader *reader = stream_reader_create(request, &query, &reader_events, streams,
-                                                        (size_t)__builtin_popcountll(reads));
+    struct stream_reader *reader = stream_reader_create(
+        request, &query, &reader_events, streams, (size_t)__builtin_popcountll(reading->hubs));
     if (reader == NULL) {
         tally_leave(opening);
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
@@ -413,7 +434,7 @@ void streams_serve(struct streams *streams, const struct limits *limits,
     }
     reader->opening = opening;
     reader->media_type = offers[content];
-    reader->reads = reads;
+    reader->reads = reading->hubs;
     reader->is_sse = content == OFFER_SSE;
     reader->moved_ms = reactor_now_ms(streams->reactor);
     TAILQ_INSERT_TAIL(&streams->readers, reader, link);
@@ -423,27 +444,42 @@ void streams_serve(struct streams *streams, const struct limits *limits,
     http_request_serve(request, &handler, reader);
 }
 
+void streams_serve(struct streams *streams, const struct limits *limits,
+                   struct http_request *request, const struct parley_protocol *protocol,
+                   uint64_t readable) {
+    const struct reading reading =
+        protocol != NULL ? reading_of_one(streams, protocol) : reading_of_protocols(readable);
+    serve(streams, limits, request, &reading);
+}
+
+void streams_serve_rejected(struct streams *streams, const struct limits *limits,
+                            struct http_request *request) {
+    const struct reading reading = reading_of_one(streams, NULL);
+    serve(streams, limits, request, &reading);
+}
+
 /* ---- all of them ---- */
 
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
                                   struct parley_schema *const *schemas,
                                   const struct channel *channels, struct streams **out) {
     const size_t count = parley_protocol_count();
-    struct streams *streams = calloc(1, sizeof *streams + count * sizeof streams->hubs[0]);
+    struct streams *streams = calloc(1, sizeof *streams + (count + 1) * sizeof streams->hubs[0]);
     if (streams == NULL) {
         return PARLEY_E_MEMORY;
     }
     streams->reactor = reactor;
     streams->jetstream = jetstream;
-    streams->channels = channels;
     streams->timer.fire = timer_fired;
-    streams->hub_count = count;
+    streams->hub_count = count + 1;
     TAILQ_INIT(&streams->readers);
     stream_pool_init(&streams->pool, reactor, POOL_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
         stream_hub_init(&streams->hubs[i], jetstream, schemas[i], &channels[i], &streams->pool,
                         RING_COUNT_MAX, RING_BYTES_MAX);
     }
+    stream_hub_init(&streams->hubs[count], jetstream, NULL, &channel_rejected, &streams->pool,
+                    RING_COUNT_MAX, RING_BYTES_MAX);
     *out = streams;
     return PARLEY_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Reading: GET /v1/{protocol}/stream and GET /v1/stream (docs/api.md#reading), for one reactor.
- * Live readers of a protocol share one feed and one serialisation of each event; a reader that is
- * behind (it asked for the past, or it is slow) reads from JetStream at its own pace until it has
- * caught up. */
+/* Reading: GET /v1/{protocol}/stream, GET /v1/stream and GET /v1/rejected/stream
+ * (docs/api.md#reading), for one reactor. Live readers of a protocol share one feed and one
+ * serialisation of each event; a reader that is behind (it asked for the past, or it is slow) reads
+ * from JetStream at its own pace until it has caught up. */
 
 #include <parley/protocol.h>
 
@@ -31,6 +31,10 @@ void streams_destroy(struct streams *streams);
 void streams_serve(struct streams *streams, const struct limits *limits,
                    struct http_request *request, const struct parley_protocol *protocol,
                    uint64_t readable);
+
+/* The same for what was refused and kept, of all protocols. */
+void streams_serve_rejected(struct streams *streams, const struct limits *limits,
+                            struct http_request *request);
 
 /* The stream of this name was deleted and created again: its readers get a gap. */
 void streams_renewed(struct streams *streams, const char *stream);

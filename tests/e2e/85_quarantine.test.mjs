@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was refused is kept in NATS with what is wrong with it, and no answer depends on that.
+// What was refused is kept in NATS with what is wrong with it, and no answer depends on that. It is
+// read back, and checked again.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { compress } from './lib/codings.mjs';
-import { NDJSON_TYPE, send, sendLines, validate } from './lib/http.mjs';
+import { get, NDJSON_TYPE, post, send, sendLines, streamFor, validate } from './lib/http.mjs';
 import { connectNats, embeddedUrl, natsClient, storedMessages, streamInfo } from './lib/nats.mjs';
 import { parley, parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -69,11 +70,99 @@ describe('the quarantine', () => {
   });
 });
 
-it('without --quarantine there is none', async (t) => {
+describe('what was refused', () => {
+  const its = useParley({ args: ['--quarantine'] });
+  const unearned = claim({ type: 'notice', confidence: 0.95, content: 'it is so' });
+  const sent = [];
+
+  const read = (query, options) => get(its.parley, `/v1/rejected/stream?${query}`, options);
+  const recheck = (protocol, input, ...args) =>
+    parley(['check', ...args, protocol, '--rejected', '-'], { input });
+
+  async function refuse(message, { protocol = 'vlp', ...options } = {}) {
+    const { query = '', type, headers } = options;
+    const path = `/v1/${protocol}/messages${query}`;
+    const body = Buffer.isBuffer(message) ? message : JSON.stringify(message);
+    const { violations } = assertProblem(
+      await post(its.parley, path, body, { type, headers }), 422, 'invalid-message');
+    sent.push(violations);
+    await kept(its.nats, sent.length);
+  }
+
+  it('is read as it comes and from the past, as events with what is wrong', async (t) => {
+    const stream = await streamFor(t, its.parley, '/v1/rejected/stream');
+    const message = brokenClaim();
+    await refuse(message, { headers: { 'X-Request-Id': 'my-request' } });
+    const [live] = await stream.events(1);
+    const { violations, resume, time, ...rest } = live;
+    assert.deepEqual(rest, {
+      specversion: '1.0',
+      id: 'REJECTED:1',
+      source: '/rejected',
+      type: 'parley.rejected',
+      subject: 'rejected.vlp',
+      datacontenttype: 'application/json',
+      sequence: '1',
+      rules: 'VLP-005',
+      request: 'my-request',
+      data: message,
+    });
+    assert.deepEqual(JSON.parse(violations), sent[0]);
+    assert.match(resume, /^REJECTED:.+:1$/);
+    assert.match(time, /^20\d\d-\d\d-\d\dT/);
+
+    await refuse(Buffer.from('\x80', 'latin1'),
+      { protocol: 'supervisor', type: 'application/msgpack' });
+    await refuse(unearned, { query: '?strict=true' });
+    const [event, ...more] = (await read(`since=${resume}&limit=1&follow=false`)).lines;
+    assert.equal(event.data_base64, 'gA==');
+    assert.equal(event.datacontenttype, 'application/msgpack');
+    assert.deepEqual(more, []);
+    const bare = await read('since=3&follow=false&envelope=none');
+    assert.deepEqual(bare.lines, [unearned]);
+    const sse = await read('since=3&limit=1', { headers: { Accept: 'text/event-stream' } });
+    assert.match(sse.text, /^retry: 2000\nid: .*\n\nid: REJECTED:.+:3\ndata: {.*}\n\n$/s);
+  });
+
+  it('is not filtered, and is read with its own tokens', async () => {
+    const rows = [['type=claim', /takes since, follow/], ['since=VLP:2026-01-01T00:00:00Z:1', /REJECTED/]];
+    for (const [query, pattern] of rows) {
+      assert.match(assertProblem(await read(query), 400, 'invalid-parameter').detail, pattern);
+    }
+    const all = await get(its.parley, '/v1/stream?since=all&follow=false');
+    assert.equal(all.text, '');
+  });
+
+  it('is checked again with the rules of now', async () => {
+    const { text } = await read('since=all&follow=false');
+    const vlp = await recheck('vlp', text);
+    assert.equal(vlp.code, 1, vlp.stderr);
+    assert.match(vlp.stdout, /^REJECTED:1:1:\d+: error VLP-005 \/sender/m);
+    assert.match(vlp.stdout, /^REJECTED:3: would pass now; it was refused for VLP-012$/m);
+    assert.match(vlp.stderr, /2 messages, 1 invalid/);
+    assert.doesNotMatch((await recheck('vlp', text, '--strict')).stdout, /would pass/);
+
+    const supervisor = await recheck('supervisor', text, '--format', 'ndjson');
+    assert.equal(supervisor.code, 1, supervisor.stderr);
+    const [verdict, { summary }] = supervisor.stdout.trim().split('\n').map((line) => JSON.parse(line));
+    assert.equal(verdict.file, 'REJECTED:2');
+    assert.deepEqual(verdict.violations.map(({ rule }) => rule), sent[1].map(({ rule }) => rule));
+    assert.deepEqual(summary, { received: 1, valid: 0, invalid: 1 });
+
+    const none = await recheck('brenner', text);
+    assert.equal(none.code, 0, none.stderr);
+    const last = text.trim().split('\n').at(-1);
+    assert.equal((await recheck('vlp', last)).code, 0);
+  });
+});
+
+it('without --quarantine there is none, and reading it says so', async (t) => {
   const server = await parleyFor(t);
   const nats = await natsClient(t, embeddedUrl(server));
   assertProblem(await send(server, brokenClaim()), 422, 'invalid-message');
   await assert.rejects(streamInfo(nats, 'REJECTED'), /stream not found/);
+  const answer = await get(server, '/v1/rejected/stream');
+  assert.match(assertProblem(answer, 503, 'bus-unavailable').detail, /--quarantine/);
 });
 
 it('answers are the same when its stream is gone', async (t) => {

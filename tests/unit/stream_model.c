@@ -269,7 +269,7 @@ void read_some(struct reader *reader, size_t count) {
 
 extern const struct parley_protocol vlp_protocol;
 static const struct channel vlp_channel = {
-    .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
+    .name = "vlp", .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
 
 struct world *make_world(unsigned seed, size_t ring_count, size_t payload_size) {
     struct world *world = calloc(1, sizeof *world);

@@ -168,6 +168,13 @@ void streams_serve(struct streams *streams, const struct limits *limits,
     note(request, "stream", protocol);
 }
 
+void streams_serve_rejected(struct streams *streams, const struct limits *limits,
+                            struct http_request *request) {
+    (void)streams;
+    (void)limits;
+    note(request, "rejected", NULL);
+}
+
 void describe_pages_serve(const struct describe_pages *pages, struct http_request *request,
                           enum describe_page page, const struct parley_protocol *protocol) {
     static const char *const names[] = {
@@ -418,6 +425,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/vlp/stream", 0, "stream vlp"},
         {"HEAD", "/v1/vlp/stream", 0, "stream vlp"},
         {"GET", "/v1/stream", 0, "stream all"},
+        {"GET", "/v1/rejected/stream", 0, "rejected all"},
         {"HEAD", "/v1/stream", 0, "stream all"},
         {"GET", "/v1/protocols", 0, "protocols all"},
         {"GET", "/v1/protocols/vlp", 0, "protocol vlp"},
@@ -626,6 +634,7 @@ static void test_a_stream_is_told_by_the_first_bytes_that_suffice(void **state) 
     } rows[] = {
         {"GET /v1/stream HTTP/1.1\r\n", 1, 15},
         {"GET /v1/stream?since=all HTTP/1.1\r\n", 1, 15},
+        {"GET /v1/rejected/stream?since=all HTTP/1.1\r\n", 1, 24},
         {"GET /v1/vlp/stream HTTP/1.1\r\n", 1, 19},
         {"GET /v1/vlp/stream?a=/ HTTP/1.1\r\n", 1, 19},
         {"GET /v1/nonesuch/stream HTTP/1.1\r\n", 1, 24},

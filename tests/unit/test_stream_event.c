@@ -25,7 +25,7 @@
 
 extern const struct parley_protocol vlp_protocol;
 static const struct channel vlp_channel = {
-    .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
+    .name = "vlp", .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
 
 struct fixture {
     struct parley_schema *schema;

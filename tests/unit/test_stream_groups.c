@@ -40,7 +40,8 @@ static struct fixture *make(const char *protocol) {
     struct fixture *fixture = calloc(1, sizeof *fixture);
     assert_non_null(fixture);
     fixture->protocol = parley_protocol_find(parley_bytes_of(protocol));
-    fixture->channel = (struct channel){.protocol = fixture->protocol,
+    fixture->channel = (struct channel){.name = fixture->protocol->name,
+                                        .protocol = fixture->protocol,
                                         .stream = fixture->protocol->stream,
                                         .subjects = fixture->protocol->subjects};
     assert_int_equal(parley_schema_create(fixture->protocol, &fixture->schema), PARLEY_OK);

@@ -107,7 +107,7 @@ enum { STREAMS_MAX = 2, SENT_MAX = 65536, POOL_BYTES = 4096 };
 
 extern const struct parley_protocol vlp_protocol;
 static const struct channel vlp_channel = {
-    .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
+    .name = "vlp", .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
 
 struct world {
     struct parley_schema *schema;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A line of GET /v1/rejected/stream (docs/api.md#rejected): what was refused, as it was sent. */
+
+#include <parley/arena.h>
+#include <parley/protocol.h>
+
+struct rejected_event {
+    const char *id;    /* REJECTED:7 */
+    const char *rules; /* what it was refused for: "VLP-005,VLP-012"; "": not known */
+    struct parley_bytes protocol;
+    const char *content_type; /* NULL: not known */
+    struct parley_bytes payload;
+    struct parley_arena arena; /* private */
+};
+
+/* As long as a line may be: what NATS takes, in base64, and what is said of it. */
+#define REJECTED_EVENT_BYTES_MAX ((size_t)96 << 20)
+
+enum rejected_event_result {
+    REJECTED_EVENT_READ,
+    REJECTED_EVENT_OTHER, /* an event that is not of something refused, such as parley.open */
+    REJECTED_EVENT_WRONG, /* not an event, or one without its payload */
+    REJECTED_EVENT_MEMORY,
+};
+
+/* Owns: `out` borrows from `line`, and must be finished whatever the result. */
+enum rejected_event_result rejected_event_read(struct parley_bytes line,
+                                               struct rejected_event *out);
+void rejected_event_finish(struct rejected_event *event);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The parts of an event's text that are the same whatever was stored. Private to streams/. */
+
+#include "stream_event.h"
+
+/* Where things lie in a text that is still growing. */
+struct stream_layout {
+    size_t token_offset, token_length;
+    size_t bare_offset, bare_length; /* length 0: none */
+};
+
+/* What is said of a stored message.  Owns: everything is borrowed. */
+struct stream_envelope {
+    struct parley_bytes id;     /* data NULL: STREAM:sequence */
+    struct parley_bytes source; /* data NULL: the channel's name after a slash */
+    struct parley_bytes type;
+    struct parley_bytes time; /* data NULL: that of storage */
+    const char *content_type; /* NULL: none is given */
+};
+
+/* Writes the members that every event of a stream has, from the opening brace up to and including
+ * the resume token.  `created`: of the stream, for the token. */
+void stream_write_stored(struct parley_buffer *out, const struct channel *channel,
+                         const char *created, const struct jetstream_stored *stored,
+                         const struct stream_envelope *envelope, struct stream_layout *layout);
+
+/* `name`: with what precedes the value: `,"type":`. */
+void stream_write_member(struct parley_buffer *out, const char *name, struct parley_bytes value);
+/* The member `time`, in nanoseconds of Unix time. */
+void stream_write_time(struct parley_buffer *out, int64_t time_ns);
+/* The member `resume`. */
+void stream_write_token(struct parley_buffer *out, struct parley_bytes token,
+                        struct stream_layout *layout);
+/* The member `data_base64`. */
+void stream_write_base64(struct parley_buffer *out, struct parley_bytes bytes);
+
+/* CloudEvents, Type System: a String holds no control characters (U+0000-001F, U+007F-009F), and a
+ * text may quote some of what a sender wrote. Each becomes a blank, in place. */
+void stream_blank_controls(struct parley_buffer *text);
+
+/* Ends the line in `text`, which has an event.  `route` NULL: filters find nothing but the type.
+ * Owns: copies the text; returns a new reference.  Returns: NULL: out of memory. */
+struct stream_event *stream_event_make(struct parley_buffer *text,
+                                       const struct stream_layout *layout, struct parley_bytes type,
+                                       const struct parley_route *route);
