@@ -113,6 +113,10 @@ static bool keep(const struct guard *guard, struct http_request *request, const 
     return true;
 }
 
+static bool is_open(const struct guard *guard) {
+    return guard->tokens == NULL && guard->jwks == NULL;
+}
+
 /* The same header as before, and nothing has changed since. */
 static bool has_pass(const struct guard *guard, const struct http_request *request,
                      const char *shown, int64_t now) {
@@ -292,7 +296,7 @@ bool guard_admit(struct guard *guard, struct http_request *request, enum guard_n
     if (need == GUARD_OPEN) {
         return true;
     }
-    if (guard->tokens == NULL && guard->jwks == NULL) {
+    if (is_open(guard)) {
         http_request_keep(request, &anonymous_pass, NULL);
         return true;
     }
@@ -307,4 +311,21 @@ bool guard_admit(struct guard *guard, struct http_request *request, enum guard_n
         return false;
     }
     return true;
+}
+
+const char *guard_objection(const struct guard *guard, struct http_request *request) {
+    static const char *const objections[REFUSAL_COUNT] = {
+        [REFUSAL_NOTHING_SHOWN] = "token-required", [REFUSAL_IN_URL] = "token-required",
+        [REFUSAL_SCHEME] = "token-required",        [REFUSAL_MALFORMED] = "token-revoked",
+        [REFUSAL_UNKNOWN] = "token-revoked",        [REFUSAL_EXPIRED] = "token-expired",
+        [REFUSAL_REVOKED] = "token-revoked",        [REFUSAL_JWT] = "token-revoked",
+        [REFUSAL_NO_MEMORY] = "out-of-memory"};
+    const char *fault = NULL;
+    if (is_open(guard)) {
+        return NULL;
+    }
+    if (principal_has_expired(guard_principal(request), (int64_t)time(NULL))) {
+        return "token-expired";
+    }
+    return objections[identify(guard, request, &fault)];
 }

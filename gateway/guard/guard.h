@@ -45,5 +45,11 @@ bool guard_admit(struct guard *guard, struct http_request *request, enum guard_n
                  const struct parley_protocol *protocol);
 
 /* Who sends the request. It may do nothing where nobody was let in.  Owns: borrowed until the
- * request is closed; principal_ref keeps it longer. */
+ * request is closed or looked at again; principal_ref keeps it longer. */
 const struct principal *guard_principal(const struct http_request *request);
+
+/* Looks again at a request that was admitted and lasts: whether what it showed still counts. It may
+ * have another principal afterwards. Nothing is verified that cannot have changed.
+ * Returns: NULL, or why it would not be let in now, a word for programs (static): "token-expired",
+ * "token-revoked", "token-required". */
+const char *guard_objection(const struct guard *guard, struct http_request *request);

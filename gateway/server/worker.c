@@ -259,7 +259,7 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_memories(worker));
-    return streams_create(gateway->reactor, gateway->jetstream, gateway->schemas,
+    return streams_create(gateway->reactor, gateway->jetstream, gateway->guard, gateway->schemas,
                           gateway->configuration->channels, &gateway->streams);
 }
 
@@ -343,6 +343,7 @@ static void take_tokens(void *context) {
     struct tokens *tokens = atomic_exchange(&worker->next_tokens, NULL);
     if (tokens != NULL) { /* not taken yet, though posted twice */
         guard_set_tokens(worker->gateway.guard, tokens);
+        streams_access_changed(worker->gateway.streams);
     }
 }
 
@@ -356,6 +357,7 @@ static void take_jwks(void *context) {
     struct jwks *jwks = atomic_exchange(&worker->next_jwks, NULL);
     if (jwks != NULL) {
         guard_set_jwks(worker->gateway.guard, jwks, &worker->jwt_rules);
+        streams_access_changed(worker->gateway.streams);
     }
 }
 

@@ -207,9 +207,10 @@ void stream_reader_keep_alive(struct stream_reader *reader) {
     }
 }
 
-void stream_reader_drain(struct stream_reader *reader) {
+void stream_reader_end(struct stream_reader *reader, const char *reason) {
     if (reader->course == STREAM_GOES_ON) {
-        reader->course = STREAM_DRAINS;
+        reader->course = STREAM_LEAVES;
+        reader->end_reason = reason;
     }
     wake(reader);
 }
@@ -385,8 +386,8 @@ static enum stream_item find_event(struct stream_reader *reader) {
     if (reader->due == STREAM_DUE_OPEN) {
         return take_due(reader);
     }
-    if (reader->course == STREAM_DRAINS) {
-        return take_end(reader, "draining");
+    if (reader->course == STREAM_LEAVES) {
+        return take_end(reader, reader->end_reason);
     }
     const enum stream_item item =
         reader->merging != NULL ? take_earliest(reader) : take_in_turn(reader);

@@ -35,8 +35,10 @@ struct stream_reader {
     /* The keeper's. */
     TAILQ_ENTRY(stream_reader) link;
     int64_t moved_ms;
-    struct tally_entry *opening; /* of its sender */
-    uint64_t reads;              /* bit I: hubs[I] */
+    struct tally_entry *opening;            /* of its sender */
+    uint64_t reads;                         /* bit I: hubs[I] */
+    TAILQ_ENTRY(stream_reader) access_link; /* stream_access.h's … */
+    uint64_t access_round;                  /* … which looked at it in this round; 0: not in it */
     const char *media_type;
     enum { STREAM_ASKED, STREAM_STARTING, STREAM_FLOWING, STREAM_REFUSED } phase;
 
@@ -44,10 +46,11 @@ struct stream_reader {
     enum { STREAM_DUE_NOTHING, STREAM_DUE_OPEN, STREAM_DUE_KEEPALIVE } due; /* before what comes */
     enum {
         STREAM_GOES_ON,
-        STREAM_DRAINS, /* after the current event: parley.end */
-        STREAM_ENDS,   /* after the current event: nothing */
-        STREAM_BREAKS, /* now, within an event: the response is not complete */
-    } course;          /* it only moves forward */
+        STREAM_LEAVES,      /* after the current event: parley.end */
+        STREAM_ENDS,        /* after the current event: nothing */
+        STREAM_BREAKS,      /* now, within an event: the response is not complete */
+    } course;               /* it only moves forward */
+    const char *end_reason; /* of STREAM_LEAVES; static */
 
     struct stream_event *current; /* being sent */
     size_t offset;                /* how much of it is sent */
@@ -89,5 +92,6 @@ ssize_t stream_reader_read(void *state, char *buffer, size_t size);
 /* Sends a keepalive with the present resume token, unless events are to be sent anyway, or it reads
  * to an end (follow=false). */
 void stream_reader_keep_alive(struct stream_reader *reader);
-/* Sends parley.end after the current event, and ends. */
-void stream_reader_drain(struct stream_reader *reader);
+/* Sends parley.end with this reason (static) after the current event, and ends. Of several reasons
+ * the first counts. */
+void stream_reader_end(struct stream_reader *reader, const char *reason);

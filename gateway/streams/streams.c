@@ -14,6 +14,7 @@
  *   stream_hub     one feed a stream fills its ring
  *   stream_cursor  a reader's place in one stream: in the ring, or behind it with its own feed
  *   stream_reader  events to bytes
+ *   stream_access  whether its sender may still read
  *
  * It deliberately keeps nothing that would have to survive: where a reader was, its resume token
  * says. */
@@ -30,8 +31,8 @@
 #include "query_names.h"
 #include "query_problem.h"
 #include "sender.h"
+#include "stream_access.h"
 #include "stream_closed.h"
-#include "stream_reader.h"
 
 enum {
     QUIET_MS = 15000, /* without a byte: a keepalive, or 503 for a reader that cannot start */
@@ -48,6 +49,7 @@ struct streams {
     struct jetstream *jetstream;
     struct stream_readers readers; /* the quietest first */
     struct reactor_timer timer;    /* armed while there are readers */
+    struct stream_access access;   /* of those that have been answered */
     bool is_draining;
     struct stream_pool pool;
     size_t hub_count;
@@ -116,8 +118,10 @@ static void add_headers(struct http_request *request) {
 }
 
 static void reader_ready(struct stream_reader *reader) {
+    struct streams *streams = reader->keeper;
     reader->phase = STREAM_FLOWING;
     touch(reader);
+    stream_access_add(&streams->access, reader);
     add_headers(reader->request);
     http_respond_live(reader->request, 200, reader->media_type, stream_reader_read);
 }
@@ -160,6 +164,7 @@ static void request_closed(void *state, bool is_complete) {
     struct stream_reader *reader = state;
     struct streams *streams = reader->keeper;
     TAILQ_REMOVE(&streams->readers, reader, link);
+    stream_access_remove(&streams->access, reader);
     tally_leave(reader->opening);
     stream_reader_destroy(reader);
     if (TAILQ_EMPTY(&streams->readers)) {
@@ -461,7 +466,7 @@ void streams_serve_rejected(struct streams *streams, const struct limits *limits
 /* ---- all of them ---- */
 
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
-                                  struct parley_schema *const *schemas,
+                                  const struct guard *guard, struct parley_schema *const *schemas,
                                   const struct channel *channels, struct streams **out) {
     const size_t count = parley_protocol_count();
     struct streams *streams = calloc(1, sizeof *streams + (count + 1) * sizeof streams->hubs[0]);
@@ -473,6 +478,7 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
     streams->timer.fire = timer_fired;
     streams->hub_count = count + 1;
     TAILQ_INIT(&streams->readers);
+    stream_access_init(&streams->access, reactor, guard);
     stream_pool_init(&streams->pool, reactor, POOL_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
         stream_hub_init(&streams->hubs[i], jetstream, schemas[i], &channels[i], &streams->pool,
@@ -490,6 +496,7 @@ void streams_destroy(struct streams *streams) {
     }
     assert(TAILQ_EMPTY(&streams->readers));
     reactor_timer_clear(streams->reactor, &streams->timer);
+    stream_access_finish(&streams->access);
     for (size_t i = 0; i < streams->hub_count; i++) {
         stream_hub_finish(&streams->hubs[i]);
     }
@@ -505,6 +512,10 @@ void streams_renewed(struct streams *streams, const char *stream) {
     }
 }
 
+void streams_access_changed(struct streams *streams) {
+    stream_access_changed(&streams->access);
+}
+
 void streams_drain(struct streams *streams) {
     streams->is_draining = true;
     struct stream_reader *next;
@@ -512,7 +523,7 @@ void streams_drain(struct streams *streams) {
          reader = next) {
         next = TAILQ_NEXT(reader, link);
         if (reader->phase == STREAM_FLOWING) {
-            stream_reader_drain(reader);
+            stream_reader_end(reader, "draining");
         } else if (reader->phase == STREAM_STARTING) {
             refuse(reader, PROBLEM_DRAINING,
                    "The server is shutting down. Connect again later, or to another server.");

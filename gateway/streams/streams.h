@@ -9,16 +9,17 @@
 #include <parley/protocol.h>
 
 #include "channel.h"
+#include "guard.h"
 #include "http.h"
 #include "jetstream.h"
 #include "limits.h"
 
 struct streams;
 
-/* `schemas`, `channels`: one for each of parley_protocols, in its order.  Owns: borrows all
- * arguments; returns new streams, which the caller destroys. */
+/* `schemas`, `channels`: one for each of parley_protocols, in its order; `guard` NULL: everybody
+ * may read.  Owns: borrows all arguments; returns new streams, which the caller destroys. */
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
-                                  struct parley_schema *const *schemas,
+                                  const struct guard *guard, struct parley_schema *const *schemas,
                                   const struct channel *channels,
                                   struct streams **out) PARLEY_MUST_CHECK;
 /* After the HTTP servers, whose requests have all been closed, and before the jetstream, with no
@@ -38,6 +39,10 @@ void streams_serve_rejected(struct streams *streams, const struct limits *limits
 
 /* The stream of this name was deleted and created again: its readers get a gap. */
 void streams_renewed(struct streams *streams, const char *stream);
+
+/* Tokens or keys of the guard have changed: ends, soon, each open stream whose sender may not read
+ * it any more, with an event parley.end. */
+void streams_access_changed(struct streams *streams);
 
 /* Ends every open stream with an event parley.end; a new one is answered with 503 draining. */
 void streams_drain(struct streams *streams);

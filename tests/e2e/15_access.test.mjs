@@ -17,14 +17,14 @@ import {
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { get, openStream, post, rawFor, send, validate } from './lib/http.mjs';
+import { get, openStream, post, rawFor, send, streamFor, validate } from './lib/http.mjs';
 import { BINARY, parley, parleyFor, serveArguments, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { Program, isRunning, temporaryFolder } from './lib/program.mjs';
 import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
 
 const FORM = /^parley_[0-9A-Za-z]{49}\n$/;
-const bearer = (token) => ({ headers: { Authorization: `Bearer ${token}` } });
+const bearer = (token, headers) => ({ headers: { Authorization: `Bearer ${token}`, ...headers } });
 
 // `parley token create` with this file; the token.
 async function create(file, name, allow, ...more) {
@@ -44,6 +44,16 @@ async function revoke(file, name) {
 const status = async (server, token) => (await validate(server, claim(), bearer(token))).status;
 const untilStatus = (server, token, wanted) =>
   until(`it is answered ${wanted}`, async () => (await status(server, token)) === wanted);
+
+// What a stream says last, when the server ends it in order.
+async function lastEvent(stream) {
+  let last;
+  for (let line; (line = await stream.line()) !== null;) last = line || last;
+  assert.ok(stream.ended);
+  const event = JSON.parse(last);
+  assert.equal(event.type, 'parley.end');
+  return event;
+}
 
 function assertUnauthenticated(answer, error, ...words) {
   assertProblem(answer, 401, 'unauthenticated');
@@ -156,9 +166,33 @@ describe('tokens', () => {
     agent.destroy();
   });
 
-  it('expire', async () => {
-    const brief = await create(file, 'brief', 'send:vlp', '--expires', '3s');
+  it('end the streams that they opened once they are revoked, and no others', async (t) => {
+    const brief = await create(file, 'reader', 'read:*');
+    const opened = (token, path, headers) => until('it is let in', async () => {
+      const stream = await streamFor(t, server, path, bearer(token, headers));
+      return stream.status === 200 && stream;
+    });
+    const ended = [
+      await opened(brief, '/v1/vlp/stream'),
+      await opened(brief, '/v1/stream?since=all&envelope=none'),
+    ];
+    const sse = await opened(brief, '/v1/vlp/stream', { Accept: 'text/event-stream' });
+    const other = await opened(all, '/v1/vlp/stream');
+    await revoke(file, 'reader');
+    for (const stream of ended) assert.deepEqual((await lastEvent(stream)).data, { reason: 'token-revoked' });
+    assert.match((await sse.sseData()).data, /"type":"parley\.end".*"token-revoked"/);
+    assert.equal(await sse.line(), null);
+    const sent = claim();
+    assertAccepted(await send(server, sent, bearer(all)));
+    assert.equal((await other.event()).data.id, sent.id);
+  });
+
+  it('expire, and end their streams', async (t) => {
+    const brief = await create(file, 'brief', 'send:vlp,read:vlp', '--expires', '3s');
     await untilStatus(server, brief, 200);
+    const stream = await streamFor(t, server, '/v1/vlp/stream', bearer(brief));
+    const end = await lastEvent(stream);
+    assert.deepEqual(end.data, { reason: 'token-expired' });
     await untilStatus(server, brief, 401);
     const answer = await validate(server, claim(), bearer(brief));
     assertUnauthenticated(answer, 'invalid_token', /has expired/);

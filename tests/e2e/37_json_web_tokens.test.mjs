@@ -7,7 +7,7 @@ import { generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { get, send, validate } from './lib/http.mjs';
+import { get, send, streamFor, validate } from './lib/http.mjs';
 import { parley, parleyFor, serveArguments } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
@@ -99,6 +99,29 @@ describe('a JSON Web Token', () => {
       const signature = token.split('.')[2];
       assert.ok(!answer.text.includes(signature) && !server.program.stderr.includes(signature));
     });
+  });
+
+  it('ends the streams that it opened when it expires, or its key is gone', async (t) => {
+    const [first, second] = [newKey('ES256', 'first'), newKey('EdDSA', 'second')];
+    const set = keySet(first, second);
+    const server = await parleyFor(t, { args: options(set.file) });
+    const opened = (key, claims) => streamFor(t, server, '/v1/vlp/stream', shows(tokenOf(key, claims)));
+    const brief = await opened(second, { exp: now() - 57 });
+    const old = await opened(first);
+    const stays = await opened(second);
+    const reason = async (stream) => {
+      let event;
+      do event = await stream.anyEvent();
+      while (event.type !== 'parley.end');
+      return event.data.reason;
+    };
+    set.write(second);
+    server.signal('SIGHUP');
+    assert.equal(await reason(old), 'token-revoked');
+    assert.equal(await reason(brief), 'token-expired');
+    const sent = claim();
+    assertAccepted(await send(server, sent, shows(tokenOf(second))));
+    assert.equal((await stays.event()).data.id, sent.id);
   });
 
   it('is verified with the keys that the file has now', async (t) => {

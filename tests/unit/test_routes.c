@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -398,6 +400,102 @@ static void test_what_was_verified_counts_until_the_tokens_change(void **state) 
     guard_destroy(gateway.guard);
 }
 
+static const struct outcome {
+    const char *title;
+    bool is_gone, is_revoked;
+    int64_t expires_in;    /* seconds; 0: never */
+    const char *objection; /* NULL: none */
+} outcomes[] = {
+    {.title = "as it was"},
+    {.title = "revoked", .is_revoked = true, .objection = "token-revoked"},
+    {.title = "not in the file", .is_gone = true, .objection = "token-revoked"},
+    {.title = "expired", .expires_in = -10, .objection = "token-expired"},
+    {.title = "expires later", .expires_in = 100000},
+};
+
+struct changed {
+    const struct outcome *outcome;
+    unsigned char hash[TOKEN_HASH_BYTES];
+};
+
+static bool change(struct token_file *file, void *context, struct parley_buffer *error) {
+    const struct changed *changed = context;
+    const struct outcome *outcome = changed->outcome;
+    const int64_t now = (int64_t)time(NULL);
+    struct token_entry entry = {.name = "enough",
+                                .scopes = {.read = UINT64_MAX},
+                                .revoked_at = outcome->is_revoked ? now : 0,
+                                .expires_at =
+                                    outcome->expires_in != 0 ? now + outcome->expires_in : 0};
+    memcpy(entry.hash, changed->hash, sizeof entry.hash);
+    return outcome->is_gone || token_file_add(file, &entry, now, error);
+}
+
+static struct tokens *tokens_after(const struct outcome *outcome, const struct made *made) {
+    char path[] = "/tmp/parley-routes-XXXXXX";
+    struct changed changed = {.outcome = outcome};
+    struct parley_buffer error;
+    parley_buffer_init(&error);
+    token_hash(parley_bytes_of(made->header + strlen("Bearer ")), changed.hash);
+    close(mkstemp(path));
+    unlink(path);
+    assert_true(token_file_change(path, change, &changed, &error));
+    struct tokens *tokens = tokens_read(path, &error);
+    assert_non_null(tokens);
+    unlink(path);
+    parley_buffer_finish(&error);
+    return tokens;
+}
+
+static void assert_objection(struct gateway *gateway, struct http_request *request,
+                             const char *objection) {
+    const char *said = guard_objection(gateway->guard, request);
+    if (objection == NULL) {
+        assert_null(said);
+    } else {
+        assert_string_equal(said, objection);
+    }
+}
+
+static void test_a_request_that_lasts_is_looked_at_again_once_tokens_change(void **state) {
+    (void)state;
+    struct jetstream jetstream = {.is_ready = true};
+    for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++) {
+        struct made enough, little;
+        struct gateway gateway = {.jetstream = &jetstream,
+                                  .guard = guard_for(GUARD_READ, &enough, &little)};
+        struct http_request request = {.method = "GET", .path = "/v1/vlp/stream"};
+        print_message("%s\n", outcomes[i].title);
+        ask_again(&gateway, &request, enough.header);
+        assert_string_equal(request.served, "stream vlp");
+        const void *kept = request.kept;
+        assert_objection(&gateway, &request, NULL);
+        assert_ptr_equal(request.kept, kept);
+        guard_set_tokens(gateway.guard, tokens_after(&outcomes[i], &enough));
+        assert_objection(&gateway, &request, outcomes[i].objection);
+        assert_int_equal(request.status, 0);
+        http_request_keep(&request, NULL, NULL);
+        guard_destroy(gateway.guard);
+    }
+}
+
+static void test_what_was_open_to_everybody_needs_a_token_once_there_are_any(void **state) {
+    (void)state;
+    struct made enough, little;
+    struct guard *guard;
+    assert_int_equal(guard_create(reactor, NULL, &guard), PARLEY_OK);
+    struct jetstream jetstream = {.is_ready = true};
+    struct gateway gateway = {.jetstream = &jetstream, .guard = guard};
+    struct http_request request = {.method = "GET", .path = "/v1/vlp/stream"};
+    ask_again(&gateway, &request, NULL);
+    assert_string_equal(request.served, "stream vlp");
+    assert_objection(&gateway, &request, NULL);
+    guard_set_tokens(guard, tokens_for(GUARD_READ, &enough, &little));
+    assert_objection(&gateway, &request, "token-required");
+    http_request_keep(&request, NULL, NULL);
+    guard_destroy(guard);
+}
+
 /* ---- addresses ---- */
 
 struct row {
@@ -680,6 +778,8 @@ int main(void) {
         cmocka_unit_test(test_every_address_that_is_not_open_refuses_without_its_scope),
         cmocka_unit_test(test_these_addresses_and_no_others_are_open),
         cmocka_unit_test(test_what_was_verified_counts_until_the_tokens_change),
+        cmocka_unit_test(test_a_request_that_lasts_is_looked_at_again_once_tokens_change),
+        cmocka_unit_test(test_what_was_open_to_everybody_needs_a_token_once_there_are_any),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

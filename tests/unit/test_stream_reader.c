@@ -526,7 +526,7 @@ static void test_nothing_is_sent_within_an_event_that_was_given_back(void **stat
     assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), 0);
     stream_reader_keep_alive(world->reader);
     assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), 0);
-    stream_reader_drain(world->reader);
+    stream_reader_end(world->reader, "draining");
     assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), 0);
 }
 
@@ -680,7 +680,7 @@ static void test_a_drained_reader_gets_an_end_and_ends(void **state) {
     struct world *world = *state;
     open_reader(world, 2, false);
     assert_int_equal(read_all(world, 100), 0);
-    stream_reader_drain(world->reader);
+    stream_reader_end(world->reader, "draining");
     assert_int_equal(world->request.wake_count, 1);
     assert_int_equal(read_all(world, 100), HTTP_SOURCE_END);
     assert_non_null(strstr(world->sent, "\"id\":\"r1\",\"source\":\"/v1/stream\","
@@ -696,7 +696,7 @@ static void test_a_drained_reader_finishes_the_event_under_way(void **state) {
     store(world, 0, 41);
     store(world, 0, 42);
     assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), sizeof buffer);
-    stream_reader_drain(world->reader);
+    stream_reader_end(world->reader, "draining");
     assert_int_equal(read_all(world, 100), HTTP_SOURCE_END);
     assert_memory_equal(world->sent, &(EVENT(41, TOKEN(41)) "\n")[sizeof buffer],
                         sizeof EVENT(41, TOKEN(41)) - sizeof buffer);
@@ -726,7 +726,7 @@ static void test_a_reader_sleeps_through_what_its_filters_refuse(void **state) {
         store(world, 0, sequence);
     }
     assert_int_equal(world->request.wake_count, 0);
-    stream_reader_drain(world->reader);
+    stream_reader_end(world->reader, "draining");
     assert_int_equal(read_all(world, 100), HTTP_SOURCE_END);
     assert_non_null(strstr(world->sent, "\"resume\":\"" TOKEN(59) "\""));
 }

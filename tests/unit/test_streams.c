@@ -116,9 +116,9 @@ static void start_gateway(struct world *world) {
     char wrong[CHANNEL_ERROR_MAX];
     parley_arena_init(&world->arena, 0);
     assert_int_equal(channels_create(NULL, &world->arena, &world->channels, wrong), PARLEY_OK);
-    assert_int_equal(
-        streams_create(reactor, world->jetstream, world->schemas, world->channels, &world->streams),
-        PARLEY_OK);
+    assert_int_equal(streams_create(reactor, world->jetstream, NULL, world->schemas,
+                                    world->channels, &world->streams),
+                     PARLEY_OK);
     loop_start(&world->loop);
     assert_true(loop_wait(&world->loop, is_ready, world, PATIENCE_MS));
 }

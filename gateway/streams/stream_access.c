@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Rounds over all readers, in slices: verifying a JSON Web Token again takes as long as some
+ * messages do, and there can be thousands of readers. Whoever was looked at goes to the end of the
+ * queue, so that a round is over when the first one is of this round. */
+
+#include "stream_access.h"
+
+#include <time.h>
+
+enum {
+    LOOKS_A_TURN = 64,
+    PAUSE_MAX_S = 60, /* between rounds while anything expires: the wall clock may be set */
+};
+
+/* Bit I: whoever has `scopes` may read hubs[I]: those of the protocols, and after them that of what
+ * was refused. */
+static uint64_t readable(const struct scopes *scopes) {
+    const uint64_t protocols = (UINT64_C(1) << parley_protocol_count()) - 1;
+    return (scopes->read & protocols) | (scopes->admin ? ~protocols : 0);
+}
+
+static const char *objection(const struct stream_access *access,
+                             const struct stream_reader *reader) {
+    const char *reason = guard_objection(access->guard, reader->request);
+    if (reason != NULL) {
+        return reason;
+    }
+    const struct scopes *scopes = &guard_principal(reader->request)->scopes;
+    return (reader->reads & ~readable(scopes)) != 0 ? "scope-missing" : NULL;
+}
+
+static void look_at(struct stream_access *access, struct stream_reader *reader) {
+    const char *reason = objection(access, reader);
+    reader->access_round = access->round;
+    if (reason != NULL) {
+        stream_reader_end(reader, reason);
+        return;
+    }
+    const int64_t expires_at = guard_principal(reader->request)->expires_at;
+    if (expires_at != 0 && expires_at < access->expires_at) {
+        access->expires_at = expires_at;
+    }
+}
+
+static bool is_round_over(const struct stream_access *access) {
+    const struct stream_reader *first = TAILQ_FIRST(&access->readers);
+    return first == NULL || first->access_round == access->round;
+}
+
+static void begin_round(struct stream_access *access) {
+    access->round++;
+    access->expires_at = INT64_MAX;
+}
+
+static int64_t pause_ms(const struct stream_access *access) {
+    const int64_t pause_s = access->expires_at - (int64_t)time(NULL);
+    return 1000 * (pause_s < 1 ? 1 : pause_s > PAUSE_MAX_S ? PAUSE_MAX_S : pause_s);
+}
+
+static void set_timer(struct stream_access *access) {
+    if (!is_round_over(access)) {
+        reactor_timer_set(access->reactor, &access->timer, 0);
+    } else if (access->expires_at != INT64_MAX) {
+        reactor_timer_set(access->reactor, &access->timer, pause_ms(access));
+    }
+}
+
+static void timer_fired(struct reactor_timer *timer) {
+    struct stream_access *access = OWNER_OF(timer, struct stream_access, timer);
+    if (is_round_over(access)) {
+        begin_round(access);
+    }
+    for (size_t i = 0; i < LOOKS_A_TURN && !is_round_over(access); i++) {
+        struct stream_reader *reader = TAILQ_FIRST(&access->readers);
+        TAILQ_REMOVE(&access->readers, reader, access_link);
+        TAILQ_INSERT_TAIL(&access->readers, reader, access_link);
+        look_at(access, reader);
+    }
+    set_timer(access);
+}
+
+void stream_access_init(struct stream_access *access, struct reactor *reactor,
+                        const struct guard *guard) {
+    *access = (struct stream_access){.reactor = reactor,
+                                     .guard = guard,
+                                     .round = 1,
+                                     .expires_at = INT64_MAX,
+                                     .timer.fire = timer_fired};
+    TAILQ_INIT(&access->readers);
+}
+
+void stream_access_finish(struct stream_access *access) {
+    reactor_timer_clear(access->reactor, &access->timer);
+}
+
+/* The sooner it expires, the sooner the next round. */
+void stream_access_add(struct stream_access *access, struct stream_reader *reader) {
+    if (access->guard == NULL) {
+        return;
+    }
+    const int64_t expires_at = access->expires_at;
+    TAILQ_INSERT_TAIL(&access->readers, reader, access_link);
+    look_at(access, reader);
+    if (access->expires_at != expires_at) {
+        set_timer(access);
+    }
+}
+
+void stream_access_remove(struct stream_access *access, struct stream_reader *reader) {
+    if (reader->access_round != 0) {
+        TAILQ_REMOVE(&access->readers, reader, access_link);
+    }
+}
+
+void stream_access_changed(struct stream_access *access) {
+    begin_round(access);
+    set_timer(access);
+}
