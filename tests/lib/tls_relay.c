@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,7 +36,53 @@ struct relay {
     int net, plain;
     struct flow in, out; /* from the server, to it */
     bool has_reader;     /* of the plain end */
+    LIST_ENTRY(relay) links;
 };
+
+/* Those whose threads run. The process ends after them, or what they hold would be lost. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    LIST_HEAD(, relay) relays;
+} alive = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void wait_for_relays(void) {
+    struct relay *relay;
+    pthread_mutex_lock(&alive.lock);
+    LIST_FOREACH(relay, &alive.relays, links) {
+        shutdown(relay->net, SHUT_RDWR);
+        shutdown(relay->plain, SHUT_RDWR);
+    }
+    while (!LIST_EMPTY(&alive.relays)) {
+        pthread_cond_wait(&alive.changed, &alive.lock);
+    }
+    pthread_mutex_unlock(&alive.lock);
+}
+
+/* After OpenSSL has registered its own end, which then comes later. */
+static void wait_at_exit(void) {
+    atexit(wait_for_relays);
+}
+
+static void enter(struct relay *relay) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, wait_at_exit);
+    pthread_mutex_lock(&alive.lock);
+    LIST_INSERT_HEAD(&alive.relays, relay, links);
+    pthread_mutex_unlock(&alive.lock);
+}
+
+static void leave(struct relay *relay) {
+    pthread_mutex_lock(&alive.lock);
+    LIST_REMOVE(relay, links);
+    SSL_free(relay->ssl);
+    close(relay->net);
+    close(relay->plain);
+    free(relay);
+    OPENSSL_thread_stop(); /* what OpenSSL keeps for this thread */
+    pthread_cond_signal(&alive.changed);
+    pthread_mutex_unlock(&alive.lock);
+}
 
 /* Returns: whether something was done. */
 static bool settle(struct relay *relay, struct flow *flow, int result) {
@@ -144,10 +191,7 @@ static void *run(void *context) {
             wait_for_both(relay);
         }
     }
-    SSL_free(relay->ssl);
-    close(relay->net);
-    close(relay->plain);
-    free(relay);
+    leave(relay);
     return NULL;
 }
 
@@ -170,6 +214,7 @@ int tls_relay(int fd) {
     relay->has_reader = true;
     SSL_CTX_free(ctx);
     SSL_set_fd(relay->ssl, fd);
+    enter(relay);
     assert_int_equal(pthread_create(&thread, NULL, run, relay), 0);
     pthread_detach(thread);
     return pair[1];
