@@ -386,8 +386,7 @@ static void append_rest(const struct writer *writer, struct parley_buffer *out) 
     const char *separator = "";
     parley_buffer_text(out, "Checked by parley only: ");
     for (size_t i = 0; i < PARLEY_GW_COUNT; i++) {
-        const bool is_of_text = i != PARLEY_GW_TOP_LEVEL && i != PARLEY_GW_SENDER;
-        if (is_of_text && parley_gateway_rules[i].severity == PARLEY_ERROR) {
+        if (i != PARLEY_GW_TOP_LEVEL && parley_gateway_rules[i].severity == PARLEY_ERROR) {
             parley_buffer_format(out, "%s%s", separator, parley_gateway_rules[i].id);
             separator = ", ";
         }

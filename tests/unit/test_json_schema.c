@@ -468,10 +468,11 @@ static void test_the_head_names_the_rules_that_are_left_out(void **state) {
     const char *comment = json_string_value(json_object_get(schema, "$comment"));
     /* T-3 is for a type that code tells. */
     assert_string_equal(
-        comment, "Generated from the rules that parley checks. Checked by parley only: GW-001, "
-                 "GW-002, GW-003, GW-004, GW-005, T-2 (in part: /b), T-3, and what is encoded in a "
-                 "string, such as compressed data. Checked only if a request option asks for it: "
-                 "T-5 (in part: /b), T-6. Warnings, which leave a message valid: T-4.");
+        comment,
+        "Generated from the rules that parley checks. Checked by parley only: GW-001, "
+        "GW-002, GW-003, GW-004, GW-005, GW-102, T-2 (in part: /b), T-3, and what is encoded in a "
+        "string, such as compressed data. Checked only if a request option asks for it: "
+        "T-5 (in part: /b), T-6. Warnings, which leave a message valid: T-4.");
     assert_int_equal(json_array_size(json_object_get(schema, "allOf")), 1);
     assert_null(text_at(schema, "d", "type"));
     json_decref(schema);
