@@ -50,7 +50,7 @@ export async function checkStored(nats, least, most = least) {
 export async function startServer([command, ...parameters]) {
   const child = launch(command, parameters);
   const [, url] = await waitFor(command, child, () =>
-    child.output.match(/listening on (http:\S+)/),
+    child.output.match(/listening on (https?:\S+)/),
   );
   return { child, url };
 }

@@ -7,18 +7,19 @@ import { join } from "node:path";
 import { probe } from "../lib/claims.mjs";
 import { WARM_UP_CONNECTIONS, warmUpByWrk, wrk, wrkMissing } from "../lib/clients.mjs";
 import { fastify, forward, forwardByAllMeans, nodeMissing, swallow } from "../lib/peers.mjs";
-import { firstLine } from "../lib/processes.mjs";
+import { firstLine, run } from "../lib/processes.mjs";
 import { checkStored, parley, withServers } from "../lib/servers.mjs";
 
 // One run of requests: what wrk counted, as figures.
 //   isStored      each must be in the stream
 //   isWarmedUp    its code is compiled while it runs: it is asked for a while before it is measured
 //   showsToken    a token, which the server asks for, is in this file below bench.folder
+//   isTls         it speaks HTTPS with a certificate that only wrk takes: it is not probed first
 export function postRequests(bench, contender, connections) {
-  const { server, target, isStored, isWarmedUp, showsToken } = contender;
+  const { server, target, isStored, isWarmedUp, showsToken, isTls } = contender;
   const warmUp = isWarmedUp && (({ url }) => warmUpByWrk(url + target));
   const tokenFile = showsToken && join(bench.folder, showsToken);
-  const servers = { server, probe: { ...probe(target), tokenFile }, warmUp };
+  const servers = { server, probe: !isTls && { ...probe(target), tokenFile }, warmUp };
   return withServers(bench, servers, async ({ url }, nats) => {
     const {
       requests: count,
@@ -104,6 +105,29 @@ const validateWithToken = {
   ratios: [{ of: "token", to: "parley", atLeast: 0.95 }],
 };
 
+// A server with a certificate, which is made for it.
+async function withTls(bench, nats, folder) {
+  const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
+  const kind = "-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=bench";
+  await run("openssl", ["req", ...kind.split(" "), "-keyout", key, "-out", certificate]);
+  return parley(bench, nats, folder, ["--tls-cert", certificate, "--tls-key", key]);
+}
+
+const validateOverTls = {
+  id: "validate-tls",
+  title: "POST validate, 64 connections, over TLS",
+  unit: "requests/s",
+  higherIsBetter: true,
+  contenders: {
+    tls: requests(
+      { ...{ label: "parley, TLS", server: withTls, target: "/v1/vlp/validate" }, isTls: true },
+      64,
+    ),
+    parley: requests({ label: "parley", server: parley, target: "/v1/vlp/validate" }, 64),
+  },
+  ratios: [{ of: "tls", to: "parley" }],
+};
+
 // Beyond what the documents of the peers' NATS clients describe.
 const byAllMeans = {
   contenders: {
@@ -147,5 +171,12 @@ function messages(connections, more = { contenders: {}, ratios: [] }) {
 export default {
   name: "single",
   title: "one message a request, many connections",
-  rows: [validate, validateWithRates, validateWithToken, messages(64, byAllMeans), messages(256)],
+  rows: [
+    validate,
+    validateWithRates,
+    validateWithToken,
+    validateOverTls,
+    messages(64, byAllMeans),
+    messages(256),
+  ],
 };
