@@ -84,7 +84,9 @@ for line in response:
       }
       if (!req.url.startsWith('/events')) return res.writeHead(404).end();
       const path = req.url.replace('/events', '/v1/vlp/stream');
-      const upstream = http.get({ port: parley.port, path, headers: req.headers }, (answer) => {
+      // Plain, since it reads along.
+      const headers = { ...req.headers, 'accept-encoding': 'identity' };
+      const upstream = http.get({ port: parley.port, path, headers }, (answer) => {
         res.writeHead(answer.statusCode, answer.headers);
         let text = '';
         answer.on('data', (data) => {
