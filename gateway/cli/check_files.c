@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* In a folder, files are chosen by their extension; hidden files and links are left out, as linters
- * do. A file that is named itself is always read. */
+/* In a folder, files are chosen by their extension; links, hidden files and what package managers
+ * install are left out, as linters do. What is named itself is always read. */
 
 #include "check_files.h"
 
@@ -69,13 +69,14 @@ static int compare_names(const FTSENT **left, const FTSENT **right) {
     return strcmp((*left)->fts_name, (*right)->fts_name);
 }
 
-static bool is_hidden(const FTSENT *entry) {
-    return entry->fts_level > FTS_ROOTLEVEL && entry->fts_name[0] == '.';
+static bool is_left_out(const FTSENT *entry) {
+    return entry->fts_level > FTS_ROOTLEVEL &&
+           (entry->fts_name[0] == '.' || strcmp(entry->fts_name, "node_modules") == 0);
 }
 
 /* Returns: false if it could not be read. */
 static bool read_entry(struct check_files *files, FTS *folder, FTSENT *entry, size_t *count) {
-    if (is_hidden(entry)) {
+    if (is_left_out(entry)) {
         fts_set(folder, entry, FTS_SKIP);
         return true;
     }

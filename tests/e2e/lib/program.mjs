@@ -36,11 +36,11 @@ function environment(extra) {
 
 export class Program {
   // `input`: all of its standard input; `isOpen`: the test writes that.
-  constructor(command, args, { env = {}, input, isOpen = false } = {}) {
+  constructor(command, args, { env = {}, input, isOpen = false, cwd } = {}) {
     this.name = `${command} ${args.join(' ')}`;
     this.stdout = '';
     this.stderr = '';
-    this.child = spawn(command, args, { env: environment(env), stdio: 'pipe' });
+    this.child = spawn(command, args, { cwd, env: environment(env), stdio: 'pipe' });
     this.pid = this.child.pid;
     this.watchers = new Set();
     this.child.stdout.setEncoding('utf8').on('data', (text) => this.#heard('stdout', text));
