@@ -9,7 +9,7 @@ endif()
 # parley_library(PREFIX PACKAGE MODULE…): the target PkgConfig::PREFIX. PACKAGE is what to install
 # where it is missing, as Debian names it; parley_report names all that are.
 macro(parley_library prefix package)
-  pkg_check_modules(${prefix} QUIET IMPORTED_TARGET ${ARGN})
+  pkg_check_modules(${prefix} QUIET IMPORTED_TARGET GLOBAL ${ARGN})
   if(NOT ${prefix}_FOUND)
     set_property(GLOBAL APPEND PROPERTY PARLEY_MISSING ${package})
     list(JOIN ARGN " " modules)

@@ -62,6 +62,7 @@ is_provided() { # PACKAGE
     python3-msgpack) python3 -c "import msgpack" ;;
     libclang-rt-dev | llvm) command -v clang ;;
     docker.io) command -v dockerd ;;
+    groff-base) command -v groff ;;
     iproute2) command -v ip ;;
     libnginx-mod-nchan) "$root/bench/peers/nchan/serve" --check ;;
     nginx) PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nginx ;;
