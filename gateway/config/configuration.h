@@ -34,8 +34,9 @@ struct configuration {
     bool first_token;          /* make one where there is no token file */
     bool insecure;             /* allow an address other than loopback without access control */
     bool quarantine;           /* keep what was refused as invalid */
-    bool check_config;         /* print the effective configuration, and exit */
-    uint64_t reactors;         /* 0: one per core */
+    uint64_t log_format, log_level; /* enum log_format, enum log_level */
+    bool check_config;              /* print the effective configuration, and exit */
+    uint64_t reactors;              /* 0: one per core */
     uint64_t replicas;
     const char *subject_prefixes;       /* "roundtable=fleet-a,…", or NULL */
     uint64_t message_max_bytes;         /* GW-002; 0: the protocol's default */

@@ -22,6 +22,16 @@ void option_name_variable(const char *flag, char out[64]) {
 
 /* ---- values as text ---- */
 
+static bool read_choice(const struct option *option, const char *text, uint64_t *out) {
+    for (uint64_t i = 0; option->choices[i] != NULL; i++) {
+        if (strcmp(option->choices[i], text) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_switch(const char *text, bool *out) {
     *out = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
     return *out || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
@@ -39,6 +49,8 @@ bool option_assign(const struct option *option, const char *text,
         return text[0] != '\0';
     case OPTION_SWITCH:
         return read_switch(text, field);
+    case OPTION_CHOICE:
+        return read_choice(option, text, field);
     case OPTION_COUNT:
     case OPTION_SIZE:
         if (!(option->type == OPTION_COUNT ? quantity_read_count : quantity_read_size)(text,
@@ -72,6 +84,7 @@ void option_print_invalid(const struct option *option, const char *by, const cha
         [OPTION_TEXT] = "a non-empty value",
         [OPTION_LIST] = "a non-empty value",
         [OPTION_SWITCH] = "true or false",
+        [OPTION_CHOICE] = "one of ",
         [OPTION_COUNT] = "a whole number",
         [OPTION_SIZE] = "a size such as 512k,",
         [OPTION_DURATION] = "a number with a unit (ms, s, m, h or d) such as 90s,",
@@ -84,6 +97,9 @@ void option_print_invalid(const struct option *option, const char *by, const cha
         parley_buffer_text(&range, " to ");
         write_bound(&range, option->type, option->maximum);
     }
+    for (size_t i = 0; option->type == OPTION_CHOICE && option->choices[i] != NULL; i++) {
+        parley_buffer_format(&range, "%s%s", i > 0 ? ", " : "", option->choices[i]);
+    }
     parley_buffer_char(&range, '\0');
     terminal_error("%s must be %s%s, not '%s'", by, expected[option->type],
                    range.has_failed ? "" : range.data, text);
@@ -94,8 +110,7 @@ void option_print_invalid(const struct option *option, const char *by, const cha
 
 static bool write_file_value(enum option_type type, const json_t *value,
                              struct parley_buffer *out) {
-    const bool takes_string = type == OPTION_TEXT || type == OPTION_LIST || type == OPTION_SIZE ||
-                              type == OPTION_DURATION;
+    const bool takes_string = type != OPTION_SWITCH && type != OPTION_COUNT;
     /* A duration needs a unit, except 0. */
     const bool takes_integer = type == OPTION_COUNT || type == OPTION_SIZE ||
                                (type == OPTION_DURATION && json_integer_value(value) == 0);
@@ -130,6 +145,7 @@ bool option_read_json(const struct option *option, const json_t *value, struct p
         [OPTION_TEXT] = "a string",
         [OPTION_LIST] = "a string or an array of strings",
         [OPTION_SWITCH] = "true or false",
+        [OPTION_CHOICE] = "a string",
         [OPTION_COUNT] = "a whole number",
         [OPTION_SIZE] = "a number of bytes or a string such as \"512k\"",
         [OPTION_DURATION] = "a string with a unit, such as \"90s\"",
@@ -157,6 +173,9 @@ void option_write_json(const struct option *option, const struct configuration *
         break;
     case OPTION_SWITCH:
         parley_buffer_text(out, *(const bool *)field ? "true" : "false");
+        break;
+    case OPTION_CHOICE:
+        parley_buffer_json(out, parley_bytes_of(option->choices[*(const uint64_t *)field]));
         break;
     case OPTION_COUNT:
         parley_buffer_format(out, "%" PRIu64, *(const uint64_t *)field);

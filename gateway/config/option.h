@@ -16,18 +16,20 @@ enum option_type {
     OPTION_COUNT,
     OPTION_SIZE,
     OPTION_DURATION,
-    OPTION_LIST, /* comma-separated; giving the option again appends to it */
+    OPTION_CHOICE, /* one of `choices`; its field has the index, a uint64_t */
+    OPTION_LIST,   /* comma-separated; giving the option again appends to it */
 };
 
 struct option {
     const char *flag;
     enum option_type type;
-    size_t field;              /* offset in struct configuration, of the type for `type` */
-    const char *value_name;    /* in --help */
-    const char *fallback;      /* the default, as a user would write it; NULL: found at start */
-    const char *fallback_text; /* the default in --help, where `fallback` would not explain it */
-    uint64_t minimum, maximum; /* of counts, sizes (bytes) and durations (ms) */
-    bool is_not_in_file;       /* not a key of the configuration file */
+    size_t field;               /* offset in struct configuration, of the type for `type` */
+    const char *value_name;     /* in --help */
+    const char *fallback;       /* the default, as a user would write it; NULL: found at start */
+    const char *fallback_text;  /* the default in --help, where `fallback` would not explain it */
+    uint64_t minimum, maximum;  /* of counts, sizes (bytes) and durations (ms) */
+    const char *const *choices; /* of a choice; ends with NULL */
+    bool is_not_in_file;        /* not a key of the configuration file */
     const char *help;
 };
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "log.h"
 #include "option.h"
 
 #define FIELD(name) .field = offsetof(struct configuration, name)
@@ -139,6 +140,21 @@ const struct option options[] = {
              "rejected.PROTOCOL, in the stream REJECTED, for a day and up to 1 GiB. "
              "GET /v1/rejected/stream reads them, with the scope admin. Whatever senders put into "
              "them, such as secrets, is kept too."},
+    {.flag = "log-format",
+     .type = OPTION_CHOICE,
+     FIELD(log_format),
+     .value_name = "FORMAT",
+     .choices = log_format_names,
+     .fallback = "logfmt",
+     .help = "The form of the log, on standard error: logfmt (time=… level=… msg=…) or json, one "
+             "line an event in both. logfmt is coloured on a terminal, unless NO_COLOR is set."},
+    {.flag = "log-level",
+     .type = OPTION_CHOICE,
+     FIELD(log_level),
+     .value_name = "LEVEL",
+     .choices = log_level_names,
+     .fallback = "info",
+     .help = "Log events of this level and the more important ones: error, warn, info or debug."},
     {.flag = "check-config",
      .type = OPTION_SWITCH,
      FIELD(check_config),

@@ -2,10 +2,9 @@
 
 #include "attempts.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include <sodium.h>
+
+#include "log.h"
 
 enum { QUIET_MS = 60000 };
 
@@ -31,16 +30,11 @@ void attempts_note(struct attempts *attempts, const struct http_request *request
         attempts->places[place].unlogged_count++;
         return;
     }
-    char address[PEER_TEXT_MAX], more[64] = "";
-    if (attempts->places[place].unlogged_count > 0) {
-        snprintf(more, sizeof more, " (and %" PRIu64 " times before, unlogged)",
-                 attempts->places[place].unlogged_count);
-    }
+    char address[PEER_TEXT_MAX];
     peer_text(peer, address);
-    fprintf(stderr,
-            "parley: request %s: %s %s%s; what follows from there within a minute is not "
-            "logged\n",
-            http_request_id(request), address, what, more);
+    log_write(LOG_TOKEN_REFUSED, parley_bytes_of(what),
+              LOG_FIELDS(LOG_TEXT("request", http_request_id(request)), LOG_TEXT("peer", address),
+                         LOG_NUMBER("repeated", attempts->places[place].unlogged_count)));
     attempts->places[place].quiet_until_ms = now_ms + QUIET_MS;
     attempts->places[place].unlogged_count = 0;
 }

@@ -185,3 +185,6 @@ void http_respond_live(struct http_request *request, unsigned status, const char
 
 /* Not to HTTP/1.0, which knows no chunks, nor to HEAD. */
 bool http_can_be_live(const struct http_request *request);
+
+/* The version of libmicrohttpd.  Owns: static. */
+const char *http_library_version(void);

@@ -100,3 +100,7 @@ void http_daemon_stop(struct http_daemon *daemon) {
         MHD_stop_daemon(daemon->mhd);
     }
 }
+
+const char *http_library_version(void) {
+    return MHD_get_version();
+}

@@ -18,3 +18,7 @@ void jansson_set_up(void) {
     json_set_alloc_funcs(allocate_or_end, free);
     json_object_seed(0); /* else the first two threads would race for it */
 }
+
+const char *jansson_library_version(void) {
+    return jansson_version_str();
+}

@@ -8,3 +8,6 @@
  * fails ends the process instead.
  * Threads: call it once, before there are any. */
 void jansson_set_up(void);
+
+/* The version of jansson.  Owns: static. */
+const char *jansson_library_version(void);

@@ -708,3 +708,7 @@ enum bus_send bus_publish(struct bus *bus, const char *subject, const char *repl
                           struct parley_bytes payload) {
     return bus_publish_text(bus, subject, reply, payload, 0);
 }
+
+const char *bus_library_version(void) {
+    return nats_GetVersion();
+}

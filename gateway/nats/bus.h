@@ -164,3 +164,6 @@ size_t bus_headers_bytes(const struct bus_header *headers, size_t header_count);
 /* Appends so many bytes, for which there is room.  Returns: whether they can be headers. */
 bool bus_headers_write(struct parley_buffer *out, const struct bus_header *headers,
                        size_t header_count);
+
+/* The version of nats.c.  Owns: static. */
+const char *bus_library_version(void);

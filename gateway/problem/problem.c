@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "log.h"
+
 static const struct {
     const char *name;
     unsigned status;
@@ -100,7 +102,8 @@ void problem_respond_violations(struct http_request *request, enum problem probl
 }
 
 void problem_log(const struct http_request *request, const char *detail) {
-    fprintf(stderr, "parley: request %s: %s\n", http_request_id(request), detail);
+    log_write(LOG_INTERNAL, parley_bytes_of(detail),
+              LOG_FIELDS(LOG_TEXT("request", http_request_id(request))));
 }
 
 void problem_respond(struct http_request *request, enum problem problem, const char *detail) {

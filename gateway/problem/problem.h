@@ -135,5 +135,5 @@ void problem_respond_members(struct http_request *request, enum problem problem,
 void problem_respond_violations(struct http_request *request, enum problem problem,
                                 const char *detail, struct parley_bytes violations);
 
-/* Logs an internal error on standard error, with the id of the request. */
+/* Logs an internal error, with the id of the request. */
 void problem_log(const struct http_request *request, const char *detail);

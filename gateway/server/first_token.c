@@ -7,6 +7,7 @@
 
 #include <sodium.h>
 
+#include "log.h"
 #include "private_file.h"
 #include "token_file.h"
 
@@ -42,10 +43,10 @@ bool first_token_make(const char *tokens_path, const char *data, struct parley_b
     const bool is_made = store(tokens_path, path, token, error);
     sodium_memzero(token, sizeof token);
     if (is_made) {
-        fprintf(stderr,
-                "parley: made the first token, which may do everything; to see it: cat %s (in a "
-                "container: docker exec CONTAINER cat %s)\n",
-                path, path);
+        log_write(LOG_FIRST_TOKEN,
+                  PARLEY_BYTES("made the first token, which may do everything; to see it: cat "
+                               "FILE (in a container: docker exec CONTAINER cat FILE)"),
+                  LOG_FIELDS(LOG_TEXT("file", path)));
     }
     return is_made;
 }

@@ -2,13 +2,14 @@
 
 #include "jwks_keeper.h"
 
-#include <stdio.h>
+#include "log.h"
 
 /* A set may have keys for others: that is no error, but may be a mistake. */
 static void log_unused(const struct jwks_keeper *keeper) {
     const char *remark;
     for (size_t i = 0; (remark = jwks_remark(keeper->jwks, i)) != NULL; i++) {
-        fprintf(stderr, "parley: %s: %s and is not used\n", keeper->path, remark);
+        log_write(LOG_KEY_UNUSED, parley_bytes_of(remark),
+                  LOG_FIELDS(LOG_TEXT("file", keeper->path)));
     }
 }
 
@@ -33,12 +34,12 @@ void jwks_keeper_reload(struct jwks_keeper *keeper) {
     parley_buffer_init(&error);
     struct jwks *jwks = jwks_read_file(keeper->path, &error);
     if (jwks == NULL) {
-        fprintf(stderr, "parley: %.*s; the keys that were read before stay valid\n",
-                (int)error.length, error.data != NULL ? error.data : "");
+        parley_buffer_text(&error, "; the keys that were read before stay valid");
+        log_buffer(LOG_KEYS_KEPT, &error);
     } else {
         jwks_unref(keeper->jwks);
         keeper->jwks = jwks;
-        fprintf(stderr, "parley: read the keys of JSON Web Tokens from %s\n", keeper->path);
+        log_event(LOG_KEYS_READ, LOG_FIELDS(LOG_TEXT("file", keeper->path)));
         log_unused(keeper);
         keeper->changed(keeper, jwks);
     }

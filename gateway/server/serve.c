@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock_and_ids.h"
 #include "configuration.h"
 #include "data_folder.h"
 #include "describe_pages.h"
@@ -24,11 +25,13 @@
 #include "first_token.h"
 #include "jwks_keeper.h"
 #include "limits.h"
+#include "log.h"
 #include "memory_trim.h"
 #include "nats_identity.h"
 #include "routes.h"
 #include "troubles.h"
 #include "spool.h"
+#include "start_log.h"
 #include "tls_context.h"
 #include "token_keeper.h"
 #include "worker.h"
@@ -73,13 +76,18 @@ struct server {
     int exit_status;
 };
 
-/* Prints the error.  Returns: the exit status of a start that failed. */
+/* Logs the error.  Returns: the exit status of a start that failed. */
 static int fail(const char *what, const char *why) {
-    fprintf(stderr, "parley: %s: %s\n", what, why);
+    log_format(LOG_START_FAILED, "%s: %s", what, why);
     return 1;
 }
 
 /* ---- events of workers and nats-server; those of workers are posted to the main thread ---- */
+
+static const char *shown_nats(const struct server *server) {
+    return server->embedded != NULL ? embedded_url(server->embedded)
+                                    : server->configuration.nats_shown;
+}
 
 static void announce(struct server *server) {
     if (server->is_announced) {
@@ -91,26 +99,27 @@ static void announce(struct server *server) {
     char url[128];
     snprintf(url, sizeof url, "%s://%s%s%s:%u", server->tls != NULL ? "https" : "http",
              is_v6 ? "[" : "", server->configuration.address, is_v6 ? "]" : "", server->port);
-    printf("listening on %s\n", url);
-    fflush(stdout);
-    if (isatty(STDERR_FILENO)) { /* a person may not know what to do next */
-        fprintf(stderr, "%s/ has examples; data is in %s; Ctrl-C stops the server\n", url,
-                server->configuration.data);
+    const struct start_facts facts = {.url = url,
+                                      .nats = shown_nats(server),
+                                      .workers = server->worker_count,
+                                      .has_tls = server->tls != NULL,
+                                      .has_tokens = server->tokens.tokens != NULL};
+    start_log_write(&server->configuration, &facts);
+    printf("listening on %s\n", url); /* for programs: docs/api.md#command-line */
+    if (isatty(STDOUT_FILENO)) {      /* a person may not know what to do next */
+        printf("%s/ has examples; data is in %s; Ctrl-C stops the server\n", url,
+               server->configuration.data);
     }
-}
-
-static const char *shown_nats(const struct server *server) {
-    return server->embedded != NULL ? embedded_url(server->embedded)
-                                    : server->configuration.nats_shown;
+    fflush(stdout);
 }
 
 static void announce_anyway(struct reactor_timer *timer) {
     struct server *server = OWNER_OF(timer, struct server, announce_timer);
     if (!server->is_announced && troubles_flush(server->troubles) == 0) {
-        fprintf(stderr, "parley: NATS does not answer yet: %s\n", shown_nats(server));
+        log_text(LOG_NATS_TROUBLE, "NATS does not answer yet");
     }
     if (!server->is_announced) {
-        fprintf(stderr, "parley: messages get 503 until NATS is ready\n");
+        log_event(LOG_WAITING, LOG_FIELDS(LOG_TEXT("nats", shown_nats(server))));
     }
     announce(server);
 }
@@ -125,20 +134,21 @@ static void count_ready(void *context) {
 static void worker_ready(void *context) {
     struct server *server = context;
     if (reactor_post(server->reactor, count_ready, server) != PARLEY_OK) {
-        fprintf(stderr, "parley: out of memory\n");
+        log_event(LOG_MEMORY, NULL);
     }
 }
 
-static void drain(void *context) {
-    struct server *server = context;
+static int64_t drain_deadline_ms(const struct server *server) {
+    const int64_t deadline_ms = server->configuration.ack_timeout_ms + DRAIN_LONGER_MS;
+    return deadline_ms < DRAIN_AT_LEAST_MS ? DRAIN_AT_LEAST_MS : deadline_ms;
+}
+
+static void drain(struct server *server) {
     if (server->is_draining) {
         return;
     }
     server->is_draining = true;
-    int64_t deadline_ms = server->configuration.ack_timeout_ms + DRAIN_LONGER_MS;
-    if (deadline_ms < DRAIN_AT_LEAST_MS) {
-        deadline_ms = DRAIN_AT_LEAST_MS;
-    }
+    const int64_t deadline_ms = drain_deadline_ms(server);
     atomic_store(&server->busy_count, server->worker_count);
     for (unsigned i = 0; i < server->worker_count; i++) {
         worker_drain(server->workers[i], deadline_ms);
@@ -179,7 +189,7 @@ static void worker_unusable(void *context, const char *error) {
     struct server *server = context;
     (void)error; /* worker_trouble has logged it */
     if (reactor_post(server->reactor, stop_start, server) != PARLEY_OK) {
-        fprintf(stderr, "parley: out of memory\n");
+        log_event(LOG_MEMORY, NULL);
     }
 }
 
@@ -191,8 +201,7 @@ static void worker_trouble(void *context, unsigned worker, const char *subject, 
 static void replace_child(void *context) {
     struct server *server = context;
     if (server->embedded != NULL && !server->is_draining) {
-        fprintf(stderr, "parley: the embedded nats-server does not acknowledge messages (perhaps "
-                        "its disk was full); restarting it\n");
+        log_event(LOG_NATS_REPLACED, NULL);
         embedded_replace(server->embedded);
     }
 }
@@ -200,13 +209,13 @@ static void replace_child(void *context) {
 static void worker_unresponsive(void *context) {
     struct server *server = context;
     if (reactor_post(server->reactor, replace_child, server) != PARLEY_OK) {
-        fprintf(stderr, "parley: out of memory\n");
+        log_event(LOG_MEMORY, NULL);
     }
 }
 
 static void child_trouble(void *context, const char *error) {
     (void)context;
-    fprintf(stderr, "parley: nats-server: %s\n", error);
+    log_text(LOG_NATS_SERVER, error);
 }
 
 /* ---- signals ---- */
@@ -224,7 +233,11 @@ static bool has_lost_terminal(const struct server *server) {
     return server->has_terminal && !has_terminal();
 }
 
-static void end(struct server *server) {
+static void end(struct server *server, const char *reason) {
+    if (!server->is_draining) {
+        log_event(LOG_DRAINING, LOG_FIELDS(LOG_TEXT("reason", reason),
+                                           LOG_NUMBER("longest_ms", drain_deadline_ms(server))));
+    }
     let_signals_kill();
     drain(server);
 }
@@ -233,7 +246,7 @@ static void end(struct server *server) {
 static void look_for_terminal(struct reactor_timer *timer) {
     struct server *server = OWNER_OF(timer, struct server, hangup_timer);
     if (has_lost_terminal(server)) {
-        end(server);
+        end(server, "its terminal was closed");
     }
 }
 
@@ -244,17 +257,16 @@ static void reload_tls(const struct server *server) {
         return;
     }
     if (tls_context_reload(server->tls, error) == PARLEY_OK) {
-        fprintf(stderr, "parley: TLS: the certificate was read again\n");
+        log_event(LOG_TLS_READ, NULL);
     } else {
-        fprintf(stderr, "parley: TLS: the certificate that was read before stays in use: %s\n",
-                error);
+        log_format(LOG_TLS_KEPT, "the certificate that was read before stays in use: %s", error);
     }
 }
 
 /* A person or a service manager wants files to be read again; or the terminal was closed. */
 static void on_hangup(struct server *server) {
     if (has_lost_terminal(server)) {
-        end(server);
+        end(server, "its terminal was closed");
         return;
     }
     token_keeper_reload(&server->tokens);
@@ -275,7 +287,7 @@ static void on_signal(struct reactor_watch *watch, uint32_t events) {
     if (info.ssi_signo == SIGHUP) {
         on_hangup(server);
     } else {
-        end(server);
+        end(server, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
     }
 }
 
@@ -336,7 +348,7 @@ static int load_nats_identity(struct server *server) {
     const bool is_loaded =
         nats_identity_load(&server->configuration, &server->nats_identity, &error);
     if (!is_loaded) {
-        fprintf(stderr, "parley: %.*s\n", (int)error.length, error.length > 0 ? error.data : "");
+        log_buffer(LOG_START_FAILED, &error);
     }
     parley_buffer_finish(&error);
     return is_loaded ? 0 : 1;
@@ -354,7 +366,7 @@ static int load_tls(struct server *server) {
 static int prepare_data(const struct server *server) {
     char error[512] = "";
     if (!data_folder_prepare(server->configuration.data, error, sizeof error)) {
-        fprintf(stderr, "parley: %s\n", error);
+        log_text(LOG_START_FAILED, error);
         return 1;
     }
     return 0;
@@ -370,7 +382,7 @@ static int open_tokens(struct server *server) {
         token_keeper_open(&server->tokens, configuration->token_file, configuration->tokens != NULL,
                           &error);
     if (!is_open) {
-        fprintf(stderr, "parley: %.*s\n", (int)error.length, error.data != NULL ? error.data : "");
+        log_buffer(LOG_START_FAILED, &error);
     }
     parley_buffer_finish(&error);
     return is_open ? 0 : 1;
@@ -381,8 +393,8 @@ static int open_keys(struct server *server) {
     parley_buffer_init(&error);
     const bool is_open = jwks_keeper_open(&server->keys, server->configuration.jwks, &error);
     if (!is_open) {
-        fprintf(stderr, "parley: --jwks %.*s\n", (int)error.length,
-                error.data != NULL ? error.data : "");
+        log_format(LOG_START_FAILED, "--jwks %.*s", (int)error.length,
+                   error.data != NULL ? error.data : "");
     }
     parley_buffer_finish(&error);
     return is_open ? 0 : 1;
@@ -392,7 +404,7 @@ static void hand_out_keys(struct jwks_keeper *keeper, struct jwks *jwks) {
     struct server *server = OWNER_OF(keeper, struct server, keys);
     for (unsigned i = 0; i < server->worker_count; i++) {
         if (worker_set_jwks(server->workers[i], jwks) != PARLEY_OK) {
-            fprintf(stderr, "parley: out of memory\n");
+            log_event(LOG_MEMORY, NULL);
         }
     }
 }
@@ -401,7 +413,7 @@ static void hand_out_tokens(struct token_keeper *keeper, struct tokens *tokens) 
     struct server *server = OWNER_OF(keeper, struct server, tokens);
     for (unsigned i = 0; i < server->worker_count; i++) {
         if (worker_set_tokens(server->workers[i], tokens) != PARLEY_OK) {
-            fprintf(stderr, "parley: out of memory\n");
+            log_event(LOG_MEMORY, NULL);
         }
     }
 }
@@ -558,15 +570,22 @@ static void finish(struct server *server) {
 
 int command_serve(int argc, char **argv) {
     struct server server = {.listen_fd = -1};
+    const int64_t began_s = clock_now_seconds();
     const int loaded = configuration_load(&server.configuration, argc, argv);
     if (loaded >= 0) {
         configuration_finish(&server.configuration);
         return loaded;
     }
+    start_log_open(&server.configuration);
     server.exit_status = start(&server);
     if (server.exit_status == 0) {
         reactor_run(server.reactor);
     }
     finish(&server);
+    if (server.is_announced) {
+        log_event(LOG_STOPPED, LOG_FIELDS(LOG_NUMBER("uptime_s", clock_now_seconds() - began_s),
+                                          LOG_NUMBER("status", server.exit_status),
+                                          LOG_NUMBER("left_out", log_take_left_out())));
+    }
     return server.exit_status;
 }

@@ -2,8 +2,7 @@
 
 #include "token_keeper.h"
 
-#include <stdio.h>
-
+#include "log.h"
 #include "private_file.h"
 
 bool token_keeper_open(struct token_keeper *keeper, const char *path, bool is_required,
@@ -18,16 +17,16 @@ bool token_keeper_open(struct token_keeper *keeper, const char *path, bool is_re
 }
 
 static void log_kept(const struct token_keeper *keeper, struct parley_buffer *error) {
-    fprintf(stderr, "parley: %.*s; %s\n", (int)error->length,
-            error->data != NULL ? error->data : "",
-            keeper->tokens != NULL ? "the tokens that were read before stay valid"
-                                   : "no token is asked for");
+    parley_buffer_text(error, keeper->tokens != NULL
+                                  ? "; the tokens that were read before stay valid"
+                                  : "; no token is asked for");
+    log_buffer(LOG_TOKENS_KEPT, error);
 }
 
 static void log_read(const struct token_keeper *keeper, bool is_first) {
-    const size_t count = tokens_count(keeper->tokens);
-    fprintf(stderr, "parley: read %zu token%s from %s%s\n", count, count == 1 ? "" : "s",
-            keeper->path, is_first ? ": from now on every request has to show one" : "");
+    log_event(LOG_TOKENS_READ,
+              LOG_FIELDS(LOG_NUMBER("count", tokens_count(keeper->tokens)),
+                         LOG_TEXT("file", keeper->path), LOG_FLAG("first", is_first)));
 }
 
 void token_keeper_reload(struct token_keeper *keeper) {

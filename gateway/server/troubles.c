@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "log.h"
+
 enum { SETTLE_MS = 500, TEXT_MAX = 512, SUBJECT_MAX = 300, WORKERS_MAX = 1024 };
 
 struct row {
@@ -36,20 +38,25 @@ static bool is_due(const struct row *row) {
 /* Names what is still wrong, so that the last line of the log is true by itself. */
 static void write_end(const struct troubles *troubles, const struct row *ended) {
     const struct row *row;
-    const char *between = "resolved, but still: ";
-    fprintf(stderr, "parley: %s: ", ended->subject);
+    const char *between = ", but still: ";
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_format(&text, "%s: resolved", ended->subject);
     SLIST_FOREACH(row, &troubles->rows, link) {
         if (row->count > 0) {
-            fprintf(stderr, "%s%s", between, row->text);
+            parley_buffer_format(&text, "%s%s", between, row->text);
             between = "; ";
         }
     }
-    fprintf(stderr, "%s\n", between[0] == ';' ? "" : "resolved");
+    log_write(LOG_NATS_RESOLVED, parley_buffer_bytes(&text),
+              LOG_FIELDS(LOG_TEXT("subject", ended->subject)));
+    parley_buffer_finish(&text);
 }
 
 static void write_row(const struct troubles *troubles, struct row *row) {
     if (row->count > 0) {
-        fprintf(stderr, "parley: %s\n", row->text);
+        log_write(LOG_NATS_TROUBLE, parley_bytes_of(row->text),
+                  LOG_FIELDS(LOG_TEXT("subject", row->subject)));
         memcpy(row->written, row->text, sizeof row->written);
     } else {
         write_end(troubles, row);
@@ -122,7 +129,7 @@ void troubles_note(struct troubles *troubles, unsigned worker, const char *subje
     }
     pthread_mutex_unlock(&troubles->lock);
     if (reactor_post(troubles->reactor, arm, troubles) != PARLEY_OK) {
-        fprintf(stderr, "parley: out of memory\n"); /* the next change writes both */
+        log_event(LOG_MEMORY, NULL); /* the next change writes both */
     }
 }
 

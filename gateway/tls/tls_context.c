@@ -297,3 +297,7 @@ SSL *tls_context_open(struct tls_context *context, struct tls_connection *connec
     SSL_set_accept_state(ssl);
     return ssl;
 }
+
+const char *tls_library_version(void) {
+    return OpenSSL_version(OPENSSL_VERSION_STRING);
+}

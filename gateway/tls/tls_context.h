@@ -33,3 +33,5 @@ enum parley_status tls_context_reload(struct tls_context *context,
                                       char error[TLS_ERROR_MAX]) PARLEY_MUST_CHECK;
 /* After the last tls_server that uses it. */
 void tls_context_destroy(struct tls_context *context);
+/* The version of OpenSSL.  Owns: static. */
+const char *tls_library_version(void);

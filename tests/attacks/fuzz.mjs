@@ -199,7 +199,8 @@ async function run() {
     await until('its connections are closed', () => server.openFiles() <= files);
     const peakKb = parseInt(processStatus(server.pid, 'VmHWM'), 10);
     if (peakKb > MEMORY_KB_MAX) throw new Error(`the most memory it used: ${peakKb} kB`);
-    if (server.program.stderr !== '') throw new Error(`it logged:\n${server.program.stderr}`);
+    const faults = server.faults();
+    if (faults.length > 0) throw new Error(`it logged:\n${faults.join('\n')}`);
     await server.stop();
   } catch (error) {
     found(error.message);

@@ -42,8 +42,9 @@ async function natsFor(t, { config, ...options } = {}) {
 }
 
 const as = (user, url) => url.replace('nats://', `nats://${user}:topsecret@`);
+// What it says of NATS.
 const logged = (server, pattern) =>
-  server.program.stderr.split('\n').filter((line) => pattern.test(line));
+  server.logged('nats.').map(({ msg }) => msg).filter((msg) => pattern.test(msg));
 
 // It is in /readyz, in answers and, once, in the log; nothing of it is secret.
 async function assertTold(server, pattern) {
@@ -175,7 +176,7 @@ describe('what goes wrong later', () => {
       assert.match(detailOf(await send(server, claim())), pattern);
       assert.equal(await heartbeat(), 200);
       await nats.kill();
-      await until('NATS is unreachable', () => logged(server, /^parley: NATS is unreachable/).length > 0);
+      await until('NATS is unreachable', () => logged(server, /^NATS is unreachable/).length > 0);
       const again = await nats.restart();
       atEnd(t, () => again.stop());
       await until('the others are taken again', async () => (await heartbeat()) === 200);

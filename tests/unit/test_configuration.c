@@ -271,6 +271,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"bind-sender\": false,\n"
                                     "  \"insecure\": false,\n"
                                     "  \"quarantine\": false,\n"
+                                    "  \"log-format\": \"logfmt\",\n"
+                                    "  \"log-level\": \"info\",\n"
                                     "  \"reactors\": 0,\n"
                                     "  \"replicas\": 1,\n"
                                     "  \"subject-prefix\": null,\n"

@@ -9,6 +9,7 @@ import { after, before } from 'node:test';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { atEnd } from './cleanup.mjs';
+import { faultsIn, parseLog } from './log.mjs';
 import { connectNats, embeddedUrl } from './nats.mjs';
 import { until } from './poll.mjs';
 import { Program, isRunning, run, temporaryFolder } from './program.mjs';
@@ -81,6 +82,16 @@ class Server {
     const isKilled = exit?.signal === 'SIGKILL'; // by a test that knows its pid
     if (!exit || this.isEndedByTest || isKilled) return '';
     return `${this.program.describe()} by itself; standard error: ${stderr}`;
+  }
+
+  // The lines of its log, as objects, whose event begins with `prefix`.
+  logged(prefix = '') {
+    return parseLog(this.program.stderr).filter(({ event }) => event?.startsWith(prefix));
+  }
+
+  // What its log has beyond what every server logs.
+  faults() {
+    return faultsIn(this.program.stderr).map(({ text }) => text);
   }
 
   openFiles() {
