@@ -2,8 +2,8 @@
 #pragma once
 
 /* The options of `parley serve`. Each is a flag, an environment variable (PARLEY_LISTEN), a key of
- * the configuration file and an entry of --help, all from one row of the table in options.c.
- * Precedence: flag, variable, file, default. */
+ * the configuration file and an entry of --help and of docs/parley.conf, all from one row of the
+ * table in options.c. Precedence: flag, variable, file, default. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +36,7 @@ struct configuration {
     bool quarantine;           /* keep what was refused as invalid */
     uint64_t log_format, log_level; /* enum log_format, enum log_level */
     bool check_config;              /* print the effective configuration, and exit */
+    bool example_config;            /* print a file with every option, and exit */
     uint64_t reactors;              /* 0: one per core */
     uint64_t replicas;
     const char *subject_prefixes;       /* "roundtable=fleet-a,…", or NULL */
@@ -70,9 +71,9 @@ struct configuration {
     void *storage; /* private: an arena for the texts above */
 };
 
-/* Reads flags, variables and the file, and checks them all. `argv` starts after "serve".
- * Returns: -1 to go on, else the exit status, after --help or an error message was printed.
- * Owns: the configuration borrows from argv and the environment; give it to
+/* Reads flags, variables and the file, and checks them all; every mistake is printed. `argv` starts
+ * after "serve". Returns: -1 to go on, else the exit status, after --help or an error message was
+ * printed. Owns: the configuration borrows from argv and the environment; give it to
  * configuration_finish. */
 int configuration_load(struct configuration *configuration, int argc, char **argv);
 /* The same for `listen` and `tls_cert` alone, to find the server that runs with this configuration:

@@ -32,6 +32,7 @@ void configuration_print_help(void) {
           "  parley serve --listen :9000 --data ./state  on port 9000, with its data in ./state\n"
           "  parley serve --nats nats://nats:4222        with an existing NATS server\n"
           "  parley serve --check-config                 print the effective configuration\n"
+          "  parley serve --example-config >parley.conf  make a configuration file\n"
           "\n"
           "Options:\n",
           stdout);
@@ -45,10 +46,13 @@ void configuration_print_help(void) {
           "512k. TIME is a number with a unit ms, s, m, h or d, such as 90s.\n"
           "\n"
           "Each option can also be set by the environment variable in brackets and, except for\n"
-          "config and check-config, in the configuration file. An empty variable counts as unset.\n"
-          "Options without a value on the command line take true or 1, false or 0 in a variable,\n"
-          "and true or false in the file. The file is one JSON object without comments, such as\n"
-          "  {\"listen\": \":9000\", \"message-max\": \"2m\", \"insecure\": false}\n"
+          "config, check-config and example-config, in the configuration file. An empty variable\n"
+          "counts as unset. Options without a value on the command line take true or 1, false or\n"
+          "0 in a variable and in the file. The file is YAML, such as\n"
+          "  # on port 9000, for messages of up to 2 MiB\n"
+          "  listen: :9000\n"
+          "  message-max: 2m\n"
+          "--example-config prints one with every option. JSON is read too, since it is YAML.\n"
           "Precedence: command line, environment, file, default.\n"
           "\n"
           "Exit status: 0 stopped as requested, 1 failed, 2 an option is wrong.\n",

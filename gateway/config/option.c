@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loading.h"
 #include "quantity.h"
-#include "terminal.h"
 
 void option_name_variable(const char *flag, char out[64]) {
     const int length = snprintf(out, 64, "PARLEY_%s", flag);
@@ -79,7 +79,8 @@ static void write_bound(struct parley_buffer *out, enum option_type type, uint64
     }
 }
 
-void option_print_invalid(const struct option *option, const char *by, const char *text) {
+void option_note_invalid(const struct option *option, const char *by, const char *text,
+                         struct loading *loading) {
     static const char *const expected[] = {
         [OPTION_TEXT] = "a non-empty value",
         [OPTION_LIST] = "a non-empty value",
@@ -101,61 +102,12 @@ void option_print_invalid(const struct option *option, const char *by, const cha
         parley_buffer_format(&range, "%s%s", i > 0 ? ", " : "", option->choices[i]);
     }
     parley_buffer_char(&range, '\0');
-    terminal_error("%s must be %s%s, not '%s'", by, expected[option->type],
-                   range.has_failed ? "" : range.data, text);
+    loading_fault(loading, "%s must be %s%s, not '%s'", by, expected[option->type],
+                  range.has_failed ? "" : range.data, text);
     parley_buffer_finish(&range);
 }
 
 /* ---- values as JSON ---- */
-
-static bool write_file_value(enum option_type type, const json_t *value,
-                             struct parley_buffer *out) {
-    const bool takes_string = type != OPTION_SWITCH && type != OPTION_COUNT;
-    /* A duration needs a unit, except 0. */
-    const bool takes_integer = type == OPTION_COUNT || type == OPTION_SIZE ||
-                               (type == OPTION_DURATION && json_integer_value(value) == 0);
-    if (json_is_string(value) && takes_string) {
-        parley_buffer_text(out, json_string_value(value));
-    } else if (json_is_integer(value) && takes_integer && json_integer_value(value) >= 0) {
-        parley_buffer_format(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    } else if (json_is_boolean(value) && type == OPTION_SWITCH) {
-        parley_buffer_text(out, json_is_true(value) ? "true" : "false");
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static bool write_items(const json_t *array, struct parley_buffer *out) {
-    size_t index;
-    json_t *item;
-    json_array_foreach(array, index, item) {
-        if (!json_is_string(item)) {
-            return false;
-        }
-        parley_buffer_text(out, index > 0 ? "," : "");
-        parley_buffer_text(out, json_string_value(item));
-    }
-    return true;
-}
-
-bool option_read_json(const struct option *option, const json_t *value, struct parley_buffer *out,
-                      const char **out_expected) {
-    static const char *const expected[] = {
-        [OPTION_TEXT] = "a string",
-        [OPTION_LIST] = "a string or an array of strings",
-        [OPTION_SWITCH] = "true or false",
-        [OPTION_CHOICE] = "a string",
-        [OPTION_COUNT] = "a whole number",
-        [OPTION_SIZE] = "a number of bytes or a string such as \"512k\"",
-        [OPTION_DURATION] = "a string with a unit, such as \"90s\"",
-    };
-    *out_expected = expected[option->type];
-    if (option->type == OPTION_LIST && json_is_array(value)) {
-        return write_items(value, out);
-    }
-    return write_file_value(option->type, value, out);
-}
 
 void option_write_json(const struct option *option, const struct configuration *configuration,
                        struct parley_buffer *out) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The options of configuration.h, one row each, and their values as text and as JSON. Where a value
- * comes from is up to configuration.c. */
-
-#include <jansson.h>
+/* The options of configuration.h, one row each, and their values as text. Where a value comes from
+ * is up to configuration.c. */
 
 #include <parley/buffer.h>
 
 #include "configuration.h"
+
+struct loading;
 
 enum option_type {
     OPTION_TEXT,
@@ -30,6 +30,7 @@ struct option {
     uint64_t minimum, maximum;  /* of counts, sizes (bytes) and durations (ms) */
     const char *const *choices; /* of a choice; ends with NULL */
     bool is_not_in_file;        /* not a key of the configuration file */
+    bool is_secret;             /* may hold one: PARLEY_…_FILE names a file with the value */
     const char *help;
 };
 
@@ -40,6 +41,8 @@ extern const size_t option_count;
 
 /* Prints `parley serve --help`. */
 void configuration_print_help(void);
+/* Prints `parley serve --example-config`. */
+void configuration_print_example(void);
 
 /* PARLEY_SPOOL_MAX for "spool-max". */
 void option_name_variable(const char *flag, char out[64]);
@@ -49,14 +52,10 @@ void option_name_variable(const char *flag, char out[64]);
 bool option_assign(const struct option *option, const char *text,
                    struct configuration *configuration);
 
-/* Prints that option_assign refused `text`, which came from `by` ("--listen"). */
-void option_print_invalid(const struct option *option, const char *by, const char *text);
+/* Notes that option_assign refused `text`, which came from `by` ("--listen"). */
+void option_note_invalid(const struct option *option, const char *by, const char *text,
+                         struct loading *loading);
 
-/* Appends a value of the configuration file as it would be written on the command line.
- * Returns: whether it is of an allowed type; if not, `out_expected` is the allowed types. */
-bool option_read_json(const struct option *option, const json_t *value, struct parley_buffer *out,
-                      const char **out_expected);
-
-/* Appends the value as in a configuration file. */
+/* Appends the value as in a configuration file, in JSON. */
 void option_write_json(const struct option *option, const struct configuration *configuration,
                        struct parley_buffer *out);

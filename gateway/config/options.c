@@ -25,10 +25,12 @@ const struct option options[] = {
     {.flag = "nats",
      FIELD(nats),
      .value_name = "URL,…",
+     .is_secret = true,
      .fallback_text = "the embedded nats-server, which parley starts and stops",
      .help = "Use these NATS servers, which must have JetStream enabled: "
              "nats://USER:PASSWORD@HOST:4222. If one URL has tls://, all servers must support TLS. "
-             "Write a comma in a password as %2C."},
+             "Write a comma in a password as %2C. PARLEY_NATS_FILE names a file that contains this "
+             "value."},
     {.flag = "nats-creds",
      FIELD(nats_creds),
      .value_name = "FILE",
@@ -160,8 +162,16 @@ const struct option options[] = {
      FIELD(check_config),
      .fallback = "false",
      .is_not_in_file = true,
-     .help = "Print the effective configuration in the form of a configuration file, including the "
-             "passwords in --nats, and exit."},
+     .help =
+         "Print the effective configuration in the form of a configuration file (JSON, which is "
+         "YAML), including the passwords in --nats, and exit. If something is wrong, say what, "
+         "and in which line."},
+    {.flag = "example-config",
+     .type = OPTION_SWITCH,
+     FIELD(example_config),
+     .fallback = "false",
+     .is_not_in_file = true,
+     .help = "Print a configuration file with every option, its default and this help, and exit."},
     {.flag = "reactors",
      .type = OPTION_COUNT,
      FIELD(reactors),

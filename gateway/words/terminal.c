@@ -58,13 +58,14 @@ static size_t columns(const char *text, size_t length) {
     return count;
 }
 
-void terminal_wrap(FILE *out, const char *text, size_t indent, size_t width) {
+static void wrap(FILE *out, const char *text, const char *prefix, size_t pad, size_t width) {
+    const size_t indent = columns(prefix, strlen(prefix)) + pad;
     size_t at = indent;
     while (*text != '\0') {
         const size_t length = strcspn(text, " ");
         const size_t wide = columns(text, length);
         if (at > indent && (at + 1 > width || wide > width - at - 1)) {
-            fprintf(out, "\n%*s", (int)indent, "");
+            fprintf(out, "\n%s%*s", prefix, (int)pad, "");
             at = indent;
         } else if (at > indent) {
             fputc(' ', out);
@@ -75,6 +76,14 @@ void terminal_wrap(FILE *out, const char *text, size_t indent, size_t width) {
         text += length + (text[length] == ' ');
     }
     fputc('\n', out);
+}
+
+void terminal_wrap(FILE *out, const char *text, size_t indent, size_t width) {
+    wrap(out, text, "", indent, width);
+}
+
+void terminal_wrap_after(FILE *out, const char *text, const char *prefix, size_t width) {
+    wrap(out, text, prefix, 0, width);
 }
 
 void terminal_append_clean(struct parley_buffer *out, const char *text) {

@@ -27,6 +27,9 @@ size_t terminal_width(FILE *stream);
  * column `indent` already; further lines are indented that far. Ends with a line feed. */
 void terminal_wrap(FILE *out, const char *text, size_t indent, size_t width);
 
+/* The same where further lines begin with `prefix`, such as "# ", which is on the first already. */
+void terminal_wrap_after(FILE *out, const char *text, const char *prefix, size_t width);
+
 /* Appends text from outside: control characters, which could drive the terminal or end the line,
  * are written as \x1b. */
 void terminal_append_clean(struct parley_buffer *out, const char *text);

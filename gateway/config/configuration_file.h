@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The configuration file: YAML of which only what a list of options needs is read (ADR 21). */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <parley/buffer.h>
+
+/* A file is larger by mistake. */
+#define CONFIGURATION_FILE_BYTES_MAX ((size_t)256 * 1024)
+
+struct configuration_entry {
+    const char *key;
+    size_t line;       /* from 1 */
+    const char *value; /* as it is written, without quotes; items are joined by ','; NULL: none */
+    bool is_list;
+};
+
+struct configuration_visitor {
+    /* An entry, in the order of the file.  Owns: its texts are the reader's. */
+    void (*entry)(void *context, const struct configuration_entry *entry);
+    /* Something that is wrong with the file; line 0: with all of it. */
+    void (*fault)(void *context, size_t line, const char *text);
+    void *context;
+};
+
+/* Reads the file at `path`. It goes on after what is wrong, unless it is not YAML.
+ * Returns: false: out of memory. */
+bool configuration_file_read(const char *path, const struct configuration_visitor *visitor);
+
+/* Appends what the file at `path` holds, which may be a pipe.
+ * Returns: NULL, or what is wrong, as the end of a sentence: "cannot be read: …". */
+const char *configuration_file_contents(const char *path, size_t bytes_max,
+                                        struct parley_buffer *out);
+
+/* Whether a value has a character that no option can have: a line break, a NUL. */
+bool configuration_has_control(struct parley_bytes value);
