@@ -26,11 +26,11 @@ static const char help[] =
     "Usage: parley health [OPTION]… [URL]\n"
     "\n"
     "Asks a server whether it can accept messages (GET /readyz), and waits up to 2 s for the\n"
-    "answer. Without URL, it asks the server on this machine: at the address in PARLEY_LISTEN, "
-    "else\n"
-    "in the server's configuration file, else http://127.0.0.1:8080; by HTTPS if these name a\n"
-    "certificate (tls-cert). Of a URL the certificate is verified; of this machine's server it is "
-    "not.\n"
+    "answer. Prints the reason if it cannot, and what else is wrong (\"but: …\") if it can.\n"
+    "Without URL, it asks the server on this machine: at the address in PARLEY_LISTEN, else in\n"
+    "the server's configuration file, else http://127.0.0.1:8080; by HTTPS if these name a\n"
+    "certificate (tls-cert). Of a URL the certificate is verified; of this machine's server it\n"
+    "is not.\n"
     "\n"
     "Options:\n"
     "  --config FILE  the server's configuration file [PARLEY_CONFIG]\n"
@@ -272,6 +272,23 @@ static void print_not_ready(const char *answer, const struct target *target) {
     json_decref(problem);
 }
 
+/* With what is wrong all the same, which are lines of the answer: "but: stream VLP is full". */
+static void print_ready(const char *answer) {
+    const char *line = strstr(answer, "\r\n\r\n");
+    puts("ready");
+    while (line != NULL && (line = strstr(line, "\nbut: ")) != NULL) {
+        char text[1024];
+        struct parley_buffer clean;
+        line++;
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
+        parley_buffer_init(&clean);
+        terminal_append_clean(&clean, text);
+        parley_buffer_char(&clean, '\0');
+        puts(clean.has_failed ? "" : clean.data);
+        parley_buffer_finish(&clean);
+    }
+}
+
 static int ask(const struct target *target, struct tls_client_options *tls) {
     char answer[16384], error[TLS_ERROR_MAX];
     int fd = -1;
@@ -294,7 +311,7 @@ static int ask(const struct target *target, struct tls_client_options *tls) {
         print_not_ready(answer, target);
         return EXIT_FAILURE;
     }
-    puts("ready");
+    print_ready(answer);
     return EXIT_SUCCESS;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "describe_pages.h"
+#include "health.h"
 #include "problem.h"
 #include "ingest.h"
 #include "streams.h"
@@ -107,46 +108,14 @@ static void serve_examples(struct gateway *gateway, struct http_request *request
 
 static void serve_livez(struct gateway *gateway, struct http_request *request,
                         const struct variable *variable) {
-    (void)gateway;
     (void)variable;
-    http_respond(request, 200, "text/plain", PARLEY_BYTES("alive\n"));
-}
-
-/* A stream that is full stops only its own protocol, so the server is still ready: the answer names
- * the stream.  `waiting_for`: what NATS is to recover from; NULL: nothing. */
-static void respond_ready(const struct gateway *gateway, struct http_request *request,
-                          const char *waiting_for) {
-    struct parley_buffer text;
-    const char *remark;
-    parley_buffer_init(&text);
-    parley_buffer_text(&text, "ready\n");
-    if (waiting_for != NULL) {
-        parley_buffer_format(&text, "but: messages wait: %s\n", waiting_for);
-    }
-    for (size_t i = 0; (remark = jetstream_remark(gateway->jetstream, i)) != NULL; i++) {
-        parley_buffer_format(&text, "but: %s\n", remark);
-    }
-    http_respond(request, 200, "text/plain", parley_buffer_bytes(&text));
-    parley_buffer_finish(&text);
-}
-
-/* On every core: a connection may be served by any. */
-static bool is_ready(const struct gateway *gateway) {
-    return (jetstream_is_ready(gateway->jetstream) || jetstream_is_patient(gateway->jetstream)) &&
-           (gateway->away_count == NULL || atomic_load(gateway->away_count) == 0);
+    health_serve_livez(gateway, request);
 }
 
 static void serve_readyz(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     (void)variable;
-    const char *trouble = jetstream_trouble(gateway->jetstream);
-    if (trouble != NULL && !jetstream_is_patient(gateway->jetstream)) {
-        problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.", trouble);
-    } else if (!is_ready(gateway)) {
-        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, "NATS is not ready yet.");
-    } else {
-        respond_ready(gateway, request, trouble);
-    }
+    health_serve_readyz(gateway, request);
 }
 
 struct route {
@@ -258,10 +227,9 @@ void gateway_begin(void *context, struct http_request *request) {
     if (!origin_admit_host(&gateway->origins, request)) {
         return;
     }
-    if (gateway->is_draining && strcmp(path, "/livez") != 0) {
-        problem_respond(request, PROBLEM_DRAINING,
-                        "The server is shutting down and did not process this request. Send it "
-                        "again later, or to another server.");
+    const bool is_health = strcmp(path, "/livez") == 0 || strcmp(path, "/readyz") == 0;
+    if (gateway->is_draining && !is_health) {
+        problem_respond(request, PROBLEM_DRAINING, HEALTH_DRAINING);
         return;
     }
     if (strcmp(path, "*") == 0 && strcmp(http_request_method(request), "OPTIONS") == 0) {

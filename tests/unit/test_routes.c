@@ -30,6 +30,7 @@ struct jetstream {
 
 struct http_request {
     const char *method, *path, *host;
+    const char *accept; /* NULL: none */
     unsigned status;
     char allow[64], body[1024], challenge[256];
     char served[64];           /* by whom */
@@ -93,6 +94,7 @@ const char *http_request_path(const struct http_request *request) {
 
 const char *http_request_header(const struct http_request *request, const char *name) {
     return strcmp(name, "Host") == 0            ? request->host
+           : strcmp(name, "Accept") == 0        ? request->accept
            : strcmp(name, "Authorization") == 0 ? request->authorization
                                                 : NULL;
 }
@@ -711,6 +713,74 @@ static void test_it_is_ready_while_one_stream_is_full_and_says_which(void **stat
     assert_string_equal(request.body, "ready\nbut: stream VLP is full\n");
 }
 
+static void test_health_has_a_reason_for_each_check(void **state) {
+    (void)state;
+#define OK(name) "{\"name\":\"" name "\",\"status\":\"ok\"}"
+#define SAYS(name, status, reason)                                                                 \
+    "{\"name\":\"" name "\",\"status\":\"" status "\",\"reason\":\"" reason "\"}"
+    static const struct {
+        struct jetstream jetstream;
+        bool is_draining;
+        unsigned away_count, status;
+        const char *detail, *checks;
+    } rows[] = {
+        {{.is_ready = true},
+         .status = 200,
+         .checks = OK("draining") "," OK("nats") "," OK("workers") "," OK("streams")},
+        {{.is_ready = true, .remark = "stream VLP is full"},
+         .status = 200,
+         .checks = OK("draining") "," OK("nats") "," OK("workers") "," SAYS("streams", "degraded",
+                                                                            "stream VLP is full")},
+        {{.is_patient = true, .trouble = "NATS is away"},
+         .status = 200,
+         .checks = OK("draining") "," SAYS("nats", "degraded",
+                                           "NATS is away") "," OK("workers") "," OK("streams")},
+        {{.trouble = "NATS is away"},
+         .away_count = 2,
+         .status = 503,
+         .detail = "NATS is away.",
+         .checks = OK("draining") "," SAYS("nats", "failed", "NATS is away") "," SAYS(
+             "workers", "failed", "NATS is not ready yet for all workers") "," OK("streams")},
+        {{.is_ready = true},
+         .away_count = 1,
+         .status = 503,
+         .detail = "NATS is not ready yet for all workers.",
+         .checks = SAYS("workers", "failed", "NATS is not ready yet for all workers")},
+        {{.is_ready = true},
+         .is_draining = true,
+         .status = 503,
+         .detail = "The server is shutting down",
+         .checks = "{\"name\":\"draining\",\"status\":\"failed\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct jetstream jetstream = rows[i].jetstream;
+        atomic_uint away_count = rows[i].away_count;
+        struct gateway gateway = {.jetstream = &jetstream,
+                                  .away_count = &away_count,
+                                  .is_draining = rows[i].is_draining,
+                                  .guard = open_guard};
+        struct http_request request = {
+            .method = "GET", .path = "/readyz", .accept = "application/json"};
+        gateway_begin(&gateway, &request);
+        assert_int_equal(request.status, rows[i].status);
+        assert_non_null(strstr(request.body, rows[i].checks));
+        assert_non_null(strstr(request.body,
+                               rows[i].detail != NULL ? rows[i].detail : "{\"status\":\"ready\","));
+    }
+#undef OK
+#undef SAYS
+}
+
+static void test_that_it_lives_is_said_in_json_too(void **state) {
+    (void)state;
+    struct jetstream jetstream = {.is_ready = false};
+    struct gateway gateway = {.jetstream = &jetstream, .guard = open_guard};
+    struct http_request request = {.method = "GET", .path = "/livez", .accept = "application/json"};
+    gateway_begin(&gateway, &request);
+    assert_int_equal(request.status, 200);
+    assert_string_equal(request.body, "{\"status\":\"alive\",\"draining\":false}\n");
+}
+
 /* ---- which request line opens a stream ---- */
 
 /* In memory of just that size, for the address sanitizer. */
@@ -774,6 +844,8 @@ int main(void) {
         cmocka_unit_test(test_it_is_ready_once_nats_is_for_every_worker),
         cmocka_unit_test(test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which),
         cmocka_unit_test(test_it_is_ready_while_one_stream_is_full_and_says_which),
+        cmocka_unit_test(test_health_has_a_reason_for_each_check),
+        cmocka_unit_test(test_that_it_lives_is_said_in_json_too),
         cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),
         cmocka_unit_test(test_every_address_that_is_not_open_refuses_without_its_scope),
         cmocka_unit_test(test_these_addresses_and_no_others_are_open),
