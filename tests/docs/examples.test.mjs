@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs of examples/ side by side, all on one server, which is stopped, killed and started
+// again: every reader has every message once, and every sender had its own stored once.
+
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { until } from '../e2e/lib/poll.mjs';
+import { Program, run, temporaryFolder } from '../e2e/lib/program.mjs';
+
+const root = resolve(new URL('../..', import.meta.url).pathname);
+const examples = join(root, 'examples');
+const binary = resolve(process.env.PARLEY_BIN || join(root, 'build/dev/gateway/parley'));
+const folder = temporaryFolder();
+
+async function freePort() {
+  const server = createServer();
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
+  const { port } = server.address();
+  await new Promise((closed) => server.close(closed));
+  return String(port);
+}
+
+const port = await freePort();
+
+async function startServer() {
+  const args = ['serve', '--listen', `127.0.0.1:${port}`, '--data', join(folder, 'data')];
+  const server = new Program(binary, args);
+  await server.prints(/^listening on /m);
+  return server;
+}
+
+async function end(server, signal) {
+  server.signal(signal);
+  await server.hasExited();
+}
+
+// At once, with what a shell has started.
+async function kill(program) {
+  program.killFamily();
+  await program.hasExited();
+}
+
+async function compile(name) {
+  const out = join(folder, name);
+  const flags = ['-std=c11', '-Wall', '-Wextra', '-Werror', '-O1'];
+  const result = await run('cc', [...flags, '-o', out, join(examples, `${name}.c`)]);
+  assert.equal(result.code, 0, result.stderr);
+  return out;
+}
+
+// How a language starts its programs: what to run, and the addresses it is given.
+const byUrl = (path) => [`http://127.0.0.1:${port}${path}`];
+const byParts = (path) => ['127.0.0.1', port, path];
+const LANGUAGES = {
+  python: { command: (name) => ['python3', join(examples, `${name}.py`)], address: byUrl },
+  node: { command: (name) => ['node', join(examples, `${name}.mjs`)], address: byUrl },
+  shell: { command: (name) => ['bash', join(examples, `${name}.sh`)], address: byUrl },
+  c: { command: (name) => [join(folder, name)], address: byParts },
+};
+
+function start(language, name, path, args, options) {
+  const { command, address } = LANGUAGES[language];
+  const [program, ...first] = command(name);
+  return new Program(program, [...first, ...address(path), ...args], { cwd: folder, ...options });
+}
+
+const tokenFile = (language) => join(folder, `${language}.token`);
+const read = (language) => start(language, 'reader', '/v1/vlp/stream', [tokenFile(language)]);
+
+function send(language, numbers, change = {}) {
+  const lines = numbers.map((number) =>
+    JSON.stringify({
+      id: `${language}-${number}`,
+      protocol: 'VLP/1.1',
+      type: 'notice',
+      timestamp: '2025-12-14T10:30:00Z',
+      sender: language,
+      content: 'Works.',
+      confidence: 0.8,
+      ...change,
+    }),
+  );
+  const input = lines.map((line) => `${line}\n`).join('');
+  return start(language, 'sender', '/v1/vlp/messages', [], { input });
+}
+
+const languages = Object.keys(LANGUAGES);
+const all = (work) => Promise.all(languages.map(work));
+const idsOf = (text) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+    .map((value) => (value.specversion ? value.data.id : value.id));
+const expected = (numbers) =>
+  languages.flatMap((language) => numbers.map((number) => `${language}-${number}`)).sort();
+
+async function hasRead(readers, numbers) {
+  for (const language of languages) {
+    const wanted = expected(numbers);
+    const isThere = () => idsOf(readers[language].stdout).length >= wanted.length;
+    await until(`${language} has read ${wanted.length}`, isThere).catch((error) => {
+      throw new Error(`${error.message}: ${readers[language].stdout}${readers[language].stderr}`);
+    });
+    assert.deepEqual(idsOf(readers[language].stdout).sort(), wanted, language);
+  }
+}
+
+async function stored(senders) {
+  for (const sender of senders) {
+    assert.deepEqual(await sender.hasExited(), { code: 0, signal: null }, sender.stderr);
+  }
+}
+
+test('examples are short', () => {
+  for (const name of readdirSync(examples)) {
+    const lines = readFileSync(join(examples, name), 'utf8').split('\n').length - 1;
+    assert.ok(lines < 60, `${name} has ${lines} lines`);
+  }
+});
+
+test('senders and readers survive restarts, of the server and of themselves', async () => {
+  await Promise.all(['sender', 'reader'].map(compile));
+  let server = await startServer();
+  const readers = Object.fromEntries(languages.map((language) => [language, read(language)]));
+  try {
+    await stored(languages.map((language) => send(language, [1, 2])));
+    await hasRead(readers, [1, 2]);
+
+    await end(server, 'SIGTERM');
+    const early = languages.map((language) => send(language, [3]));
+    await all((language) => readers[language].prints(/parley\.end/, 'stderr'));
+    server = await startServer();
+    await stored(early);
+    await hasRead(readers, [1, 2, 3]);
+
+    await end(server, 'SIGKILL');
+    server = await startServer();
+    await stored(languages.map((language) => send(language, [3, 4]))); // 3 is stored already
+    await hasRead(readers, [1, 2, 3, 4]);
+
+    await all((language) => kill(readers[language]));
+    for (const language of languages) readers[language] = read(language);
+    await stored(languages.map((language) => send(language, [5])));
+    await hasRead(readers, [5]);
+
+    const refused = languages.map((language) => send(language, [6], { confidence: 2 }));
+    for (const sender of refused) {
+      assert.equal((await sender.hasExited()).code, 1);
+      assert.match(sender.stderr, /VLP-007/);
+    }
+
+    // What was lost in between is said, and reading goes on.
+    await all((language) => kill(readers[language]));
+    for (const language of languages) {
+      writeFileSync(tokenFile(language), 'VLP:2020-01-01T00:00:00.000000000Z:9');
+      readers[language] = read(language);
+    }
+    await all((language) => readers[language].prints(/parley\.gap/, 'stderr'));
+    await hasRead(readers, [1, 2, 3, 4, 5]);
+  } finally {
+    for (const program of [...Object.values(readers), server]) program.killFamily();
+  }
+});
