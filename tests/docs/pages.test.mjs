@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { test } from 'node:test';
+import { describe, it } from 'node:test';
 import { isAsShown } from './lib/compare.mjs';
 import { blocksOf, replaceBlock } from './lib/page.mjs';
 import { Reader } from './lib/reader.mjs';
@@ -74,7 +74,7 @@ class Follower {
 
 const count = (blocks, kind) => blocks.filter((block) => block.kind === kind).length;
 
-function describe(blocks) {
+function describeBlocks(blocks) {
   const reasons = blocks.filter((block) => block.kind === 'not-run');
   const left = reasons.map((block) => `line ${block.line}: ${block.attributes['not-run']}`);
   const ran = count(blocks, 'run') + count(blocks, 'terminal');
@@ -86,17 +86,18 @@ function describe(blocks) {
 // Pages that do not start a server of their own find one at localhost:8080.
 const startsServer = (blocks) => blocks.some(({ attributes }) => attributes.terminal === 'server');
 
-for (const page of pages) {
-  test(page, async (t) => {
-    const reader = await Reader.at(binary);
-    const follower = new Follower(page, reader);
-    try {
-      if (!startsServer(follower.blocks)) await reader.open('server', 'parley serve');
-      await follower.follow();
-    } finally {
-      const report = await reader.leave();
-      assert.equal(report, '', "a sanitizer's report");
-    }
-    t.diagnostic(`${page}: ${describe(follower.blocks)}`);
-  });
+async function check(t, page) {
+  const reader = await Reader.at(binary);
+  const follower = new Follower(page, reader);
+  try {
+    if (!startsServer(follower.blocks)) await reader.open('server', 'parley serve');
+    await follower.follow();
+  } finally {
+    assert.equal(await reader.leave(), '', "a sanitizer's report");
+  }
+  t.diagnostic(`${page}: ${describeBlocks(follower.blocks)}`);
 }
+
+describe('pages', { concurrency: 2 }, () => {
+  for (const page of pages) it(page, (t) => check(t, page));
+});

@@ -5,7 +5,7 @@
 
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { until } from '../../e2e/lib/poll.mjs';
 import { Program, temporaryFolder } from '../../e2e/lib/program.mjs';
 
@@ -85,6 +85,7 @@ export class Reader {
   }
 
   save(name, text) {
+    mkdirSync(dirname(join(this.home, name)), { recursive: true });
     writeFileSync(join(this.home, name), this.here(text));
   }
 
