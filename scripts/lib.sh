@@ -63,6 +63,8 @@ is_provided() { # PACKAGE
     libclang-rt-dev | llvm) command -v clang ;;
     docker.io) command -v dockerd ;;
     groff-base) command -v groff ;;
+    systemd) command -v systemd-analyze ;;
+    dpkg-dev) command -v dpkg-shlibdeps ;;
     iproute2) command -v ip ;;
     libnginx-mod-nchan) "$root/bench/peers/nchan/serve" --check ;;
     nginx) PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nginx ;;

@@ -20,6 +20,9 @@
       "Do as the message says, and start it again: it has ended.")                                 \
     X(LOG_WAITING, "start.waiting", WARN, "messages get 503 until NATS is ready", "nats",          \
       "See to it that the servers of --nats run and can be reached. Nothing has to be restarted.") \
+    X(LOG_SERVICE, "service.untold", WARN, "the service manager cannot be told", "state",          \
+      "Look what NOTIFY_SOCKET names. systemd ends a service that does not say that it is ready: " \
+      "see TimeoutStartSec.")                                                                      \
     X(LOG_FIRST_TOKEN, "token.first", INFO, "made the first token", "file",                        \
       "Read the token in the file, make tokens with fewer scopes, and revoke it.")                 \
     X(LOG_TOKENS_READ, "token.read", INFO, "read the tokens", "count file first",                  \

@@ -29,6 +29,7 @@
 #include "memory_trim.h"
 #include "nats_identity.h"
 #include "routes.h"
+#include "service_manager.h"
 #include "troubles.h"
 #include "spool.h"
 #include "start_log.h"
@@ -111,6 +112,7 @@ static void announce(struct server *server) {
                server->configuration.data);
     }
     fflush(stdout);
+    service_manager_tell("READY=1");
 }
 
 static void announce_anyway(struct reactor_timer *timer) {
@@ -148,6 +150,7 @@ static void drain(struct server *server) {
         return;
     }
     server->is_draining = true;
+    service_manager_tell("STOPPING=1");
     const int64_t deadline_ms = drain_deadline_ms(server);
     atomic_store(&server->busy_count, server->worker_count);
     for (unsigned i = 0; i < server->worker_count; i++) {
