@@ -1,3 +1,18 @@
+# What tests are made of is compiled for short compiling where a sanitizer makes that long: their own
+# loops are not where the time goes.
+add_library(parley_test_flags INTERFACE)
+target_link_libraries(parley_test_flags INTERFACE parley_flags)
+if(PARLEY_SANITIZE)
+  target_compile_options(parley_test_flags INTERFACE -O0)
+endif()
+
+# parley_fixture(name SOURCES file… LIBRARIES …): objects that several tests link, compiled once.
+function(parley_fixture name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(${name} OBJECT ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE parley_test_flags PkgConfig::CMOCKA ${ARG_LIBRARIES})
+endfunction()
+
 # parley_test(name LIBRARIES …): a cmocka program tests/unit/name.c (or FILE), run by ctest as "unit/name". LABEL
 # library: it has no threads, so that the tsan preset leaves it out. Every TIMEOUT is what only a defect
 # reaches, on a busy machine and under a sanitizer too.
@@ -10,7 +25,7 @@ function(parley_test name)
     set(ARG_FILE ${name}.c)
   endif()
   add_executable(${name} ${ARG_FILE} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE parley_flags PkgConfig::CMOCKA ${ARG_LIBRARIES})
+  target_link_libraries(${name} PRIVATE parley_test_flags PkgConfig::CMOCKA ${ARG_LIBRARIES})
   target_compile_definitions(${name} PRIVATE PARLEY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME unit/${name} COMMAND ${name})
   set_tests_properties(unit/${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 600)

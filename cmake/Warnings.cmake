@@ -12,6 +12,6 @@ target_link_options(parley_flags INTERFACE -Wl,-z,relro,-z,now)
 
 if(PARLEY_SANITIZE)
   add_compile_options(-fsanitize=${PARLEY_SANITIZE} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer -g)
+    -fno-omit-frame-pointer $<$<NOT:$<CONFIG:Debug>>:-g1>)
   add_link_options(-fsanitize=${PARLEY_SANITIZE})
 endif()
