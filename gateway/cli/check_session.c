@@ -17,6 +17,7 @@
 #include "encodings.h"
 #include "clock_and_ids.h"
 #include "rejected_event.h"
+#include "rejected_url.h"
 
 /* ---- arguments ---- */
 
@@ -90,11 +91,12 @@ static int find_codec(struct check_session *session) {
 }
 
 int check_session_arguments(struct check_session *session, int argc, char **argv) {
-    const struct argument_flag flags[] = {
-        {"type", 0, true},     {"strict", 0, false},  {"stamp", 0, false},   {"from", 0, true},
-        {"agent", 0, true},    {"domain", 0, true},   {"quiet", 'q', false}, {"help", 'h', false},
-        session->own_flags[0], session->own_flags[1], {NULL, 0, false},
+    enum { COMMON = 8 };
+    struct argument_flag flags[COMMON + CHECK_SESSION_OWN_FLAGS + 1] = {
+        {"type", 0, true},  {"strict", 0, false}, {"stamp", 0, false},   {"from", 0, true},
+        {"agent", 0, true}, {"domain", 0, true},  {"quiet", 'q', false}, {"help", 'h', false},
     };
+    memcpy(flags + COMMON, session->own_flags, sizeof session->own_flags);
     struct arguments arguments = {
         .command = session->command, .flags = flags, .argc = argc, .argv = argv};
     const char *value;
@@ -257,8 +259,9 @@ static bool is_worth_looking_ahead(const struct check_session *session, uint64_t
     return session->skips_right && !session->options.stamp && size_bytes >= LARGE_BYTES;
 }
 
-/* Returns: whether all of it could be read. */
-static bool check_open(struct check_session *session, int fd, const char *file) {
+/* `client`: where the bytes come from; NULL: fd.  Returns: whether all of it could be read. */
+static bool check_open(struct check_session *session, int fd, struct http_client *client,
+                       const char *file) {
     const struct parley_codec *codec = session->codec;
     if (codec == NULL && file != NULL) {
         codec = check_input_codec_of_name(session->protocol, file);
@@ -274,16 +277,20 @@ static bool check_open(struct check_session *session, int fd, const char *file) 
         input.codec = &parley_codec_ndjson;
         input.message_bytes_max = REJECTED_EVENT_BYTES_MAX;
     }
+    if (client != NULL) {
+        input.receive = rejected_url_read;
+        input.source = client;
+    }
     if (is_worth_looking_ahead(session, size_bytes)) {
         check_input_look_ahead(&input, session->message.schema, &session->options);
     }
     const enum parley_status result = check_all(session, &input, file, size_bytes);
-    const int error = errno;
+    const char *error = client != NULL ? client->error : strerror(errno);
     progress_clear(&session->progress);
     check_input_finish(&input);
     if (result != PARLEY_OK) {
         terminal_error("%s: %s", file != NULL ? file : "standard input",
-                       result == PARLEY_E_IO ? strerror(error) : parley_status_text(result));
+                       result == PARLEY_E_IO ? error : parley_status_text(result));
     }
     return result == PARLEY_OK;
 }
@@ -295,8 +302,20 @@ static bool check_path(void *context, const char *path) {
         terminal_error("%s: %s", path, strerror(errno));
         return false;
     }
-    const bool is_read = check_open(session, fd, path);
+    const bool is_read = check_open(session, fd, NULL, path);
     close(fd);
+    return is_read;
+}
+
+static bool check_url(struct check_session *session, const char *url) {
+    struct http_client client;
+    if (!session->reads_rejected) {
+        terminal_error("%s: only check --rejected reads a URL", url);
+        return false;
+    }
+    const bool is_read =
+        rejected_url_open(&client, url, &session->tls) && check_open(session, -1, &client, url);
+    http_client_finish(&client);
     return is_read;
 }
 
@@ -309,7 +328,16 @@ static bool check_standard_input(struct check_session *session) {
     if (isatty(STDIN_FILENO) && !session->is_quiet) {
         fputs("Reading standard input from the terminal; press Ctrl-D to end it.\n", stderr);
     }
-    return check_open(session, STDIN_FILENO, NULL);
+    return check_open(session, STDIN_FILENO, NULL, NULL);
+}
+
+static bool check_operand(struct check_session *session, struct check_files *files,
+                          const char *operand) {
+    if (strcmp(operand, "-") == 0) {
+        return check_standard_input(session);
+    }
+    return rejected_url_is(operand) ? check_url(session, operand)
+                                    : check_files_each(files, operand);
 }
 
 static bool check_all_files(struct check_session *session) {
@@ -320,10 +348,7 @@ static bool check_all_files(struct check_session *session) {
                                 .context = session};
     bool is_read = session->file_count > 0 || check_standard_input(session);
     for (int i = 0; i < session->file_count && !session->is_stopped; i++) {
-        const char *operand = session->files[i];
-        is_read = (strcmp(operand, "-") == 0 ? check_standard_input(session)
-                                             : check_files_each(&files, operand)) &&
-                  is_read;
+        is_read = check_operand(session, &files, session->files[i]) && is_read;
     }
     check_files_finish(&files);
     return is_read;

@@ -8,6 +8,7 @@
 #include "check_report.h"
 #include "cli.h"
 #include "progress.h"
+#include "tls_client.h"
 
 /* For the --help of both. */
 #define CHECK_SESSION_OPTIONS_HELP                                                                 \
@@ -18,7 +19,7 @@
     "  --agent NAME     supervisor: the agent that the messages belong to\n"                       \
     "  --domain NAME    Round Table: the domain of replies whose request is not known\n"
 
-#define CHECK_SESSION_OWN_FLAGS 2
+#define CHECK_SESSION_OWN_FLAGS 5
 
 struct check_session {
     const char *command, *help;
@@ -32,6 +33,8 @@ struct check_session {
     bool reads_files_once; /* a file that is named twice is read once */
     bool reads_rejected;   /* lines are events of /v1/rejected/stream, and have the messages; for
                               on_message, `file` is then the event's id */
+
+    struct tls_client_options tls; /* for URLs, with reads_rejected */
 
     const struct parley_protocol *protocol;
     struct parley_message message;

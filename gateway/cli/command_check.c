@@ -32,9 +32,15 @@ static const char help[] =
     "  --format ndjson  a JSON verdict for each message, with its file and line, and at the end\n"
     "                   {\"summary\":{\"received\":3,\"valid\":2,\"invalid\":1}}\n"
     "  --format github  annotations for GitHub Actions\n"
-    "  --rejected       FILE has what GET /v1/rejected/stream returned (server option\n"
-    "                   --quarantine): check again what was refused of PROTOCOL, and report what\n"
-    "                   would pass now and what would still be refused\n" CHECK_SESSION_OPTIONS_HELP
+    "  --rejected       check again what a server has refused of PROTOCOL and kept (its option\n"
+    "                   --quarantine), and report what would pass now and what would still be\n"
+    "                   refused. FILE is the server's URL, or has what GET /v1/rejected/stream\n"
+    "                   returned. A server with tokens needs one with the scope admin, in the\n"
+    "                   environment variable PARLEY_TOKEN\n"
+    "  --ca FILE        authorities (PEM) of the certificate of an https:// URL; without it, the\n"
+    "                   system's\n"
+    "  --cert FILE      the certificate (PEM) to show to a server that asks for one\n"
+    "  --key FILE       its private key (PEM)\n" CHECK_SESSION_OPTIONS_HELP
     "  -q, --quiet      print no summary or progress to standard error\n"
     "  -h, --help       print this text\n"
     "\n"
@@ -48,8 +54,7 @@ static const char help[] =
     "  parley check --strict vlp log/*.ndjson\n"
     "  parley check brenner threads\n"
     "  parley check --from gerbil supervisor checkpoint.msgpack\n"
-    "  curl -s 'http://127.0.0.1:8080/v1/rejected/stream?since=all&follow=false' |\n"
-    "    parley check vlp --rejected -\n"
+    "  parley check vlp --rejected http://127.0.0.1:8080\n"
     "  nats sub --raw 'vlp.>' | parley check vlp --type application/x-ndjson\n";
 
 struct check {
@@ -81,8 +86,17 @@ static int take_rejected(struct check_session *session, const char *value) {
 }
 
 static int take_flag(struct check_session *session, const char *name, const char *value) {
-    return strcmp(name, "format") == 0 ? take_format((struct check *)session, value)
-                                       : take_rejected(session, value);
+    if (strcmp(name, "format") == 0) {
+        return take_format((struct check *)session, value);
+    }
+    if (strcmp(name, "rejected") == 0) {
+        return take_rejected(session, value);
+    }
+    const char **file = strcmp(name, "ca") == 0     ? &session->tls.ca
+                        : strcmp(name, "cert") == 0 ? &session->tls.cert
+                                                    : &session->tls.key;
+    *file = value;
+    return -1;
 }
 
 /* What was refused and would pass now. */
@@ -117,7 +131,11 @@ static enum parley_status report(struct check_session *session, const char *file
 int command_check(int argc, char **argv) {
     struct check check = {.session = {.command = "check",
                                       .help = help,
-                                      .own_flags = {{"format", 0, true}, {"rejected", 0, false}},
+                                      .own_flags = {{"format", 0, true},
+                                                    {"rejected", 0, false},
+                                                    {"ca", 0, true},
+                                                    {"cert", 0, true},
+                                                    {"key", 0, true}},
                                       .on_flag = take_flag,
                                       .on_message = report},
                           .format = CHECK_HUMAN,
@@ -126,6 +144,10 @@ int command_check(int argc, char **argv) {
     const int wrong = check_session_arguments(session, argc, argv);
     if (wrong >= 0) {
         return wrong;
+    }
+    if ((session->tls.cert == NULL) != (session->tls.key == NULL)) {
+        terminal_error("--cert and --key go together: a certificate and its private key");
+        return EXIT_USAGE;
     }
     session->reads_files_once = true;
     /* Otherwise each message has a line. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A client that waits: it blocks its thread until the deadline, as the rest of `parley health`
- * does. */
+/* See tls_client.h. */
 
 #include "tls_client.h"
 
@@ -22,8 +21,9 @@ static int64_t now_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static bool fail(char error[TLS_ERROR_MAX], const char *what, const char *why) {
-    snprintf(error, TLS_ERROR_MAX, "%s%s%s", what, why != NULL ? ": " : "", why != NULL ? why : "");
+static bool fail(struct tls_client *client, const char *what, const char *why) {
+    snprintf(client->error, sizeof client->error, "%s%s%s", what, why != NULL ? ": " : "",
+             why != NULL ? why : "");
     return false;
 }
 
@@ -34,28 +34,28 @@ static const char *last_reason(void) {
 
 /* ---- before the connection ---- */
 
-static bool trust(SSL_CTX *ctx, const struct tls_client_options *options,
-                  char error[TLS_ERROR_MAX]) {
+static bool trust(struct tls_client *client, SSL_CTX *ctx,
+                  const struct tls_client_options *options) {
     if (options->host == NULL) {
         return true;
     }
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
     if (options->ca == NULL) {
         return SSL_CTX_set_default_verify_paths(ctx) == 1 ||
-               fail(error, "the system's authorities cannot be read", last_reason());
+               fail(client, "the system's authorities cannot be read", last_reason());
     }
     return SSL_CTX_load_verify_file(ctx, options->ca) == 1 ||
-           fail(error, options->ca, "does not hold certificates in PEM form");
+           fail(client, options->ca, "does not hold certificates in PEM form");
 }
 
-static bool identify(SSL_CTX *ctx, const struct tls_client_options *options,
-                     char error[TLS_ERROR_MAX]) {
+static bool identify(struct tls_client *client, SSL_CTX *ctx,
+                     const struct tls_client_options *options) {
     if (options->cert == NULL) {
         return true;
     }
     return (SSL_CTX_use_certificate_chain_file(ctx, options->cert) == 1 &&
             SSL_CTX_use_PrivateKey_file(ctx, options->key, SSL_FILETYPE_PEM) == 1) ||
-           fail(error, "the certificate to show, or its key, cannot be used", last_reason());
+           fail(client, "the certificate to show, or its key, cannot be used", last_reason());
 }
 
 static bool name_host(SSL *ssl, const char *host) {
@@ -69,80 +69,77 @@ static bool name_host(SSL *ssl, const char *host) {
     return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-static SSL *begin(int fd, const struct tls_client_options *options, char error[TLS_ERROR_MAX]) {
+static bool begin(struct tls_client *client, int fd, const struct tls_client_options *options) {
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
-    SSL *ssl = NULL;
-    const bool is_ready = ctx != NULL && SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
-                          trust(ctx, options, error) && identify(ctx, options, error);
+    bool is_ready = ctx != NULL && SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+                    trust(client, ctx, options) && identify(client, ctx, options);
     if (is_ready) {
-        ssl = SSL_new(ctx);
-        if (ssl == NULL || !name_host(ssl, options->host) || SSL_set_fd(ssl, fd) != 1) {
-            fail(error, "TLS cannot be started", last_reason());
-            SSL_free(ssl);
-            ssl = NULL;
-        }
+        client->ssl = SSL_new(ctx);
+        is_ready = client->ssl != NULL && name_host(client->ssl, options->host) &&
+                   SSL_set_fd(client->ssl, fd) == 1;
     }
     SSL_CTX_free(ctx);
-    return ssl;
+    if (!is_ready && client->error[0] == '\0') {
+        fail(client, "TLS cannot be started", last_reason());
+    }
+    return is_ready;
 }
 
 /* ---- the connection ---- */
 
 /* After an SSL function that returned `result`: waits until it can be called again.
  * Returns: false: it cannot, and `error` is set, or the connection is over. */
-static bool await(SSL *ssl, int result, int64_t deadline_ms, char error[TLS_ERROR_MAX]) {
-    const int what = SSL_get_error(ssl, result);
+static bool await(struct tls_client *client, int result) {
+    const int what = SSL_get_error(client->ssl, result);
     if (what != SSL_ERROR_WANT_READ && what != SSL_ERROR_WANT_WRITE) {
-        const long verified = SSL_get_verify_result(ssl);
+        const long verified = SSL_get_verify_result(client->ssl);
         const char *why = verified != X509_V_OK       ? X509_verify_cert_error_string(verified)
                           : what == SSL_ERROR_SYSCALL ? "the server closed the connection"
                                                       : last_reason();
-        return what == SSL_ERROR_ZERO_RETURN ? false : fail(error, "TLS failed", why);
+        return what == SSL_ERROR_ZERO_RETURN ? false : fail(client, "TLS failed", why);
     }
-    struct pollfd fd = {.fd = SSL_get_fd(ssl),
+    struct pollfd fd = {.fd = SSL_get_fd(client->ssl),
                         .events = what == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT};
-    const int64_t left_ms = deadline_ms - now_ms();
+    const int64_t left_ms = client->deadline_ms - now_ms();
     const int count = left_ms > 0 ? poll(&fd, 1, (int)left_ms) : 0;
-    return count > 0 || (count < 0 && errno == EINTR) || fail(error, strerror(ETIMEDOUT), NULL);
+    return count > 0 || (count < 0 && errno == EINTR) || fail(client, strerror(ETIMEDOUT), NULL);
 }
 
-static bool exchange(SSL *ssl, const struct tls_client_options *options,
-                     struct parley_bytes request, char *out, size_t size,
-                     char error[TLS_ERROR_MAX]) {
-    size_t used = 0;
+bool tls_client_open(struct tls_client *client, int fd, const struct tls_client_options *options) {
+    client->ssl = NULL;
+    client->error[0] = '\0';
+    ERR_clear_error();
+    bool is_open = begin(client, fd, options);
+    for (int result; is_open && (result = SSL_connect(client->ssl)) != 1;) {
+        is_open = await(client, result);
+    }
+    return is_open;
+}
+
+bool tls_client_send(struct tls_client *client, struct parley_bytes bytes) {
     int result;
-    ERR_clear_error();
-    while ((result = SSL_connect(ssl)) != 1) {
-        if (!await(ssl, result, options->deadline_ms, error)) {
+    while ((result = SSL_write(client->ssl, bytes.data, (int)bytes.length)) <= 0) {
+        if (!await(client, result)) {
             return false;
         }
     }
-    while ((result = SSL_write(ssl, request.data, (int)request.length)) <= 0) {
-        if (!await(ssl, result, options->deadline_ms, error)) {
-            return false;
-        }
-    }
-    while (used < size - 1) {
-        result = SSL_read(ssl, out + used, (int)(size - 1 - used));
-        if (result <= 0 && !await(ssl, result, options->deadline_ms, error)) {
-            break;
-        }
-        used += result > 0 ? (size_t)result : 0;
-    }
-    out[used] = '\0';
-    return error[0] == '\0';
+    return true;
 }
 
-bool tls_client_exchange(int fd, const struct tls_client_options *options,
-                         struct parley_bytes request, char *out, size_t size,
-                         char error[TLS_ERROR_MAX]) {
-    error[0] = '\0';
-    SSL *ssl = begin(fd, options, error);
-    const bool is_done = ssl != NULL && exchange(ssl, options, request, out, size, error);
-    if (is_done) {
-        SSL_shutdown(ssl);
+ssize_t tls_client_receive(struct tls_client *client, char *out, size_t size) {
+    int result;
+    while ((result = SSL_read(client->ssl, out, (int)size)) <= 0) {
+        if (!await(client, result)) {
+            return client->error[0] == '\0' ? 0 : -1;
+        }
     }
-    SSL_free(ssl);
+    return result;
+}
+
+void tls_client_close(struct tls_client *client) {
+    if (client->ssl != NULL && client->error[0] == '\0') {
+        SSL_shutdown(client->ssl);
+    }
+    SSL_free(client->ssl);
     ERR_clear_error();
-    return is_done;
 }

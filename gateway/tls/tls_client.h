@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One request over TLS, for `parley health`. */
+/* A connection over TLS, for commands that ask a server. Its functions wait, each until the
+ * deadline. */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <parley/bytes.h>
 
@@ -16,12 +18,19 @@ struct tls_client_options {
     const char *ca;   /* a PEM file of authorities; NULL: the system's */
     const char *cert; /* PEM files, for servers that ask for a certificate; NULL: none */
     const char *key;
-    int64_t deadline_ms; /* on CLOCK_MONOTONIC */
 };
 
-/* Speaks TLS on `fd`, a connected socket in non-blocking mode: sends `request`, and receives up to
- * the end or until `out` is full. It is a string then.
- * Returns: false, with a sentence in `error`. */
-bool tls_client_exchange(int fd, const struct tls_client_options *options,
-                         struct parley_bytes request, char *out, size_t size,
-                         char error[TLS_ERROR_MAX]);
+struct tls_client {
+    int64_t deadline_ms;       /* on CLOCK_MONOTONIC */
+    char error[TLS_ERROR_MAX]; /* a sentence, where a function has failed */
+    struct ssl_st *ssl;        /* private */
+};
+
+/* Does the handshake on `fd`, a connected socket in non-blocking mode.
+ * Owns: `fd` is borrowed until tls_client_close, which is to be called whatever the result. */
+bool tls_client_open(struct tls_client *client, int fd, const struct tls_client_options *options);
+bool tls_client_send(struct tls_client *client, struct parley_bytes bytes);
+/* Returns: how many bytes were received; 0: the server has ended the connection in the way of TLS;
+ * -1: it failed, or was cut off. */
+ssize_t tls_client_receive(struct tls_client *client, char *out, size_t size);
+void tls_client_close(struct tls_client *client);
