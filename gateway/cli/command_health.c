@@ -87,7 +87,7 @@ static void print_not_ready(struct http_client *client, const struct http_client
 static void print_ready(struct http_client *client) {
     const char *line = http_client_body(client);
     puts("ready");
-    while (line != NULL && (line = strstr(line, "\nbut: ")) != NULL) {
+    while ((line = strstr(line, "\nbut: ")) != NULL) {
         char text[1024];
         struct parley_buffer clean;
         line++;

@@ -78,7 +78,7 @@ enum origin_site origin_site(const struct origin_policy *policy, const char *ori
 static enum origin_site site_of(const struct origin_policy *policy,
                                 const struct http_request *request) {
     const char *origin = http_request_header(request, "Origin");
-    const char *host = origin != NULL ? http_request_header(request, "Host") : NULL;
+    const char *host = origin != NULL ? http_request_host(request) : NULL;
     return origin_site(policy, origin, host, http_request_header(request, "Sec-Fetch-Site"));
 }
 
@@ -86,7 +86,7 @@ static enum origin_site site_of(const struct origin_policy *policy,
 
 /* A request of HTTP/1.0 may have no Host; no browser sends one. */
 bool origin_admit_host(const struct origin_policy *policy, struct http_request *request) {
-    const char *host = http_request_header(request, "Host");
+    const char *host = http_request_host(request);
     if (host == NULL || origin_is_host_known(policy, host)) {
         return true;
     }

@@ -165,17 +165,24 @@ static void read_options(struct http_head *head, char *at) {
     }
 }
 
-/* An absolute target is a proxy's (RFC 9112, section 3.2.2): its path is what counts. */
-static const char *path_of(const struct http_head *head, const char *target) {
-    const char *authority = strncasecmp(target, "http://", 7) == 0    ? target + 7
-                            : strncasecmp(target, "https://", 8) == 0 ? target + 8
-                                                                      : NULL;
+/* An absolute target is a proxy's (RFC 9112, section 3.2.2): its path is what counts, and its host
+ * instead of the header's. */
+static void read_target(struct http_head *head, char *target) {
+    char *authority = strncasecmp(target, "http://", 7) == 0    ? target + 7
+                      : strncasecmp(target, "https://", 8) == 0 ? target + 8
+                                                                : NULL;
+    head->path = target;
     if (authority == NULL) {
-        return target;
+        return;
     }
-    const char *path = strchr(authority, '/');
+    const size_t length = strcspn(authority, "/");
     const bool is_about_all = strcmp(head->method, "OPTIONS") == 0;
-    return path != NULL ? path : is_about_all ? "*" : "/";
+    head->path = authority[length] == '/' ? authority + length : is_about_all ? "*" : "/";
+    head->authority = memmove(authority - 1, authority, length); /* room for its NUL */
+    authority[length - 1] = '\0';
+    if (length == 0) {
+        blame(head, 400, "The target of the request has no host.");
+    }
 }
 
 static void read_version(struct http_head *head, const char *version, size_t length) {
@@ -215,7 +222,7 @@ static void read_line(struct http_head *head, char *line, char *end) {
         *query++ = '\0';
         read_options(head, query);
     }
-    head->path = path_of(head, target);
+    read_target(head, target);
 }
 
 /* ---- headers ---- */

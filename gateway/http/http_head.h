@@ -41,6 +41,7 @@ struct http_head {
     size_t option_count, field_count;
     uint64_t name_marks; /* a bit for each header's name, which others may have too */
     const char *method, *path;
+    const char *authority;  /* of an absolute target; NULL: it is not one */
     const char *request_id; /* NULL: absent, or not a good one */
     const char *fault;      /* NULL: none. The first one found stays */
     unsigned status;        /* of the answer to a head that has a fault */

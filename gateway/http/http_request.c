@@ -253,6 +253,11 @@ void http_header(struct http_request *request, const char *name, const char *val
     parley_buffer_append(headers, (struct parley_bytes){value, strlen(value) + 1});
 }
 
+const char *http_request_host(const struct http_request *request) {
+    const struct http_head *head = &request->connection->head;
+    return head->authority != NULL ? head->authority : http_head_field(head, "Host");
+}
+
 const char *http_request_header(const struct http_request *request, const char *name) {
     return http_head_field(&request->connection->head, name);
 }

@@ -12,6 +12,7 @@
 
 struct parley_message;
 struct parley_options;
+struct parley_position;
 struct parley_schema;
 
 /* How a body contains messages. */
@@ -144,6 +145,9 @@ struct parley_protocol {
     /* The field that names the sender of a decoded message; NULL: messages name none, and the
      * request's option `agent` says whose they are. */
     unsigned (*sender_field)(const struct parley_message *message);
+    /* Where in what was sent the value of that field is, if its offset is not in that; line 0: it
+     * is. NULL: it always is. */
+    struct parley_position (*place_of)(const struct parley_message *message, unsigned field);
 
     /* The number of the type for the text of the type member, or PARLEY_TYPE_OTHER; NULL: the text
      * is one of `types`. */

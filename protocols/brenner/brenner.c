@@ -88,6 +88,10 @@ static enum parley_status encode(struct parley_message *message, struct parley_b
                                                      : json_encode(message, out);
 }
 
+static struct parley_position place_of(const struct parley_message *message, unsigned field) {
+    return markdown_place(message, fields[field]);
+}
+
 static unsigned sender_field(const struct parley_message *message) {
     return brenner_sender_field(message);
 }
@@ -115,6 +119,7 @@ const struct parley_protocol brenner_protocol = {
     .route = brenner_route,
     .convert = brenner_convert,
     .sender_field = sender_field,
+    .place_of = place_of,
     .type_of = brenner_type_of,
     .stamp = json_stamp,
     .inspect = brenner_inspect,

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "brenner.h"
 #include "json_accept.h"
 #include "json_message.h"
 #include "text.h"
@@ -214,6 +215,14 @@ static bool accept_members(struct parley_message *message, struct parley_bytes y
     return copy != NULL;
 }
 
+/* GW-102, whose finding needs the places of members. */
+static bool has_other_sender(const struct parley_message *message) {
+    const char *only = message->options.only_sender;
+    return only != NULL &&
+           !parley_bytes_equal(parley_message_text(message, brenner_sender_field(message)),
+                               parley_bytes_of(only));
+}
+
 /* Whether the message certainly keeps every rule. Its body is not copied. If it is not sure, it
  * keeps only what was found in the body. */
 static bool accepts(struct parley_message *message, const struct parts *parts) {
@@ -225,7 +234,7 @@ static bool accepts(struct parley_message *message, const struct parts *parts) {
     struct markdown_source *source = parley_arena_allocate(&message->arena, sizeof *source);
     const struct parley_value body = {.kind = PARLEY_STRING, .text = parts->body};
     if (source != NULL && accept_members(message, parts->yaml) &&
-        json_accept_with(message, PARLEY_BYTES("body_md"), &body)) {
+        json_accept_with(message, PARLEY_BYTES("body_md"), &body) && !has_other_sender(message)) {
         *source = (struct markdown_source){.body = parts->body};
         message->source = source;
         message->is_decoded = message->is_certain = true;
@@ -371,6 +380,13 @@ static struct parley_position position_of(const struct parley_message *message, 
         }
     }
     return here;
+}
+
+struct parley_position markdown_place(const struct parley_message *message, const char *path) {
+    struct finder finder = {.source = message->source};
+    return finder.source == NULL || lacks_body(message)
+               ? (struct parley_position){0}
+               : position_of(message, path_offset(&finder, path));
 }
 
 enum parley_status markdown_validate(struct parley_message *message) {

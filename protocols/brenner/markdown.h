@@ -32,6 +32,10 @@ enum parley_status markdown_complete(struct parley_message *message) PARLEY_MUST
  * findings have their places in the Markdown, and `body_at` becomes `at`. */
 enum parley_status markdown_validate(struct parley_message *message) PARLEY_MUST_CHECK;
 
+/* Where the value at `path` of a message is, in the Markdown that was sent. The message has been
+ * decoded carefully; otherwise, and for JSON, line 0. */
+struct parley_position markdown_place(const struct parley_message *message, const char *path);
+
 /* Whether a body with these first bytes is Markdown: anything but a JSON object or array. */
 bool markdown_begins(struct parley_bytes head);
 

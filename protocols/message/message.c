@@ -108,28 +108,35 @@ static void describe_sender(struct parley_buffer *out, const char *only,
     parley_buffer_text(out, " only");
 }
 
-/* The place of the value is known only where a reader with positions has read it. */
-static enum parley_status locate_first(struct parley_message *message, size_t offset) {
-    if (offset == 0 || message->findings.count == 0) {
-        return PARLEY_OK;
+/* `field`: whose value it is about; PARLEY_FIELDS_MAX: about the message. */
+static enum parley_status locate_first(struct parley_message *message, unsigned field) {
+    const struct parley_protocol *protocol = message->protocol;
+    if (message->findings.count > 0 && field < PARLEY_FIELDS_MAX) {
+        struct parley_finding *finding = &message->findings.items[0];
+        finding->offset = message->values[field].offset;
+        if (protocol->place_of != NULL) {
+            finding->at = protocol->place_of(message, field);
+        }
     }
-    message->findings.items[0].offset = offset;
     return findings_locate(message);
 }
 
 static enum parley_status refuse_sender(struct parley_message *message, struct parley_bytes sender,
-                                        const char *path, size_t offset) {
+                                        unsigned field) {
+    const bool has_field = field < PARLEY_FIELDS_MAX;
     struct parley_buffer text;
     parley_buffer_init(&text);
     describe_sender(&text, message->options.only_sender, sender);
     enum parley_status status = parley_buffer_status(&text);
     if (status == PARLEY_OK) {
-        status = add_first(message, PARLEY_GW_SENDER, path, parley_buffer_bytes(&text));
+        status =
+            add_first(message, PARLEY_GW_SENDER, has_field ? message->protocol->fields[field] : "",
+                      parley_buffer_bytes(&text));
     }
     parley_buffer_finish(&text);
     message->findings.has_error = true;
     message->is_certain = message->has_route = false;
-    return status == PARLEY_OK ? locate_first(message, offset) : status;
+    return status == PARLEY_OK ? locate_first(message, field) : status;
 }
 
 /* GW-102. A sender that is missing where the protocol wants one is that protocol's finding. */
@@ -140,18 +147,15 @@ static enum parley_status check_sender(struct parley_message *message) {
         return PARLEY_OK;
     }
     struct parley_bytes sender = parley_bytes_of(message->options.agent);
-    const char *path = "";
-    size_t offset = 0;
+    unsigned field = PARLEY_FIELDS_MAX;
     if (protocol->sender_field != NULL) {
-        const unsigned field = protocol->sender_field(message);
+        field = protocol->sender_field(message);
         sender = parley_message_text(message, field);
-        path = protocol->fields[field];
-        offset = message->values[field].offset;
     }
     const bool is_missing = sender.data == NULL;
     const bool is_accepted = is_missing ? message->findings.has_error
                                         : parley_bytes_equal(sender, parley_bytes_of(only));
-    return is_accepted ? PARLEY_OK : refuse_sender(message, sender, path, offset);
+    return is_accepted ? PARLEY_OK : refuse_sender(message, sender, field);
 }
 
 enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,

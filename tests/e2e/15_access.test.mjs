@@ -347,6 +347,28 @@ describe('a token that is bound to an agent', () => {
     assert.equal((await table('alice')).status, 200);
     assert.equal(forbidden(await table('bob'), 'the sender is "bob", and this token speaks for "alice" only').path, '/from');
 
+    const note = (from, to) => `---\nsubject: "INFO: é"\nto: [carol]\nfrom: ${from}\nthread_id: COORD-abc\n` +
+      `${to}---\n# Information\n\nIt is back.\n`;
+    const write = (text, query = '') => post(server, `/v1/brenner/messages${query}`, text,
+      { type: 'text/markdown', ...bearer(token) });
+    assert.equal((await write(note('alice', ''))).status, 200);
+    const { id, ...rest } = other;
+    for (const [what, at, answer] of [
+      ['lines', { line: 1, column: 104 }, send(server, { ...other, id: 'MSG-0000000a-1' }, bearer(token))],
+      ['pretty', { line: 6, column: 13 },
+        post(server, '/v1/vlp/messages', JSON.stringify(other, null, 2), bearer(token))],
+      ['stamped', { line: 5, column: 13 },
+        post(server, '/v1/vlp/messages?stamp=true', JSON.stringify(rest, null, 2), bearer(token))],
+      ['Markdown', { line: 4, column: 7 }, write(note('bob', ''))],
+      ['Markdown, stamped', { line: 4, column: 7 }, write(note('bob', ''), '?stamp=true')],
+      ['Markdown that breaks other rules too', { line: 4, column: 7 }, write(note('bob', 'ack_required: 1\n'))],
+      ['Supervisor', { line: 1, column: 1 },
+        post(server, '/v1/supervisor/messages?agent=bob', '{"type":"heartbeat","timestamp":1}', bearer(token))],
+    ]) {
+      const { violations } = assertProblem(await answer, 403, 'forbidden');
+      assert.deepEqual([violations[0].rule, violations[0].at], ['GW-102', at], what);
+    }
+
     const beat = JSON.stringify({ type: 'heartbeat', timestamp: 1 });
     const supervise = (query) => post(server, `/v1/supervisor/messages${query}`, beat, bearer(token));
     assert.equal((await supervise('?agent=alice')).status, 200);

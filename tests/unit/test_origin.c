@@ -33,11 +33,14 @@ const char *http_request_id(const struct http_request *request) {
     return "r1";
 }
 
+const char *http_request_host(const struct http_request *request) {
+    return request->host;
+}
+
 const char *http_request_header(const struct http_request *request, const char *name) {
     const struct {
         const char *name, *value;
     } all[] = {{"Origin", request->origin},
-               {"Host", request->host},
                {"Sec-Fetch-Site", request->fetch_site},
                {"Access-Control-Request-Method", request->asked_method},
                {"Access-Control-Request-Private-Network", request->private_network}};

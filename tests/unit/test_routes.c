@@ -92,9 +92,12 @@ const char *http_request_path(const struct http_request *request) {
     return request->path;
 }
 
+const char *http_request_host(const struct http_request *request) {
+    return request->host;
+}
+
 const char *http_request_header(const struct http_request *request, const char *name) {
-    return strcmp(name, "Host") == 0            ? request->host
-           : strcmp(name, "Accept") == 0        ? request->accept
+    return strcmp(name, "Accept") == 0          ? request->accept
            : strcmp(name, "Authorization") == 0 ? request->authorization
                                                 : NULL;
 }
