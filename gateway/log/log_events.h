@@ -51,7 +51,7 @@
     X(LOG_NATS_RESOLVED, "nats.resolved", INFO, "a problem with NATS is over", "subject",          \
       "Nothing. The message names what is still wrong, if anything is.")                           \
     X(LOG_NATS_SERVER, "nats.server", ERROR, "the embedded nats-server has a problem", "",         \
-      "Read nats-server.log in the data folder. parley starts the nats-server again by itself.")   \
+      "Read nats.log in the data folder. parley starts the nats-server again by itself.")          \
     X(LOG_NATS_REPLACED, "nats.replaced", ERROR,                                                   \
       "the embedded nats-server does not acknowledge messages; it is started again", "",           \
       "Look whether the disk of the data folder is full, and make room.")                          \
