@@ -32,13 +32,14 @@ enum parley_status coding_compress(enum coding coding, struct parley_bytes plain
 
 /* How much memory encoders may use together.  Threads: any. */
 struct coding_quota {
-    size_t max_bytes; /* 0: there are no encoders */
+    atomic_size_t max_bytes; /* may change at any time; 0: there are no encoders */
     atomic_size_t used_bytes;
 };
 
 static inline bool coding_quota_take(struct coding_quota *quota, size_t bytes) {
     const size_t used = atomic_fetch_add_explicit(&quota->used_bytes, bytes, memory_order_relaxed);
-    if (used <= quota->max_bytes && bytes <= quota->max_bytes - used) {
+    const size_t max = atomic_load_explicit(&quota->max_bytes, memory_order_relaxed);
+    if (used <= max && bytes <= max - used) {
         return true;
     }
     atomic_fetch_sub_explicit(&quota->used_bytes, bytes, memory_order_relaxed);

@@ -41,7 +41,7 @@ static void take_flag(struct loading *loading, size_t option, const char *value)
     loading->by[option] = loading_keep_joined(loading, "--", options[option].flag);
 }
 
-static int read_flags(struct loading *loading, int argc, char **argv) {
+int loading_read_flags(struct loading *loading, int argc, char **argv) {
     struct argument_flag flags[OPTIONS_MAX + 2] = {{0}};
     for (size_t i = 0; i < option_count; i++) {
         flags[i] = (struct argument_flag){options[i].flag, 0, options[i].type != OPTION_SWITCH};
@@ -234,8 +234,7 @@ static int print_configuration(const struct configuration *configuration) {
 
 /* ---- loading ---- */
 
-/* Everything, with all checks. */
-static void fill(struct loading *loading) {
+void loading_fill(struct loading *loading) {
     configuration_read_variables(loading);
     read_file_if_any(loading);
     for (size_t i = 0; i < option_count; i++) {
@@ -252,22 +251,20 @@ static void fill(struct loading *loading) {
 }
 
 static int init(struct configuration *configuration) {
-    *configuration = (struct configuration){.storage = malloc(sizeof(struct parley_arena))};
-    if (configuration->storage == NULL) {
+    if (!configuration_init(configuration)) {
         terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
         return EXIT_FAILURE;
     }
-    parley_arena_init(configuration->storage, 0);
     return -1;
 }
 
 static int load(struct configuration *configuration, int argc, char **argv) {
     struct loading loading;
     loading_init(&loading, configuration);
-    int status = read_flags(&loading, argc, argv);
+    int status = loading_read_flags(&loading, argc, argv);
     if (status < 0) {
         configuration_judge_variables(&loading);
-        fill(&loading);
+        loading_fill(&loading);
     }
     if (status < 0 && configuration->example_config) {
         configuration_print_example();
@@ -323,6 +320,14 @@ int configuration_load_tokens(struct configuration *configuration, const char *t
     configuration_find_data(&loading);
     configuration_find_tokens(&loading);
     return loading_end(&loading);
+}
+
+bool configuration_init(struct configuration *configuration) {
+    *configuration = (struct configuration){.storage = malloc(sizeof(struct parley_arena))};
+    if (configuration->storage != NULL) {
+        parley_arena_init(configuration->storage, 0);
+    }
+    return configuration->storage != NULL;
 }
 
 void configuration_finish(struct configuration *configuration) {

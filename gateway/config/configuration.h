@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <parley/buffer.h>
 #include <parley/status.h>
 
 struct channel;
@@ -76,9 +77,21 @@ struct configuration {
  * printed. Owns: the configuration borrows from argv and the environment; give it to
  * configuration_finish. */
 int configuration_load(struct configuration *configuration, int argc, char **argv);
-/* The same for `listen` and `tls_cert` alone, to find the server that runs with this configuration:
- * from the variables and the file at `path` (NULL: the one in PARLEY_CONFIG).  Sets only those
- * members, not the parts of `listen`. */
+/* What reading it again has brought. */
+struct configuration_changes {
+    struct parley_buffer taken;   /* "rate-messages 0 -> 5, …": from now on so */
+    struct parley_buffer waiting; /* "listen, reactors": other than what the server runs with */
+    struct parley_buffer error;   /* all that is wrong */
+};
+
+/* Reads flags, variables and the file again, as configuration_load did, and takes over what can
+ * change while the server runs, all of it or, if anything is wrong, nothing.
+ * Returns: false: something is wrong. */
+bool configuration_reload(struct configuration *configuration, int argc, char **argv,
+                          struct configuration_changes *changes);
+/* configuration_load for `listen` and `tls_cert` alone, to find the server that runs with this
+ * configuration: from the variables and the file at `path` (NULL: the one in PARLEY_CONFIG).  Sets
+ * only those members, not the parts of `listen`. */
 int configuration_load_listen(struct configuration *configuration, const char *path);
 /* The same for `tokens` and `data` alone; `tokens` and `data` are flags, NULL: not given. */
 int configuration_load_tokens(struct configuration *configuration, const char *tokens,

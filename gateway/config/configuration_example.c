@@ -37,6 +37,9 @@ static void print_option(FILE *out, const struct option *option) {
         fputs("# Default: ", out);
         terminal_wrap_after(out, option->fallback_text, "# ", WIDTH - strlen("Default: "));
     }
+    if (option->is_reloadable) {
+        fputs("# SIGHUP changes it.\n", out);
+    }
     fprintf(out, "#%s: %s\n", option->flag,
             option->fallback != NULL ? option->fallback : option->value_name);
 }

@@ -14,7 +14,8 @@ static void print_option(FILE *out, const struct option *option) {
             option->value_name != NULL ? option->value_name : "");
     terminal_wrap(out, option->help, 6, 80);
     const char *fallback = option->fallback_text != NULL ? option->fallback_text : option->fallback;
-    fprintf(out, "      [default: %s; %s]\n", fallback, variable);
+    fprintf(out, "      [default: %s; %s%s]\n", fallback, variable,
+            option->is_reloadable ? "; SIGHUP changes it" : "");
 }
 
 void configuration_print_help(void) {
@@ -25,7 +26,8 @@ void configuration_print_help(void) {
           "\n"
           "When it is ready, it prints \"listening on http://127.0.0.1:8080\". SIGTERM or SIGINT\n"
           "(Ctrl-C) stops it: requests in progress are finished, new ones get 503. A second one\n"
-          "stops it at once. SIGHUP has the tokens and the TLS files read again.\n"
+          "stops it at once. SIGHUP has the configuration file, the tokens and the TLS files read\n"
+          "again; of the options, those that say so change while it runs.\n"
           "\n"
           "Examples:\n"
           "  parley serve                                local only, with its own nats-server\n"

@@ -24,6 +24,9 @@ struct loading {
 /* Owns: what is given is copied or borrowed; finish `faults` with parley_buffer_finish. */
 void loading_init(struct loading *loading, struct configuration *configuration);
 
+/* An empty configuration; finish it.  Returns: false: out of memory. */
+bool configuration_init(struct configuration *configuration);
+
 /* Notes a mistake; what is longer than a kilobyte is cut. */
 void loading_fault(struct loading *loading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -39,6 +42,13 @@ size_t option_index(size_t field);
 
 /* Where the value of this option came from; NULL: it has its default. */
 const char *loading_source(const struct loading *loading, size_t option);
+
+/* Reads the command line.  Returns: -1; or an exit status: a flag is wrong, and it was said, or
+ * help was given. */
+int loading_read_flags(struct loading *loading, int argc, char **argv);
+/* Then reads variables and the file into the configuration, and checks them all; what is wrong is
+ * noted. */
+void loading_fill(struct loading *loading);
 
 /* Whether nothing is wrong so far. */
 bool loading_is_sound(const struct loading *loading);

@@ -69,6 +69,12 @@ bool option_assign(const struct option *option, const char *text,
     return false;
 }
 
+void option_copy(const struct option *option, const struct configuration *from,
+                 struct configuration *to) {
+    const size_t size = option->type == OPTION_SWITCH ? sizeof(bool) : sizeof(uint64_t);
+    memcpy((char *)to + option->field, (const char *)from + option->field, size);
+}
+
 static void write_bound(struct parley_buffer *out, enum option_type type, uint64_t bound) {
     if (type == OPTION_SIZE) {
         quantity_write_size(out, bound);
@@ -107,40 +113,54 @@ void option_note_invalid(const struct option *option, const char *by, const char
     parley_buffer_finish(&range);
 }
 
-/* ---- values as JSON ---- */
+/* ---- values as text and as JSON ---- */
 
-void option_write_json(const struct option *option, const struct configuration *configuration,
+void option_write_text(const struct option *option, const struct configuration *configuration,
                        struct parley_buffer *out) {
     const void *field = (const char *)configuration + option->field;
-    const char *text;
     switch (option->type) {
     case OPTION_TEXT:
     case OPTION_LIST:
-        text = *(const char *const *)field;
-        if (text == NULL) {
-            parley_buffer_text(out, "null");
-        } else {
-            parley_buffer_json(out, parley_bytes_of(text));
-        }
+        parley_buffer_text(out, *(const char *const *)field);
         break;
     case OPTION_SWITCH:
         parley_buffer_text(out, *(const bool *)field ? "true" : "false");
         break;
     case OPTION_CHOICE:
-        parley_buffer_json(out, parley_bytes_of(option->choices[*(const uint64_t *)field]));
+        parley_buffer_text(out, option->choices[*(const uint64_t *)field]);
         break;
     case OPTION_COUNT:
         parley_buffer_format(out, "%" PRIu64, *(const uint64_t *)field);
         break;
     case OPTION_SIZE:
-        parley_buffer_char(out, '"');
         quantity_write_size(out, *(const uint64_t *)field);
-        parley_buffer_char(out, '"');
         break;
     case OPTION_DURATION:
-        parley_buffer_char(out, '"');
         quantity_write_duration(out, *(const int64_t *)field);
-        parley_buffer_char(out, '"');
         break;
     }
+}
+
+static bool is_absent(const struct option *option, const struct configuration *configuration) {
+    const void *field = (const char *)configuration + option->field;
+    return (option->type == OPTION_TEXT || option->type == OPTION_LIST) &&
+           *(const char *const *)field == NULL;
+}
+
+void option_write_json(const struct option *option, const struct configuration *configuration,
+                       struct parley_buffer *out) {
+    struct parley_buffer text;
+    if (is_absent(option, configuration)) {
+        parley_buffer_text(out, "null");
+        return;
+    }
+    if (option->type == OPTION_SWITCH || option->type == OPTION_COUNT) {
+        option_write_text(option, configuration, out);
+        return;
+    }
+    parley_buffer_init(&text);
+    option_write_text(option, configuration, &text);
+    parley_buffer_json(out, parley_buffer_bytes(&text));
+    out->has_failed = out->has_failed || text.has_failed;
+    parley_buffer_finish(&text);
 }

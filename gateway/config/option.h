@@ -30,6 +30,7 @@ struct option {
     uint64_t minimum, maximum;  /* of counts, sizes (bytes) and durations (ms) */
     const char *const *choices; /* of a choice; ends with NULL */
     bool is_not_in_file;        /* not a key of the configuration file */
+    bool is_reloadable;         /* SIGHUP changes it; only of a number or a switch */
     bool is_secret;             /* may hold one: PARLEY_…_FILE names a file with the value */
     const char *help;
 };
@@ -55,6 +56,14 @@ bool option_assign(const struct option *option, const char *text,
 /* Notes that option_assign refused `text`, which came from `by` ("--listen"). */
 void option_note_invalid(const struct option *option, const char *by, const char *text,
                          struct loading *loading);
+
+/* Takes over the value of an option that is_reloadable. */
+void option_copy(const struct option *option, const struct configuration *from,
+                 struct configuration *to);
+
+/* Appends a value, which must not be absent, as a user would write it. */
+void option_write_text(const struct option *option, const struct configuration *configuration,
+                       struct parley_buffer *out);
 
 /* Appends the value as in a configuration file, in JSON. */
 void option_write_json(const struct option *option, const struct configuration *configuration,

@@ -126,6 +126,7 @@ const struct option options[] = {
      .type = OPTION_SWITCH,
      FIELD(bind_sender),
      .fallback = "false",
+     .is_reloadable = true,
      .help = "Accept only messages whose sender has the name of the token (rule GW-102). A token "
              "made with --agent is bound to that agent in any case."},
     {.flag = "insecure",
@@ -156,6 +157,7 @@ const struct option options[] = {
      .value_name = "LEVEL",
      .choices = log_level_names,
      .fallback = "info",
+     .is_reloadable = true,
      .help = "Log events of this level and the more important ones: error, warn, info or debug."},
     {.flag = "check-config",
      .type = OPTION_SWITCH,
@@ -205,6 +207,7 @@ const struct option options[] = {
      .fallback = "0",
      .fallback_text = "0 (each protocol's own limit)",
      .maximum = UINT64_C(1) << 30,
+     .is_reloadable = true,
      .help = "Refuse larger messages (rule GW-002)."},
     {.flag = "head-max",
      .type = OPTION_SIZE,
@@ -222,6 +225,7 @@ const struct option options[] = {
      .fallback = "0",
      .fallback_text = "0 (no limit)",
      .maximum = INT64_MAX,
+     .is_reloadable = true,
      .help = "Refuse larger request bodies with 413. A batch needs no such limit: it is processed "
              "while it arrives, and each of its messages has --message-max."},
     {.flag = "gather-max",
@@ -231,6 +235,7 @@ const struct option options[] = {
      .fallback = "256m",
      .minimum = 1 << 20,
      .maximum = UINT64_C(1) << 40,
+     .is_reloadable = true,
      .help =
          "Memory for all request bodies being received. When it is used up, requests get 503. The "
          "first 64 KiB of each body use a reserve of their own, one eighth of this size; the first "
@@ -241,6 +246,7 @@ const struct option options[] = {
      .value_name = "SIZE",
      .fallback = "1g",
      .maximum = INT64_MAX,
+     .is_reloadable = true,
      .help = "Disk space in the data folder for batch results that clients have not read yet. "
              "parley leaves the last tenth of the disk and its last GiB free. When the space is "
              "used up, parley stops reading a batch until the client has read its results."},
@@ -250,6 +256,7 @@ const struct option options[] = {
      .value_name = "SIZE",
      .fallback = "64m",
      .maximum = UINT64_C(1) << 40,
+     .is_reloadable = true,
      .help = "Memory for compressing event streams and other long answers, for clients that accept "
              "gzip or zstd: about 100 KB for each that is open. When it is used up, further ones "
              "are sent uncompressed. 0: all of them are."},
@@ -280,6 +287,7 @@ const struct option options[] = {
      .fallback = "0",
      .fallback_text = "0 (a quarter of --connections; loopback: no limit)",
      .maximum = 10000000,
+     .is_reloadable = true,
      .help = "Maximum number of open streams of one token, or of one address without a token. "
              "Above it, streams get 429."},
     {.flag = "in-flight",
@@ -300,6 +308,7 @@ const struct option options[] = {
      .fallback = "0",
      .fallback_text = "0 (no limit)",
      .maximum = 10000000,
+     .is_reloadable = true,
      .help = "Messages a second that each token can send, and each address without one, with "
              "bursts of two seconds. A single message above it gets 429; a batch is read no faster "
              "than this. An invalid message counts as four."},
@@ -310,6 +319,7 @@ const struct option options[] = {
      .fallback = "0",
      .fallback_text = "0 (no limit)",
      .maximum = UINT64_C(1) << 32,
+     .is_reloadable = true,
      .help = "The same for the bytes of request bodies."},
     {.flag = "dedupe-window",
      .type = OPTION_DURATION,
@@ -360,6 +370,7 @@ const struct option options[] = {
      .value_name = "SIZE",
      .fallback = "500",
      .maximum = UINT64_C(1) << 32,
+     .is_reloadable = true,
      .help =
          "Refuse with 408 a body that is slower than this many bytes a second on average, after "
          "the first --idle-timeout. Does not apply to chunked batches, which may pause; 0 turns "

@@ -27,7 +27,7 @@ struct rate sender_rate(const struct limits *limits, const struct http_request *
     const struct principal *principal = guard_principal(request);
     const uint64_t own[RATE_UNITS] = {
         [RATE_MESSAGES] = principal->messages_per_s, [RATE_BYTES] = principal->bytes_per_s};
-    struct rate rate = limits->rate;
+    struct rate rate = limits_rate(limits);
     for (size_t unit = 0; unit < RATE_UNITS; unit++) {
         const uint64_t per_s = own[unit] > 0 ? own[unit] : rate.per_s[unit];
         rate.per_s[unit] = per_s < RATE_PER_S_MAX ? per_s : RATE_PER_S_MAX;
@@ -47,17 +47,21 @@ static void refuse(struct http_request *request, int64_t wait_ns) {
 
 bool sender_may_fail(const struct limits *limits, struct http_request *request, int64_t now_ms) {
     static const struct rate_cost cost = {{[RATE_MESSAGES] = LIMITS_INVALID_COST}};
-    if (limits == NULL || limits->rate.per_s[RATE_MESSAGES] == 0) {
+    if (limits == NULL) {
+        return true;
+    }
+    const struct rate rate = limits_rate(limits);
+    if (rate.per_s[RATE_MESSAGES] == 0) {
         return true;
     }
     const struct limit_sender sender =
         limits_sender(limits, LIMIT_ADDRESS, peer_network(http_request_peer(request)));
     bool is_taken = false;
     const struct rate_lead lead =
-        rate_table_take(limits->rates[LIMIT_ADDRESS], &sender.key, &limits->rate, &cost,
+        rate_table_take(limits->rates[LIMIT_ADDRESS], &sender.key, &rate, &cost,
                         now_ms * (RATE_SECOND_NS / 1000), &is_taken);
     if (!is_taken) {
-        refuse(request, rate_wait_for(&limits->rate, &lead, &cost));
+        refuse(request, rate_wait_for(&rate, &lead, &cost));
     }
     return is_taken;
 }

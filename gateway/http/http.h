@@ -88,6 +88,10 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
  * or http_server_destroy, for a client that is just sending a request deserves an answer to it. */
 void http_server_drain(struct http_server *server);
 
+/* Changes body_bytes_max and body_rate_bytes of its options. */
+void http_server_bound_bodies(struct http_server *server, uint64_t body_bytes_max,
+                              size_t body_rate_bytes);
+
 /* How many requests are being served (waiting, sending, streaming). Those that began after
  * http_server_drain are not counted: the end does not wait for them. */
 size_t http_server_active_count(const struct http_server *server);

@@ -137,6 +137,15 @@ void http_deadline_forget(struct http_connection *connection) {
 
 /* ---- life ---- */
 
+void http_deadlines_describe_bound(struct http_server *server) {
+    const struct http_options *options = &server->options;
+    snprintf(server->late_body, sizeof server->late_body,
+             "The body paused for %u s (--idle-timeout) or, after that time, was slower than %llu "
+             "bytes a second (--body-rate). Of many messages, those that came whole were "
+             "processed.",
+             options->idle_timeout_s, (unsigned long long)options->body_rate_bytes);
+}
+
 void http_deadlines_start(struct http_server *server) {
     struct http_options *options = &server->options;
     if (options->head_timeout_ms == 0) {
@@ -148,11 +157,7 @@ void http_deadlines_start(struct http_server *server) {
              "The head of the request was not whole within %lld s (--head-timeout). Send it at "
              "once.",
              (long long)(options->head_timeout_ms / 1000));
-    snprintf(server->late_body, sizeof server->late_body,
-             "The body paused for %u s (--idle-timeout) or, after that time, was slower than %llu "
-             "bytes a second (--body-rate). Of many messages, those that came whole were "
-             "processed.",
-             options->idle_timeout_s, (unsigned long long)options->body_rate_bytes);
+    http_deadlines_describe_bound(server);
 }
 
 void http_deadlines_stop(struct http_server *server) {

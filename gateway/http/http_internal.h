@@ -285,6 +285,8 @@ void http_go_on_with_queue(struct http_server *server);
 /* ---- http_deadline.c ---- */
 
 void http_deadlines_start(struct http_server *server);
+/* Writes what is said of a body that is too slow: after its bound has changed. */
+void http_deadlines_describe_bound(struct http_server *server);
 void http_deadlines_stop(struct http_server *server);
 /* After each read. */
 void http_deadline_note(struct http_connection *connection);

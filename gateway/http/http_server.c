@@ -305,6 +305,14 @@ void http_server_drain(struct http_server *server) {
     server->is_draining = true;
 }
 
+void http_server_bound_bodies(struct http_server *server, uint64_t body_bytes_max,
+                              size_t body_rate_bytes) {
+    server->options.body_bytes_max = body_bytes_max;
+    server->options.body_rate_bytes = body_rate_bytes;
+    http_wire_describe_bound(server);
+    http_deadlines_describe_bound(server);
+}
+
 size_t http_server_active_count(const struct http_server *server) {
     return server->active_count + acceptor_closing_count(server->acceptor);
 }

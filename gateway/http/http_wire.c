@@ -302,13 +302,16 @@ static ssize_t read_for(struct http_connection *connection, char *out, size_t si
 
 /* ---- life ---- */
 
-void http_wire_start(struct http_server *server) {
-    const struct http_options *options = &server->options;
-    http_head_bound_init(&server->head_bound, options->head_bytes_max);
+void http_wire_describe_bound(struct http_server *server) {
     snprintf(server->large_body, sizeof server->large_body,
              "The body has more than %llu bytes (--body-max). Send it in several requests. Of many "
              "messages, those that came whole were processed.",
-             (unsigned long long)options->body_bytes_max);
+             (unsigned long long)server->options.body_bytes_max);
+}
+
+void http_wire_start(struct http_server *server) {
+    http_head_bound_init(&server->head_bound, server->options.head_bytes_max);
+    http_wire_describe_bound(server);
 }
 
 enum parley_status http_wire_open(struct http_connection *connection) {

@@ -48,6 +48,8 @@ struct parley_bytes http_wire_piece(struct http_connection *connection, struct p
 
 /* Before there are connections. */
 void http_wire_start(struct http_server *server);
+/* Writes what is said of a body that is too large: after its bound has changed. */
+void http_wire_describe_bound(struct http_server *server);
 
 /* A connection's first and last. */
 enum parley_status http_wire_open(struct http_connection *connection) PARLEY_MUST_CHECK;

@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 struct budget {
-    size_t max_bytes;       /* of what is over BUDGET_START_BYTES … */
-    size_t start_max_bytes; /* … and of what is not */
+    atomic_size_t max_bytes;       /* of what is over BUDGET_START_BYTES … */
+    atomic_size_t start_max_bytes; /* … and of what is not */
     atomic_size_t used_bytes, start_used_bytes;
 };
 
@@ -31,11 +31,12 @@ struct budget_share {
 #define BUDGET_START_SHARE 8
 #define BUDGET_START_LEAST_BYTES (8u << 20)
 
-static inline void budget_init(struct budget *budget, size_t max_bytes) {
+/* Sets the limit: of a new budget, or another one at any time; what was taken stays taken. */
+static inline void budget_bound(struct budget *budget, size_t max_bytes) {
     const size_t share = max_bytes / BUDGET_START_SHARE;
-    budget->max_bytes = max_bytes;
-    budget->start_max_bytes =
-        share > BUDGET_START_LEAST_BYTES ? share : (size_t)BUDGET_START_LEAST_BYTES;
+    atomic_store(&budget->max_bytes, max_bytes);
+    atomic_store(&budget->start_max_bytes,
+                 share > BUDGET_START_LEAST_BYTES ? share : (size_t)BUDGET_START_LEAST_BYTES);
 }
 
 /* Returns: whether there was so much left; then it is taken. */

@@ -65,8 +65,8 @@ static bool take_room(struct spool *spool, uint64_t bytes) {
     struct spool_quota *quota = spool->quota;
     const uint64_t used =
         atomic_fetch_add_explicit(&quota->used_bytes, bytes, memory_order_relaxed);
-    if (used <= quota->max_bytes && bytes <= quota->max_bytes - used &&
-        disk_has_room(spool, bytes)) {
+    const uint64_t max = atomic_load_explicit(&quota->max_bytes, memory_order_relaxed);
+    if (used <= max && bytes <= max - used && disk_has_room(spool, bytes)) {
         return true;
     }
     give_back(spool, bytes);

@@ -14,7 +14,7 @@
 
 /* The files of all spools together.  Threads: any. */
 struct spool_quota {
-    uint64_t max_bytes;
+    atomic_uint_fast64_t max_bytes; /* may change at any time */
     atomic_uint_fast64_t used_bytes;
 };
 

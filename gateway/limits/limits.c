@@ -10,16 +10,34 @@ enum {
     OPENINGS_EXPECTED = 1024,
 };
 
-static enum parley_status openings_init(struct limit_openings *openings, uint64_t each,
-                                        uint64_t connections_max) {
+static void openings_bound(struct limit_openings *openings, uint64_t each,
+                           uint64_t connections_max) {
     const uint64_t share = connections_max / OPENINGS_SHARE;
-    openings->max = each > 0 ? each : share > 0 ? share : 1;
-    openings->exempts_loopback = each == 0;
-    return tally_create(OPENINGS_EXPECTED, &openings->tally);
+    atomic_store(&openings->max, each > 0 ? each : share > 0 ? share : 1);
+    atomic_store(&openings->exempts_loopback, each == 0);
+}
+
+/* Each figure by itself: senders that are looked at meanwhile may see one that is new and one that
+ * is not. */
+void limits_change(struct limits *limits, const struct limits_options *options) {
+    for (size_t unit = 0; unit < RATE_UNITS; unit++) {
+        atomic_store(&limits->rate_per_s[unit], options->rate.per_s[unit]);
+    }
+    openings_bound(&limits->streams, options->streams_each, options->connections_max);
+}
+
+struct rate limits_rate(const struct limits *limits) {
+    struct rate rate;
+    for (size_t unit = 0; unit < RATE_UNITS; unit++) {
+        rate.per_s[unit] = atomic_load_explicit(&limits->rate_per_s[unit], memory_order_relaxed);
+    }
+    return rate;
 }
 
 enum parley_status limits_init(struct limits *limits, const struct limits_options *options) {
-    *limits = (struct limits){.rate = options->rate};
+    *limits = (struct limits){0};
+    limits_change(limits, options);
+    openings_bound(&limits->connections, options->connections_each, options->connections_max);
     if (sodium_init() < 0) {
         return PARLEY_E_IO;
     }
@@ -27,9 +45,8 @@ enum parley_status limits_init(struct limits *limits, const struct limits_option
         limit_secret_draw(&limits->secrets[kind]);
         PARLEY_TRY(rate_table_create(SENDERS, &limits->rates[kind]));
     }
-    PARLEY_TRY(
-        openings_init(&limits->connections, options->connections_each, options->connections_max));
-    return openings_init(&limits->streams, options->streams_each, options->connections_max);
+    PARLEY_TRY(tally_create(OPENINGS_EXPECTED, &limits->connections.tally));
+    return tally_create(OPENINGS_EXPECTED, &limits->streams.tally);
 }
 
 void limits_finish(struct limits *limits) {

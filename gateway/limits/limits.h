@@ -5,6 +5,8 @@
  * those without one, an address. Names and addresses have tables of their own: however many
  * addresses somebody has, no name is pushed out of a table by them. */
 
+#include <stdatomic.h>
+
 #include "rate_table.h"
 #include "tally.h"
 
@@ -18,13 +20,15 @@ struct limit_sender {
 /* How many of something each sender may have open. */
 struct limit_openings {
     struct tally *tally;
-    uint64_t max;
-    bool exempts_loopback; /* addresses of this machine are not counted: proxies, test programs */
+    _Atomic uint64_t max;
+    atomic_bool
+        exempts_loopback; /* addresses of this machine are not counted: proxies, test programs */
 };
 
 struct limits {
     struct limit_secret secrets[LIMIT_KINDS];
-    struct rate rate; /* of senders that have none of their own */
+    /* Of senders that have none of their own: limits_rate. */
+    _Atomic uint64_t rate_per_s[RATE_UNITS];
     struct rate_table *rates[LIMIT_KINDS];
     struct limit_openings connections, streams;
 };
@@ -43,6 +47,12 @@ struct limits_options {
 enum parley_status limits_init(struct limits *limits,
                                const struct limits_options *options) PARLEY_MUST_CHECK;
 void limits_finish(struct limits *limits);
+
+/* Changes the rate of senders, and how many streams each may have.  Threads: any, at any time. */
+void limits_change(struct limits *limits, const struct limits_options *options);
+
+/* The rate of senders that have none of their own.  Threads: any. */
+struct rate limits_rate(const struct limits *limits);
 
 /* `name`: an address's network (peer.h) or a name, as its kind says.  Threads: any. */
 struct limit_sender limits_sender(const struct limits *limits, enum limit_kind kind,

@@ -44,6 +44,15 @@
     X(LOG_TLS_KEPT, "tls.kept", ERROR, "the certificate cannot be read", "",                       \
       "Correct the file that the message names, then send SIGHUP. Until then new connections get " \
       "the certificate that was read before.")                                                     \
+    X(LOG_CONFIGURATION_READ, "config.read", INFO, "the configuration was read again", "changed",  \
+      "Nothing. `changed` has the options that have another value now, and both values.")          \
+    X(LOG_CONFIGURATION_WAITS, "config.restart", WARN,                                             \
+      "some options in the configuration have effect only after a restart", "options",             \
+      "Restart parley when it suits; until then the named options have the values of the start.")  \
+    X(LOG_CONFIGURATION_KEPT, "config.kept", ERROR,                                                \
+      "the configuration cannot be used; all options have the values that they had", "",           \
+      "Correct what the message names (`parley serve --check-config` says the same), then send "   \
+      "SIGHUP.")                                                                                   \
     X(LOG_NATS_TROUBLE, "nats.trouble", WARN, "NATS or a stream cannot be used", "subject",        \
       "Do as the message says. Messages wait for --bus-patience, then get 503; parley tries "      \
       "again "                                                                                     \

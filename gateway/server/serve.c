@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "clock_and_ids.h"
+#include "bounds.h"
 #include "configuration.h"
 #include "data_folder.h"
 #include "describe_pages.h"
@@ -28,6 +29,7 @@
 #include "log.h"
 #include "memory_trim.h"
 #include "nats_identity.h"
+#include "reload.h"
 #include "routes.h"
 #include "service_manager.h"
 #include "troubles.h"
@@ -47,6 +49,8 @@ enum {
 
 struct server {
     struct configuration configuration;
+    int argc; /* what it was read from, and is again on SIGHUP */
+    char **argv;
     struct reactor *reactor;
     struct reactor_watch signals;
     struct reactor_timer announce_timer;
@@ -56,11 +60,7 @@ struct server {
     struct memory_trim trim;
     struct token_keeper tokens;
     struct jwks_keeper keys;
-    struct budget budget;
-    struct coding_quota codings;
-    struct spool_quota spools;
-    struct limits limits;
-    struct parley_buffer full_answer;
+    struct bounds bounds;
     struct worker_pool *worker_pool;
     struct describe_pages *pages;
     struct worker **workers;
@@ -266,11 +266,25 @@ static void reload_tls(const struct server *server) {
     }
 }
 
+/* Those of the workers that are told first do by the new values a moment before the others. */
+static void apply_configuration(struct server *server) {
+    bounds_change(&server->bounds, &server->configuration);
+    log_set_level((enum log_level)server->configuration.log_level);
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        if (worker_set_configuration(server->workers[i], &server->configuration) != PARLEY_OK) {
+            log_text(LOG_MEMORY, NULL);
+        }
+    }
+}
+
 /* A person or a service manager wants files to be read again; or the terminal was closed. */
 static void on_hangup(struct server *server) {
     if (has_lost_terminal(server)) {
         end(server, "its terminal was closed");
         return;
+    }
+    if (reload_configuration(&server->configuration, server->argc, server->argv)) {
+        apply_configuration(server);
     }
     token_keeper_reload(&server->tokens);
     reload_tls(server);
@@ -436,18 +450,8 @@ static int start_nats(struct server *server) {
     return 0;
 }
 
-static int create_limits(struct server *server) {
-    const struct configuration *configuration = &server->configuration;
-    const struct limits_options options = {
-        .rate = {{[RATE_MESSAGES] = configuration->rate_messages,
-                  [RATE_BYTES] = configuration->rate_bytes}},
-        .connections_max = configuration->connections_max,
-        .connections_each = configuration->connections_per_address,
-        .streams_each = configuration->streams_per_token,
-    };
-    enum parley_status status = limits_init(&server->limits, &options);
-    gateway_write_full_answer(server->limits.connections.max, &server->full_answer);
-    status = status != PARLEY_OK ? status : parley_buffer_status(&server->full_answer);
+static int create_bounds(struct server *server) {
+    const enum parley_status status = bounds_init(&server->bounds, &server->configuration);
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
@@ -461,36 +465,33 @@ static int start_workers(struct server *server) {
     if (server->workers == NULL) {
         return fail("cannot start", "out of memory");
     }
-    budget_init(&server->budget, (size_t)configuration->gather_max_bytes);
-    server->codings.max_bytes = (size_t)configuration->compression_max_bytes;
-    server->spools.max_bytes = configuration->spool_max_bytes;
     if (worker_pool_create(count < WORKER_POOL_THREADS ? count : WORKER_POOL_THREADS,
                            &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }
     const bool is_own = server->embedded != NULL;
-    struct worker_options options = {.configuration = configuration,
-                                     .schemas = server->schemas,
-                                     .pages = server->pages,
-                                     .nats_urls = is_own ? embedded_url(server->embedded)
-                                                         : configuration->nats,
-                                     .nats_shown = shown_nats(server),
-                                     .nats_identity = server->nats_identity.bus,
-                                     .nats_store = is_own ? configuration->data : NULL,
-                                     .nats_token = is_own ? embedded_token(server->embedded) : NULL,
-                                     .listen_fd = server->listen_fd,
-                                     .tls = server->tls,
-                                     .budget = &server->budget,
-                                     .codings = &server->codings,
-                                     .spools = &server->spools,
-                                     .limits = &server->limits,
-                                     .full_answer = parley_buffer_bytes(&server->full_answer),
-                                     .worker_pool = server->worker_pool,
-                                     .tokens = server->tokens.tokens,
-                                     .jwks = server->keys.jwks,
-                                     .busy_count = &server->busy_count,
-                                     .away_count = &server->away_count,
-                                     .worker_count = count};
+    struct worker_options options = {
+        .configuration = configuration,
+        .schemas = server->schemas,
+        .pages = server->pages,
+        .nats_urls = is_own ? embedded_url(server->embedded) : configuration->nats,
+        .nats_shown = shown_nats(server),
+        .nats_identity = server->nats_identity.bus,
+        .nats_store = is_own ? configuration->data : NULL,
+        .nats_token = is_own ? embedded_token(server->embedded) : NULL,
+        .listen_fd = server->listen_fd,
+        .tls = server->tls,
+        .budget = &server->bounds.budget,
+        .codings = &server->bounds.codings,
+        .spools = &server->bounds.spools,
+        .limits = &server->bounds.limits,
+        .full_answer = parley_buffer_bytes(&server->bounds.full_answer),
+        .worker_pool = server->worker_pool,
+        .tokens = server->tokens.tokens,
+        .jwks = server->keys.jwks,
+        .busy_count = &server->busy_count,
+        .away_count = &server->away_count,
+        .worker_count = count};
     const struct worker_events events = {.ready = worker_ready,
                                          .unusable = worker_unusable,
                                          .trouble = worker_trouble,
@@ -528,7 +529,7 @@ static int start(struct server *server) {
     server->announce_timer.fire = announce_anyway;
     const int status = load_tls(server) != 0 || watch_signals(server) != 0 ||
                        create_schemas(server) != 0 || create_pages(server) != 0 ||
-                       create_limits(server) != 0 || prepare_data(server) != 0 ||
+                       create_bounds(server) != 0 || prepare_data(server) != 0 ||
                        open_tokens(server) != 0 || open_keys(server) != 0 ||
                        start_nats(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
@@ -555,8 +556,7 @@ static void finish(struct server *server) {
     }
     free(server->schemas);
     describe_pages_destroy(server->pages);
-    limits_finish(&server->limits);
-    parley_buffer_finish(&server->full_answer);
+    bounds_finish(&server->bounds);
     tls_context_destroy(server->tls);
     if (server->listen_fd >= 0) {
         close(server->listen_fd);
@@ -572,7 +572,7 @@ static void finish(struct server *server) {
 }
 
 int command_serve(int argc, char **argv) {
-    struct server server = {.listen_fd = -1};
+    struct server server = {.listen_fd = -1, .argc = argc, .argv = argv};
     const int64_t began_s = clock_now_seconds();
     const int loaded = configuration_load(&server.configuration, argc, argv);
     if (loaded >= 0) {

@@ -42,6 +42,8 @@ struct worker {
     bool is_away;                         /* it was, or was never there: counted in away_count */
     _Atomic(struct tokens *) next_tokens; /* a reference, until it is taken; NULL: none */
     _Atomic(struct jwks *) next_jwks;     /* likewise */
+    struct configuration configuration;   /* this thread's own */
+    _Atomic(struct configuration *) next_configuration; /* owned, until it is taken; NULL: none */
     struct jwt_rules jwt_rules;
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
@@ -275,6 +277,7 @@ static void take_apart(struct worker *worker) {
     guard_destroy(gateway->guard);
     tokens_unref(atomic_exchange(&worker->next_tokens, NULL));
     jwks_unref(atomic_exchange(&worker->next_jwks, NULL));
+    free(atomic_exchange(&worker->next_configuration, NULL));
     streams_destroy(gateway->streams);
     destroy_memories(worker);
     jetstream_destroy(gateway->jetstream);
@@ -307,7 +310,9 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->events = *events;
     worker->is_away = true;
     worker->away_timer.fire = on_away_for_long;
-    worker->gateway.configuration = options->configuration;
+    worker->configuration = *options->configuration;
+    worker->options.configuration = &worker->configuration;
+    worker->gateway.configuration = &worker->configuration;
     worker->gateway.away_count = options->away_count;
     worker->gateway.schemas = options->schemas;
     worker->gateway.pages = options->pages;
@@ -364,6 +369,31 @@ static void take_jwks(void *context) {
 enum parley_status worker_set_jwks(struct worker *worker, struct jwks *jwks) {
     jwks_unref(atomic_exchange(&worker->next_jwks, jwks_ref(jwks)));
     return reactor_post(worker->gateway.reactor, take_jwks, worker);
+}
+
+/* ---- options that change ---- */
+
+/* Between turns: no request is in the middle of a decision. */
+static void take_configuration(void *context) {
+    struct worker *worker = context;
+    struct configuration *next = atomic_exchange(&worker->next_configuration, NULL);
+    if (next != NULL) {
+        worker->configuration = *next;
+        http_server_bound_bodies(worker->gateway.http, next->body_max_bytes,
+                                 (size_t)next->body_rate_bytes);
+        free(next);
+    }
+}
+
+enum parley_status worker_set_configuration(struct worker *worker,
+                                            const struct configuration *configuration) {
+    struct configuration *next = malloc(sizeof *next);
+    if (next == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    *next = *configuration;
+    free(atomic_exchange(&worker->next_configuration, next));
+    return reactor_post(worker->gateway.reactor, take_configuration, worker);
 }
 
 /* ---- draining ---- */

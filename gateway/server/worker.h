@@ -19,7 +19,7 @@ struct worker_events {
 };
 
 struct worker_options {
-    const struct configuration *configuration;
+    const struct configuration *configuration; /* copied; its texts must outlive it */
     struct parley_schema *const *schemas;
     const struct describe_pages *pages;
     const char *nats_urls;
@@ -59,6 +59,12 @@ enum parley_status worker_set_tokens(struct worker *worker,
                                      struct tokens *tokens) PARLEY_MUST_CHECK;
 /* The same for the keys of JWTs. */
 enum parley_status worker_set_jwks(struct worker *worker, struct jwks *jwks) PARLEY_MUST_CHECK;
+
+/* Has it do as the options that can change while it runs say, soon; the others must be the same.
+ * Owns: it takes a copy, whose texts must outlive it.  Threads: main's. */
+enum parley_status
+worker_set_configuration(struct worker *worker,
+                         const struct configuration *configuration) PARLEY_MUST_CHECK;
 
 /* Finishes requests in progress and answers 503 to new ones, until no worker has a request left
  * (options.busy_count, set before, is 0), at the latest after `deadline_ms`. Then the thread ends.

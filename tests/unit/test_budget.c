@@ -33,7 +33,7 @@ static void test_the_starts_of_bodies_are_bounded_in_sum(void **state) {
     static struct budget_share shares[BODIES];
     struct budget budget = {0};
     size_t count = 0;
-    budget_init(&budget, 256 * MIB);
+    budget_bound(&budget, 256 * MIB);
     while (count < BODIES && budget_cover(&budget, &shares[count], 60 * KIB)) {
         count++;
     }
@@ -49,7 +49,7 @@ static void test_small_ones_have_room_beside_large_ones(void **state) {
     (void)state;
     struct budget budget = {0};
     struct budget_share large = {0}, more = {0}, small = {0};
-    budget_init(&budget, 16 * MIB);
+    budget_bound(&budget, 16 * MIB);
     assert_true(budget_cover(&budget, &large, 16 * MIB));
     assert_false(budget_cover(&budget, &more, 1 * MIB));
     assert_true(budget_cover(&budget, &small, 64 * KIB));
@@ -64,7 +64,7 @@ static void test_one_that_grows_is_covered_step_by_step(void **state) {
     (void)state;
     struct budget budget = {0};
     struct budget_share share = {0};
-    budget_init(&budget, 1 * MIB);
+    budget_bound(&budget, 1 * MIB);
     for (size_t held = 1000; held < MIB; held += 1000) {
         assert_true(budget_cover(&budget, &share, held));
         assert_true(share.bytes + share.start_bytes + BUDGET_FREE_BYTES >= held);

@@ -856,6 +856,98 @@ static void test_check_config_still_refuses_what_is_wrong(void **state) {
     ASSERT_REFUSED("there are no tokens", "--check-config", "--listen=0.0.0.0:1", NULL);
 }
 
+/* ---- reading again ---- */
+
+static void rewrite(const char *path, const char *text) {
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Reads again what `loaded` was read from. */
+static bool reload(struct loaded *loaded, const char *path, struct configuration_changes *changes) {
+    const char *const argv[] = {"--config", path, "--gather-max=32m"};
+    *changes = (struct configuration_changes){0};
+    const bool is_sound = configuration_reload(&loaded->configuration, 3, (char **)argv, changes);
+    parley_buffer_char(&changes->taken, '\0');
+    parley_buffer_char(&changes->waiting, '\0');
+    parley_buffer_char(&changes->error, '\0');
+    return is_sound;
+}
+
+static void forget(struct configuration_changes *changes) {
+    parley_buffer_finish(&changes->taken);
+    parley_buffer_finish(&changes->waiting);
+    parley_buffer_finish(&changes->error);
+}
+
+static void test_reading_again_takes_what_can_change_and_names_the_rest(void **state) {
+    (void)state;
+    char path[32];
+    struct loaded loaded;
+    struct configuration_changes changes;
+    write_file(path, "rate-messages: 5\nlisten: :1\nmessage-max: 1k\nhost: [a]\n");
+    LOAD(&loaded, "--config", path, "--gather-max=32m", NULL);
+    assert_int_equal(loaded.status, -1);
+    rewrite(path, "rate-messages: 7\nlisten: :2\nbind-sender: true\nlog-level: debug\n"
+                  "gather-max: 64m\n");
+    assert_true(reload(&loaded, path, &changes));
+    assert_string_equal(changes.error.data, "");
+    assert_string_equal(changes.waiting.data, "listen, host");
+    assert_string_equal(changes.taken.data,
+                        "bind-sender false -> true, log-level info -> debug, message-max 1k -> 0, "
+                        "rate-messages 5 -> 7");
+    assert_int_equal(loaded.configuration.rate_messages, 7);
+    assert_int_equal(loaded.configuration.message_max_bytes, 0);
+    assert_true(loaded.configuration.bind_sender);
+    assert_string_equal(loaded.configuration.listen, ":1");
+    assert_string_equal(loaded.configuration.hosts, "a");
+    assert_int_equal(loaded.configuration.gather_max_bytes, 32 << 20); /* a flag goes over it */
+    forget(&changes);
+    assert_true(reload(&loaded, path, &changes)); /* what waits for a restart is named again */
+    assert_string_equal(changes.taken.data, "");
+    assert_string_equal(changes.waiting.data, "listen, host");
+    forget(&changes);
+    finish(&loaded);
+    unlink(path);
+}
+
+static void test_reading_again_takes_nothing_from_a_file_that_is_wrong(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"rate-messages: 7\nlisten: x\n",
+                                        "rate-messages: 7\nlisn: :2\n",
+                                        "rate-messages: 7\nreplicas: 3\n", "rate-messages: [7\n"};
+    char path[32];
+    struct loaded loaded;
+    struct configuration_changes changes;
+    write_file(path, "rate-messages: 5\n");
+    LOAD(&loaded, "--config", path, NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        rewrite(path, wrong[i]);
+        assert_false(reload(&loaded, path, &changes));
+        assert_says(changes.error.data, ":2: ");
+        assert_string_equal(changes.taken.data, "");
+        assert_int_equal(loaded.configuration.rate_messages, 5);
+        forget(&changes);
+    }
+    unlink(path);
+    assert_false(reload(&loaded, path, &changes));
+    assert_says(changes.error.data, "cannot be read: No such file");
+    forget(&changes);
+    finish(&loaded);
+}
+
+/* Those that a copy of the structure can carry. */
+static void test_only_numbers_and_switches_are_reloadable(void **state) {
+    (void)state;
+    for (size_t i = 0; i < option_count; i++) {
+        const enum option_type type = options[i].type;
+        assert_false(options[i].is_reloadable && (type == OPTION_TEXT || type == OPTION_LIST));
+        assert_false(options[i].is_reloadable && options[i].is_not_in_file);
+    }
+}
+
 /* (contract 19) */
 static void test_a_variable_of_no_option_is_named_and_a_misspelt_one_refused(void **state) {
     (void)state;
@@ -965,6 +1057,11 @@ int main(void) {
                                clean_environment),
         cmocka_unit_test_setup(test_control_characters_in_values_are_not_printed,
                                clean_environment),
+        cmocka_unit_test_setup(test_reading_again_takes_what_can_change_and_names_the_rest,
+                               clean_environment),
+        cmocka_unit_test_setup(test_reading_again_takes_nothing_from_a_file_that_is_wrong,
+                               clean_environment),
+        cmocka_unit_test_setup(test_only_numbers_and_switches_are_reloadable, clean_environment),
         cmocka_unit_test_setup(test_check_config_prints_a_file_that_says_the_same,
                                clean_environment),
         cmocka_unit_test_setup(test_check_config_still_refuses_what_is_wrong, clean_environment),

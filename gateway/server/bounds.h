@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What all workers share that bounds them together: memory, disk, rates, connections. */
+
+#include <parley/buffer.h>
+
+#include "budget.h"
+#include "coding.h"
+#include "limits.h"
+#include "spool.h"
+
+struct configuration;
+
+/* Owns: the caller embeds it; zeroed is valid for bounds_finish. */
+struct bounds {
+    struct budget budget;
+    struct coding_quota codings;
+    struct spool_quota spools;
+    struct limits limits;
+    struct parley_buffer full_answer; /* to an address that has too many connections */
+};
+
+/* Finish it even after a failure. */
+enum parley_status bounds_init(struct bounds *bounds,
+                               const struct configuration *configuration) PARLEY_MUST_CHECK;
+/* Takes over what can change. What is over a lower bound stays until it ends.
+ * Threads: main's, while the workers run. */
+void bounds_change(struct bounds *bounds, const struct configuration *configuration);
+void bounds_finish(struct bounds *bounds);

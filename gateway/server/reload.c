@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "reload.h"
+
+#include "configuration.h"
+#include "log.h"
+
+static void log_changes(const struct configuration_changes *changes) {
+    log_event(LOG_CONFIGURATION_READ,
+              LOG_FIELDS(LOG_BYTES("changed", parley_buffer_bytes(&changes->taken))));
+    if (changes->waiting.length > 0) {
+        log_event(LOG_CONFIGURATION_WAITS,
+                  LOG_FIELDS(LOG_BYTES("options", parley_buffer_bytes(&changes->waiting))));
+    }
+}
+
+bool reload_configuration(struct configuration *configuration, int argc, char **argv) {
+    struct configuration_changes changes = {0};
+    if (configuration->config == NULL) {
+        return false; /* flags and variables stay as they were */
+    }
+    const bool is_sound = configuration_reload(configuration, argc, argv, &changes);
+    if (is_sound) {
+        log_changes(&changes);
+    } else {
+        log_buffer(LOG_CONFIGURATION_KEPT, &changes.error);
+    }
+    parley_buffer_finish(&changes.taken);
+    parley_buffer_finish(&changes.waiting);
+    parley_buffer_finish(&changes.error);
+    return is_sound;
+}
