@@ -10,6 +10,7 @@ test('what differs each time is not compared, and everything else is', () => {
   const rows = [
     [true, 'text', 'at 2025-12-14T10:30:00Z', 'at 2026-11-22T09:04:55.610241775Z'],
     [true, 'text', 'http://127.0.0.1:8080', 'http://127.0.0.1:41234'],
+    [true, 'json', '{"timestamp":1705392000}', '{"timestamp":1795372738}'],
     [true, 'text', 'took 3 ms', 'took 12.5 ms'],
     [true, 'text', 'parley 0.1.0', 'parley 0.12.3'],
     [false, 'text', '"seq":1', '"seq":2'],

@@ -3,7 +3,7 @@
 // is printed with what they show. With UPDATE set, writes what is printed into the pages.
 
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, it } from 'node:test';
 import { isAsShown } from './lib/compare.mjs';
@@ -87,6 +87,7 @@ function describeBlocks(blocks) {
 const startsServer = (blocks) => blocks.some(({ attributes }) => attributes.terminal === 'server');
 
 async function check(t, page) {
+  assert.ok(existsSync(binary), `there is no ${binary}: ./scripts/test builds it, or set PARLEY_BIN`);
   const reader = await Reader.at(binary);
   const follower = new Follower(page, reader);
   try {
@@ -98,6 +99,6 @@ async function check(t, page) {
   t.diagnostic(`${page}: ${describeBlocks(follower.blocks)}`);
 }
 
-describe('pages', { concurrency: 2 }, () => {
+describe('pages', { concurrency: 4 }, () => {
   for (const page of pages) it(page, (t) => check(t, page));
 });

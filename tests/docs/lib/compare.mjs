@@ -5,6 +5,7 @@
 const NORMALISED = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, 'TIME'],
   [/\b\d{4}-\d\d-\d\d\b/g, 'DATE'],
+  [/\b1[6-9]\d{8}\b/g, 'SECONDS'],
   [/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UUID'],
   [/\b[0-9a-f]{32}\b/g, 'ID'],
   [/\bparley_[0-9A-Za-z]{49}\b/g, 'TOKEN'],
