@@ -31,6 +31,18 @@ function(parley_test name)
   set_tests_properties(unit/${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 600)
 endfunction()
 
+# parley_thorough(name rounds): the test "name" once more as "name_thorough", a slow one, with many
+# more rounds of what it does by chance or one after another (tests/lib/rounds.h).
+function(parley_thorough name rounds)
+  get_test_property(${name} ENVIRONMENT environment)
+  if(NOT environment)
+    set(environment)
+  endif()
+  add_test(NAME ${name}_thorough COMMAND ${ARGN})
+  set_tests_properties(${name}_thorough PROPERTIES LABELS "library;slow" TIMEOUT 600
+    ENVIRONMENT "${environment};PARLEY_TEST_ROUNDS=${rounds}")
+endfunction()
+
 # What the sanitizers are to do, for whoever calls ctest, by a preset or by hand, and for every
 # program that a test starts: ctest reads this file first, and its environment is the tests'.
 if(PARLEY_SANITIZE)

@@ -43,9 +43,23 @@ static void set_options(struct parley_options *options, char *query) {
     }
 }
 
+/* Made once, and kept for the next cases. */
+static struct parley_schema *schema_of(const struct parley_protocol *protocol) {
+    static struct parley_schema *schemas[16];
+    size_t i = 0;
+    while (parley_protocols[i] != protocol) {
+        i++;
+    }
+    if (i >= sizeof schemas / sizeof schemas[0] ||
+        (schemas[i] == NULL && parley_schema_create(protocol, &schemas[i]) != PARLEY_OK)) {
+        fprintf(stderr, "there is no schema of %s\n", protocol->name);
+        exit(2);
+    }
+    return schemas[i];
+}
+
 /* What a body is checked with in this process. */
 struct library {
-    struct parley_schema *schema;
     struct parley_message message;
     const struct parley_codec *codec;
     struct parley_options options;
@@ -91,11 +105,11 @@ static json_t *ask_library(const struct parley_protocol *protocol, struct parley
                               .verdicts = json_array()};
     char *options_text = strdup(query);
     set_options(&library.options, options_text);
-    if (library.codec == NULL || parley_schema_create(protocol, &library.schema) != PARLEY_OK) {
+    if (library.codec == NULL) {
         fprintf(stderr, "%s does not know %s\n", protocol->name, media_type);
         exit(2);
     }
-    parley_message_init(&library.message, library.schema);
+    parley_message_init(&library.message, schema_of(protocol));
     parley_splitter_init(&library.splitter, is_many ? library.codec->framing : PARLEY_FRAMING_WHOLE,
                          protocol->message_bytes_max);
     if (is_many) {
@@ -106,7 +120,6 @@ static json_t *ask_library(const struct parley_protocol *protocol, struct parley
     }
     parley_splitter_finish(&library.splitter);
     parley_message_finish(&library.message);
-    parley_schema_destroy(library.schema);
     free(options_text);
     return library.verdicts;
 }

@@ -17,6 +17,7 @@
 #include "json/json_message.h"
 #include "lib/brenner_accept_pair.h"
 #include "lib/brenner_messages.h"
+#include "lib/rounds.h"
 
 struct fixture {
     struct test_cases cases;
@@ -111,18 +112,12 @@ enum { USUAL = 4000 };
 enum { USUAL = 20000 };
 #endif
 
-/* PARLEY_TEST_ROUNDS asks for more. */
-static size_t message_count(void) {
-    const char *wanted = getenv("PARLEY_TEST_ROUNDS");
-    return wanted != NULL ? strtoul(wanted, NULL, 10) : USUAL;
-}
-
 static void test_nobody_can_tell_which_way_a_message_took(void **state) {
     struct fixture *fixture = *state;
     struct random_source source = {23};
     struct parley_buffer text;
     parley_buffer_init(&text);
-    const size_t wanted = message_count();
+    const size_t wanted = test_rounds(USUAL);
     size_t accepted = 0;
     for (size_t i = 0; i < wanted; i++) {
         parley_buffer_clear(&text);

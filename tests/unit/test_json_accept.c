@@ -16,6 +16,7 @@
 #include "lib/json_accept_pair.h"
 #include "lib/fault_heap.h"
 #include "lib/mutate.h"
+#include "lib/rounds.h"
 
 static const char *const names[] = {"vlp", "roundtable", "supervisor"};
 enum { PROTOCOLS = sizeof names / sizeof names[0], VLP = 0 };
@@ -115,23 +116,18 @@ static void test_nearly_all_faultless_conformance_cases_are_accepted_fast(void *
 
 /* ---- what it must not accept ---- */
 
+/* How many of each protocol. */
 #ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 25000 }; /* each takes ten times as long */
+enum { USUAL = 6000 }; /* each takes ten times as long */
 #else
 enum { USUAL = 100000 };
 #endif
-
-/* How many of each protocol; PARLEY_TEST_ROUNDS asks for more. */
-static size_t mutation_count(void) {
-    const char *wanted = getenv("PARLEY_TEST_ROUNDS");
-    return wanted != NULL ? strtoul(wanted, NULL, 10) : USUAL;
-}
 
 static void compare_broken_messages(struct fixture *fixture, const char *name) {
     struct random_source source = {17};
     struct parley_buffer text;
     parley_buffer_init(&text);
-    const size_t wanted = mutation_count();
+    const size_t wanted = test_rounds(USUAL);
     size_t accepted = 0, made = 0;
     while (made < wanted) {
         const struct test_case *test =

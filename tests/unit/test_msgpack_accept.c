@@ -18,6 +18,7 @@
 #include "lib/msgpack_pair.h"
 #include "lib/mutate.h"
 #include "lib/mutate_msgpack.h"
+#include "lib/rounds.h"
 
 struct fixture {
     struct test_cases cases;
@@ -114,16 +115,10 @@ static void test_all_readers_agree_on_every_conformance_case(void **state) {
 /* ---- what it must not find right ---- */
 
 #ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 25000 }; /* each takes ten times as long */
+enum { USUAL = 6000 }; /* each takes ten times as long */
 #else
 enum { USUAL = 100000 };
 #endif
-
-/* PARLEY_TEST_ROUNDS asks for more. */
-static size_t mutation_count(void) {
-    const char *wanted = getenv("PARLEY_TEST_ROUNDS");
-    return wanted != NULL ? strtoul(wanted, NULL, 10) : USUAL;
-}
 
 /* A broken message that still is JSON; NULL: this one is not. */
 static json_t *broken_message(struct random_source *source, const json_t *message,
@@ -167,7 +162,7 @@ static void test_all_readers_agree_on_broken_messages(void **state) {
     struct tally tally = {0};
     struct parley_buffer text;
     parley_buffer_init(&text);
-    const size_t wanted = mutation_count();
+    const size_t wanted = test_rounds(USUAL);
     for (size_t made = 0; made < wanted;) {
         const struct test_case *test =
             &fixture->cases.items[random_below(&source, fixture->cases.count)];

@@ -19,6 +19,7 @@
 
 #include "brenner/object_search.h"
 #include "lib/random.h"
+#include "lib/rounds.h"
 
 static const char *const names[] = {"operation", "section", NULL};
 
@@ -155,8 +156,7 @@ static void write_text(struct random_source *source, struct parley_buffer *out) 
 
 static void test_it_finds_what_a_reading_from_each_brace_finds(void **state) {
     (void)state;
-    const char *rounds = getenv("PARLEY_TEST_ROUNDS");
-    const size_t count = rounds != NULL ? strtoul(rounds, NULL, 10) : 60000;
+    const size_t count = test_rounds(60000);
     struct random_source source = {141};
     struct parley_buffer text, got, wanted;
     size_t found = 0;

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "../lib/replace_stream.h"
+#include "../lib/rounds.h"
 #include "ordered_consumer_fixture.h"
 #include "ordered_state.h"
 
@@ -146,7 +147,8 @@ static void test_what_retention_removed_is_a_jump(void **state) {
 static void test_a_feed_reads_on_over_restarts(void **state) {
     struct js_world *world = *state;
     start(world);
-    store_burst(world, 30000);
+    const unsigned burst = (unsigned)test_rounds(10000);
+    store_burst(world, burst);
     struct reader readers[2];
     for (size_t i = 0; i < 2; i++) {
         readers[i] = reader_of(world, MODES[i]);
@@ -155,18 +157,18 @@ static void test_a_feed_reads_on_over_restarts(void **state) {
         open_reader(&readers[i]);
     }
     for (uint64_t life = 0; life < 3; life++) {
-        wait_for(&readers[1], 100 + life * 30000, LOOP_PATIENCE_MS);
+        wait_for(&readers[1], 100 + life * burst, LOOP_PATIENCE_MS);
         nats_server_end(&world->server, SIGKILL);
         assert_true(loop_wait(&world->loop, js_world_is_away, world, LOOP_PATIENCE_MS));
         nats_server_start(&world->server);
         js_world_look(world);
-        store_burst(world, 30000);
+        store_burst(world, burst);
     }
     for (size_t i = 0; i < 2; i++) {
-        wait_for(&readers[i], 120000, LOOP_PATIENCE_MS);
+        wait_for(&readers[i], 4 * burst, LOOP_PATIENCE_MS);
         assert_int_equal(readers[i].opened, 1);
         assert_int_equal(readers[i].first, 1);
-        assert_int_equal(readers[i].count, 120000);
+        assert_int_equal(readers[i].count, 4 * burst);
         assert_int_equal(readers[i].disorders, 0);
         close_reader(&readers[i]);
     }

@@ -17,12 +17,7 @@
 
 #include "rules/pattern.h"
 #include "lib/random.h"
-
-/* PARLEY_TEST_ROUNDS asks for more of what is random. */
-static size_t rounds(size_t usual) {
-    const char *wanted = getenv("PARLEY_TEST_ROUNDS");
-    return wanted != NULL ? strtoul(wanted, NULL, 10) : usual;
-}
+#include "lib/rounds.h"
 
 struct both {
     const char *expression;
@@ -161,7 +156,7 @@ static void test_every_pattern_of_the_tables_matches_what_the_c_library_does(voi
                 }
                 struct both both;
                 both_init(&both, rule->places[i].pattern);
-                const size_t count = rounds(20000);
+                const size_t count = test_rounds(20000);
                 const size_t matched = try_texts(&both, &source, seeds, count);
                 assert_in_range(matched, count / 1000, count);
                 both_finish(&both);
@@ -221,7 +216,7 @@ static void test_every_form_matches_what_the_c_library_does(void **state) {
         struct both both;
         both_init(&both, rows[i].expression);
         assert_true(assert_same(&both, parley_bytes_of(rows[i].example)));
-        try_texts(&both, &source, examples, rounds(5000));
+        try_texts(&both, &source, examples, test_rounds(5000));
         both_finish(&both);
     }
 }
@@ -251,7 +246,7 @@ static void test_expressions_that_nobody_wrote_match_what_the_c_library_does(voi
     struct parley_buffer text;
     parley_buffer_init(&text);
     size_t matched = 0;
-    for (size_t i = 0; i < rounds(20000) / 40; i++) {
+    for (size_t i = 0; i < test_rounds(20000) / 40; i++) {
         parley_buffer_clear(&text);
         parley_buffer_text(&text, random_below(&source, 2) == 0 ? "^" : "");
         write_expression(&source, &text, 1);
@@ -262,7 +257,7 @@ static void test_expressions_that_nobody_wrote_match_what_the_c_library_does(voi
         matched += try_texts(&both, &source, NULL, 40);
         both_finish(&both);
     }
-    assert_in_range(matched, rounds(20000) / 20, SIZE_MAX);
+    assert_in_range(matched, test_rounds(20000) / 20, SIZE_MAX);
     parley_buffer_finish(&text);
 }
 

@@ -18,6 +18,7 @@
 
 #include "stream_model.h"
 #include "stream_start.h"
+#include "../lib/rounds.h"
 
 /* ---- what happens by chance ---- */
 
@@ -143,7 +144,7 @@ static void live_through(unsigned seed, size_t ring_count, size_t payload_size) 
 
 static void test_nobody_ever_loses_or_doubles_a_message(void **state) {
     (void)state;
-    for (unsigned seed = 1; seed <= 60; seed++) {
+    for (unsigned seed = 1; seed <= test_rounds(15); seed++) {
         live_through(seed, 1 + seed % 9, 1);
         live_through(seed, 200, 1);
         live_through(seed, 6, 9000);
