@@ -46,6 +46,10 @@ static inline bool coding_quota_take(struct coding_quota *quota, size_t bytes) {
     return false;
 }
 
+static inline size_t coding_quota_used(const struct coding_quota *quota) {
+    return atomic_load_explicit(&quota->used_bytes, memory_order_relaxed);
+}
+
 static inline void coding_quota_give(struct coding_quota *quota, size_t bytes) {
     atomic_fetch_sub_explicit(&quota->used_bytes, bytes, memory_order_relaxed);
 }

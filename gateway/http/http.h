@@ -47,6 +47,23 @@ struct http_handler {
  * http_request_serve or answer. */
 typedef void http_begin_fn(void *context, struct http_request *request);
 
+/* What its handlers note of a request, for http_options.over alone. */
+enum http_note {
+    HTTP_NOTE_ROUTE,
+    HTTP_NOTE_PROBLEM, /* that it was answered with */
+    HTTP_NOTE_COUNT
+};
+
+/* A request that is over. */
+struct http_outcome {
+    unsigned status;  /* of its answer; 0: it had none */
+    bool is_complete; /* its client was sent all of it */
+    int64_t began_ns; /* when its head was whole, on reactor_clock_ns's clock: the beginning of that
+                         turn */
+    uint64_t received_bytes, sent_bytes;  /* of the bodies, as they are on the wire */
+    unsigned char notes[HTTP_NOTE_COUNT]; /* 0: nothing was noted */
+};
+
 struct http_options {
     unsigned connections_max; /* of one server; beyond it a connection waits in the backlog */
     unsigned idle_timeout_s;  /* a connection on which nothing moves is closed */
@@ -72,6 +89,10 @@ struct http_options {
      * 431), or the head expects what cannot be (417), compresses the body more than once (415), or
      * is of another version (505). The connection is closed after it. NULL: without a body. */
     void (*refuse)(struct http_request *request, unsigned status, const char *detail);
+    /* Every request, once it is over, after its handler's `closed`; `context` is that of `begin`.
+     * NULL: nobody asks. */
+    void (*over)(void *context, const struct http_request *request,
+                 const struct http_outcome *outcome);
 };
 
 /* Binds and listens.  Returns: the socket, to be shared by the servers of all reactors, or -1 with
@@ -95,6 +116,12 @@ void http_server_bound_bodies(struct http_server *server, uint64_t body_bytes_ma
 /* How many requests are being served (waiting, sending, streaming). Those that began after
  * http_server_drain are not counted: the end does not wait for them. */
 size_t http_server_active_count(const struct http_server *server);
+
+/* Of the bodies of all requests and answers, since the start. */
+struct http_totals {
+    uint64_t received_bytes, sent_bytes;
+};
+struct http_totals http_server_totals(const struct http_server *server);
 
 /* Ends every request at once and frees everything. When the reactor does not run any more: a
  * reactor does not let go of a turn. */
@@ -127,6 +154,9 @@ int64_t http_request_content_length(const struct http_request *request);
 
 /* Whether what is still to come of the body is discarded, since there is an answer. */
 bool http_request_is_discarding(const struct http_request *request);
+
+/* Notes something of the request; of several notes of a kind the last counts.  `value`: not 0. */
+void http_request_note(struct http_request *request, enum http_note note, unsigned char value);
 
 /* Hands the request to `handler` (static).  Owns: state is the handler's, freed in its closed. */
 void http_request_serve(struct http_request *request, const struct http_handler *handler,

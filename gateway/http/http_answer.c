@@ -42,7 +42,7 @@ static void answer(struct http_request *request, unsigned status, const char *co
                    struct MHD_Response *response) {
     request->answer = HTTP_ANSWERED;
     request->response = response;
-    request->status = status;
+    request->outcome.status = status;
     if (response == NULL || !add_headers(request, content_type)) {
         request->has_failed = true;
     }
@@ -57,6 +57,9 @@ void http_respond(struct http_request *request, unsigned status, const char *con
     struct parley_buffer scratch;
     const struct parley_bytes bytes =
         http_coding_whole(request, content_type != NULL ? body : PARLEY_BYTES(""), &scratch);
+    if (!request->connection->head.is_head) {
+        http_count_sent(request, bytes.length);
+    }
     /* MUST_COPY does not write to it. */
     answer(request, status, content_type,
            MHD_create_response_from_buffer(bytes.length, (void *)(uintptr_t)bytes.data,
@@ -76,6 +79,7 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
     request->has_wake = false;
     ssize_t length = http_coding_read(request, buffer, size);
     if (length > 0) {
+        http_count_sent(request, (size_t)length);
         return length;
     }
     if (length == HTTP_SOURCE_END) {
@@ -121,7 +125,7 @@ enum MHD_Result http_answer_send(struct http_request *request) {
         return MHD_NO;
     }
     enum MHD_Result result =
-        MHD_queue_response(request->connection->mhd, request->status, request->response);
+        MHD_queue_response(request->connection->mhd, request->outcome.status, request->response);
     MHD_destroy_response(request->response);
     request->response = NULL;
     if (result == MHD_YES) {

@@ -92,7 +92,7 @@ struct http_request {
     ssize_t (*read)(void *state, char *buffer, size_t size);
     struct MHD_Response *response; /* until it is queued */
     struct encoder *encoder;       /* of an answer that is compressed; NULL: it is not */
-    unsigned status;
+    struct http_outcome outcome;   /* so far */
     enum http_wait wait;
     enum http_answer_state answer;
     enum live_state live;
@@ -202,6 +202,7 @@ struct http_server {
     size_t by_fd_count;
     size_t turn_bytes; /* of bodies, that were read in this turn */
     size_t active_count;
+    struct http_totals totals;
     bool is_draining;
     const struct acceptor_connection *incoming; /* that is being added */
     bool has_taken;                             /* it was counted by libmicrohttpd */
@@ -215,6 +216,12 @@ struct http_server {
     struct http_piece piece;
     char plain[HTTP_PIECE_BYTES]; /* what is being compressed */
 };
+
+/* So much of the answer's body is on its way. */
+static inline void http_count_sent(struct http_request *request, size_t bytes) {
+    request->outcome.sent_bytes += bytes;
+    request->connection->daemon->server->totals.sent_bytes += bytes;
+}
 
 static inline bool http_is_answered(const struct http_request *request) {
     return request->answer != HTTP_UNANSWERED;

@@ -174,6 +174,7 @@ struct http_request *http_request_open(struct http_connection *connection) {
         .path = head->path,
         .id = head->request_id,
         .content_length = head->is_chunked ? -1 : head->content_length,
+        .outcome.began_ns = reactor_now_ns(connection->daemon->server->reactor),
     };
     if (request->id == NULL) {
         make_id(connection->daemon->server, request->own_id);
@@ -196,6 +197,11 @@ void http_request_close(struct http_request *request, bool is_complete) {
     http_coding_end(request);
     if (request->handler != NULL && request->handler->closed != NULL) {
         request->handler->closed(request->state, is_complete);
+    }
+    if (server->options.over != NULL) {
+        request->outcome.is_complete = is_complete;
+        request->outcome.received_bytes = (uint64_t)request->received_length;
+        server->options.over(server->context, request, &request->outcome);
     }
     http_watch_idle(connection);
     server->active_count -= request->is_late ? 0 : 1;
@@ -227,6 +233,10 @@ const struct peer *http_request_peer(const struct http_request *request) {
 
 const char *http_request_certificate(const struct http_request *request) {
     return request->connection->certificate;
+}
+
+void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
+    request->outcome.notes[note] = value;
 }
 
 void http_request_serve(struct http_request *request, const struct http_handler *handler,

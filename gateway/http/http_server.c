@@ -100,6 +100,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
         const struct parley_bytes bytes = http_wire_piece(request->connection, given);
         *size = 0;
         request->received_length += (int64_t)bytes.length;
+        http_server_of(request)->totals.received_bytes += bytes.length;
         return http_take_body(request, bytes) == PARLEY_OK ? MHD_YES : MHD_NO;
     }
     if (request->connection->wire.fault != NULL && !request->has_ended) {
@@ -315,6 +316,10 @@ void http_server_bound_bodies(struct http_server *server, uint64_t body_bytes_ma
 
 size_t http_server_active_count(const struct http_server *server) {
     return server->active_count + acceptor_closing_count(server->acceptor);
+}
+
+struct http_totals http_server_totals(const struct http_server *server) {
+    return server->totals;
 }
 
 void http_server_destroy(struct http_server *server) {

@@ -214,6 +214,7 @@ static size_t gather(struct http_request *request, char *data, size_t size) {
             used += (size_t)count;
         }
     }
+    http_count_sent(request, used);
     return used;
 }
 
@@ -386,6 +387,7 @@ void live_response_begin(struct http_request *request, unsigned status, const ch
     const int one = 1;
     move(request, LIVE_HEAD);
     request->read = read;
+    request->outcome.status = status;
     http_coding_begin(request);
     if (request->wait == HTTP_WAIT_ANSWER) {
         request->wait = HTTP_WAIT_LIVE;

@@ -244,6 +244,9 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
     }
     enum parley_status status = verdict->status;
     pace_note(&batch->pace, status != PARLEY_OK || parley_message_is_valid(message));
+    if (status == PARLEY_OK) {
+        account_violations(&batch->options, message);
+    }
     const bool is_validated = batch->options.task == INGEST_VALIDATE;
     const bool is_valid = status == PARLEY_OK && parley_message_is_valid(message);
     if (is_valid) {

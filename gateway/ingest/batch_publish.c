@@ -49,7 +49,9 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
         return; /* it is awaited still */
     }
     publisher->awaited_count--;
-    if (is_read && !is_open) {
+    if (!is_read) {
+        account_ack(publisher->options, result->account, ack);
+    } else if (!is_open) {
         end_with_ack(publisher, result, ack);
     }
     publisher->on_settled(publisher);
@@ -60,6 +62,7 @@ bool batch_publish(struct batch_publisher *publisher, struct batch_result *resul
     struct request_options *options = publisher->options;
     struct publication publication;
     enum jetstream_publish published = JETSTREAM_AWAY;
+    result->account = account_mark(options, verdict->message);
     if (!verdict_is_unpublishable(options, verdict)) {
         const enum parley_status status = verdict_prepare(options, verdict, &publication);
         if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
@@ -89,6 +92,7 @@ void batch_publisher_close(struct batch_publisher *publisher) {
     for (struct batch_result *result = publisher->results->first; result != NULL;
          result = result->next) {
         if (result->duplicate != NULL) {
+            account_stored(publisher->options, result->account, true);
             duplicate_cancel(result->duplicate);
             result->duplicate = NULL;
             publisher->awaited_count--;

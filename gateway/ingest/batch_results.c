@@ -85,6 +85,7 @@ struct batch_result *batch_results_add(struct batch_results *results, size_t num
     receipt_clear(&result->receipt);
     result->results = results;
     result->number = number;
+    result->account = ACCOUNT_UNKNOWN;
     result->status = RESULT_AWAITED;
     result->next = NULL;
     *results->end = result;
@@ -186,7 +187,9 @@ static void log_once(struct batch_results *results, const char *detail) {
 }
 
 void batch_result_end_invalid(struct batch_result *result, struct parley_message *message) {
+    const struct request_options *options = result->results->options;
     struct parley_buffer *line = &result->receipt.text;
+    account_invalid(options, message);
     parley_buffer_clear(line);
     receipt_write_invalid(result->number, message, line);
     parley_buffer_char(line, '\n');
@@ -197,6 +200,7 @@ void batch_result_end_invalid(struct batch_result *result, struct parley_message
 static void end_failed(struct batch_result *result, const struct failure *failure,
                        struct parley_bytes members, size_t counted_bytes) {
     struct parley_buffer *line = &result->receipt.text;
+    account_problem(result->results->options, result->account, failure->problem);
     if (failure->problem == PROBLEM_INTERNAL) {
         log_once(result->results, failure->detail);
     }
@@ -243,17 +247,24 @@ static void write_verdict(const struct batch_results *results, const struct verd
     out->has_failed = out->has_failed || status != PARLEY_OK;
 }
 
-static enum result_status status_of(const struct verdict *verdict) {
-    return parley_message_is_valid(verdict->message) ? RESULT_ACCEPTED : RESULT_INVALID;
+/* The result of one that was checked alone, which is counted. */
+static enum result_status status_of(const struct request_options *options,
+                                    const struct verdict *verdict) {
+    if (parley_message_is_valid(verdict->message)) {
+        account_valid(options);
+        return RESULT_ACCEPTED;
+    }
+    account_invalid(options, verdict->message);
+    return RESULT_INVALID;
 }
 
 void batch_result_end_verdict(struct batch_result *result, const struct verdict *verdict) {
     write_verdict(result->results, verdict, &result->receipt.text);
-    end_result(result, status_of(verdict), 0);
+    end_result(result, status_of(result->results->options, verdict), 0);
 }
 
 void batch_results_add_verdict(struct batch_results *results, const struct verdict *verdict) {
-    const enum result_status status = status_of(verdict);
+    const enum result_status status = status_of(results->options, verdict);
     results->received_count++;
     results->counts[status]++;
     if (!is_reported(results, status)) {
@@ -308,6 +319,7 @@ void batch_result_end_stored(struct batch_result *result, const char *stream, ui
                              bool is_duplicate) {
     const struct receipt_place place = {result->number, stream, sequence, is_duplicate};
     const enum result_status status = is_duplicate ? RESULT_DUPLICATE : RESULT_ACCEPTED;
+    account_stored(result->results->options, result->account, is_duplicate);
     const size_t counted_bytes = result->receipt.text.length;
     if (is_reported(result->results, status) && !write_first(result, &place)) {
         struct parley_buffer line;

@@ -4,6 +4,7 @@
 /* The results of a batch, in the order sent: each is kept until those before it are known, and goes
  * to the outlet then, which is the answer. How many may wait for that is bounded: the window. */
 
+#include "account.h"
 #include "outlet.h"
 #include "receipt.h"
 #include "verdict.h"
@@ -16,6 +17,7 @@ struct batch_result {
     struct batch_results *results;
     struct batch_result *next;
     size_t number;
+    struct account_mark account;
     enum result_status status; /* RESULT_AWAITED until it is known */
     struct receipt receipt;    /* while it is awaited; its text is the line then, "" for none */
     /* Of a message that was published: */

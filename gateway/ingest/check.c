@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "account.h"
 #include "clock_and_ids.h"
 
 /* Sets what depends on the present time. */
@@ -23,17 +24,34 @@ enum parley_status check_message_as(struct request_options *options, struct parl
     return parley_message_check(message, bytes, options->codec, options_now(options), origin);
 }
 
+/* Returns: 0: this message is not measured. */
+static int64_t begin_measuring(const struct request_options *options) {
+    return account_is_measured(options) ? reactor_clock_ns() : 0;
+}
+
+static void end_measuring(const struct request_options *options, int64_t began_ns) {
+    if (began_ns != 0) {
+        account_check(options, reactor_clock_ns() - began_ns);
+    }
+}
+
 enum parley_status check_message(struct request_options *options, struct parley_bytes bytes,
                                  struct parley_position origin) {
-    return check_message_as(options, gateway_message(options->gateway, options->protocol), bytes,
-                            origin);
+    const int64_t began_ns = begin_measuring(options);
+    const enum parley_status status = check_message_as(
+        options, gateway_message(options->gateway, options->protocol), bytes, origin);
+    end_measuring(options, began_ns);
+    return status;
 }
 
 enum parley_status check_slice(struct request_options *options, enum parley_split split,
                                const struct parley_slice *slice, struct parley_splitter *splitter) {
-    return parley_splitter_check(splitter, split, slice,
-                                 gateway_message(options->gateway, options->protocol),
-                                 options->codec, options_now(options));
+    const int64_t began_ns = begin_measuring(options);
+    const enum parley_status status = parley_splitter_check(
+        splitter, split, slice, gateway_message(options->gateway, options->protocol),
+        options->codec, options_now(options));
+    end_measuring(options, began_ns);
+    return status;
 }
 
 void check_describe(const struct parley_message *message, struct parley_buffer *out) {

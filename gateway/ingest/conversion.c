@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "account.h"
 #include "failure.h"
 #include "intake.h"
 #include "pace.h"
@@ -144,10 +145,17 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
     pace_note(&conversion->pace,
               verdict->status != PARLEY_OK || parley_message_is_valid(verdict->message));
     if (verdict->status != PARLEY_OK) {
+        account_problem(&conversion->options, ACCOUNT_UNKNOWN, PROBLEM_INTERNAL);
         fail(conversion, verdict->status);
-    } else if (!parley_message_is_valid(verdict->message)) {
+        return;
+    }
+    if (!parley_message_is_valid(verdict->message)) {
+        account_invalid(&conversion->options, verdict->message);
         note_invalid(conversion, verdict->message, verdict->slice->number);
-    } else if (conversion->invalid_count == 0) {
+        return;
+    }
+    account_valid(&conversion->options);
+    if (conversion->invalid_count == 0) {
         convert(conversion, verdict);
     }
 }

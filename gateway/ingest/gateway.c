@@ -30,6 +30,11 @@ void gateway_forget_message(struct gateway *gateway, const struct parley_protoco
     }
 }
 
+struct protocol_figures *gateway_figures(struct gateway *gateway,
+                                         const struct parley_protocol *protocol) {
+    return &gateway->figures->protocols[index_of(protocol)];
+}
+
 struct correlation_store *gateway_correlation_store(struct gateway *gateway,
                                                     const struct parley_protocol *protocol) {
     return gateway->correlation_stores[index_of(protocol)];

@@ -15,6 +15,7 @@
 #include "worker_pool.h"
 #include "http.h"
 #include "clock_and_ids.h"
+#include "figures.h"
 #include "jetstream.h"
 #include "rate_headers.h"
 #include "correlation_store.h"
@@ -43,9 +44,10 @@ struct gateway {
     struct correlation_store **correlation_stores; /* one a protocol; NULL: it remembers nothing */
     struct parley_buffer payload;                  /* what is being published */
     struct id_pool identities;                     /* for messages without an id */
-    struct budget *budget;      /* of the bodies of all workers; NULL: no limit */
-    struct spool_quota *spools; /* of all workers */
-    struct limits *limits;      /* of all workers; NULL: nothing is limited */
+    struct budget *budget;              /* of the bodies of all workers; NULL: no limit */
+    struct spool_quota *spools;         /* of all workers */
+    const struct coding_quota *codings; /* of all workers */
+    struct limits *limits;              /* of all workers; NULL: nothing is limited */
     struct rate_headers rate_headers;
     struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
     struct completion_queue *completions;
@@ -58,7 +60,9 @@ struct gateway {
     struct http_server *http;
     struct streams *streams;
     const atomic_uint *away_count; /* the workers that NATS is not ready for; NULL: only this one */
-    uint64_t quarantine_dropped;   /* since the last that was kept */
+    struct figures *figures;       /* what this worker counts */
+    const struct figures_set *all_figures; /* what all do, shared; NULL: /metrics is not served */
+    uint64_t quarantine_dropped;           /* since the last that was kept */
     bool is_draining;
 };
 
@@ -70,6 +74,10 @@ struct parley_message *gateway_message(struct gateway *gateway,
 /* A request of the protocol is over: frees what its last message took, if that is much more than
  * the next one needs. */
 void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol);
+
+/* What this worker counts of the protocol's messages. */
+struct protocol_figures *gateway_figures(struct gateway *gateway,
+                                         const struct parley_protocol *protocol);
 
 /* NULL: the protocol remembers nothing. */
 struct correlation_store *gateway_correlation_store(struct gateway *gateway,

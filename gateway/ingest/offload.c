@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "account.h"
+
 static struct offload *offload_of(struct worker_pool_task *task) {
     return OWNER_OF(task, struct offload, task);
 }
@@ -50,8 +52,10 @@ static enum parley_status warn_of_size(struct offload *offload) {
 
 static void work(struct worker_pool_task *task) {
     struct offload *offload = offload_of(task);
+    const int64_t began_ns = reactor_clock_ns();
     offload->status = check_message_as(&offload->options, &offload->message, offload->slice.bytes,
                                        offload->slice.origin);
+    offload->check_ns = reactor_clock_ns() - began_ns;
     if (offload->status == PARLEY_OK && parley_message_is_valid(&offload->message)) {
         offload->status = warn_of_size(offload);
         offload->prepared = prepare(offload);
@@ -61,6 +65,9 @@ static void work(struct worker_pool_task *task) {
 static void on_done(struct worker_pool_task *task) {
     struct offload *offload = offload_of(task);
     LIST_REMOVE(offload, links);
+    if (offload->check_ns > 0) {
+        account_check(&offload->options, offload->check_ns);
+    }
     offload->done(offload, offload->context);
 }
 

@@ -22,6 +22,7 @@ struct offload {
     /* The result. */
     struct parley_message message;
     enum parley_status status; /* of the check */
+    int64_t check_ns;          /* that it took; 0: there was none */
     bool is_prepared;          /* it is valid, and the following says what to send */
     enum parley_status prepared;
     struct parley_buffer payload; /* for NATS, or the message in the encoding that is asked for */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "account.h"
 #include "budget.h"
 #include "correlation_lookup.h"
 #include "phase.h"
@@ -44,6 +45,7 @@ struct single {
     struct budget_share held;     /* taken for the body */
     struct offload *offload;      /* that checks the message or did; NULL: this reactor does */
     struct publication_mark mark; /* of what was published */
+    struct account_mark account;  /* of the message */
     struct jetstream_sender sender;
     struct duplicate *duplicate; /* COMPARING */
 };
@@ -96,6 +98,12 @@ static void respond_internal(struct single *single, enum parley_status status) {
     }
     problem_respond_format(single->request, PROBLEM_INTERNAL,
                            "The message could not be checked: %s.", parley_status_text(status));
+}
+
+/* The message ends with an error of ours. */
+static void fail(struct single *single, enum parley_status status) {
+    account_problem(&single->options, single->account, PROBLEM_INTERNAL);
+    respond_internal(single, status);
 }
 
 /* RFC 7763 requires a charset with text/markdown. */
@@ -185,6 +193,7 @@ static void respond_invalid(struct single *single, struct parley_message *messag
 static void respond_stored(struct single *single, const struct receipt_place *place) {
     /* Nothing is being published now. */
     struct parley_buffer *answer = &single->options.gateway->payload;
+    account_stored(&single->options, single->account, place->is_duplicate);
     parley_buffer_clear(answer);
     answer->limit_bytes = 0;
     receipt_write(&single->receipt, place, answer);
@@ -199,6 +208,7 @@ static void respond_stored(struct single *single, const struct receipt_place *pl
 static void respond_failed(struct single *single, const struct failure *failure, const char *stream,
                            uint64_t sequence) {
     struct parley_buffer members;
+    account_problem(&single->options, single->account, failure->problem);
     parley_buffer_init(&members);
     failure_write_members(failure->problem, receipt_id(&single->receipt), stream, sequence,
                           &members);
@@ -242,6 +252,7 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     struct single *single = context;
     enter(single, SINGLE_IDLE);
     if (single->request == NULL) {
+        account_ack(&single->options, single->account, ack);
         destroy(single);
     } else if (duplicate_is_open(&single->mark, ack)) {
         compare(single, ack);
@@ -264,14 +275,16 @@ static enum parley_status note_receipt(struct single *single, const struct parle
 }
 
 static void respond_refused(struct single *single, enum jetstream_publish refused) {
+    const struct failure failure = failure_of_refusal(&single->options, refused);
+    account_problem(&single->options, single->account, failure.problem);
     if (single->request != NULL) {
-        const struct failure failure = failure_of_refusal(&single->options, refused);
         problem_respond(single->request, failure.problem, failure.detail);
     }
 }
 
 static void publish(struct single *single, const struct verdict *verdict) {
     struct publication publication;
+    single->account = account_mark(&single->options, verdict->message);
     if (verdict_is_unpublishable(&single->options, verdict)) {
         respond_refused(single, JETSTREAM_AWAY);
         return;
@@ -281,7 +294,7 @@ static void publish(struct single *single, const struct verdict *verdict) {
         status = note_receipt(single, verdict->message, &publication.route);
     }
     if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
-        respond_internal(single, status);
+        fail(single, status);
         return;
     }
     const enum jetstream_publish published =
@@ -306,9 +319,11 @@ static void finish_valid(struct single *single, const struct verdict *verdict) {
         publish(single, verdict);
         break;
     case INGEST_VALIDATE:
+        account_valid(&single->options);
         respond_verdict(single, verdict);
         break;
     case INGEST_CONVERT:
+        account_valid(&single->options);
         respond_converted(single, verdict);
         break;
     }
@@ -347,11 +362,22 @@ static void look_up_or_finish(struct single *single, const struct verdict *verdi
         status = correlation_lookup_need(&single->options, verdict->message, &key);
     }
     if (status != PARLEY_OK) {
-        respond_internal(single, status);
+        fail(single, status);
     } else if (key.data != NULL) {
         look_up(single, key);
     } else {
         finish_valid(single, verdict);
+    }
+}
+
+/* Counts what the check found; the first time, for a message that is checked again is the same. */
+static void account_verdict(struct single *single, const struct parley_message *message) {
+    if (single->lookup.state == LOOKUP_NONE) {
+        account_violations(&single->options, message);
+    }
+    if (!parley_message_is_valid(message)) {
+        account_invalid(&single->options, message);
+        meter_charge_invalid(&single->options.meter);
     }
 }
 
@@ -361,11 +387,11 @@ static void on_verdict(struct single *single, const struct verdict *verdict) {
         verdict->status == PARLEY_OK && message->findings.count > 0 &&
         message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     enter(single, SINGLE_IDLE);
-    if (verdict->status == PARLEY_OK && !parley_message_is_valid(message)) {
-        meter_charge_invalid(&single->options.meter);
+    if (verdict->status == PARLEY_OK) {
+        account_verdict(single, message);
     }
     if (verdict->status != PARLEY_OK) {
-        respond_internal(single, verdict->status);
+        fail(single, verdict->status);
     } else if (parley_message_is_valid(message)) {
         look_up_or_finish(single, verdict);
     } else if (single->request == NULL) {
@@ -415,6 +441,7 @@ static void finish_after_lookup(struct single *single) {
     const bool is_forwarded = single->options.task == INGEST_FORWARD;
     if (single->lookup.state == LOOKUP_FAILED && is_forwarded) {
         const struct failure failure = correlation_lookup_failure(&single->lookup);
+        account_problem(&single->options, single->account, failure.problem);
         if (single->request != NULL) {
             problem_respond(single->request, failure.problem, failure.detail);
         }
@@ -460,7 +487,7 @@ static void single_end(void *state) {
     struct single *single = state;
     charge_body(single);
     if (single->body.has_failed) {
-        respond_internal(single, PARLEY_E_MEMORY);
+        fail(single, PARLEY_E_MEMORY);
     } else {
         check(single);
     }
@@ -491,6 +518,7 @@ static void single_closed(void *state) {
     single->sender.is_abandoned = true;
     if (single->phase == SINGLE_COMPARING) {
         enter(single, SINGLE_IDLE);
+        account_stored(&single->options, single->account, true);
         duplicate_cancel(single->duplicate);
         single->duplicate = NULL;
     }
@@ -504,7 +532,7 @@ static void *single_create(const struct request_options *options, enum parley_fr
     if (single == NULL) {
         return NULL;
     }
-    *single = (struct single){.request = request};
+    *single = (struct single){.request = request, .account = ACCOUNT_UNKNOWN};
     if (!request_options_keep(&single->options, options)) {
         free(single);
         return NULL;

@@ -20,6 +20,10 @@ static const struct {
 #undef X
 };
 
+const char *problem_name(enum problem problem) {
+    return table[problem].name;
+}
+
 unsigned problem_status(enum problem problem) {
     return table[problem].status;
 }
@@ -60,6 +64,7 @@ static void respond(struct http_request *request, enum problem problem, const ch
     if (problem == PROBLEM_INTERNAL || body.has_failed) {
         problem_log(request, detail);
     }
+    http_request_note(request, HTTP_NOTE_PROBLEM, (unsigned char)(problem + 1));
     if (table[problem].status == 503) {
         http_header(request, "Retry-After", "1");
     }

@@ -106,6 +106,8 @@ enum problem {
         PROBLEM_COUNT
 };
 
+/* As in its address, /problems/NAME. */
+const char *problem_name(enum problem problem);
 unsigned problem_status(enum problem problem);
 
 /* GET /problems: answers with a page that lists them. */

@@ -29,7 +29,7 @@ struct reactor {
     struct reactor_watch wake;   /* an eventfd */
     struct reactor_timer timers; /* sentinel; the earliest is timers.next */
     struct reactor_turn *turns, **turns_end;
-    int64_t now_ms;
+    int64_t now_ms, now_ns;
     atomic_bool is_stopped;
 
     struct epoll_event events[EVENTS_A_TURN]; /* of this turn, for reactor_watch_remove */
@@ -39,10 +39,19 @@ struct reactor {
     struct posted *posted, **posted_end;
 };
 
-static int64_t monotonic_ms(void) {
+int64_t reactor_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int64_t monotonic_ms(void) {
+    return reactor_clock_ns() / 1000000;
+}
+
+static void read_clock(struct reactor *reactor) {
+    reactor->now_ns = reactor_clock_ns();
+    reactor->now_ms = reactor->now_ns / 1000000;
 }
 
 static void drain_wake(struct reactor_watch *watch, uint32_t events) {
@@ -61,7 +70,7 @@ enum parley_status reactor_create(struct reactor **out) {
     reactor->posted_end = &reactor->posted;
     reactor->turns_end = &reactor->turns;
     reactor->timers.next = reactor->timers.previous = &reactor->timers;
-    reactor->now_ms = monotonic_ms();
+    read_clock(reactor);
     reactor->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     reactor->wake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     reactor->wake.ready = drain_wake;
@@ -107,6 +116,10 @@ void reactor_stop(struct reactor *reactor) {
 
 int64_t reactor_now_ms(const struct reactor *reactor) {
     return reactor->now_ms;
+}
+
+int64_t reactor_now_ns(const struct reactor *reactor) {
+    return reactor->now_ns;
 }
 
 enum parley_status reactor_post(struct reactor *reactor, void (*work)(void *context),
@@ -233,7 +246,7 @@ void reactor_run(struct reactor *reactor) {
         int count =
             epoll_wait(reactor->epoll_fd, reactor->events, EVENTS_A_TURN, sleep_ms(reactor));
         reactor->event_count = count > 0 ? count : 0;
-        reactor->now_ms = monotonic_ms();
+        read_clock(reactor);
         for (int i = 0; i < reactor->event_count; i++) {
             struct reactor_watch *watch = reactor->events[i].data.ptr;
             if (watch != NULL) {

@@ -62,6 +62,10 @@ void reactor_wake(struct reactor *reactor);
 
 /* Milliseconds on the monotonic clock, read once a turn. */
 int64_t reactor_now_ms(const struct reactor *reactor);
+/* The same reading, in nanoseconds. */
+int64_t reactor_now_ns(const struct reactor *reactor);
+/* The same clock, read now.  Threads: any. */
+int64_t reactor_clock_ns(void);
 
 /* `events` are epoll's.  Returns: PARLEY_E_IO. */
 enum parley_status reactor_watch_add(struct reactor *reactor, struct reactor_watch *watch,

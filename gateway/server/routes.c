@@ -12,6 +12,8 @@
 #include "health.h"
 #include "problem.h"
 #include "ingest.h"
+#include "metrics_page.h"
+#include "figures.h"
 #include "streams.h"
 
 /* The variable part of a path. */
@@ -118,10 +120,17 @@ static void serve_readyz(struct gateway *gateway, struct http_request *request,
     health_serve_readyz(gateway, request);
 }
 
+static void serve_metrics(struct gateway *gateway, struct http_request *request,
+                          const struct variable *variable) {
+    (void)variable;
+    metrics_page_serve(gateway, request);
+}
+
 struct route {
     const char *path; /* {protocol} and {name} stand for one segment */
     enum guard_need need;
     serve_fn *get, *post;
+    bool is_stream; /* its requests last as long as their clients like */
 };
 
 /* A row that does not say what it needs does not compile. */
@@ -132,12 +141,12 @@ static const struct route routes[] = {
     ROUTE("/", OPEN, .get = serve_index),
     ROUTE("/page.js", OPEN, .get = serve_script),
     ROUTE("/page.css", OPEN, .get = serve_style),
-    ROUTE("/v1/rejected/stream", ADMIN, .get = serve_rejected),
+    ROUTE("/v1/rejected/stream", ADMIN, .get = serve_rejected, .is_stream = true),
     ROUTE("/v1/{protocol}/messages", SEND, .post = serve_messages),
     ROUTE("/v1/{protocol}/validate", SEND, .post = serve_validate),
     ROUTE("/v1/{protocol}/convert", SEND, .post = serve_convert),
-    ROUTE("/v1/{protocol}/stream", READ, .get = serve_stream),
-    ROUTE("/v1/stream", READ_ANY, .get = serve_stream),
+    ROUTE("/v1/{protocol}/stream", READ, .get = serve_stream, .is_stream = true),
+    ROUTE("/v1/stream", READ_ANY, .get = serve_stream, .is_stream = true),
     ROUTE("/v1/protocols", OPEN, .get = serve_protocols),
     ROUTE("/v1/protocols/{protocol}", OPEN, .get = serve_protocol),
     ROUTE("/v1/protocols/{protocol}/schema", OPEN, .get = serve_schema),
@@ -147,7 +156,10 @@ static const struct route routes[] = {
     ROUTE("/problems/{name}", OPEN, .get = serve_problem),
     ROUTE("/livez", OPEN, .get = serve_livez),
     ROUTE("/readyz", OPEN, .get = serve_readyz),
+    ROUTE("/metrics", METRICS, .get = serve_metrics),
 };
+
+_Static_assert(sizeof routes / sizeof routes[0] < FIGURES_ROUTES_MAX, "there is a figure for each");
 
 bool gateway_route(size_t index, struct gateway_route *out) {
     if (index >= sizeof routes / sizeof routes[0]) {
@@ -244,6 +256,7 @@ void gateway_begin(void *context, struct http_request *request) {
         if (!matches(routes[i].path, path, name, sizeof name, &variable)) {
             continue;
         }
+        http_request_note(request, HTTP_NOTE_ROUTE, (unsigned char)(i + 1));
         if (variable.protocol == NULL && strstr(routes[i].path, "{protocol}") != NULL) {
             refuse_protocol(request, name);
         } else {
@@ -255,6 +268,23 @@ void gateway_begin(void *context, struct http_request *request) {
                            "There is nothing at %.200s. Send to /v1/PROTOCOL/messages, read from "
                            "/v1/PROTOCOL/stream; / and /v1/protocols list all endpoints.",
                            path);
+}
+
+void gateway_over(void *context, const struct http_request *request,
+                  const struct http_outcome *outcome) {
+    const struct gateway *gateway = context;
+    const unsigned noted = outcome->notes[HTTP_NOTE_ROUTE],
+                   problem = outcome->notes[HTTP_NOTE_PROBLEM];
+    const size_t index = noted == 0 ? FIGURES_ROUTES_MAX - 1 : noted - 1;
+    struct route_figures *figures = &gateway->figures->routes[index];
+    (void)request;
+    counter_add(&figures->requests[figures_status_index(outcome->status)], 1);
+    if (noted == 0 || !routes[index].is_stream) {
+        histogram_add(&figures->duration, (uint64_t)(reactor_clock_ns() - outcome->began_ns));
+    }
+    if (problem != 0) {
+        counter_add(&gateway->figures->problems[problem - 1], 1);
+    }
 }
 
 /* "GET /v1/stream" or "GET /v1/NAME/stream", up to the space or the question mark after it. */

@@ -20,6 +20,10 @@ bool gateway_route(size_t index, struct gateway_route *out);
 /* For http_options.is_stream: whether these first bytes of a request ask for a stream. */
 int gateway_is_stream(struct parley_bytes start_of_request);
 
+/* For http_options.over. */
+void gateway_over(void *context, const struct http_request *request,
+                  const struct http_outcome *outcome);
+
 /* For http_options.refuse. */
 void gateway_refuse(struct http_request *request, unsigned status, const char *detail);
 

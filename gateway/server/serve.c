@@ -23,12 +23,14 @@
 #include "data_folder.h"
 #include "describe_pages.h"
 #include "embedded.h"
+#include "figures.h"
 #include "first_token.h"
 #include "jwks_keeper.h"
 #include "limits.h"
 #include "log.h"
 #include "memory_trim.h"
 #include "nats_identity.h"
+#include "process.h"
 #include "reload.h"
 #include "routes.h"
 #include "service_manager.h"
@@ -63,6 +65,8 @@ struct server {
     struct bounds bounds;
     struct worker_pool *worker_pool;
     struct describe_pages *pages;
+    struct figures_set figures; /* of each worker, then of the main thread */
+    struct figures **figure_blocks;
     struct worker **workers;
     unsigned worker_count, ready_count;
     atomic_uint busy_count;  /* of the workers, while they drain */
@@ -455,6 +459,30 @@ static int create_bounds(struct server *server) {
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
+/* One block for each worker, and one for the rest. */
+static int create_figures(struct server *server, size_t count) {
+    server->figure_blocks = calloc(count + 1, sizeof *server->figure_blocks);
+    for (size_t i = 0; server->figure_blocks != NULL && i <= count; i++) {
+        server->figure_blocks[i] = figures_create();
+        if (server->figure_blocks[i] == NULL) {
+            return fail("cannot start", "out of memory");
+        }
+        server->figures = (struct figures_set){server->figure_blocks, i + 1};
+    }
+    if (server->figure_blocks == NULL) {
+        return fail("cannot start", "out of memory");
+    }
+    process_note_start(server->figure_blocks[count]);
+    return 0;
+}
+
+static void destroy_figures(struct server *server) {
+    for (size_t i = 0; i < server->figures.count; i++) {
+        figures_destroy(server->figure_blocks[i]);
+    }
+    free(server->figure_blocks);
+}
+
 static int start_workers(struct server *server) {
     const struct configuration *configuration = &server->configuration;
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -464,6 +492,9 @@ static int start_workers(struct server *server) {
     server->workers = calloc(count, sizeof *server->workers);
     if (server->workers == NULL) {
         return fail("cannot start", "out of memory");
+    }
+    if (create_figures(server, count) != 0) {
+        return 1;
     }
     if (worker_pool_create(count < WORKER_POOL_THREADS ? count : WORKER_POOL_THREADS,
                            &server->worker_pool) != PARLEY_OK) {
@@ -485,6 +516,7 @@ static int start_workers(struct server *server) {
         .codings = &server->bounds.codings,
         .spools = &server->bounds.spools,
         .limits = &server->bounds.limits,
+        .all_figures = &server->figures,
         .full_answer = parley_buffer_bytes(&server->bounds.full_answer),
         .worker_pool = server->worker_pool,
         .tokens = server->tokens.tokens,
@@ -503,6 +535,7 @@ static int start_workers(struct server *server) {
         options.is_probing = is_own && server->worker_count == 0;
         options.is_correlating = server->worker_count == 0;
         options.number = server->worker_count;
+        options.figures = server->figure_blocks[server->worker_count];
         const enum parley_status status =
             worker_create(&options, &events, &server->workers[server->worker_count]);
         if (status != PARLEY_OK) {
@@ -548,6 +581,7 @@ static void finish(struct server *server) {
         worker_destroy(server->workers[i]);
     }
     free(server->workers);
+    destroy_figures(server);
     worker_pool_destroy(server->worker_pool);
     embedded_destroy(server->embedded);
     troubles_destroy(server->troubles);

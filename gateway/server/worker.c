@@ -16,6 +16,7 @@
 #include "listen_address.h"
 #include "routes.h"
 #include "streams.h"
+#include "worker_figures.h"
 
 enum {
     DRAIN_POLL_MS = 20,
@@ -45,6 +46,7 @@ struct worker {
     struct configuration configuration;   /* this thread's own */
     _Atomic(struct configuration *) next_configuration; /* owned, until it is taken; NULL: none */
     struct jwt_rules jwt_rules;
+    struct worker_figures figures;
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
     bool is_drained;
@@ -191,7 +193,8 @@ static enum parley_status create_http(struct worker *worker) {
         .stream_memory_bytes = STREAM_MEMORY_BYTES,
         .codings = worker->options.codings,
         .is_stream = gateway_is_stream,
-        .refuse = gateway_refuse};
+        .refuse = gateway_refuse,
+        .over = gateway_over};
     return http_server_create(worker->gateway.reactor, worker->options.listen_fd, &options,
                               gateway_begin, &worker->gateway, &worker->gateway.http);
 }
@@ -261,8 +264,11 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_memories(worker));
-    return streams_create(gateway->reactor, gateway->jetstream, gateway->guard, gateway->schemas,
-                          gateway->configuration->channels, &gateway->streams);
+    PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
+                              gateway->schemas, gateway->configuration->channels,
+                              &gateway->streams));
+    worker_figures_start(&worker->figures, gateway);
+    return PARLEY_OK;
 }
 
 static void take_apart(struct worker *worker) {
@@ -270,6 +276,7 @@ static void take_apart(struct worker *worker) {
     if (gateway->reactor != NULL) {
         reactor_timer_clear(gateway->reactor, &worker->drain_timer);
         reactor_timer_clear(gateway->reactor, &worker->away_timer);
+        worker_figures_stop(&worker->figures);
     }
     completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
@@ -325,7 +332,10 @@ enum parley_status worker_create(const struct worker_options *options,
         .is_loopback = listen_address_is_loopback(options->configuration->address)};
     worker->gateway.budget = options->budget;
     worker->gateway.spools = options->spools;
+    worker->gateway.codings = options->codings;
     worker->gateway.limits = options->limits;
+    worker->gateway.figures = options->figures;
+    worker->gateway.all_figures = options->all_figures;
     worker->gateway.worker_pool = options->worker_pool;
     LIST_INIT(&worker->gateway.offloads);
     enum parley_status status = build(worker);

@@ -37,6 +37,8 @@ struct worker_options {
     struct tokens *tokens;             /* shared, borrowed for the call; NULL: none */
     struct jwks *jwks;                 /* likewise; without tokens and these everybody is let in */
     struct tls_context *tls;           /* shared; NULL: plain HTTP */
+    struct figures *figures;           /* what this worker counts */
+    const struct figures_set *all_figures; /* shared */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */
     atomic_uint *away_count; /* shared: the workers that NATS is not ready for; all, at first */

@@ -284,6 +284,12 @@ static void keep_answer(struct http_request *request, struct parley_bytes bytes)
     request->answer.data[request->answer.length] = '\0';
 }
 
+void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
+    (void)request;
+    (void)note;
+    (void)value;
+}
+
 void http_compress(struct http_request *request) {
     (void)request;
 }
@@ -400,6 +406,12 @@ void gateway_forget_message(struct gateway *gateway, const struct parley_protoco
     parley_message_reset(gateway_message(gateway, protocol));
 }
 
+struct protocol_figures *gateway_figures(struct gateway *gateway,
+                                         const struct parley_protocol *protocol) {
+    (void)protocol;
+    return &gateway->figures->protocols[0];
+}
+
 struct correlation_store *gateway_correlation_store(struct gateway *gateway,
                                                     const struct parley_protocol *protocol) {
     (void)protocol;
@@ -423,7 +435,9 @@ int world_set_up(void **state) {
                                       .budget = &world->budget,
                                       .spools = &world->spools,
                                       .reactor = world->reactor,
+                                      .figures = figures_create(),
                                       .jetstream = &world->jetstream};
+    assert_non_null(world->gateway.figures);
     world->budget.max_bytes = world->budget.start_max_bytes = SIZE_MAX / 2;
     world->spools.max_bytes = UINT64_MAX / 2;
     LIST_INIT(&world->gateway.offloads);
@@ -456,6 +470,7 @@ int world_tear_down(void **state) {
     parley_message_finish(&world->message);
     parley_schema_destroy(world->schema);
     reactor_destroy(world->reactor);
+    figures_destroy(world->gateway.figures);
     free(world);
     return 0;
 }

@@ -55,6 +55,12 @@ void http_header(struct http_request *request, const char *name, const char *val
     strcpy(to, value);
 }
 
+void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
+    (void)request;
+    (void)note;
+    (void)value;
+}
+
 /* Pages live until they are destroyed; a problem does not outlive the call. */
 void http_compress(struct http_request *request) {
     (void)request;

@@ -86,6 +86,12 @@ void http_header(struct http_request *request, const char *name, const char *val
     }
 }
 
+void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
+    (void)request;
+    (void)note;
+    (void)value;
+}
+
 void http_compress(struct http_request *request) {
     (void)request;
 }

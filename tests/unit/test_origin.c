@@ -58,6 +58,12 @@ void http_header(struct http_request *request, const char *name, const char *val
              value);
 }
 
+void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
+    (void)request;
+    (void)note;
+    (void)value;
+}
+
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
     (void)content_type;

@@ -21,6 +21,7 @@
 #include "jansson_setup.h"
 #include "routes.h"
 #include "ingest.h"
+#include "metrics_page.h"
 #include "streams.h"
 
 struct jetstream {
@@ -116,6 +117,12 @@ void http_header(struct http_request *request, const char *name, const char *val
     }
 }
 
+void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
+    (void)request;
+    (void)note;
+    (void)value;
+}
+
 void http_compress(struct http_request *request) {
     (void)request;
 }
@@ -173,6 +180,11 @@ void streams_serve(struct streams *streams, const struct limits *limits,
     (void)limits;
     assert_true(readable != 0);
     note(request, "stream", protocol);
+}
+
+void metrics_page_serve(struct gateway *gateway, struct http_request *request) {
+    (void)gateway;
+    note(request, "metrics", NULL);
 }
 
 void streams_serve_rejected(struct streams *streams, const struct limits *limits,
@@ -405,7 +417,7 @@ static void test_what_was_verified_counts_until_the_tokens_change(void **state) 
     guard_destroy(gateway.guard);
 }
 
-static const struct outcome {
+static const struct access_outcome {
     const char *title;
     bool is_gone, is_revoked;
     int64_t expires_in;    /* seconds; 0: never */
@@ -419,13 +431,13 @@ static const struct outcome {
 };
 
 struct changed {
-    const struct outcome *outcome;
+    const struct access_outcome *outcome;
     unsigned char hash[TOKEN_HASH_BYTES];
 };
 
 static bool change(struct token_file *file, void *context, struct parley_buffer *error) {
     const struct changed *changed = context;
-    const struct outcome *outcome = changed->outcome;
+    const struct access_outcome *outcome = changed->outcome;
     const int64_t now = (int64_t)time(NULL);
     struct token_entry entry = {.name = "enough",
                                 .scopes = {.read = UINT64_MAX},
@@ -436,7 +448,7 @@ static bool change(struct token_file *file, void *context, struct parley_buffer 
     return outcome->is_gone || token_file_add(file, &entry, now, error);
 }
 
-static struct tokens *tokens_after(const struct outcome *outcome, const struct made *made) {
+static struct tokens *tokens_after(const struct access_outcome *outcome, const struct made *made) {
     char path[] = "/tmp/parley-routes-XXXXXX";
     struct changed changed = {.outcome = outcome};
     struct parley_buffer error;

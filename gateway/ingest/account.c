@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "account.h"
+
+static struct protocol_figures *figures_of(const struct request_options *options) {
+    return gateway_figures(options->gateway, options->protocol);
+}
+
+struct account_mark account_mark(const struct request_options *options,
+                                 const struct parley_message *message) {
+    return (struct account_mark){.type = figures_type(message->type),
+                                 .published_ns = reactor_now_ns(options->gateway->reactor)};
+}
+
+/* ---- the check ---- */
+
+void account_findings(const struct request_options *options,
+                      const struct parley_findings *findings) {
+    struct protocol_figures *figures = figures_of(options);
+    for (size_t i = 0; i < findings->count; i++) {
+        const size_t index = figures_rule_index(options->protocol, findings->items[i].rule);
+        counter_add(&figures->violations[index], 1);
+    }
+}
+
+void account_check(const struct request_options *options, int64_t duration_ns) {
+    histogram_add(&figures_of(options)->check, (uint64_t)duration_ns);
+}
+
+/* ---- what became of a message ---- */
+
+static void count(const struct request_options *options, struct account_mark mark,
+                  enum outcome outcome) {
+    counter_add(&figures_of(options)->messages[mark.type][outcome], 1);
+}
+
+static void count_validated(const struct request_options *options, enum validity validity) {
+    counter_add(&figures_of(options)->validated[validity], 1);
+}
+
+void account_stored(const struct request_options *options, struct account_mark mark,
+                    bool is_duplicate) {
+    struct protocol_figures *figures = figures_of(options);
+    const int64_t now_ns = reactor_now_ns(options->gateway->reactor);
+    const enum outcome outcome = is_duplicate ? OUTCOME_DUPLICATE : OUTCOME_ACCEPTED;
+    counter_add(&figures->messages[mark.type][outcome], 1);
+    histogram_add(&figures->ack, (uint64_t)(now_ns - mark.published_ns));
+}
+
+void account_ack(const struct request_options *options, struct account_mark mark,
+                 const struct jetstream_ack *ack) {
+    if (ack->outcome == JETSTREAM_STORED) {
+        account_stored(options, mark, ack->is_duplicate && !ack->is_again);
+    } else {
+        count(options, mark, OUTCOME_FAILED);
+    }
+}
+
+void account_valid(const struct request_options *options) {
+    count_validated(options, VALIDITY_VALID);
+}
+
+void account_invalid(const struct request_options *options, const struct parley_message *message) {
+    if (options->task == INGEST_FORWARD) {
+        count(options, account_mark(options, message), OUTCOME_INVALID);
+    } else {
+        count_validated(options, VALIDITY_INVALID);
+    }
+}
+
+void account_problem(const struct request_options *options, struct account_mark mark,
+                     enum problem problem) {
+    const bool is_failure = problem == PROBLEM_INTERNAL || problem == PROBLEM_BUS_TIMEOUT;
+    if (options->task == INGEST_FORWARD) {
+        count(options, mark, is_failure ? OUTCOME_FAILED : OUTCOME_REFUSED);
+    } else {
+        count_validated(options, VALIDITY_FAILED);
+    }
+}

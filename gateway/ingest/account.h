@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Counts messages for /metrics, in this worker's own figures. A message is counted once, when it is
+ * known what became of it, whether or not its client is still there. */
+
+#include "figures.h"
+#include "problem.h"
+#include "request_options.h"
+
+struct jetstream_ack;
+
+/* What is to be known of a message when it is counted: its type, and when it was published. */
+struct account_mark {
+    unsigned type;
+    int64_t published_ns;
+};
+
+/* Of a message that could not be looked at. */
+#define ACCOUNT_UNKNOWN ((struct account_mark){.type = FIGURES_TYPES - 1})
+
+/* Of a message that was checked, and is published in this turn if it is. */
+struct account_mark account_mark(const struct request_options *options,
+                                 const struct parley_message *message);
+
+/* The violations of a message that was to be forwarded. */
+void account_findings(const struct request_options *options,
+                      const struct parley_findings *findings);
+
+/* The same, if it has any, and was to be forwarded. Once a message. */
+static inline void account_violations(const struct request_options *options,
+                                      const struct parley_message *message) {
+    if (message->findings.count > 0 && options->task == INGEST_FORWARD) {
+        account_findings(options, &message->findings);
+    }
+}
+
+/* Whether this message is one of those whose check is measured. */
+static inline bool account_is_measured(const struct request_options *options) {
+    /* Reading the clock twice takes as long as a small part of a check. */
+    enum { MESSAGES_A_MEASUREMENT = 16 };
+    return options->gateway->figures->check_turn++ % MESSAGES_A_MEASUREMENT == 0;
+}
+
+/* A message was decoded and validated in this time. */
+void account_check(const struct request_options *options, int64_t duration_ns);
+
+/* ---- what became of a message ---- */
+
+/* It is stored. */
+void account_stored(const struct request_options *options, struct account_mark mark,
+                    bool is_duplicate);
+/* What this ack says, where nobody waits for it any more. */
+void account_ack(const struct request_options *options, struct account_mark mark,
+                 const struct jetstream_ack *ack);
+/* It was to be checked alone, or converted, and is valid. */
+void account_valid(const struct request_options *options);
+void account_invalid(const struct request_options *options, const struct parley_message *message);
+/* It was not stored, or perhaps was. */
+void account_problem(const struct request_options *options, struct account_mark mark,
+                     enum problem problem);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "figures.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CACHE_LINE_BYTES = 64 };
+
+const struct figure_row figure_rows[FIGURE_COUNT] = {
+    [FIGURE_RECEIVED_BYTES] = {.metric = METRIC_HTTP_RECEIVED_BYTES},
+    [FIGURE_SENT_BYTES] = {.metric = METRIC_HTTP_SENT_BYTES},
+    [FIGURE_ACTIVE_REQUESTS] = {.metric = METRIC_HTTP_ACTIVE_REQUESTS},
+    [FIGURE_IN_FLIGHT_MESSAGES] = {.metric = METRIC_IN_FLIGHT_MESSAGES},
+    [FIGURE_IN_FLIGHT_LIMIT] = {.metric = METRIC_IN_FLIGHT_LIMIT},
+    [FIGURE_GATHERED_BYTES] = {.metric = METRIC_GATHERED_BYTES},
+    [FIGURE_GATHERED_LIMIT] = {.metric = METRIC_GATHERED_LIMIT},
+    [FIGURE_SPOOLED_BYTES] = {.metric = METRIC_SPOOLED_BYTES},
+    [FIGURE_SPOOLED_LIMIT] = {.metric = METRIC_SPOOLED_LIMIT},
+    [FIGURE_COMPRESSION_BYTES] = {.metric = METRIC_COMPRESSION_BYTES},
+    [FIGURE_WORKERS] = {.metric = METRIC_WORKERS},
+    [FIGURE_WORKERS_READY] = {.metric = METRIC_WORKERS_READY},
+    [FIGURE_PROCESS_CPU_US] = {.metric = METRIC_PROCESS_CPU, .per_unit = 1000000},
+    [FIGURE_PROCESS_RESIDENT_BYTES] = {.metric = METRIC_PROCESS_RESIDENT_BYTES},
+    [FIGURE_PROCESS_VIRTUAL_BYTES] = {.metric = METRIC_PROCESS_VIRTUAL_BYTES},
+    [FIGURE_PROCESS_OPEN_FDS] = {.metric = METRIC_PROCESS_OPEN_FDS},
+    [FIGURE_PROCESS_MAX_FDS] = {.metric = METRIC_PROCESS_MAX_FDS},
+    [FIGURE_PROCESS_START_MS] = {.metric = METRIC_PROCESS_START_TIME, .per_unit = 1000},
+};
+
+const char *const outcome_names[OUTCOME_COUNT] = {[OUTCOME_ACCEPTED] = "accepted",
+                                                  [OUTCOME_DUPLICATE] = "duplicate",
+                                                  [OUTCOME_INVALID] = "invalid",
+                                                  [OUTCOME_REFUSED] = "refused",
+                                                  [OUTCOME_FAILED] = "failed"};
+
+const char *const validity_names[VALIDITY_COUNT] = {
+    [VALIDITY_VALID] = "valid", [VALIDITY_INVALID] = "invalid", [VALIDITY_FAILED] = "failed"};
+
+/* The usual one is found first. The last, for others, has no number. */
+const unsigned figures_statuses[FIGURES_STATUSES] = {
+    0,   200, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 413, 414, 415,
+    416, 417, 421, 422, 429, 431, 500, 501, 503, 504, 505, 206, 301, 302, 426};
+
+size_t figures_status_index(unsigned status) {
+    for (size_t i = 1; i < FIGURES_STATUSES - 1; i++) {
+        if (figures_statuses[i] == status) {
+            return i;
+        }
+    }
+    return status == 0 ? 0 : FIGURES_STATUSES - 1;
+}
+
+struct figures *figures_create(void) {
+    const size_t count = parley_protocol_count();
+    const size_t used = sizeof(struct figures) + count * sizeof(struct protocol_figures);
+    const size_t size = (used + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+    struct figures *figures = aligned_alloc(CACHE_LINE_BYTES, size);
+    if (figures != NULL) {
+        memset(figures, 0, size);
+    }
+    return figures;
+}
+
+void figures_destroy(struct figures *figures) {
+    free(figures);
+}
+
+uint64_t figures_sum(const struct figures_set *set, size_t offset) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct counter *counter =
+            (const void *)((const char *)(const void *)set->blocks[i] + offset);
+        sum += counter_read(counter);
+    }
+    return sum;
+}
+
+static uint64_t maximum(const struct figures_set *set, enum figure figure) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        const uint64_t value = counter_read(&set->blocks[i]->values[figure]);
+        most = value > most ? value : most;
+    }
+    return most;
+}
+
+uint64_t figures_value(const struct figures_set *set, enum figure figure) {
+    return figure_rows[figure].is_maximum ? maximum(set, figure)
+                                          : figures_sum(set, offsetof(struct figures, values) +
+                                                                 figure * sizeof(struct counter));
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What one thread counts for /metrics, in memory of its own: each worker has a block, and so has
+ * the main thread; whoever is asked adds them up. A block outlives its thread. No label's values
+ * come from clients, so that a block never grows. */
+
+#include <parley/protocol.h>
+#include <parley/status.h>
+
+#include "counter.h"
+#include "metric.h"
+
+/* Single numbers; figures.c says which metric each is, and how those of threads make one. */
+enum figure {
+    FIGURE_RECEIVED_BYTES,
+    FIGURE_SENT_BYTES,
+    FIGURE_ACTIVE_REQUESTS,
+    FIGURE_IN_FLIGHT_MESSAGES,
+    FIGURE_IN_FLIGHT_LIMIT,
+    FIGURE_GATHERED_BYTES,
+    FIGURE_GATHERED_LIMIT,
+    FIGURE_SPOOLED_BYTES,
+    FIGURE_SPOOLED_LIMIT,
+    FIGURE_COMPRESSION_BYTES,
+    FIGURE_WORKERS,
+    FIGURE_WORKERS_READY,
+    FIGURE_PROCESS_CPU_US,
+    FIGURE_PROCESS_RESIDENT_BYTES,
+    FIGURE_PROCESS_VIRTUAL_BYTES,
+    FIGURE_PROCESS_OPEN_FDS,
+    FIGURE_PROCESS_MAX_FDS,
+    FIGURE_PROCESS_START_MS,
+    FIGURE_COUNT
+};
+
+struct figure_row {
+    enum metric metric;
+    const char *label; /* the value of the metric's one label; NULL: it has none */
+    unsigned per_unit; /* how many of it make one of the metric's unit; 0: it is in that unit */
+    bool is_maximum;   /* of threads the largest counts, not the sum */
+};
+
+extern const struct figure_row figure_rows[FIGURE_COUNT];
+
+/* What became of a message. */
+enum outcome {
+    OUTCOME_ACCEPTED,  /* stored */
+    OUTCOME_DUPLICATE, /* it was stored before */
+    OUTCOME_INVALID,   /* it breaks rules */
+    OUTCOME_REFUSED,   /* not stored, for another reason */
+    OUTCOME_FAILED,    /* not stored, or perhaps: no ack in time, or an error of ours */
+    OUTCOME_COUNT
+};
+/* Of one that is only checked: accepted stands for valid. */
+enum validity { VALIDITY_VALID, VALIDITY_INVALID, VALIDITY_FAILED, VALIDITY_COUNT };
+
+extern const char *const outcome_names[OUTCOME_COUNT];
+extern const char *const validity_names[VALIDITY_COUNT];
+
+#define FIGURES_TYPES 32 /* the last one: other */
+#define FIGURES_RULES_MAX 96
+#define FIGURES_ROUTES_MAX 32
+#define FIGURES_PROBLEMS_MAX 40
+#define FIGURES_STATUSES 31
+
+/* The statuses of answers: the first is 0, for none, the last stands for all others. */
+extern const unsigned figures_statuses[FIGURES_STATUSES];
+size_t figures_status_index(unsigned status);
+
+struct route_figures {
+    struct counter requests[FIGURES_STATUSES];
+    struct histogram duration;
+};
+
+struct protocol_figures {
+    struct counter messages[FIGURES_TYPES][OUTCOME_COUNT];
+    struct counter validated[VALIDITY_COUNT];
+    struct counter violations[FIGURES_RULES_MAX]; /* the protocol's rules, then the gateway's */
+    struct histogram check, ack;
+};
+
+struct figures {
+    struct counter values[FIGURE_COUNT];
+    struct counter problems[FIGURES_PROBLEMS_MAX];
+    struct route_figures routes[FIGURES_ROUTES_MAX]; /* the last one: no route */
+    unsigned check_turn;                             /* the writer's: which messages are measured */
+    struct protocol_figures protocols[];             /* one each of parley_protocols */
+};
+
+/* Returns: zeroed, with no cache line that anything else uses; NULL: no memory. */
+struct figures *figures_create(void);
+void figures_destroy(struct figures *figures);
+
+/* The number of a message's type: that of the protocol's table, or the last for others. */
+static inline unsigned figures_type(unsigned type) {
+    return type < FIGURES_TYPES - 1 ? type : FIGURES_TYPES - 1;
+}
+
+/* Where a rule is counted. */
+static inline size_t figures_rule_index(const struct parley_protocol *protocol,
+                                        const struct parley_rule *rule) {
+    const bool is_own = rule >= protocol->rules && rule < protocol->rules + protocol->rule_count;
+    return is_own ? (size_t)(rule - protocol->rules)
+                  : protocol->rule_count + (size_t)(rule - parley_gateway_rules);
+}
+
+/* The figures of all threads.  Owns: the blocks are borrowed. */
+struct figures_set {
+    struct figures *const *blocks;
+    size_t count;
+};
+
+/* One number of all threads, which is at this offset in each block. */
+uint64_t figures_sum(const struct figures_set *set, size_t offset);
+uint64_t figures_value(const struct figures_set *set, enum figure figure);

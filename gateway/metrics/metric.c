@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "metric.h"
+
+const struct metric_row metric_rows[METRIC_COUNT] = {
+    [METRIC_BUILD_INFO] = {"parley_build_info", METRIC_GAUGE, .labels = {"version"},
+                           .help = "1, with the version of this parley."},
+    [METRIC_HTTP_REQUESTS] = {"parley_http_requests", METRIC_COUNTER, .labels = {"route", "status"},
+                              .help = "Requests that are over, by route and status of the answer "
+                                      "(none: the client left before it had one)."},
+    [METRIC_HTTP_REQUEST_DURATION] = {"parley_http_request_duration_seconds", METRIC_HISTOGRAM,
+                                      "seconds", .labels = {"route"},
+                                      .help = "From a request's head to the end of its answer; "
+                                              "without streams."},
+    [METRIC_HTTP_RECEIVED_BYTES] = {"parley_http_received_bytes", METRIC_COUNTER, "bytes",
+                                    .help = "Bytes of request bodies, as they were sent."},
+    [METRIC_HTTP_SENT_BYTES] = {"parley_http_sent_bytes", METRIC_COUNTER, "bytes",
+                                .help = "Bytes of answers' bodies, compressed where they are."},
+    [METRIC_HTTP_ACTIVE_REQUESTS] = {"parley_http_active_requests", METRIC_GAUGE,
+                                     .help = "Requests that are being served, open streams among "
+                                             "them."},
+    [METRIC_PROBLEMS] = {"parley_problems", METRIC_COUNTER, .labels = {"problem"},
+                         .help = "Requests that were answered with a problem, by its name "
+                                 "(/problems)."},
+    [METRIC_MESSAGES] = {"parley_messages", METRIC_COUNTER,
+                         .labels = {"protocol", "type", "outcome"},
+                         .help = "Messages sent to /messages that were received whole, by what "
+                                 "became of them."},
+    [METRIC_VALIDATED_MESSAGES] = {"parley_validated_messages", METRIC_COUNTER,
+                                   .labels = {"protocol", "outcome"},
+                                   .help = "Messages sent to /validate and /convert."},
+    [METRIC_VIOLATIONS] = {"parley_violations", METRIC_COUNTER, .labels = {"protocol", "rule"},
+                           .help = "Violations, warnings among them, in messages sent to "
+                                   "/messages."},
+    [METRIC_CHECK_DURATION] = {"parley_check_duration_seconds", METRIC_HISTOGRAM, "seconds",
+                               .labels = {"protocol"},
+                               .help = "Decoding and validating a message; of those below 256 KiB "
+                                       "one in 16 is measured."},
+    [METRIC_ACK_DURATION] = {"parley_ack_duration_seconds", METRIC_HISTOGRAM, "seconds",
+                             .labels = {"protocol"},
+                             .help =
+                                 "From publishing a message to JetStream's acknowledgement that "
+                                 "it is stored."},
+    [METRIC_IN_FLIGHT_MESSAGES] = {"parley_in_flight_messages", METRIC_GAUGE,
+                                   .help = "Messages that wait for NATS or its acknowledgement."},
+    [METRIC_IN_FLIGHT_LIMIT] = {"parley_in_flight_limit_messages", METRIC_GAUGE,
+                                .help = "How many may wait: --in-flight."},
+    [METRIC_GATHERED_BYTES] = {"parley_gathered_bytes", METRIC_GAUGE, "bytes",
+                               .help = "Memory held by request bodies that are being received."},
+    [METRIC_GATHERED_LIMIT] = {"parley_gathered_limit_bytes", METRIC_GAUGE, "bytes",
+                               .help = "How much they may hold: --gather-max."},
+    [METRIC_SPOOLED_BYTES] = {"parley_spooled_bytes", METRIC_GAUGE, "bytes",
+                              .help = "Disk space held by results that no client has read yet."},
+    [METRIC_SPOOLED_LIMIT] = {"parley_spooled_limit_bytes", METRIC_GAUGE, "bytes",
+                              .help = "How much they may hold: --spool-max."},
+    [METRIC_COMPRESSION_BYTES] = {"parley_compression_bytes", METRIC_GAUGE, "bytes",
+                                  .help = "Memory of answers that are being compressed."},
+    [METRIC_WORKERS] = {"parley_workers", METRIC_GAUGE,
+                        .help = "Threads that serve clients: --reactors."},
+    [METRIC_WORKERS_READY] = {"parley_workers_ready", METRIC_GAUGE,
+                              .help = "Those of them whose NATS can store messages, or is waited "
+                                      "for."},
+    [METRIC_PROCESS_CPU] = {"process_cpu_seconds", METRIC_COUNTER, "seconds",
+                            .help = "Processor time of the process."},
+    [METRIC_PROCESS_RESIDENT_BYTES] = {"process_resident_memory_bytes", METRIC_GAUGE, "bytes",
+                                       .help = "Resident memory of the process."},
+    [METRIC_PROCESS_VIRTUAL_BYTES] = {"process_virtual_memory_bytes", METRIC_GAUGE, "bytes",
+                                      .help = "Virtual memory of the process."},
+    [METRIC_PROCESS_OPEN_FDS] = {"process_open_fds", METRIC_GAUGE,
+                                 .help = "Open file descriptors."},
+    [METRIC_PROCESS_MAX_FDS] = {"process_max_fds", METRIC_GAUGE, .help = "How many may be open."},
+    [METRIC_PROCESS_START_TIME] = {"process_start_time_seconds", METRIC_GAUGE, "seconds",
+                                   .help = "When the process started, in Unix time."},
+};
+
+const char *metric_type_name(enum metric_type type) {
+    static const char *const names[] = {
+        [METRIC_COUNTER] = "counter", [METRIC_GAUGE] = "gauge", [METRIC_HISTOGRAM] = "histogram"};
+    return names[type];
+}

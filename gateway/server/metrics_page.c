@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writes every metric of the table, in its order: those of figures by themselves, the others by a
+ * function of this file. Values of labels are of the server's own tables; all values of one are
+ * written, zeros too, except for pairs of route and status, most of which never occur. */
+
+#include "metrics_page.h"
+
+#include <stdio.h>
+
+#include "exposition.h"
+#include "negotiate.h"
+#include "problem.h"
+#include "process.h"
+#include "routes.h"
+#include "spool.h"
+
+_Static_assert((int)PROBLEM_COUNT <= (int)FIGURES_PROBLEMS_MAX, "there is a figure for each");
+
+#define OFFSET_OF(member) offsetof(struct figures, member)
+
+/* ---- requests ---- */
+
+/* "other" are those that no route serves. */
+static const char *route_name(size_t index) {
+    struct gateway_route route;
+    return index == FIGURES_ROUTES_MAX - 1 ? "other"
+           : gateway_route(index, &route)  ? route.path
+                                           : NULL;
+}
+
+static const char *status_name(size_t index, char text[static 12]) {
+    if (index == 0 || index == FIGURES_STATUSES - 1) {
+        return index == 0 ? "none" : "other";
+    }
+    snprintf(text, 12, "%u", figures_statuses[index]);
+    return text;
+}
+
+static void write_requests(const struct exposition *exposition, const struct figures_set *set) {
+    for (size_t i = 0; i < FIGURES_ROUTES_MAX; i++) {
+        for (size_t j = 0; j < FIGURES_STATUSES; j++) {
+            const uint64_t count = figures_sum(set, OFFSET_OF(routes[i].requests[j]));
+            char text[12];
+            if (count > 0) {
+                exposition_sample(exposition,
+                                  (const char *const[]){route_name(i), status_name(j, text)}, count,
+                                  1);
+            }
+        }
+    }
+}
+
+static bool has_requests(const struct figures_set *set, size_t route) {
+    for (size_t j = 0; j < FIGURES_STATUSES; j++) {
+        if (figures_sum(set, OFFSET_OF(routes[route].requests[j])) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_request_durations(const struct exposition *exposition,
+                                    const struct figures_set *set) {
+    for (size_t i = 0; i < FIGURES_ROUTES_MAX; i++) {
+        if (has_requests(set, i)) {
+            exposition_histogram(exposition, (const char *const[]){route_name(i)}, set,
+                                 OFFSET_OF(routes[i].duration));
+        }
+    }
+}
+
+static void write_problems(const struct exposition *exposition, const struct figures_set *set) {
+    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
+        exposition_sample(exposition, (const char *const[]){problem_name((enum problem)i)},
+                          figures_sum(set, OFFSET_OF(problems[i])), 1);
+    }
+}
+
+/* ---- messages ---- */
+
+static size_t protocol_offset(size_t protocol, size_t member) {
+    return sizeof(struct figures) + protocol * sizeof(struct protocol_figures) + member;
+}
+
+#define OF_PROTOCOL(protocol, member)                                                              \
+    protocol_offset((protocol), offsetof(struct protocol_figures, member))
+
+/* "other": a type that is not in the protocol's table, or was not read. */
+static const char *type_name(const struct parley_protocol *protocol, size_t index) {
+    if (index == FIGURES_TYPES - 1) {
+        return "other";
+    }
+    for (size_t i = 0; i < index; i++) {
+        if (protocol->types[i] == NULL) {
+            return NULL;
+        }
+    }
+    return protocol->types[index];
+}
+
+static void write_messages(const struct exposition *exposition, const struct figures_set *set) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        for (size_t j = 0; j < FIGURES_TYPES; j++) {
+            const char *type = type_name(parley_protocols[i], j);
+            for (size_t k = 0; type != NULL && k < OUTCOME_COUNT; k++) {
+                exposition_sample(
+                    exposition,
+                    (const char *const[]){parley_protocols[i]->name, type, outcome_names[k]},
+                    figures_sum(set, OF_PROTOCOL(i, messages[j][k])), 1);
+            }
+        }
+    }
+}
+
+static void write_validated(const struct exposition *exposition, const struct figures_set *set) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        for (size_t j = 0; j < VALIDITY_COUNT; j++) {
+            exposition_sample(exposition,
+                              (const char *const[]){parley_protocols[i]->name, validity_names[j]},
+                              figures_sum(set, OF_PROTOCOL(i, validated[j])), 1);
+        }
+    }
+}
+
+static void write_violations(const struct exposition *exposition, const struct figures_set *set) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_protocol *protocol = parley_protocols[i];
+        for (size_t j = 0; j < protocol->rule_count + PARLEY_GW_COUNT; j++) {
+            const struct parley_rule *rule = j < protocol->rule_count
+                                                 ? &protocol->rules[j]
+                                                 : &parley_gateway_rules[j - protocol->rule_count];
+            exposition_sample(exposition, (const char *const[]){protocol->name, rule->id},
+                              figures_sum(set, OF_PROTOCOL(i, violations[j])), 1);
+        }
+    }
+}
+
+static void write_histograms(const struct exposition *exposition, const struct figures_set *set,
+                             size_t member) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        exposition_histogram(exposition, (const char *const[]){parley_protocols[i]->name}, set,
+                             protocol_offset(i, member));
+    }
+}
+
+static void write_checks(const struct exposition *exposition, const struct figures_set *set) {
+    write_histograms(exposition, set, offsetof(struct protocol_figures, check));
+}
+
+static void write_acks(const struct exposition *exposition, const struct figures_set *set) {
+    write_histograms(exposition, set, offsetof(struct protocol_figures, ack));
+}
+
+static void write_build(const struct exposition *exposition, const struct figures_set *set) {
+    (void)set;
+    exposition_sample(exposition, (const char *const[]){PARLEY_VERSION}, 1, 1);
+}
+
+/* ---- all of them ---- */
+
+typedef void write_fn(const struct exposition *exposition, const struct figures_set *set);
+
+/* Those that are not figures. */
+static write_fn *const writers[METRIC_COUNT] = {
+    [METRIC_BUILD_INFO] = write_build,
+    [METRIC_HTTP_REQUESTS] = write_requests,
+    [METRIC_HTTP_REQUEST_DURATION] = write_request_durations,
+    [METRIC_PROBLEMS] = write_problems,
+    [METRIC_MESSAGES] = write_messages,
+    [METRIC_VALIDATED_MESSAGES] = write_validated,
+    [METRIC_VIOLATIONS] = write_violations,
+    [METRIC_CHECK_DURATION] = write_checks,
+    [METRIC_ACK_DURATION] = write_acks,
+};
+
+static void write_all(enum exposition_format format, const struct figures_set *set,
+                      struct parley_buffer *out) {
+    struct exposition exposition;
+    exposition_init(&exposition, format, out);
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        if (writers[i] != NULL) {
+            exposition_begin(&exposition, (enum metric)i);
+            writers[i](&exposition, set);
+        } else {
+            exposition_figures(&exposition, (enum metric)i, set);
+        }
+    }
+    exposition_end(&exposition);
+}
+
+/* What all workers share, as it is now: in the last block, which nobody else writes to. Two workers
+ * that are asked at the same time write the same. */
+static void read_shared(const struct gateway *gateway) {
+    struct figures *last = gateway->all_figures->blocks[gateway->all_figures->count - 1];
+    const struct configuration *configuration = gateway->configuration;
+    const struct budget *budget = gateway->budget;
+    const size_t workers = gateway->all_figures->count - 1;
+    counter_set(&last->values[FIGURE_GATHERED_BYTES],
+                atomic_load(&budget->used_bytes) + atomic_load(&budget->start_used_bytes));
+    counter_set(&last->values[FIGURE_GATHERED_LIMIT], budget->max_bytes);
+    counter_set(&last->values[FIGURE_SPOOLED_BYTES], atomic_load(&gateway->spools->used_bytes));
+    counter_set(&last->values[FIGURE_SPOOLED_LIMIT], gateway->spools->max_bytes);
+    counter_set(&last->values[FIGURE_COMPRESSION_BYTES], coding_quota_used(gateway->codings));
+    counter_set(&last->values[FIGURE_IN_FLIGHT_LIMIT], configuration->in_flight_max);
+    counter_set(&last->values[FIGURE_WORKERS], workers);
+    counter_set(&last->values[FIGURE_WORKERS_READY], workers - atomic_load(gateway->away_count));
+    process_read(last);
+}
+
+static enum exposition_format format_for(const struct http_request *request) {
+    static const char *const offers[] = {"text/plain", "application/openmetrics-text", NULL};
+    return negotiate(http_request_header(request, "Accept"), offers) == 1 ? EXPOSITION_OPENMETRICS
+                                                                          : EXPOSITION_PROMETHEUS;
+}
+
+void metrics_page_serve(struct gateway *gateway, struct http_request *request) {
+    const enum exposition_format format = format_for(request);
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    read_shared(gateway);
+    write_all(format, gateway->all_figures, &text);
+    if (parley_buffer_status(&text) == PARLEY_OK) {
+        http_compress(request);
+        http_respond(request, 200, exposition_media_type(format), parley_buffer_bytes(&text));
+    } else {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+    }
+    parley_buffer_finish(&text);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* GET /metrics. */
+
+#include "gateway.h"
+
+/* Answers with what all workers have counted, as the client's Accept asks for it. */
+void metrics_page_serve(struct gateway *gateway, struct http_request *request);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /metrics: what is counted, in both formats, and who may read it.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { get, post, send, sendLines, streamFor, validate, validateLines } from './lib/http.mjs';
+import { metricsOf, parseMetrics, valueOf } from './lib/metrics.mjs';
+import { useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { assertProblem, brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
+
+const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+const documented = [...page.matchAll(/^\| `([a-z_]+)` \| (counter|gauge|histogram) \|/gm)];
+const OPENMETRICS = 'application/openmetrics-text; version=1.0.0';
+
+const messages = (its, outcome, type = 'claim') =>
+  valueOf(its, 'parley_messages_total', { protocol: 'vlp', type, outcome });
+
+describe('metrics', () => {
+  const its = useParley({ args: ['--reactors', '2'] });
+  const read = () => metricsOf(its.parley);
+
+  it('are those of the page, with the type that it names, and no others', async () => {
+    const { families, text } = await read();
+    assert.deepEqual(
+      [...families].map(([name, { type }]) => [name, type]),
+      documented.map(([, name, type]) => [name, type]),
+    );
+    assert.ok(documented.length > 20, text);
+  });
+
+  it('count each message once, by what became of it', async () => {
+    const before = await read();
+    const first = claim();
+    await send(its.parley, first);
+    await send(its.parley, first);
+    await send(its.parley, { ...first, content: 'another' });
+    await send(its.parley, brokenClaim());
+    await post(its.parley, '/v1/vlp/messages', 'no JSON');
+    await sendLines(its.parley, lines([...claims(100), brokenClaim(), first]));
+    const after = await read();
+    const grown = (outcome, type) => messages(after, outcome, type) - messages(before, outcome, type);
+    assert.equal(grown('accepted'), 102); // the third has other bytes: it is another message
+    assert.equal(grown('duplicate'), 2);
+    assert.equal(grown('invalid'), 2);
+    assert.equal(grown('invalid', 'other'), 1);
+    assert.equal(grown('refused') + grown('failed'), 0);
+    const acks = valueOf(after, 'parley_ack_duration_seconds_count', { protocol: 'vlp' });
+    assert.equal(acks, messages(after, 'accepted') + messages(after, 'duplicate'));
+  });
+
+  it('count what was only checked apart, and rules by their ids', async () => {
+    const before = await read();
+    await validate(its.parley, claim());
+    await validate(its.parley, brokenClaim());
+    await validateLines(its.parley, lines([claim(), brokenClaim()]));
+    const { violations } = (await send(its.parley, brokenClaim())).json;
+    const after = await read();
+    const grown = (name, labels) => valueOf(after, name, labels) - valueOf(before, name, labels);
+    const validated = (outcome) =>
+      grown('parley_validated_messages_total', { protocol: 'vlp', outcome });
+    assert.equal(validated('valid'), 2);
+    assert.equal(validated('invalid'), 2);
+    assert.equal(validated('failed'), 0);
+    assert.equal(violations.length, 1);
+    assert.equal(
+      grown('parley_violations_total', { protocol: 'vlp', rule: violations[0].rule }),
+      1,
+      'those of /messages alone',
+    );
+  });
+
+  it('count requests by route, status and problem, when they are over', async () => {
+    const before = await read();
+    await get(its.parley, '/nothing/here');
+    await get(its.parley, '/v1/vlp/messages');
+    await validate(its.parley, claim());
+    const after = await read();
+    const grown = (name, labels) => valueOf(after, name, labels) - valueOf(before, name, labels);
+    const requests = (route, status) => grown('parley_http_requests_total', { route, status });
+    assert.equal(requests('other', '404'), 1);
+    assert.equal(requests('/v1/{protocol}/messages', '405'), 1);
+    assert.equal(requests('/v1/{protocol}/validate', '200'), 1);
+    assert.equal(requests('/metrics', '200'), 1, 'the one before');
+    assert.equal(grown('parley_problems_total', { problem: 'not-found' }), 1);
+    assert.equal(
+      grown('parley_http_request_duration_seconds_count', { route: '/v1/{protocol}/validate' }),
+      1,
+    );
+  });
+
+  it('have buckets that grow up to their count', async () => {
+    await validate(its.parley, claim());
+    const { samples } = await read();
+    const buckets = samples.filter(
+      ({ name, labels }) =>
+        name === 'parley_check_duration_seconds_bucket' && labels.protocol === 'vlp',
+    );
+    const values = buckets.map(({ value }) => value);
+    assert.deepEqual(values, [...values].sort((a, b) => a - b));
+    assert.equal(buckets.at(-1).labels.le, '+Inf');
+    assert.ok(values.at(-1) > 0, 'the first message is measured');
+    assert.equal(Number(buckets[0].labels.le), 0.00005);
+    assert.ok(Number(buckets.at(-2).labels.le) > 10);
+  });
+
+  it('count bytes, and what is open', async (t) => {
+    const before = await read();
+    const body = 'x'.repeat(100_000);
+    await post(its.parley, '/v1/vlp/validate', body);
+    await streamFor(t, its.parley, '/v1/vlp/stream');
+    await until('the bytes and the stream are counted', async () => {
+      const after = await read();
+      const grown = (name) => valueOf(after, name) - valueOf(before, name);
+      return (
+        grown('parley_http_received_bytes_total') >= body.length &&
+        grown('parley_http_sent_bytes_total') > 100 &&
+        valueOf(after, 'parley_http_active_requests') >= 1
+      );
+    });
+  });
+
+  it('say what the process has', async () => {
+    const its = await read();
+    assert.ok(valueOf(its, 'process_resident_memory_bytes') > 1e6);
+    assert.ok(valueOf(its, 'process_open_fds') > 5);
+    assert.ok(valueOf(its, 'process_max_fds') >= valueOf(its, 'process_open_fds'));
+    assert.ok(valueOf(its, 'process_cpu_seconds_total') > 0);
+    assert.ok(Math.abs(valueOf(its, 'process_start_time_seconds') - Date.now() / 1000) < 3600);
+    assert.equal(valueOf(its, 'parley_workers'), 2);
+    assert.equal(valueOf(its, 'parley_workers_ready'), 2);
+    const { samples } = its;
+    assert.ok(samples.some(({ name, labels }) => name === 'parley_build_info' && labels.version));
+  });
+
+  it('are OpenMetrics where that is asked for', async () => {
+    const answer = await get(its.parley, '/metrics', { headers: { Accept: OPENMETRICS } });
+    assert.match(answer.headers['content-type'], /^application\/openmetrics-text; version=1\.0\.0/);
+    assert.match(answer.text, /^# TYPE parley_messages counter$/m);
+    assert.match(answer.text, /^parley_messages_total\{/m);
+    assert.match(answer.text, /^# UNIT parley_check_duration_seconds seconds$/m);
+    assert.match(answer.text, /,le="1\.6384"\}/);
+    assert.ok(answer.text.endsWith('\n# EOF\n'));
+    const plain = await get(its.parley, '/metrics');
+    assert.match(plain.headers['content-type'], /^text\/plain; version=0\.0\.4/);
+    const names = (text) => new Set(parseMetrics(text).samples.map(({ name }) => name));
+    assert.deepEqual(names(answer.text), names(plain.text));
+  });
+
+  it('have no label that a client can make grow', async () => {
+    const before = (await read()).samples.length;
+    for (let i = 0; i < 20; i++) {
+      await get(its.parley, `/problems/x${i}`);
+      await get(its.parley, `/y${i}`);
+      await send(its.parley, claim({ type: `t${i}`, sender: `s${i}` }));
+    }
+    const { samples } = await read();
+    assert.ok(samples.length <= before + 50, 'at most the routes that were asked for, once each');
+    assert.ok(!samples.some(({ labels }) => Object.values(labels).some((v) => /^[tsxy]\d/.test(v))));
+  });
+
+  it('are refused with 405 to a POST', async () => {
+    assertProblem(await post(its.parley, '/metrics', ''), 405, 'method-not-allowed');
+  });
+});
