@@ -34,6 +34,10 @@ enum {
     DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
 };
 
+/* The description of what parley creates: which form of subjects, headers and values it holds, for
+ * operators and for later versions. It grows by one when that changes (docs/api.md#nats). */
+#define LAYOUT_TEXT "parley, layout 1"
+
 static const struct jetstream_stream PROBE = {.name = "PARLEY_PROBE",
                                               .subjects = JETSTREAM_PROBE_SUBJECT};
 
@@ -122,13 +126,14 @@ static json_t *bucket_configuration(const struct jetstream_check *check) {
     const json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
     const json_int_t age_ns = (json_int_t)stream->bucket_days * DAY_MS * NS_A_MS;
     return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:I, s:I, s:b, s:b,"
-                     " s:b, s:b}",
+                     " s:b, s:b, s:s}",
                      "name", stream->name, "subjects", stream->subjects, "retention", "limits",
                      "storage", "file", "discard", "new", "max_msgs", -1, "max_msgs_per_subject", 1,
                      "max_consumers", -1, "max_bytes", -1, "max_age", age_ns, "max_msg_size", -1,
                      "num_replicas", replicas, "duplicate_window",
                      (json_int_t)BUCKET_DEDUPE_WINDOW_MS * NS_A_MS, "allow_rollup_hdrs", true,
-                     "deny_delete", true, "deny_purge", false, "allow_direct", true);
+                     "deny_delete", true, "deny_purge", false, "allow_direct", true, "description",
+                     LAYOUT_TEXT);
 }
 
 static json_t *configuration(const struct jetstream_check *check) {
@@ -150,12 +155,12 @@ static json_t *configuration(const struct jetstream_check *check) {
     if (window_ms < DEDUPE_WINDOW_MIN_MS) {
         window_ms = DEDUPE_WINDOW_MIN_MS;
     }
-    return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:i, s:I, s:I}", "name",
+    return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:i, s:I, s:I, s:s}", "name",
                      stream->name, "subjects", stream->subjects, "retention", "limits", "storage",
                      "file", "discard", "old", "max_msgs", messages_max, "max_consumers", -1,
                      "max_bytes", bytes_max, "max_age", days * DAY_MS * NS_A_MS, "max_msg_size", -1,
                      "num_replicas", replicas, "duplicate_window",
-                     (json_int_t)(window_ms * NS_A_MS));
+                     (json_int_t)(window_ms * NS_A_MS), "description", LAYOUT_TEXT);
 }
 
 static void refuse_creation(struct jetstream_check *check, int error, const char *reason) {

@@ -202,6 +202,7 @@ describe('the stream in NATS', () => {
     assert.equal(config.storage, 'file');
     assert.equal(config.retention, 'limits');
     assert.equal(config.num_replicas, 1);
+    assert.equal(config.description, 'parley, layout 1');
   });
 
   it('has the duplicate window that --dedupe-window asks for', async (t) => {
