@@ -160,7 +160,9 @@ static bool write_configuration(struct embedded *embedded) {
                          /* What all readers together may leave unread for a moment. */
                          "max_pending: 268435456\n"
                          "authorization { token: \"%s\" }\n"
-                         "jetstream { store_dir: ",
+                         /* Else it is three quarters of what is free now: started on a full disk,
+                          * the server would refuse its own streams for as long as it runs. */
+                         "jetstream { max_file: 1125899906842624, store_dir: ",
                          embedded->name, embedded->port, embedded->token);
     char *store = NULL;
     if (asprintf(&store, "%s/store", embedded->data) >= 0) {
