@@ -14,6 +14,8 @@ const root = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathna
 const binary = resolve(process.env.PARLEY_BIN || join(root, 'build/dev/gateway/parley'));
 const pages = (process.env.PAGES ?? '').split(' ').filter(Boolean);
 const isUpdate = Boolean(process.env.UPDATE);
+// Until a terminal shows what the page says; with UPDATE it usually shows something else.
+const PATIENCE_MS = isUpdate ? 5_000 : 60_000;
 
 // What refuses a request is shown, or it is a mistake of the page.
 function assertRan({ status, printed }, block, isShown) {
@@ -47,7 +49,7 @@ class Follower {
     output: async (block) => {
       const name = block.attributes.output;
       const isWhole = (printed) => isAsShown(block.text, printed, block.language);
-      const printed = name === true ? this.last.printed : await this.reader.seen(name, isWhole);
+      const printed = name === true ? this.last.printed : await this.reader.seen(name, isWhole, PATIENCE_MS);
       this.compare(block, printed);
     },
     'not-run': (block) => assert.notEqual(block.attributes['not-run'], true, 'give the reason'),

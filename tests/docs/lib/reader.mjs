@@ -98,13 +98,13 @@ export class Reader {
   }
 
   // What a terminal has printed since it was last asked, once it satisfies `isWhole` or, so that
-  // the difference can be shown, after ten seconds.
-  async seen(name, isWhole) {
+  // the difference can be shown, after `timeout` ms.
+  async seen(name, isWhole, timeout) {
     const terminal = this.terminals.get(name);
     if (!terminal) throw new Error(`there is no terminal ${name}`);
     const rest = () => this.there(terminal.program.stdout.slice(terminal.shown));
     const isHere = () => rest() !== '' && isWhole(rest());
-    const isThere = until(`${name} shows it`, isHere, { timeout: 10_000 });
+    const isThere = until(`${name} shows it`, isHere, { timeout });
     const printed = await isThere.then(rest, rest);
     terminal.shown = terminal.program.stdout.length;
     return printed;
