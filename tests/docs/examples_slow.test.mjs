@@ -4,24 +4,16 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { until } from '../e2e/lib/poll.mjs';
 import { Program, run, temporaryFolder } from '../e2e/lib/program.mjs';
+import { freePort } from './lib/ports.mjs';
 
 const root = resolve(new URL('../..', import.meta.url).pathname);
 const examples = join(root, 'examples');
 const binary = resolve(process.env.PARLEY_BIN || join(root, 'build/dev/gateway/parley'));
 const folder = temporaryFolder();
-
-async function freePort() {
-  const server = createServer();
-  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address();
-  await new Promise((closed) => server.close(closed));
-  return String(port);
-}
 
 const port = await freePort();
 

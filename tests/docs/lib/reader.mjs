@@ -4,30 +4,19 @@
 // free one here.
 
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { until } from '../../e2e/lib/poll.mjs';
 import { Program, temporaryFolder } from '../../e2e/lib/program.mjs';
+import { freePort } from './ports.mjs';
 
 const PORTS = /(?<=(?:localhost|127\.0\.0\.1|0\.0\.0\.0|listen |\[::\]):?)\b(8080|8081|8082|8443)\b/g;
 const REPORT = /(Address|Leak|Thread|UndefinedBehavior|Memory)Sanitizer|runtime error:/;
 
-// All are open at once, so that none is given twice.
-async function freePorts(count) {
-  const servers = Array.from({ length: count }, () => createServer());
-  const listening = servers.map(
-    (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', resolve)),
-  );
-  await Promise.all(listening);
-  const ports = servers.map((server) => String(server.address().port));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
-
 export class Reader {
   static async at(binary) {
-    const ports = await freePorts(4);
-    return new Reader(binary, new Map(['8080', '8081', '8082', '8443'].map((p, i) => [p, ports[i]])));
+    const ports = new Map();
+    for (const port of ['8080', '8081', '8082', '8443']) ports.set(port, await freePort());
+    return new Reader(binary, ports);
   }
 
   constructor(binary, ports) {
