@@ -98,13 +98,37 @@ static enum parley_split complete(struct parley_splitter *splitter, struct parle
 
 /* ---- lines ---- */
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool is_blank_or_feed(char c) {
+    return is_blank(c) || c == '\n';
+}
+
 static bool is_blank_line(struct parley_bytes line) {
     for (size_t i = 0; i < line.length; i++) {
-        if (line.data[i] != ' ' && line.data[i] != '\t' && line.data[i] != '\r') {
+        if (!is_blank(line.data[i])) {
             return false;
         }
     }
     return true;
+}
+
+/* Passes over whole blank lines at the front of the input, which begins with a line. 100 KB of gzip
+ * can have 100 million of them: as lines each would cost ten times as much. */
+static void skip_blank_lines(struct parley_splitter *splitter, struct parley_bytes *input) {
+    const char *line = input->data, *const end = input->data + input->length;
+    for (const char *at = line; at < end; at++) {
+        if (*at == '\n' && (size_t)(at - line) <= splitter->message_bytes_max) {
+            splitter->number++;
+            line = at + 1;
+        } else if (!is_blank(*at)) {
+            break;
+        }
+    }
+    input->length = (size_t)(end - line);
+    input->data = line;
 }
 
 static enum parley_split complete_line(struct parley_splitter *splitter, struct parley_bytes tail,
@@ -117,6 +141,10 @@ static enum parley_split complete_line(struct parley_splitter *splitter, struct 
 static enum parley_split next_line(struct parley_splitter *splitter, struct parley_bytes *input,
                                    struct parley_slice *out) {
     while (input->length > 0) {
+        const bool is_at_start = splitter->pending.length == 0 && !splitter->is_oversize;
+        if (is_at_start && is_blank_or_feed(input->data[0])) {
+            skip_blank_lines(splitter, input);
+        }
         const char *feed = memchr(input->data, '\n', input->length);
         const size_t length = feed != NULL ? (size_t)(feed - input->data) : input->length;
         const struct parley_bytes part = {input->data, length};

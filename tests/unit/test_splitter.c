@@ -94,7 +94,11 @@ static void test_the_last_line_needs_no_newline(void **state) {
 static void test_blank_lines_are_counted_and_skipped(void **state) {
     (void)state;
     CHECK_LINES(ROW("\n\n", ""), ROW("\n \t\r\n\n", ""), ROW(" ", ""), ROW("\r", ""),
-                ROW("\na\n\n \n\tb\n  ", "message 2 at 2:1 a\nmessage 5 at 5:1 \tb\n"));
+                ROW("\na\n\n \n\tb\n  ", "message 2 at 2:1 a\nmessage 5 at 5:1 \tb\n"),
+                ROW("                \na\n", "message 2 at 2:1 a\n"),
+                ROW("                 \na\n", "size 1 at 1:1\nmessage 2 at 2:1 a\n"),
+                ROW("                \r\n\r\na", "message 3 at 3:1 a\n"),
+                ROW("\n                 \r\na", "size 2 at 2:1\nmessage 3 at 3:1 a\n"));
 }
 
 static void test_a_carriage_return_before_the_newline_is_no_part_of_a_line(void **state) {
