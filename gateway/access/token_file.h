@@ -2,8 +2,8 @@
 #pragma once
 
 /* The file of tokens: JSON that a person can read, with the hash of each token and what it allows
- * (docs/api.md#access). It is secret, for whoever can write it can let anybody in, and whoever can
- * read it sees who there is: a file that others can read or write is refused.
+ * (docs/api.md#access). It is secret, since who can write it can let anybody in, and who can read
+ * it sees who there is: a file that others can read or write is refused.
  *
  * Errors are sentences without a prefix and a full stop: `error` is appended to. */
 

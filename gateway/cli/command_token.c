@@ -37,8 +37,8 @@ static const char help[] =
     "  --name NAME           who it is for: 1 to 64 of A-Z a-z 0-9 . _ - @\n"
     "  --allow SCOPE,…       what it may do\n"
     "  --agent AGENT         the only sender that its messages may name\n"
-    "  --certificate CERT    instead of a token: whoever shows the client certificate with this\n"
-    "                        name (uri:…, dns:…, email:… or cn:…; needs --tls-client-ca)\n"
+    "  --certificate CERT    for clients that show a certificate with this name, instead of a\n"
+    "                        token (uri:…, dns:…, email:… or cn:…; needs --tls-client-ca)\n"
     "  --expires TIME        until when it is valid, from now: 90d, 12h [never]\n"
     "  --rate-messages N     messages a second [the server's]\n"
     "  --rate-bytes SIZE     bytes a second [the server's]\n"
@@ -180,7 +180,7 @@ static void print_created(const struct call *call) {
         token_time_write(call->entry.expires_at, until);
     }
     if (call->entry.certificate != NULL) {
-        fprintf(stderr, "whoever shows the certificate '%s' is '%s', %s%s\n",
+        fprintf(stderr, "clients that show the certificate '%s' are '%s', %s%s\n",
                 call->entry.certificate, call->entry.name,
                 until[0] != '\0' ? "until " : "until it is revoked", until);
         return;

@@ -72,17 +72,6 @@ static bool is_host(struct parley_bytes host) {
     return host.length > 0 && host.length < 256;
 }
 
-static bool is_port(struct parley_bytes port) {
-    char text[8];
-    uint64_t number;
-    if (port.length >= sizeof text) {
-        return false;
-    }
-    memcpy(text, port.data, port.length);
-    text[port.length] = '\0';
-    return quantity_read_count(text, &number) && number > 0 && number <= UINT16_MAX;
-}
-
 static bool is_scheme(struct parley_bytes scheme) {
     return scheme.length == 0 || parley_bytes_equal(scheme, PARLEY_BYTES("nats")) ||
            parley_bytes_equal(scheme, PARLEY_BYTES("tls"));
@@ -110,7 +99,7 @@ static bool check_url(struct parley_bytes text, unsigned number, char *error) {
                  "has a user but no scheme (write a comma in a password as %%2C)");
     } else if (!is_host(url.host)) {
         snprintf(what, sizeof what, "has no valid host");
-    } else if (url.port.length > 0 && !is_port(url.port)) {
+    } else if (url.port.length > 0 && !quantity_is_port(url.port)) {
         snprintf(what, sizeof what, "has an invalid port (expected 1 to 65535)");
     }
     if (what[0] != '\0') {

@@ -52,6 +52,17 @@ bool quantity_read_count(const char *text, uint64_t *out) {
     return true;
 }
 
+bool quantity_is_port(struct parley_bytes port) {
+    char text[8];
+    uint64_t number;
+    if (port.length >= sizeof text) {
+        return false;
+    }
+    memcpy(text, port.data, port.length);
+    text[port.length] = '\0';
+    return quantity_read_count(text, &number) && number > 0 && number <= UINT16_MAX;
+}
+
 bool quantity_read_size(const char *text, uint64_t *out_bytes) {
     uint64_t value;
     const char *rest = read_digits(text, &value);

@@ -12,6 +12,9 @@
 /* 16384 */
 bool quantity_read_count(const char *text, uint64_t *out);
 
+/* Whether it is a count from 1 to 65535. */
+bool quantity_is_port(struct parley_bytes port);
+
 /* Bytes: 65536, 64k, 1m, 4g, in powers of 1024, in either case. */
 bool quantity_read_size(const char *text, uint64_t *out_bytes);
 

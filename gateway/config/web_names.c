@@ -29,17 +29,6 @@ static bool is_host(struct parley_bytes host) {
                         : consists_of(host, letters);
 }
 
-static bool is_port(struct parley_bytes port) {
-    char text[8];
-    uint64_t number;
-    if (port.length >= sizeof text) {
-        return false;
-    }
-    memcpy(text, port.data, port.length);
-    text[port.length] = '\0';
-    return quantity_read_count(text, &number) && number > 0 && number <= UINT16_MAX;
-}
-
 /* A browser writes neither a path nor the port that goes with the scheme. */
 static bool is_origin(struct parley_bytes origin) {
     static const struct {
@@ -57,7 +46,8 @@ static bool is_origin(struct parley_bytes origin) {
         const size_t host = colon != NULL ? (size_t)(colon - rest.data) : rest.length;
         const struct parley_bytes port = {rest.data + host + 1, rest.length - host - 1};
         return is_host((struct parley_bytes){rest.data, host}) &&
-               (colon == NULL || (is_port(port) && !parley_bytes_equal(port, rows[i].port)));
+               (colon == NULL ||
+                (quantity_is_port(port) && !parley_bytes_equal(port, rows[i].port)));
     }
     return false;
 }

@@ -291,10 +291,21 @@ static void refuse_scope(struct http_request *request, enum guard_need need,
     parley_buffer_finish(&text);
 }
 
+/* The handshake would refuse it now, whatever else is shown. */
+static bool has_certificate_expired(const struct http_request *request) {
+    const int64_t expires_at = http_request_certificate_expires_at(request);
+    return expires_at != 0 && (int64_t)time(NULL) >= expires_at;
+}
+
 bool guard_admit(struct guard *guard, struct http_request *request, enum guard_need need,
                  const struct parley_protocol *protocol) {
     if (need == GUARD_OPEN) {
         return true;
+    }
+    if (has_certificate_expired(request)) {
+        http_request_keep(request, NULL, NULL);
+        refusals_answer(guard->refusals, request, REFUSAL_CERTIFICATE, NULL);
+        return false;
     }
     if (is_open(guard)) {
         http_request_keep(request, &anonymous_pass, NULL);
@@ -313,6 +324,14 @@ bool guard_admit(struct guard *guard, struct http_request *request, enum guard_n
     return true;
 }
 
+int64_t guard_expires_at(const struct http_request *request) {
+    const int64_t certificate = http_request_certificate_expires_at(request);
+    const int64_t shown = guard_principal(request)->expires_at;
+    const int64_t first =
+        certificate == 0 || (shown != 0 && shown < certificate) ? shown : certificate;
+    return first != 0 ? first : INT64_MAX;
+}
+
 const char *guard_objection(const struct guard *guard, struct http_request *request) {
     static const char *const objections[REFUSAL_COUNT] = {
         [REFUSAL_NOTHING_SHOWN] = "token-required", [REFUSAL_IN_URL] = "token-required",
@@ -321,6 +340,9 @@ const char *guard_objection(const struct guard *guard, struct http_request *requ
         [REFUSAL_REVOKED] = "token-revoked",        [REFUSAL_JWT] = "token-revoked",
         [REFUSAL_NO_MEMORY] = "out-of-memory"};
     const char *fault = NULL;
+    if (has_certificate_expired(request)) {
+        return "certificate-expired";
+    }
     if (is_open(guard)) {
         return NULL;
     }

@@ -11,7 +11,7 @@
 #include "reactor.h"
 #include "tokens.h"
 
-/* What an address needs of whoever asks for it. */
+/* What an address needs of those who ask for it. */
 enum guard_need {
     GUARD_UNSTATED, /* nobody is let in: an address must say what it needs */
     GUARD_OPEN,     /* nothing */
@@ -48,8 +48,12 @@ bool guard_admit(struct guard *guard, struct http_request *request, enum guard_n
  * request is closed or looked at again; principal_ref keeps it longer. */
 const struct principal *guard_principal(const struct http_request *request);
 
+/* Until when the request may go on if nothing changes: the first to expire of what its sender has
+ * shown, a certificate too.  Returns: Unix time; INT64_MAX: for ever. */
+int64_t guard_expires_at(const struct http_request *request);
+
 /* Looks again at a request that was admitted and lasts: whether what it showed still counts. It may
  * have another principal afterwards. Nothing is verified that cannot have changed.
  * Returns: NULL, or why it would not be let in now, a word for programs (static): "token-expired",
- * "token-revoked", "token-required". */
+ * "token-revoked", "token-required", "certificate-expired". */
 const char *guard_objection(const struct guard *guard, struct http_request *request);

@@ -37,9 +37,10 @@ static const struct answer {
     [REFUSAL_NOTHING_SHOWN] =
         {
             .challenge = "Bearer realm=\"parley\"",
-            .detail = "This server serves only those who show a token: send the header "
-                      "`Authorization: Bearer TOKEN`. Its operator makes one with `parley token "
-                      "create`.",
+            .detail = "This server serves only those who show a token, a JSON Web Token that it "
+                      "accepts, or a client certificate that stands for a token. Send the header "
+                      "`Authorization: Bearer TOKEN`; its operator makes a token with `parley "
+                      "token create`.",
         },
     [REFUSAL_IN_URL] =
         {
@@ -85,6 +86,12 @@ static const struct answer {
         {
             .challenge = "Bearer realm=\"parley\", error=\"invalid_token\"",
             .log = "sent a JWT that is not valid",
+        },
+    [REFUSAL_CERTIFICATE] =
+        {
+            .challenge = "Bearer realm=\"parley\"",
+            .detail = "The client's certificate has expired since this connection was made: "
+                      "connect again with a new one.",
         },
 };
 

@@ -18,7 +18,8 @@ enum refusal {
     REFUSAL_UNKNOWN,   /* … what is none */
     REFUSAL_EXPIRED,
     REFUSAL_REVOKED,
-    REFUSAL_JWT, /* with a fault */
+    REFUSAL_JWT,         /* with a fault */
+    REFUSAL_CERTIFICATE, /* one that has expired since the connection was made */
     REFUSAL_NO_MEMORY,
     REFUSAL_COUNT
 };
@@ -36,6 +37,6 @@ void refusals_destroy(struct refusals *refusals);
 void refusals_answer(struct refusals *refusals, struct http_request *request, enum refusal refusal,
                      const char *fault);
 
-/* 403: whoever it is lacks the scope. */
+/* 403: the sender, who is known, lacks the scope. */
 void refusal_of_scope(struct http_request *request, const struct principal *principal,
                       const char *scope);

@@ -320,12 +320,14 @@ static void begin_tls(struct acceptor *acceptor, struct acceptor_connection *con
     }
 }
 
-static void on_opened(void *context, void *tag, int plain_fd, const char *name) {
+static void on_opened(void *context, void *tag, int plain_fd, const char *name,
+                      int64_t expires_at) {
     struct acceptor *acceptor = context;
     struct acceptor_connection connection = *(struct acceptor_connection *)tag;
     free(tag);
     connection.fd = plain_fd;
     connection.certificate = name != NULL ? strdup(name) : NULL;
+    connection.certificate_expires_at = expires_at;
     if (name != NULL && connection.certificate == NULL) {
         settle(acceptor, &connection, KIND_GONE);
         return;

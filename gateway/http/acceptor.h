@@ -20,7 +20,8 @@ struct tls_context;
 struct acceptor_connection {
     int fd; /* with TLS: the plain end */
     bool is_stream;
-    char *certificate; /* the name of the client's; NULL: it has shown none */
+    char *certificate;              /* the name of the client's; NULL: it has shown none */
+    int64_t certificate_expires_at; /* Unix time */
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
@@ -51,7 +52,7 @@ enum parley_status acceptor_create(struct reactor *reactor, const struct accepto
                                    struct acceptor **out) PARLEY_MUST_CHECK;
 /* One of the connections that were handed over is closed.  `opening`: that connection's. */
 void acceptor_release(struct acceptor *acceptor, struct tally_entry *opening);
-/* `fd` is about to be closed by whoever serves it, and its client must not take what it got for
+/* `fd` is about to be closed by what serves it, and its client must not take what it got for
  * whole: it gets a reset. */
 void acceptor_break(struct acceptor *acceptor, int fd);
 /* How many were closed by those that served them, and have something left to send. */

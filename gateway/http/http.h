@@ -139,6 +139,8 @@ const struct peer *http_request_peer(const struct http_request *request);
 /* The name of the client's certificate (tls_name.h), "" if it has none that counts; NULL without a
  * certificate, or without TLS.  Owns: borrowed until `closed`. */
 const char *http_request_certificate(const struct http_request *request);
+/* Unix time; 0: there is no certificate. */
+int64_t http_request_certificate_expires_at(const struct http_request *request);
 /* The host, with its port: of an absolute target, else of the header. NULL: there is none. */
 const char *http_request_host(const struct http_request *request);
 /* NULL when absent; `name` in any case. Of several the first, but of Accept all as one list. */

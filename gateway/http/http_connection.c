@@ -82,6 +82,7 @@ enum parley_status http_connection_init(struct http_connection *connection,
     PARLEY_TRY(http_wire_open(connection));
     const char *certificate = daemon->server->incoming->certificate;
     connection->certificate = certificate != NULL ? strdup(certificate) : NULL;
+    connection->certificate_expires_at = daemon->server->incoming->certificate_expires_at;
     return certificate == NULL || connection->certificate != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 

@@ -132,8 +132,9 @@ struct http_connection {
     struct MHD_Connection *mhd;
     struct reactor_watch watch;
     struct peer peer;
-    struct tally_entry *opening; /* of the client's address; the acceptor's */
-    char *certificate;           /* the name of the client's; NULL: none */
+    struct tally_entry *opening;    /* of the client's address; the acceptor's */
+    char *certificate;              /* the name of the client's; NULL: none */
+    int64_t certificate_expires_at; /* Unix time; 0: none */
     struct http_wire wire;
     struct http_deadline deadline;
     struct http_head head;            /* of `request` */

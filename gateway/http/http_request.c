@@ -231,6 +231,10 @@ const struct peer *http_request_peer(const struct http_request *request) {
     return &request->connection->peer;
 }
 
+int64_t http_request_certificate_expires_at(const struct http_request *request) {
+    return request->connection->certificate_expires_at;
+}
+
 const char *http_request_certificate(const struct http_request *request) {
     return request->connection->certificate;
 }

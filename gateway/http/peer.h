@@ -25,6 +25,6 @@ bool peer_is_loopback(const struct peer *peer);
 /* Writes "192.0.2.1" or "2001:db8::1". */
 void peer_text(const struct peer *peer, char out[PEER_TEXT_MAX]);
 
-/* What is counted as one sender: an IPv4 address; of IPv6 the first 64 bits, since whoever has one
+/* What is counted as one sender: an IPv4 address; of IPv6 the first 64 bits, since who has one
  * such address has all of them.  Owns: borrowed from `peer`. */
 struct parley_bytes peer_network(const struct peer *peer);

@@ -23,7 +23,7 @@ struct limit_key {
 /* Draws a fresh one.  After: sodium_init. */
 void limit_secret_draw(struct limit_secret *secret);
 
-/* The key of whoever is called `name`, among those of its kind. */
+/* The key of the sender that is called `name`, among those of its kind. */
 struct limit_key limit_key_of(const struct limit_secret *secret, struct parley_bytes name);
 
 static inline bool limit_key_equals(const struct limit_key *a, const struct limit_key *b) {

@@ -6,8 +6,8 @@
  *
  * A sender that is not ahead takes no place. Where all places that a sender may have are taken, the
  * one that is least ahead is given up: it has nearly recovered, and loses the least by being
- * forgotten. So whoever wants a sender that is limited to be forgotten has to bring all the others
- * in those places as far ahead, and cannot know who they are. */
+ * forgotten. So an attacker who wants a sender that is limited to be forgotten has to bring all the
+ * others in those places as far ahead, and cannot know who they are. */
 
 #include <stddef.h>
 

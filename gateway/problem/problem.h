@@ -17,10 +17,11 @@
     X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 400, "Invalid query parameter or header",    \
       "The detail names the query option or header, and the values that it takes. Correct or "     \
       "remove it.")                                                                                \
-    X(PROBLEM_UNAUTHENTICATED, "unauthenticated", 401, "No valid token",                           \
-      "Send the header `Authorization: Bearer TOKEN`. The detail says what is wrong with the "     \
-      "token that was sent, if there was one. The operator of the server makes tokens with "       \
-      "`parley token create`.")                                                                    \
+    X(PROBLEM_UNAUTHENTICATED, "unauthenticated", 401, "No valid token or certificate",            \
+      "Send the header `Authorization: Bearer TOKEN`, with a token that the operator of the "      \
+      "server has made (`parley token create`) or with a JSON Web Token, if the server takes "     \
+      "those; or show a client certificate that stands for a token. The detail says what is "      \
+      "wrong with what was shown.")                                                                \
     X(PROBLEM_FORBIDDEN, "forbidden", 403, "Not allowed",                                          \
       "The detail, and the header WWW-Authenticate, name the scope that is missing: use a token "  \
       "that has it. With a violation of GW-102, the message names a sender that the token may "    \

@@ -55,7 +55,7 @@ enum parley_status worker_create(const struct worker_options *options,
                                  const struct worker_events *events,
                                  struct worker **out) PARLEY_MUST_CHECK;
 
-/* Has it let in whoever shows one of these, soon.  Owns: it takes a reference of its own.
+/* Has it let in those who show one of these, soon.  Owns: it takes a reference of its own.
  * Threads: main's. */
 enum parley_status worker_set_tokens(struct worker *worker,
                                      struct tokens *tokens) PARLEY_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Rounds over all readers, in slices: verifying a JSON Web Token again takes as long as some
- * messages do, and there can be thousands of readers. Whoever was looked at goes to the end of the
+ * messages do, and there can be thousands of readers. One that was looked at goes to the end of the
  * queue, so that a round is over when the first one is of this round. */
 
 #include "stream_access.h"
@@ -13,7 +13,7 @@ enum {
     PAUSE_MAX_S = 60, /* between rounds while anything expires: the wall clock may be set */
 };
 
-/* Bit I: whoever has `scopes` may read hubs[I]: those of the protocols, and after them that of what
+/* Bit I: who has `scopes` may read hubs[I]: those of the protocols, and after them that of what
  * was refused. */
 static uint64_t readable(const struct scopes *scopes) {
     const uint64_t protocols = (UINT64_C(1) << parley_protocol_count()) - 1;
@@ -37,8 +37,8 @@ static void look_at(struct stream_access *access, struct stream_reader *reader) 
         stream_reader_end(reader, reason);
         return;
     }
-    const int64_t expires_at = guard_principal(reader->request)->expires_at;
-    if (expires_at != 0 && expires_at < access->expires_at) {
+    const int64_t expires_at = guard_expires_at(reader->request);
+    if (expires_at < access->expires_at) {
         access->expires_at = expires_at;
     }
 }

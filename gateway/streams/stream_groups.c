@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A group is entered under each value of one of its filters, the one that is likely to be the
- * rarest. Whoever filters for very many values, or for nothing, is asked each time. Values come
- * from readers, so they are hashed with a key of our own; and without their case, since some events
- * have a thread that may be written in either. The filters themselves decide afterwards. */
+ * rarest. A reader that filters for very many values, or for nothing, is asked each time. Values
+ * come from readers, so they are hashed with a key of our own; and without their case, since some
+ * events have a thread that may be written in either. The filters themselves decide afterwards. */
 
 #include "stream_groups.h"
 

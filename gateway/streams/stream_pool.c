@@ -53,7 +53,7 @@ static void on_room(struct reactor_timer *timer) {
     admit_waiting(OWNER_OF(timer, struct stream_pool, room));
 }
 
-/* In a later turn: whoever makes room is in the middle of something. */
+/* In a later turn: the caller that makes room is in the middle of something. */
 static void note_room(struct stream_pool *pool) {
     if (!TAILQ_EMPTY(&pool->waiters) && !pool->room.is_armed) {
         reactor_timer_set(pool->reactor, &pool->room, 0);

@@ -57,6 +57,12 @@ static bool is_still_valid(const X509 *certificate) {
     return X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
 }
 
+/* Returns: Unix time. */
+static int64_t end_of(const X509 *certificate) {
+    struct tm end;
+    return ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) == 1 ? (int64_t)timegm(&end) : 1;
+}
+
 static void open_plain(struct tls_connection *connection) {
     const struct tls_server_options *options = &connection->server->options;
     const X509 *certificate = SSL_get0_peer_certificate(connection->ssl);
@@ -76,7 +82,8 @@ static void open_plain(struct tls_connection *connection) {
     connection->tag = NULL;
     tls_move(connection, TLS_OPEN);
     tls_pump_go_on(connection); /* so that a request that came along is found at once */
-    options->opened(options->callback_context, tag, plain_fd, certificate != NULL ? name : NULL);
+    options->opened(options->callback_context, tag, plain_fd, certificate != NULL ? name : NULL,
+                    certificate != NULL ? end_of(certificate) : 0);
 }
 
 void tls_handshake_go_on(struct tls_connection *connection) {

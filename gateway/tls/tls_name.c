@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names of certificates. They come from whoever had the certificate signed, so what is not plain
+/* Names of certificates. They come from those who had the certificates signed, so what is not plain
  * visible ASCII (a NUL, a blank that looks like another name) is no name. */
 
 #include "tls_name.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /* The TLS connections of one reactor. Each comes as a socket that was just accepted; when its
- * handshake is done, whoever serves it gets one end of a pair of sockets, with the plain bytes.
+ * handshake is done, what serves it gets one end of a pair of sockets, with the plain bytes.
  * What is written to that end is encrypted and sent. Ends and errors pass through as on a TCP
  * socket:
  *
@@ -31,9 +31,9 @@ struct tls_server_options {
     /* Sent to a client that begins in plain text. Static. */
     struct parley_bytes plain_answer;
     /* The handshake is done. `name` is of the client's certificate (tls_name.h), or NULL if it has
-     * shown none. `tag` is that of tls_server_add.
+     * shown none; it expires at `expires_at`, Unix time. `tag` is that of tls_server_add.
      * Owns: the callee closes `plain_fd`; `name` is gone after the call. */
-    void (*opened)(void *context, void *tag, int plain_fd, const char *name);
+    void (*opened)(void *context, void *tag, int plain_fd, const char *name, int64_t expires_at);
     /* The connection is over, and its sockets closed. `tag` is NULL if it was opened. */
     void (*closed)(void *context, void *tag);
     void *callback_context;

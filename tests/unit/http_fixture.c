@@ -311,7 +311,13 @@ static void tell_peer(struct app *app, struct http_request *request) {
 static void tell_certificate(struct app *app, struct http_request *request) {
     (void)app;
     const char *name = http_request_certificate(request);
-    http_respond(request, 200, "text/plain", parley_bytes_of(name != NULL ? name : "none"));
+    const int64_t left_s = http_request_certificate_expires_at(request) - (int64_t)time(NULL);
+    char text[128];
+    snprintf(text, sizeof text, "%s%s", name != NULL ? name : "none",
+             name == NULL                             ? ""
+             : left_s >= 60 * 30 && left_s <= 60 * 60 ? " for an hour"
+                                                      : " for another time");
+    http_respond(request, 200, "text/plain", parley_bytes_of(text));
 }
 
 static void respond_large(struct app *app, struct http_request *request) {

@@ -337,6 +337,11 @@ void http_close_after(struct http_request *request) {
     (void)request;
 }
 
+int64_t http_request_certificate_expires_at(const struct http_request *request) {
+    (void)request;
+    return 0;
+}
+
 const char *http_request_certificate(const struct http_request *request) {
     (void)request;
     return NULL;

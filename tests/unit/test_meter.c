@@ -52,6 +52,11 @@ struct http_request {
     char left[160], policy[160], retry_after[16], body[1024];
 };
 
+int64_t http_request_certificate_expires_at(const struct http_request *request) {
+    (void)request;
+    return 0;
+}
+
 const char *http_request_certificate(const struct http_request *request) {
     (void)request;
     return NULL;

@@ -36,6 +36,7 @@ struct http_request {
     char allow[64], body[1024], challenge[256];
     char served[64];           /* by whom */
     const char *authorization; /* NULL: none */
+    int64_t certificate_expires_at;
     void *kept;
     void (*release)(void *kept);
     bool is_delayed; /* it will be answered */
@@ -57,6 +58,10 @@ const char *http_request_query(const struct http_request *request, const char *n
     (void)request;
     assert_string_equal(name, "access_token");
     return NULL;
+}
+
+int64_t http_request_certificate_expires_at(const struct http_request *request) {
+    return request->certificate_expires_at;
 }
 
 const char *http_request_certificate(const struct http_request *request) {
@@ -513,6 +518,31 @@ static void test_what_was_open_to_everybody_needs_a_token_once_there_are_any(voi
     guard_destroy(guard);
 }
 
+/* Whatever else it has shown, and where nothing has to be shown. */
+static void test_a_certificate_counts_until_it_expires(void **state) {
+    (void)state;
+    const int64_t now = (int64_t)time(NULL);
+    struct made enough, little;
+    struct jetstream jetstream = {.is_ready = true};
+    struct guard *const guards[] = {guard_for(GUARD_READ, &enough, &little), open_guard};
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        struct gateway gateway = {.jetstream = &jetstream, .guard = guards[i]};
+        struct http_request request = {
+            .method = "GET", .path = "/v1/vlp/stream", .certificate_expires_at = now + 1000};
+        ask_again(&gateway, &request, enough.header);
+        assert_string_equal(request.served, "stream vlp");
+        assert_objection(&gateway, &request, NULL);
+        assert_int_equal(guard_expires_at(&request), now + 1000);
+        request.certificate_expires_at = now - 1;
+        assert_objection(&gateway, &request, "certificate-expired");
+        ask_again(&gateway, &request, enough.header);
+        assert_int_equal(request.status, 401);
+        assert_ptr_equal(guard_principal(&request), &principal_nobody);
+        http_request_keep(&request, NULL, NULL);
+    }
+    guard_destroy(guards[0]);
+}
+
 /* ---- addresses ---- */
 
 struct row {
@@ -867,6 +897,7 @@ int main(void) {
         cmocka_unit_test(test_what_was_verified_counts_until_the_tokens_change),
         cmocka_unit_test(test_a_request_that_lasts_is_looked_at_again_once_tokens_change),
         cmocka_unit_test(test_what_was_open_to_everybody_needs_a_token_once_there_are_any),
+        cmocka_unit_test(test_a_certificate_counts_until_it_expires),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

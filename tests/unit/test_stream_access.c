@@ -28,6 +28,10 @@ const char *guard_objection(const struct guard *guard, struct http_request *requ
     return request->objection;
 }
 
+int64_t guard_expires_at(const struct http_request *request) {
+    return request->principal.expires_at != 0 ? request->principal.expires_at : INT64_MAX;
+}
+
 const struct principal *guard_principal(const struct http_request *request) {
     return &request->principal;
 }

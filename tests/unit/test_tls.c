@@ -307,7 +307,7 @@ static void test_a_certificate_can_be_optional(void **state) {
     secure_ask(&client, GET_AND_CLOSE("/certificate"), "none");
     secure_close(&client);
     assert_true(secure_open(&client, &app, &(struct secure_wanted){.certificate = &its.client}));
-    secure_ask(&client, GET_AND_CLOSE("/certificate"), "cn:agent-7");
+    secure_ask(&client, GET_AND_CLOSE("/certificate"), "cn:agent-7 for an hour");
     secure_close(&client);
     const struct secure_wanted stranger = {.certificate = &its.stranger, .version = TLS1_2_VERSION};
     assert_false(secure_open(&client, &app, &stranger));
@@ -324,18 +324,18 @@ static void test_a_session_is_resumed_with_its_certificate_until_a_reload(void *
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         struct secure_wanted wanted = {.certificate = &its.client, .version = version};
         assert_true(secure_open(&client, &app, &wanted));
-        secure_ask(&client, GET_AND_CLOSE("/certificate"), "cn:agent-7");
+        secure_ask(&client, GET_AND_CLOSE("/certificate"), "cn:agent-7 for an hour");
         SSL_shutdown(client.ssl); /* a session that breaks off is not resumed */
         wanted.session = SSL_get1_session(client.ssl);
         secure_close(&client);
         assert_true(secure_open(&client, &app, &wanted));
         assert_true(SSL_session_reused(client.ssl));
-        secure_ask(&client, GET_AND_CLOSE("/certificate"), "cn:agent-7");
+        secure_ask(&client, GET_AND_CLOSE("/certificate"), "cn:agent-7 for an hour");
         secure_close(&client);
         assert_int_equal(tls_context_reload(its.verifying, error), PARLEY_OK);
         assert_true(secure_open(&client, &app, &wanted));
         assert_false(SSL_session_reused(client.ssl));
-        secure_ask(&client, GET_AND_CLOSE("/certificate"), "cn:agent-7");
+        secure_ask(&client, GET_AND_CLOSE("/certificate"), "cn:agent-7 for an hour");
         secure_close(&client);
         SSL_SESSION_free(wanted.session);
     }
