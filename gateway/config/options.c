@@ -275,7 +275,7 @@ const struct option options[] = {
      FIELD(connections_per_address),
      .value_name = "N",
      .fallback = "0",
-     .fallback_text = "0 (a quarter of --connections; loopback: no limit)",
+     .fallback_text = "0 (--connections/4; not on loopback)",
      .maximum = 10000000,
      .help = "Maximum number of open connections of one address; of IPv6, of one /64. Above it, "
              "connections get 429 and are closed. A number other than 0 applies to loopback too. "
@@ -285,7 +285,7 @@ const struct option options[] = {
      FIELD(streams_per_token),
      .value_name = "N",
      .fallback = "0",
-     .fallback_text = "0 (a quarter of --connections; loopback: no limit)",
+     .fallback_text = "0 (--connections/4; not on loopback)",
      .maximum = 10000000,
      .is_reloadable = true,
      .help = "Maximum number of open streams of one token, or of one address without a token. "
