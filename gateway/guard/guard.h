@@ -6,7 +6,7 @@
 
 #include "http.h"
 #include "jwt.h"
-#include "limits.h"
+#include "sender_limits.h"
 #include "principal.h"
 #include "reactor.h"
 #include "tokens.h"

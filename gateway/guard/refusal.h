@@ -5,7 +5,7 @@
  * or 403 (docs/api.md#access). Source: RFC 6750, section 3. */
 
 #include "http.h"
-#include "limits.h"
+#include "sender_limits.h"
 #include "principal.h"
 #include "reactor.h"
 

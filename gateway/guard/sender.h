@@ -4,7 +4,7 @@
 /* Who is limited for a request: its principal by name or, for an anonymous one, its address. */
 
 #include "http.h"
-#include "limits.h"
+#include "sender_limits.h"
 
 struct limit_sender sender_of(const struct limits *limits, const struct http_request *request);
 

@@ -10,7 +10,7 @@
 #include <parley/bytes.h>
 #include <parley/status.h>
 
-#include "limits.h"
+#include "sender_limits.h"
 #include "reactor.h"
 
 struct acceptor;

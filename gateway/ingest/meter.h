@@ -6,7 +6,7 @@
  * what was invalid costs more, so a sender may owe for a while. */
 
 #include "http.h"
-#include "limits.h"
+#include "sender_limits.h"
 #include "rate_headers.h"
 #include "reactor.h"
 

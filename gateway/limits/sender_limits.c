@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "limits.h"
+#include "sender_limits.h"
 
 #include <sodium.h>
 

@@ -7,7 +7,7 @@
 
 #include "budget.h"
 #include "coding.h"
-#include "limits.h"
+#include "sender_limits.h"
 #include "spool.h"
 
 struct configuration;

@@ -26,7 +26,7 @@
 #include "figures.h"
 #include "first_token.h"
 #include "jwks_keeper.h"
-#include "limits.h"
+#include "sender_limits.h"
 #include "log.h"
 #include "memory_trim.h"
 #include "nats_identity.h"

@@ -12,7 +12,7 @@
 #include "guard.h"
 #include "http.h"
 #include "jetstream.h"
-#include "limits.h"
+#include "sender_limits.h"
 
 struct streams;
 

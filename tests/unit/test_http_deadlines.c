@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 
 #include "http_fixture.h"
-#include "limits.h"
+#include "sender_limits.h"
 
 #define POST(path) "POST " path " HTTP/1.1\r\nHost: x\r\n"
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
