@@ -20,8 +20,7 @@ static bool is_listed(const char *text, const struct parley_rule *rule, size_t b
     return false;
 }
 
-/* The place's path, or NULL when one before it has the same. */
-static const char *new_path(const struct parley_rule *rule, size_t place) {
+const char *describe_rule_path(const struct parley_rule *rule, size_t place) {
     const char *path = rule->places[place].path;
     return is_listed(path, rule, place, true) ? NULL : path;
 }
@@ -31,8 +30,7 @@ static const char *new_hint(const struct parley_rule *rule, size_t place) {
     return hint == NULL || is_listed(hint, rule, place, false) ? NULL : hint;
 }
 
-/* The rule's own hint, then those of its places, with `separator` between. */
-static void append_hints(struct parley_buffer *out, const struct parley_rule *rule,
+void describe_rule_hints(struct parley_buffer *out, const struct parley_rule *rule,
                          const char *separator) {
     parley_buffer_text(out, rule->hint != NULL ? rule->hint : "");
     bool is_first = rule->hint == NULL;
@@ -136,10 +134,10 @@ void describe_examples(struct parley_buffer *out, const struct parley_protocol *
     parley_buffer_text(out, "]\n");
 }
 
-static void append_rule(struct parley_buffer *out, const struct parley_rule *rule) {
+void describe_rule(struct parley_buffer *out, const struct parley_rule *rule) {
     struct parley_buffer hints;
     parley_buffer_init(&hints);
-    append_hints(&hints, rule, " ");
+    describe_rule_hints(&hints, rule, " ");
     parley_buffer_format(out, "{\"id\":\"%s\",\"severity\":\"%s\",", rule->id,
                          parley_severity_name(rule->severity));
     append_member(out, "summary", rule->summary);
@@ -147,7 +145,7 @@ static void append_rule(struct parley_buffer *out, const struct parley_rule *rul
     append_member(out, "source", rule->source);
     parley_buffer_text(out, ",\"paths\":[");
     for (size_t i = 0; i < rule->place_count; i++) {
-        const char *path = new_path(rule, i);
+        const char *path = describe_rule_path(rule, i);
         if (path != NULL) {
             parley_buffer_text(out, i == 0 ? "" : ",");
             parley_buffer_json(out, parley_bytes_of(path));
@@ -163,13 +161,13 @@ static void append_rule(struct parley_buffer *out, const struct parley_rule *rul
 static void append_rules(struct parley_buffer *out, const struct parley_rule *rules, size_t count) {
     for (size_t i = 0; i < count; i++) {
         parley_buffer_text(out, ",\n");
-        append_rule(out, &rules[i]);
+        describe_rule(out, &rules[i]);
     }
 }
 
 void describe_rules(struct parley_buffer *out, const struct parley_protocol *protocol) {
     parley_buffer_char(out, '[');
-    append_rule(out, &parley_gateway_rules[0]);
+    describe_rule(out, &parley_gateway_rules[0]);
     append_rules(out, parley_gateway_rules + 1, PARLEY_GW_COUNT - 1);
     for (const struct parley_protocol *const *at = parley_protocols; *at != NULL; at++) {
         if (protocol == NULL || protocol == *at) {
@@ -210,7 +208,7 @@ static void append_row(struct parley_buffer *out, const struct parley_rule *rule
                          parley_severity_name(rule->severity));
     append_cell(out, rule->summary);
     for (size_t i = 0; i < rule->place_count; i++) {
-        const char *path = new_path(rule, i);
+        const char *path = describe_rule_path(rule, i);
         if (path != NULL) {
             parley_buffer_text(out, i == 0 ? "" : "<br>");
             append_path(out, path);
@@ -219,7 +217,7 @@ static void append_row(struct parley_buffer *out, const struct parley_rule *rule
     parley_buffer_text(out, rule->place_count == 0 ? "the whole message | " : " | ");
     struct parley_buffer hints;
     parley_buffer_init(&hints);
-    append_hints(&hints, rule, "<br>");
+    describe_rule_hints(&hints, rule, "<br>");
     parley_buffer_char(&hints, '\0');
     append_cell(out, hints.has_failed ? "" : hints.data);
     out->has_failed |= hints.has_failed;

@@ -27,7 +27,15 @@ void describe_examples(struct parley_buffer *out, const struct parley_protocol *
  * of {"id","severity","summary","source","paths","hint"}. */
 void describe_rules(struct parley_buffer *out, const struct parley_protocol *protocol);
 
-/* The same as a page of Markdown, with an anchor for each rule. */
+/* One of these objects. */
+void describe_rule(struct parley_buffer *out, const struct parley_rule *rule);
+/* The rule's own hint, then those of its places, each once, with `separator` between. */
+void describe_rule_hints(struct parley_buffer *out, const struct parley_rule *rule,
+                         const char *separator);
+/* The path of a place, or NULL when one before it has the same. */
+const char *describe_rule_path(const struct parley_rule *rule, size_t place);
+
+/* The rules as a page of Markdown, with an anchor for each rule. */
 void describe_rules_page(struct parley_buffer *out, const struct parley_protocol *protocol);
 
 /* The heading of the GW rules. */

@@ -27,11 +27,6 @@ static const struct choice results_choices[] = {
 static const struct choice emit_choices[] = {
     {"verdicts", EMIT_VERDICTS}, {"messages", EMIT_MESSAGES}, {"both", EMIT_BOTH}, {NULL, 0}};
 
-static const char *const names_to_send[] = {"results", "emit",  "strict", "stamp",
-                                            "from",    "agent", "domain", NULL};
-static const char *const names_to_convert[] = {"to",    "strict", "stamp", "from",
-                                               "agent", "domain", NULL};
-
 static bool choose(const struct choice *choices, const char *value, int *out) {
     for (; choices->name != NULL; choices++) {
         if (strcmp(choices->name, value) == 0) {
@@ -65,12 +60,12 @@ static const char *read_option(struct query_reading *reading, const char *name, 
     if (!is_converting && strcmp(name, "results") == 0) {
         const bool is_fine = choose(results_choices, value, &chosen);
         options->results = (enum ingest_results)chosen;
-        return is_fine ? NULL : "all, errors or summary";
+        return is_fine ? NULL : request_options_help(name)->wants;
     }
     if (!is_converting && strcmp(name, "emit") == 0) {
         const bool is_fine = choose(emit_choices, value, &chosen);
         options->emit = (enum ingest_emit)chosen;
-        return is_fine ? NULL : "verdicts, messages or both";
+        return is_fine ? NULL : request_options_help(name)->wants;
     }
     const char *wants = NULL;
     const enum parley_option_result result =
@@ -89,9 +84,8 @@ static bool take_query(void *context, const char *name, const char *value) {
     }
     const char *wants = read_option(reading, name, value, &is_known);
     if (!is_known) {
-        const bool is_converting = reading->options->task == INGEST_CONVERT;
         query_problem_unknown(reading->request, name,
-                              is_converting ? names_to_convert : names_to_send);
+                              request_options_names(reading->options->task));
     } else if (wants != NULL) {
         query_problem_value(reading->request, name, value, wants);
     }

@@ -52,6 +52,11 @@ bool request_options_keep(struct request_options *out,
 /* Frees the texts of what was kept. */
 void request_options_release(struct request_options *kept);
 
+/* The names of the query options of a task; ends with NULL. */
+const char *const *request_options_names(enum ingest_task task);
+/* What documents say of one of these. The schema of `to` is NULL: the protocol's encodings. */
+const struct parley_option_help *request_options_help(const char *name);
+
 /* The size limit of one message. */
 size_t request_message_bytes_max(const struct request_options *options);
 

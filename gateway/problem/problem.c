@@ -9,12 +9,7 @@
 
 #include "log.h"
 
-static const struct {
-    const char *name;
-    unsigned status;
-    const char *title;
-    const char *advice;
-} table[PROBLEM_COUNT] = {
+static const struct problem_about table[PROBLEM_COUNT] = {
 #define X(id, name, status, title, advice) [id] = {name, status, title, advice},
     PROBLEM_LIST(X)
 #undef X
@@ -26,6 +21,10 @@ const char *problem_name(enum problem problem) {
 
 unsigned problem_status(enum problem problem) {
     return table[problem].status;
+}
+
+const struct problem_about *problem_about(enum problem problem) {
+    return &table[problem];
 }
 
 /* All but the violations and the closing brace. */
@@ -123,54 +122,4 @@ void problem_respond_format(struct http_request *request, enum problem problem, 
     vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
     problem_respond(request, problem, detail);
-}
-
-/* ---- the pages ---- */
-
-static void respond_page(struct http_request *request, struct parley_buffer *page) {
-    parley_buffer_text(page, "</html>\n");
-    if (parley_buffer_status(page) == PARLEY_OK) {
-        http_compress(request);
-        http_respond(request, 200, "text/html; charset=utf-8", parley_buffer_bytes(page));
-    } else {
-        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
-    }
-    parley_buffer_finish(page);
-}
-
-static void begin_page(struct parley_buffer *page, const char *title) {
-    parley_buffer_init(page);
-    parley_buffer_format(
-        page,
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width\">\n"
-        "<title>%s - parley</title>\n<link rel=\"stylesheet\" href=\"/page.css\">\n",
-        title);
-}
-
-void problem_list_page(struct http_request *request) {
-    struct parley_buffer page;
-    begin_page(&page, "problems");
-    parley_buffer_text(&page, "<h1>Problems</h1>\n<ul>\n");
-    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
-        parley_buffer_format(&page, "<li>%u <a href=\"/problems/%s\">%s</a>: %s</li>\n",
-                             table[i].status, table[i].name, table[i].name, table[i].title);
-    }
-    parley_buffer_text(&page, "</ul>\n");
-    respond_page(request, &page);
-}
-
-void problem_page(struct http_request *request, const char *name) {
-    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
-        if (strcmp(table[i].name, name) == 0) {
-            struct parley_buffer page;
-            begin_page(&page, table[i].name);
-            parley_buffer_format(&page, "<h1>%u %s</h1>\n<p>%s.</p>\n<p>%s</p>\n", table[i].status,
-                                 table[i].name, table[i].title, table[i].advice);
-            respond_page(request, &page);
-            return;
-        }
-    }
-    problem_respond(request, PROBLEM_NOT_FOUND,
-                    "There is no problem with this name; /problems lists them.");
 }

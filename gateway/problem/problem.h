@@ -111,11 +111,14 @@ enum problem {
 const char *problem_name(enum problem problem);
 unsigned problem_status(enum problem problem);
 
-/* GET /problems: answers with a page that lists them. */
-void problem_list_page(struct http_request *request);
-
-/* GET /problems/NAME: answers with the page that explains it, or 404. */
-void problem_page(struct http_request *request, const char *name);
+/* A row of the table: all text is static. */
+struct problem_about {
+    const char *name;
+    unsigned status;
+    const char *title;
+    const char *advice;
+};
+const struct problem_about *problem_about(enum problem problem);
 
 /* Appends the RFC 9457 object. `instance` NULL: none.  `findings` NULL: no violations. */
 void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,

@@ -13,6 +13,7 @@
 #include <parley/describe.h>
 
 #include "negotiate.h"
+#include "page.h"
 #include "pages.h"
 #include "problem.h"
 
@@ -20,6 +21,7 @@
 struct subject {
     const struct parley_protocol *protocol; /* NULL: all */
     const struct channel *channels;         /* the protocol's, or all */
+    contract_route_fn *route;               /* of all addresses */
 };
 
 /* ---- the forms ---- */
@@ -48,6 +50,10 @@ static void write_script(struct parley_buffer *out, const struct subject *subjec
 static void write_style(struct parley_buffer *out, const struct subject *subject) {
     (void)subject;
     parley_buffer_append(out, page_style());
+}
+
+static void write_openapi(struct parley_buffer *out, const struct subject *subject) {
+    openapi_write(out, subject->route);
 }
 
 static void write_protocols(struct parley_buffer *out, const struct subject *subject) {
@@ -91,6 +97,7 @@ static const struct form {
     {DESCRIBE_RULES, "application/json", "application/json", write_rules},
     {DESCRIBE_RULES, "text/markdown", "text/markdown; charset=utf-8", write_rules_page},
     {DESCRIBE_EXAMPLES, "application/json", "application/json", write_examples},
+    {DESCRIBE_OPENAPI, "application/json", "application/json", write_openapi},
 };
 enum { FORM_COUNT = sizeof forms / sizeof forms[0], FORMS_OF_A_PAGE_MAX = 2 };
 
@@ -141,16 +148,16 @@ static enum parley_status render_set(const struct subject *subject,
     return PARLEY_OK;
 }
 
-static enum parley_status render_all(struct describe_pages *pages, const struct channel *channels) {
-    PARLEY_TRY(render_set(&(struct subject){NULL, channels}, pages->sets[0]));
+static enum parley_status render_all(struct describe_pages *pages, const struct channel *channels,
+                                     contract_route_fn *route) {
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        PARLEY_TRY(
-            render_set(&(struct subject){parley_protocols[i], &channels[i]}, pages->sets[i + 1]));
+        PARLEY_TRY(render_set(&(struct subject){parley_protocols[i], &channels[i], route},
+                              pages->sets[i + 1]));
     }
-    return PARLEY_OK;
+    return render_set(&(struct subject){NULL, channels, route}, pages->sets[0]);
 }
 
-enum parley_status describe_pages_create(const struct channel *channels,
+enum parley_status describe_pages_create(const struct channel *channels, contract_route_fn *route,
                                          struct describe_pages **out) {
     struct describe_pages *pages = calloc(1, sizeof *pages);
     if (pages == NULL) {
@@ -159,7 +166,7 @@ enum parley_status describe_pages_create(const struct channel *channels,
     pages->set_count = 1 + parley_protocol_count();
     pages->sets = calloc(pages->set_count, sizeof *pages->sets);
     const enum parley_status status =
-        pages->sets != NULL ? render_all(pages, channels) : PARLEY_E_MEMORY;
+        pages->sets != NULL ? render_all(pages, channels, route) : PARLEY_E_MEMORY;
     if (status != PARLEY_OK) {
         describe_pages_destroy(pages);
         return status;
@@ -189,12 +196,6 @@ void describe_pages_destroy(struct describe_pages *pages) {
 
 /* ---- serving ---- */
 
-/* If-None-Match may be a list or "*" (RFC 9110, section 13.1.2). */
-static bool has_it(const struct http_request *request, const char *etag) {
-    const char *known = http_request_header(request, "If-None-Match");
-    return known != NULL && (strcmp(known, "*") == 0 || strstr(known, etag) != NULL);
-}
-
 static enum coding coding_for(const struct http_request *request, const struct rendered *rendered) {
     const enum coding coding = negotiate_coding(http_request_header(request, "Accept-Encoding"));
     return rendered->bodies[coding].length > 0 ? coding : CODING_IDENTITY;
@@ -211,7 +212,7 @@ static void respond(struct http_request *request, const struct form *form,
     http_header(request, "ETag", etag);
     /* Another version may answer differently: cache it, but revalidate. */
     http_header(request, "Cache-Control", "no-cache");
-    if (has_it(request, etag)) {
+    if (page_is_known(request, etag)) {
         http_respond(request, 304, NULL, (struct parley_bytes){0});
         return;
     }

@@ -6,11 +6,13 @@
 
 #include "describe.h"
 #include "http.h"
+#include "openapi.h"
 
 enum describe_page {
     DESCRIBE_INDEX,     /* / */
     DESCRIBE_SCRIPT,    /* /page.js, the script of that page */
     DESCRIBE_STYLE,     /* /page.css, the style of all pages */
+    DESCRIBE_OPENAPI,   /* /openapi.json */
     DESCRIBE_PROTOCOLS, /* /v1/protocols */
     DESCRIBE_PROTOCOL,  /* the rest is below it, and of one protocol */
     DESCRIBE_SCHEMA,
@@ -20,8 +22,9 @@ enum describe_page {
 
 struct describe_pages;
 
-/* `channels`: of all protocols, in the order of parley_protocols. */
-enum parley_status describe_pages_create(const struct channel *channels,
+/* `channels`: of all protocols, in the order of parley_protocols; `route`: the table of addresses.
+ */
+enum parley_status describe_pages_create(const struct channel *channels, contract_route_fn *route,
                                          struct describe_pages **out) PARLEY_MUST_CHECK;
 void describe_pages_destroy(struct describe_pages *pages);
 

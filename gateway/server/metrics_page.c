@@ -23,7 +23,7 @@ _Static_assert((int)PROBLEM_COUNT <= (int)FIGURES_PROBLEMS_MAX, "there is a figu
 
 /* "other" are those that no route serves. */
 static const char *route_name(size_t index) {
-    struct gateway_route route;
+    struct contract_route route;
     return index == FIGURES_ROUTES_MAX - 1 ? "other"
            : gateway_route(index, &route)  ? route.path
                                            : NULL;

@@ -11,6 +11,8 @@
 #include "describe_pages.h"
 #include "health.h"
 #include "problem.h"
+#include "problem_pages.h"
+#include "rule_pages.h"
 #include "ingest.h"
 #include "metrics_page.h"
 #include "figures.h"
@@ -56,7 +58,7 @@ static void serve_problem(struct gateway *gateway, struct http_request *request,
                           const struct variable *variable) {
     (void)gateway;
     origin_protect_page(request);
-    problem_page(request, variable->name);
+    problem_pages_serve(request, variable->name);
 }
 
 static void serve_problems(struct gateway *gateway, struct http_request *request,
@@ -64,12 +66,28 @@ static void serve_problems(struct gateway *gateway, struct http_request *request
     (void)gateway;
     (void)variable;
     origin_protect_page(request);
-    problem_list_page(request);
+    problem_pages_serve_list(request);
+}
+
+static void serve_rule(struct gateway *gateway, struct http_request *request,
+                       const struct variable *variable) {
+    (void)gateway;
+    origin_protect_page(request);
+    rule_pages_serve(request, variable->name);
+}
+
+static void serve_all_rules(struct gateway *gateway, struct http_request *request,
+                            const struct variable *variable) {
+    (void)gateway;
+    (void)variable;
+    origin_protect_page(request);
+    rule_pages_serve_list(request);
 }
 
 static void serve_index(struct gateway *gateway, struct http_request *request,
                         const struct variable *variable) {
     origin_protect_page(request);
+    http_header(request, "Link", "</openapi.json>; rel=\"service-desc\"");
     describe_pages_serve(gateway->pages, request, DESCRIBE_INDEX, variable->protocol);
 }
 
@@ -108,6 +126,11 @@ static void serve_examples(struct gateway *gateway, struct http_request *request
     describe_pages_serve(gateway->pages, request, DESCRIBE_EXAMPLES, variable->protocol);
 }
 
+static void serve_openapi(struct gateway *gateway, struct http_request *request,
+                          const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_OPENAPI, variable->protocol);
+}
+
 static void serve_livez(struct gateway *gateway, struct http_request *request,
                         const struct variable *variable) {
     (void)variable;
@@ -129,47 +152,53 @@ static void serve_metrics(struct gateway *gateway, struct http_request *request,
 struct route {
     const char *path; /* {protocol} and {name} stand for one segment */
     enum guard_need need;
-    serve_fn *get, *post;
-    bool is_stream; /* its requests last as long as their clients like */
+    const struct operation *operation; /* what the documents say of it */
+    serve_fn *get, *post;              /* one of them */
+    bool is_stream;                    /* its requests last as long as their clients like */
 };
 
-/* A row that does not say what it needs does not compile. */
-#define ROUTE(path_, need_, ...)                                                                   \
-    { .path = (path_), .need = GUARD_##need_, __VA_ARGS__ }
+/* A row that does not say what it needs, or how it is described (contract/operations.c), does not
+ * compile. */
+#define ROUTE(path_, need_, about_, ...)                                                           \
+    { .path = (path_), .need = GUARD_##need_, .operation = &operation_##about_, __VA_ARGS__ }
 
 static const struct route routes[] = {
-    ROUTE("/", OPEN, .get = serve_index),
-    ROUTE("/page.js", OPEN, .get = serve_script),
-    ROUTE("/page.css", OPEN, .get = serve_style),
-    ROUTE("/v1/rejected/stream", ADMIN, .get = serve_rejected, .is_stream = true),
-    ROUTE("/v1/{protocol}/messages", SEND, .post = serve_messages),
-    ROUTE("/v1/{protocol}/validate", SEND, .post = serve_validate),
-    ROUTE("/v1/{protocol}/convert", SEND, .post = serve_convert),
-    ROUTE("/v1/{protocol}/stream", READ, .get = serve_stream, .is_stream = true),
-    ROUTE("/v1/stream", READ_ANY, .get = serve_stream, .is_stream = true),
-    ROUTE("/v1/protocols", OPEN, .get = serve_protocols),
-    ROUTE("/v1/protocols/{protocol}", OPEN, .get = serve_protocol),
-    ROUTE("/v1/protocols/{protocol}/schema", OPEN, .get = serve_schema),
-    ROUTE("/v1/protocols/{protocol}/rules", OPEN, .get = serve_rules),
-    ROUTE("/v1/protocols/{protocol}/examples", OPEN, .get = serve_examples),
-    ROUTE("/problems", OPEN, .get = serve_problems),
-    ROUTE("/problems/{name}", OPEN, .get = serve_problem),
-    ROUTE("/livez", OPEN, .get = serve_livez),
-    ROUTE("/readyz", OPEN, .get = serve_readyz),
-    ROUTE("/metrics", METRICS, .get = serve_metrics),
+    ROUTE("/", OPEN, index, .get = serve_index),
+    ROUTE("/page.js", OPEN, script, .get = serve_script),
+    ROUTE("/page.css", OPEN, style, .get = serve_style),
+    ROUTE("/v1/rejected/stream", ADMIN, rejected, .get = serve_rejected, .is_stream = true),
+    ROUTE("/v1/{protocol}/messages", SEND, messages, .post = serve_messages),
+    ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
+    ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
+    ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .is_stream = true),
+    ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .is_stream = true),
+    ROUTE("/v1/protocols", OPEN, protocols, .get = serve_protocols),
+    ROUTE("/v1/protocols/{protocol}", OPEN, protocol, .get = serve_protocol),
+    ROUTE("/v1/protocols/{protocol}/schema", OPEN, schema, .get = serve_schema),
+    ROUTE("/v1/protocols/{protocol}/rules", OPEN, rules, .get = serve_rules),
+    ROUTE("/v1/protocols/{protocol}/examples", OPEN, examples, .get = serve_examples),
+    ROUTE("/problems", OPEN, problem_list, .get = serve_problems),
+    ROUTE("/problems/{name}", OPEN, problem, .get = serve_problem),
+    ROUTE("/rules", OPEN, rule_list, .get = serve_all_rules),
+    ROUTE("/rules/{name}", OPEN, rule, .get = serve_rule),
+    ROUTE("/openapi.json", OPEN, openapi, .get = serve_openapi),
+    ROUTE("/livez", OPEN, livez, .get = serve_livez),
+    ROUTE("/readyz", OPEN, readyz, .get = serve_readyz),
+    ROUTE("/metrics", METRICS, metrics, .get = serve_metrics),
 };
 
 _Static_assert(sizeof routes / sizeof routes[0] < FIGURES_ROUTES_MAX, "there is a figure for each");
 
-bool gateway_route(size_t index, struct gateway_route *out) {
+bool gateway_route(size_t index, struct contract_route *out) {
     if (index >= sizeof routes / sizeof routes[0]) {
         return false;
     }
     const struct route *route = &routes[index];
-    *out = (struct gateway_route){.path = route->path,
-                                  .need = route->need,
-                                  .has_get = route->get != NULL,
-                                  .has_post = route->post != NULL};
+    *out = (struct contract_route){.path = route->path,
+                                   .need = route->need,
+                                   .operation = route->operation,
+                                   .has_get = route->get != NULL,
+                                   .has_post = route->post != NULL};
     return true;
 }
 

@@ -4,18 +4,13 @@
 /* The addresses of docs/api.md. */
 
 #include "gateway.h"
+#include "openapi.h"
 
 /* Routes a request: the http_begin_fn of every reactor, with its gateway as the context. */
 void gateway_begin(void *context, struct http_request *request);
 
-/* A row of the table of addresses, for tests that walk it. */
-struct gateway_route {
-    const char *path; /* {protocol} and {name} stand for one segment */
-    enum guard_need need;
-    bool has_get, has_post;
-};
-/* Returns: false after the last row. */
-bool gateway_route(size_t index, struct gateway_route *out);
+/* The table of addresses, row by row: for the documents that describe them, and tests. */
+bool gateway_route(size_t index, struct contract_route *out);
 
 /* For http_options.is_stream: whether these first bytes of a request ask for a stream. */
 int gateway_is_stream(struct parley_bytes start_of_request);

@@ -311,39 +311,59 @@ static bool set_filter(struct stream_query *query, enum stream_filter filter, co
     return true;
 }
 
+#define TEXT "{\"type\":\"string\"}"
+#define LIST "{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":1}"
+
 static const struct option {
-    const char *name;
+    struct parley_option_help help;
     bool (*set)(struct stream_query *query, const char *value, int64_t now_ns);
     enum stream_filter filter; /* without a `set` */
-    const char *wants;
 } options[] = {
-    {.name = "since",
-     .set = set_since,
-     .wants = "now, all, a sequence number from 1 on, an RFC 3339 time, a duration such as 15m "
-              "(ms, s, m, h or d), or the resume token of an event"},
-    {.name = "follow", .set = set_follow, .wants = "true or false"},
-    {.name = "limit", .set = set_limit, .wants = "an integer of 1 or more"},
-    {.name = "envelope",
-     .set = set_envelope,
-     .wants = "none, for the bare messages; without this option they come as CloudEvents"},
-    {.name = "type",
-     .filter = STREAM_FILTER_TYPE,
-     .wants = "comma-separated types, such as claim or vlp.claim"},
-    {.name = "lane", .filter = STREAM_FILTER_LANE, .wants = "comma-separated lanes"},
-    {.name = "sender", .filter = STREAM_FILTER_SENDER, .wants = "comma-separated senders"},
-    {.name = "receiver", .filter = STREAM_FILTER_RECEIVER, .wants = "comma-separated receivers"},
-    {.name = "thread", .filter = STREAM_FILTER_THREAD, .wants = "comma-separated threads"},
-    {.name = "for",
-     .filter = STREAM_FILTER_FOR,
-     .wants = "comma-separated agents: messages addressed to one of them, or to no agent"},
-    {.name = "domain",
-     .filter = STREAM_FILTER_DOMAIN,
-     .wants = "comma-separated domains; only messages whose subject has a domain match"},
-    {.name = "priority",
-     .filter = STREAM_FILTER_PRIORITY,
-     .wants = "comma-separated priorities, such as high,critical"},
-    {.name = "agent", .filter = STREAM_FILTER_AGENT, .wants = "comma-separated agents"},
+    {.help = {"since",
+              "Where to begin: `now` (default), `all`, a sequence number (of one protocol, "
+              "inclusive), an RFC 3339 time of storage, a duration before now, such as `15m`, or "
+              "the `resume` of an event (exclusive).",
+              "now, all, a sequence number from 1 on, an RFC 3339 time, a duration such as 15m "
+              "(ms, s, m, h or d), or the resume token of an event",
+              TEXT},
+     .set = set_since},
+    {.help = {"follow", "`false` ends the response after the last message that is stored now.",
+              "true or false", "{\"type\":\"boolean\"}"},
+     .set = set_follow},
+    {.help = {"limit", "Ends the response after so many events.", "an integer of 1 or more",
+              "{\"type\":\"integer\",\"minimum\":1}"},
+     .set = set_limit},
+    {.help = {"envelope",
+              "`none`: the bare messages, one per line, and a blank line in place of parley.open "
+              "and parley.keepalive.",
+              "none, for the bare messages; without this option they come as CloudEvents",
+              "{\"type\":\"string\",\"enum\":[\"none\"]}"},
+     .set = set_envelope},
+    {.help = {"type", "Only these types, such as `claim` or `vlp.claim`.",
+              "comma-separated types, such as claim or vlp.claim", LIST},
+     .filter = STREAM_FILTER_TYPE},
+    {.help = {"lane", "Only these lanes.", "comma-separated lanes", LIST},
+     .filter = STREAM_FILTER_LANE},
+    {.help = {"sender", "Only from these senders.", "comma-separated senders", LIST},
+     .filter = STREAM_FILTER_SENDER},
+    {.help = {"receiver", "Only to these receivers.", "comma-separated receivers", LIST},
+     .filter = STREAM_FILTER_RECEIVER},
+    {.help = {"thread", "Only of these threads: sessions, conversations, requests.",
+              "comma-separated threads", LIST},
+     .filter = STREAM_FILTER_THREAD},
+    {.help = {"for", "Only what is addressed to one of these agents, or to no agent.",
+              "comma-separated agents: messages addressed to one of them, or to no agent", LIST},
+     .filter = STREAM_FILTER_FOR},
+    {.help = {"domain", "Only requests, results and failures of these domains.",
+              "comma-separated domains; only messages whose subject has a domain match", LIST},
+     .filter = STREAM_FILTER_DOMAIN},
+    {.help = {"priority", "Only these priorities.",
+              "comma-separated priorities, such as high,critical", LIST},
+     .filter = STREAM_FILTER_PRIORITY},
+    {.help = {"agent", "Only messages of these agents.", "comma-separated agents", LIST},
+     .filter = STREAM_FILTER_AGENT},
 };
+enum { OPTION_COUNT = sizeof options / sizeof options[0] };
 
 const char *const stream_query_names[] = {"since",    "follow",   "limit",    "type",   "lane",
                                           "sender",   "receiver", "for",      "thread", "domain",
@@ -352,6 +372,55 @@ const char *const stream_query_names[] = {"since",    "follow",   "limit",    "t
 /* Options of other endpoints and other protocols. */
 static const char *const elsewhere[] = {"strict", "stamp", "from", "results", "emit"};
 
+static const struct option *find_option(const char *name) {
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (strcmp(options[i].help.name, name) == 0) {
+            return &options[i];
+        }
+    }
+    return NULL;
+}
+
+const struct parley_option_help *stream_query_help(const char *name) {
+    const struct option *option = find_option(name);
+    return option != NULL ? &option->help : NULL;
+}
+
+bool stream_query_is_filter(const char *name) {
+    const struct option *option = find_option(name);
+    return option != NULL && option->set == NULL;
+}
+
+static bool takes_option(const struct parley_protocol *protocol, const char *name) {
+    for (const char *const *at = protocol->options; at != NULL && *at != NULL; at++) {
+        if (strcmp(*at, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool stream_query_concerns(const char *name, const struct parley_protocol *protocol) {
+    const struct option *option = find_option(name);
+    if (option == NULL || option->set != NULL || protocol == NULL) {
+        return option != NULL;
+    }
+    switch (option->filter) {
+    case STREAM_FILTER_LANE:
+        return protocol->lanes != NULL;
+    case STREAM_FILTER_RECEIVER:
+    case STREAM_FILTER_FOR:
+        return protocol->has_receivers;
+    case STREAM_FILTER_PRIORITY:
+        return protocol->priorities != NULL;
+    case STREAM_FILTER_DOMAIN:
+    case STREAM_FILTER_AGENT:
+        return takes_option(protocol, name);
+    default:
+        return true;
+    }
+}
+
 void stream_query_init(struct stream_query *query) {
     *query = (struct stream_query){.since = STREAM_SINCE_NOW, .limit = UINT64_MAX};
 }
@@ -359,12 +428,9 @@ void stream_query_init(struct stream_query *query) {
 enum stream_query_result stream_query_set(struct stream_query *query, const char *name,
                                           const char *value, int64_t now_ns,
                                           const char **out_wants) {
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const struct option *option = &options[i];
-        if (strcmp(option->name, name) != 0) {
-            continue;
-        }
-        *out_wants = option->wants;
+    const struct option *option = find_option(name);
+    if (option != NULL) {
+        *out_wants = option->help.wants;
         bool is_valid = option->set != NULL ? option->set(query, value, now_ns)
                                             : set_filter(query, option->filter, value);
         return is_valid ? STREAM_QUERY_SET : STREAM_QUERY_INVALID;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <parley/bytes.h>
+#include <parley/message.h>
 
 enum stream_since {
     STREAM_SINCE_NOW,
@@ -55,6 +56,14 @@ enum stream_query_result {
 
 /* The names of all options, for an error text; ends with NULL. */
 extern const char *const stream_query_names[];
+
+/* Whether readers of `protocol` have a use for the option (NULL: readers of all protocols); the
+ * filters that it leaves out match nothing there. */
+bool stream_query_concerns(const char *name, const struct parley_protocol *protocol);
+/* Whether it selects messages by what they say. */
+bool stream_query_is_filter(const char *name);
+/* The option's line in documents.  Returns: NULL when there is no such option. */
+const struct parley_option_help *stream_query_help(const char *name);
 
 /* An empty query: everything from now on. */
 void stream_query_init(struct stream_query *query);

@@ -37,6 +37,17 @@ enum parley_option_result {
 enum parley_option_result parley_options_set(struct parley_options *options, const char *name,
                                              const char *value, const char **out_wants);
 
+/* What documents say of an option of a request. */
+struct parley_option_help {
+    const char *name;
+    const char *does;   /* one sentence, Markdown */
+    const char *wants;  /* the allowed values, for an error text */
+    const char *schema; /* of a value, as JSON Schema */
+};
+
+/* Returns: NULL when no option has that name. */
+const struct parley_option_help *parley_option_help(const char *name);
+
 #define PARLEY_READER_MEMORY_BYTES 256
 
 struct parley_message {

@@ -114,6 +114,8 @@ struct parley_protocol {
     const struct parley_codec *const *codecs; /* NULL-terminated */
     const struct parley_stamp *stamps;        /* NULL member ends it; NULL: `stamp` fills nothing */
     const struct parley_example *examples;    /* NULL name ends it; all are valid */
+    const char *const *options; /* NULL-terminated: the options of a request that concern it,
+                                   besides stamp; NULL: none */
 
     /* The key-value bucket for remember_key and recall_key (struct parley_route), and how long it
      * keeps values; NULL: none.  `memory_subjects`: messages on these that bypassed the gateway are

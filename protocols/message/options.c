@@ -48,24 +48,53 @@ static enum parley_option_result set_agent(struct parley_options *options, const
 }
 
 static const struct option {
-    const char *name;
+    struct parley_option_help help;
     enum parley_option_result (*set)(struct parley_options *options, const char *value);
-    const char *wants;
 } table[] = {
-    {"strict", set_strict, "true or false"},
-    {"stamp", set_stamp, "true or false"},
-    {"from", set_from, "gerbil or elixir"},
-    {"agent", set_agent, "1 to 64 of A-Z a-z 0-9 _ -, the first a letter or a digit"},
-    {"domain", set_domain, "1 to 128 of A-Z a-z 0-9 _ -"},
+    {{"strict", "Requires earned confidence of every type, not of claims and evidence alone.",
+      "true or false", "{\"type\":\"boolean\"}"},
+     set_strict},
+    {{"stamp",
+      "Fills in a missing `id`, `protocol`, `version` and `timestamp`, where the protocol has "
+      "them, "
+      "before the message is checked.",
+      "true or false", "{\"type\":\"boolean\"}"},
+     set_stamp},
+    {{"from", "The side that sends.", "gerbil or elixir",
+      "{\"type\":\"string\",\"enum\":[\"gerbil\",\"elixir\"]}"},
+     set_from},
+    {{"agent",
+      "The agent that the message belongs to. Without it the message is nobody's, and repeated "
+      "messages are stored twice.",
+      "1 to 64 of A-Z a-z 0-9 _ -, the first a letter or a digit",
+      "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$\"}"},
+     set_agent},
+    {{"domain", "The domain of a reply whose request is not known.", "1 to 128 of A-Z a-z 0-9 _ -",
+      "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-]{1,128}$\"}"},
+     set_domain},
 };
+enum { OPTION_COUNT = sizeof table / sizeof table[0] };
+
+static const struct option *find(const char *name) {
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (strcmp(table[i].help.name, name) == 0) {
+            return &table[i];
+        }
+    }
+    return NULL;
+}
 
 enum parley_option_result parley_options_set(struct parley_options *options, const char *name,
                                              const char *value, const char **out_wants) {
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (strcmp(table[i].name, name) == 0) {
-            *out_wants = table[i].wants;
-            return table[i].set(options, value);
-        }
+    const struct option *option = find(name);
+    if (option == NULL) {
+        return PARLEY_OPTION_UNKNOWN;
     }
-    return PARLEY_OPTION_UNKNOWN;
+    *out_wants = option->help.wants;
+    return option->set(options, value);
+}
+
+const struct parley_option_help *parley_option_help(const char *name) {
+    const struct option *option = find(name);
+    return option != NULL ? &option->help : NULL;
 }

@@ -78,6 +78,7 @@ const struct parley_protocol roundtable_protocol = {
     .rule_count = ROUNDTABLE_RULE_COUNT,
     .codecs = codecs,
     .stamps = stamps,
+    .options = (const char *const[]){"domain", NULL},
     .examples = roundtable_examples,
     .memory = "parley_tasks",
     .memory_days = 7, /* as long as the stream keeps the request itself */

@@ -163,8 +163,8 @@ static void write_when(struct writer *writer, const struct parley_place *place) 
     if (!is_conditional && count <= 1) {
         if (count == 1) {
             write_test(writer, place->when);
-        } else {
-            parley_buffer_text(writer->out, "true");
+        } else { /* not `true`, which some readers of OpenAPI do not know as a schema */
+            parley_buffer_text(writer->out, "{}");
         }
         return;
     }

@@ -60,6 +60,7 @@ const struct parley_protocol vlp_protocol = {
     .rule_count = VLP_RULE_COUNT,
     .codecs = codecs,
     .stamps = stamps,
+    .options = (const char *const[]){"strict", NULL},
     .examples = vlp_examples,
     .decode = json_decode,
     .validate = json_validate,

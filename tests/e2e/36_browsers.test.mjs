@@ -13,7 +13,7 @@ import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
 
 const CONSOLE = 'https://console.example';
 const EVIL = 'https://evil.example';
-const PAGES = ['/', '/problems', '/problems/too-large'];
+const PAGES = ['/', '/problems', '/problems/too-large', '/rules', '/rules/VLP-012'];
 
 describe('headers of browsers', () => {
   const its = useParley({ args: ['--host', 'parley.example', '--cors-origin', CONSOLE] });
@@ -94,7 +94,7 @@ describe('headers of browsers', () => {
       await send(its.parley, '{'),
     ];
     for (const path of PAGES) {
-      const page = await get(its.parley, path);
+      const page = await get(its.parley, path, { headers: { Accept: 'text/html' } });
       assert.match(page.headers['content-type'], /text\/html/);
       assert.match(page.headers['content-security-policy'], /^default-src 'none';/);
       assert.match(page.headers['content-security-policy'], /frame-ancestors 'none'/);

@@ -255,7 +255,8 @@ describe('compressed answers', () => {
         }
         const { etag } = answer.headers;
         if (!etag) continue;
-        assert.notEqual(etag, plain.headers.etag);
+        // A weak one stands for all codings.
+        if (!etag.startsWith('W/')) assert.notEqual(etag, plain.headers.etag);
         const again = { headers: { 'Accept-Encoding': coding, 'If-None-Match': etag } };
         assert.equal((await get(its.parley, path, again)).status, 304);
       }

@@ -313,7 +313,7 @@ static const struct row rows_of_types[] = {
     {                                                                                              \
         { .path = "/a", WANTS({.field = A, __VA_ARGS__}) }                                         \
     }
-#define THEN_A_IS(schema) ACROSS("\"if\":true,\"then\":" AT_A(schema))
+#define THEN_A_IS(schema) ACROSS("\"if\":{},\"then\":" AT_A(schema))
 
 static const struct row rows_over_members[] = {
     {"a value that is there", THEN_A(.asks = PARLEY_IS_THERE), "", THEN_A_IS("{}")},
@@ -337,11 +337,11 @@ static const struct row rows_over_members[] = {
     {"a member of a member",
      {{.path = "/a", WANTS({.field = B, .asks = PARLEY_IS_TRUE})}},
      "",
-     ACROSS("\"if\":true,\"then\":" AT_B(TRUE_SCHEMA))},
+     ACROSS("\"if\":{},\"then\":" AT_B(TRUE_SCHEMA))},
     {"one of two",
      {{.path = "/a", WANTS(A_IS_TRUE, {.field = B, .asks = PARLEY_IS_THERE})}},
      "",
-     ACROSS("\"if\":true,\"then\":{\"anyOf\":[" AT_A(TRUE_SCHEMA) "," AT_B("{}") "]}")},
+     ACROSS("\"if\":{},\"then\":{\"anyOf\":[" AT_A(TRUE_SCHEMA) "," AT_B("{}") "]}")},
     {"for one type",
      {{.path = "/a", .for_types = ONE, WANTS(A_IS_TRUE)}},
      "",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Each row of the table: its JSON, its answer and its page. HTTP is played by this file. */
+/* Each row of the table: its JSON, and its answer. HTTP is played by this file. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,22 +79,6 @@ static void test_every_problem_is_json_as_rfc_9457_has_it(void **state) {
     }
 }
 
-static void test_every_problem_has_a_page_at_its_type(void **state) {
-    (void)state;
-    for (int i = 0; i < PROBLEM_COUNT; i++) {
-        struct http_request problem = {0}, page = {0};
-        problem_respond(&problem, (enum problem)i, "x");
-        json_t *root = json_loads(problem.body, 0, NULL);
-        assert_non_null(root);
-        problem_page(&page, text_of(root, "type") + strlen("/problems/"));
-        assert_int_equal(page.status, 200);
-        assert_string_equal(page.type, "text/html; charset=utf-8");
-        assert_non_null(strstr(page.body, text_of(root, "title")));
-        assert_non_null(strstr(page.body, "</html>\n")); /* it was not cut */
-        json_decref(root);
-    }
-}
-
 static void test_no_name_stands_for_two_problems(void **state) {
     (void)state;
     static const char *const names[] = {
@@ -115,16 +99,6 @@ static void test_only_503_says_when_to_try_again(void **state) {
         struct http_request request = {0};
         problem_respond(&request, (enum problem)i, "x");
         assert_string_equal(request.retry_after, request.status == 503 ? "1" : "");
-    }
-}
-
-static void test_there_is_no_page_for_other_names(void **state) {
-    (void)state;
-    static const char *const names[] = {"", "x", "internal2", "interna", "INTERNAL"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct http_request request = {0};
-        problem_page(&request, names[i]);
-        assert_int_equal(request.status, 404);
     }
 }
 
@@ -160,10 +134,8 @@ static void test_a_detail_that_is_too_long_or_no_utf8_is_json_all_the_same(void 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_problem_is_json_as_rfc_9457_has_it),
-        cmocka_unit_test(test_every_problem_has_a_page_at_its_type),
         cmocka_unit_test(test_no_name_stands_for_two_problems),
         cmocka_unit_test(test_only_503_says_when_to_try_again),
-        cmocka_unit_test(test_there_is_no_page_for_other_names),
         cmocka_unit_test(test_findings_become_violations),
         cmocka_unit_test(test_a_detail_that_is_too_long_or_no_utf8_is_json_all_the_same),
     };

@@ -283,14 +283,15 @@ static struct guard *guard_for(enum guard_need need, struct made *enough, struct
     return guard;
 }
 
-static struct http_request ask_as(struct gateway *gateway, const struct gateway_route *route,
+static struct http_request ask_as(struct gateway *gateway, const struct contract_route *route,
                                   bool is_post, const char *authorization) {
     static char path[128];
     const char *brace = strchr(route->path, '{');
     if (brace == NULL) {
         snprintf(path, sizeof path, "%s", route->path);
     } else {
-        const char *value = strncmp(brace, "{protocol}", 10) == 0 ? "vlp" : "internal";
+        const char *value =
+            strncmp(brace, "{protocol}", 10) == 0 ? "vlp" : route->operation->name_example;
         snprintf(path, sizeof path, "%.*s%s%s", (int)(brace - route->path), route->path, value,
                  strchr(brace, '}') + 1);
     }
@@ -305,7 +306,8 @@ static bool is_served(const struct http_request *request) {
     return request->status == 200 || request->served[0] != '\0';
 }
 
-static void check_closed(struct gateway *gateway, const struct gateway_route *route, bool is_post) {
+static void check_closed(struct gateway *gateway, const struct contract_route *route,
+                         bool is_post) {
     struct made enough, little;
     char challenge[160];
     gateway->guard = guard_for(route->need, &enough, &little);
@@ -328,7 +330,7 @@ static void check_closed(struct gateway *gateway, const struct gateway_route *ro
     guard_destroy(gateway->guard);
 }
 
-static void check_open(struct gateway *gateway, const struct gateway_route *route, bool is_post) {
+static void check_open(struct gateway *gateway, const struct contract_route *route, bool is_post) {
     struct made enough, little;
     gateway->guard = guard_for(GUARD_SEND, &enough, &little);
     struct http_request request = ask_as(gateway, route, is_post, NULL);
@@ -342,7 +344,7 @@ static void test_every_address_that_is_not_open_refuses_without_its_scope(void *
     (void)state;
     struct jetstream jetstream = {.is_ready = true};
     struct gateway gateway = {.jetstream = &jetstream};
-    struct gateway_route route;
+    struct contract_route route;
     size_t closed_count = 0;
     for (size_t i = 0; gateway_route(i, &route); i++) {
         assert_int_not_equal(route.need, GUARD_UNSTATED);
@@ -357,6 +359,26 @@ static void test_every_address_that_is_not_open_refuses_without_its_scope(void *
     assert_true(closed_count >= 5);
 }
 
+static void test_every_address_is_in_the_document_for_machines(void **state) {
+    (void)state;
+    struct parley_buffer document;
+    struct contract_route route;
+    parley_buffer_init(&document);
+    openapi_write(&document, gateway_route);
+    parley_buffer_char(&document, '\0');
+    assert_int_equal(parley_buffer_status(&document), PARLEY_OK);
+    for (size_t i = 0; gateway_route(i, &route); i++) {
+        char key[160];
+        const char *brace = strstr(route.path, "{protocol}");
+        snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
+                 (int)(brace != NULL ? (size_t)(brace - route.path) : strlen(route.path)),
+                 route.path, brace != NULL ? "vlp" : "", brace != NULL ? brace + 10 : "",
+                 route.has_post ? "post" : "get");
+        assert_non_null(strstr(document.data, key));
+    }
+    parley_buffer_finish(&document);
+}
+
 static void test_these_addresses_and_no_others_are_open(void **state) {
     (void)state;
     static const char *const open[] = {"/",
@@ -369,9 +391,12 @@ static void test_these_addresses_and_no_others_are_open(void **state) {
                                        "/v1/protocols/{protocol}/examples",
                                        "/problems",
                                        "/problems/{name}",
+                                       "/rules",
+                                       "/rules/{name}",
+                                       "/openapi.json",
                                        "/livez",
                                        "/readyz"};
-    struct gateway_route route;
+    struct contract_route route;
     size_t count = 0;
     for (size_t i = 0; gateway_route(i, &route); i++) {
         if (route.need != GUARD_OPEN) {
@@ -893,6 +918,7 @@ int main(void) {
         cmocka_unit_test(test_that_it_lives_is_said_in_json_too),
         cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),
         cmocka_unit_test(test_every_address_that_is_not_open_refuses_without_its_scope),
+        cmocka_unit_test(test_every_address_is_in_the_document_for_machines),
         cmocka_unit_test(test_these_addresses_and_no_others_are_open),
         cmocka_unit_test(test_what_was_verified_counts_until_the_tokens_change),
         cmocka_unit_test(test_a_request_that_lasts_is_looked_at_again_once_tokens_change),

@@ -8,6 +8,7 @@ import net from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 import { atEnd } from './cleanup.mjs';
+import { assertDocumented, lineAssertion } from './contract.mjs';
 import { within } from './poll.mjs';
 
 export const JSON_TYPE = 'application/json';
@@ -27,7 +28,13 @@ export function request(server, method, path, { headers = {}, body, agent = fals
       const chunks = [];
       response.on('data', (chunk) => chunks.push(chunk));
       response.on('error', reject);
-      response.on('end', () => resolve(answerOf(response, Buffer.concat(chunks))));
+      response.on('end', () => {
+        try {
+          resolve(answerOf(method, path, response, Buffer.concat(chunks)));
+        } catch (error) {
+          reject(error);
+        }
+      });
     });
     req.on('error', (error) => {
       const end = server.unexpectedEnd?.();
@@ -40,7 +47,14 @@ export function request(server, method, path, { headers = {}, body, agent = fals
   return within(`an answer to ${method} ${path}`, answer, timeout);
 }
 
-function answerOf(response, body) {
+// Every answer to a request is held against openapi.json.
+function answerOf(method, path, response, body) {
+  const answer = wholeAnswer(response, body);
+  assertDocumented(method, path, answer);
+  return answer;
+}
+
+function wholeAnswer(response, body) {
   return {
     status: response.statusCode,
     headers: response.headers,
@@ -99,7 +113,8 @@ const MANY_LINES = 50_000;
 const isAboutTheResponse = (event) =>
   event?.type === 'parley.open' || event?.type === 'parley.keepalive';
 
-// A response that goes on: its lines as they come, and how it ended.
+// A response that goes on: its lines as they come, and how it ended. Those of a `path` are held
+// against openapi.json.
 export class LineStream {
   #lines = [];
   #next = 0; // the first of #lines that nobody has taken
@@ -107,8 +122,10 @@ export class LineStream {
   #rest = Buffer.alloc(0);
   #wake = () => {};
 
-  constructor(req, response) {
+  constructor(req, response, path) {
     this.req = req;
+    const { statusCode: status, headers } = response;
+    this.assertLine = path ? lineAssertion(req.method, path, { status, headers }) : () => {};
     this.response = response;
     this.status = response.statusCode;
     this.headers = response.headers;
@@ -168,7 +185,10 @@ export class LineStream {
     for (;;) {
       const line = await this.line(timeout);
       if (line === null) return null;
-      if (line !== '') return JSON.parse(line);
+      if (line === '') continue;
+      const event = JSON.parse(line);
+      this.assertLine(event);
+      return event;
     }
   }
 
@@ -250,7 +270,13 @@ export async function openStream(
   const opened = new Promise((resolve, reject) => {
     const { port, tls } = server;
     const options = { host: '127.0.0.1', port, method, path, headers, agent: false, ...tls };
-    req = clientOf(server).request(options, (response) => resolve(new LineStream(req, response)));
+    req = clientOf(server).request(options, (response) => {
+      try {
+        resolve(new LineStream(req, response, path));
+      } catch (error) {
+        reject(error);
+      }
+    });
     req.on('error', reject);
     if (body && typeof body !== 'string' && !Buffer.isBuffer(body)) {
       // A server that answers and closes before it has read everything breaks the upload.

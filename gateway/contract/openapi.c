@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* An address with {protocol} is written once for each protocol, since options, media types and
+ * schemas differ. In what is sent line by line, the schema is that of one line. */
+
+#include "openapi.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "contract_files.h"
+#include "encodings.h"
+#include "openapi_answers.h"
+#include "request_options.h"
+#include "schemas.h"
+#include "stream_query.h"
+
+enum { PATH_MAX_BYTES = 128, EXAMPLE_NAME_MAX = 64 };
+
+static const char description[] =
+    "A gateway for AI agents that speak message protocols: it checks each message against every "
+    "rule of its protocol, says what is wrong and how to fix it, stores valid messages in NATS "
+    "JetStream, and streams them to readers.\n\n"
+    "HEAD works wherever GET does; OPTIONS returns the methods; another method is 405 with "
+    "`Allow`. Every refusal is a problem document (RFC 9457). Bodies may be compressed with gzip "
+    "or zstd, and so are answers to clients that accept it. For application/x-ndjson and its other "
+    "names the schema is that of one line.\n\n"
+    "A server without tokens asks for none; /llms.txt says how to begin.";
+
+/* ---- parameters ---- */
+
+static void write_parameter_ref(struct json_writer *json, const char *name) {
+    json_ref(json, NULL, "#/components/parameters/", name, "");
+}
+
+static void write_encoding_names(struct json_writer *json, const struct parley_protocol *protocol) {
+    json_true(json, "required");
+    json_open(json, "schema", '{');
+    json_open(json, "enum", '[');
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        json_text(json, NULL, (*codec)->name);
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void write_option(struct json_writer *json, const struct parley_option_help *help,
+                         const struct parley_protocol *protocol) {
+    json_open(json, NULL, '{');
+    json_text(json, "name", help->name);
+    json_text(json, "in", "query");
+    json_text(json, "description", help->does);
+    if (help->schema == NULL) {
+        write_encoding_names(json, protocol);
+    } else {
+        json_raw(json, "schema", parley_bytes_of(help->schema));
+    }
+    if (help->schema != NULL && strstr(help->schema, "\"array\"") != NULL) {
+        json_text(json, "style", "form");
+        json_raw(json, "explode", PARLEY_BYTES("false"));
+    }
+    json_close(json, '}');
+}
+
+static bool concerns(const struct parley_protocol *protocol, enum ingest_task task,
+                     const char *name) {
+    if (parley_option_help(name) == NULL) { /* the gateway's own */
+        return strcmp(name, "emit") != 0 || task == INGEST_VALIDATE;
+    }
+    bool is_own = strcmp(name, "stamp") == 0 && protocol->stamps != NULL;
+    for (const char *const *at = protocol->options; at != NULL && *at != NULL; at++) {
+        is_own = is_own || strcmp(*at, name) == 0;
+    }
+    return is_own;
+}
+
+static void write_send_options(struct json_writer *json, enum operation_kind kind,
+                               const struct parley_protocol *protocol) {
+    const enum ingest_task task = kind == OPERATION_CONVERT    ? INGEST_CONVERT
+                                  : kind == OPERATION_VALIDATE ? INGEST_VALIDATE
+                                                               : INGEST_FORWARD;
+    for (const char *const *name = request_options_names(task); *name != NULL; name++) {
+        if (concerns(protocol, task, *name)) {
+            write_option(json, request_options_help(*name), protocol);
+        }
+    }
+    write_parameter_ref(json, "Content-Encoding");
+    if (kind == OPERATION_SEND) {
+        write_parameter_ref(json, "Idempotency-Key");
+        write_parameter_ref(json, "traceparent");
+    }
+}
+
+/* What was refused cannot be filtered. */
+static void write_read_options(struct json_writer *json, enum operation_kind kind,
+                               const struct parley_protocol *protocol) {
+    for (const char *const *name = stream_query_names; *name != NULL; name++) {
+        const bool is_taken = kind == OPERATION_READ_REJECTED
+                                  ? !stream_query_is_filter(*name)
+                                  : stream_query_concerns(*name, protocol);
+        if (is_taken) {
+            write_option(json, stream_query_help(*name), protocol);
+        }
+    }
+    write_parameter_ref(json, "Last-Event-ID");
+}
+
+static void write_name(struct json_writer *json, const struct operation *operation) {
+    json_open(json, NULL, '{');
+    json_text(json, "name", "name");
+    json_text(json, "in", "path");
+    json_true(json, "required");
+    json_text(json, "description", operation->name_description);
+    json_raw(json, "schema", PARLEY_BYTES("{\"type\":\"string\"}"));
+    json_text(json, "example", operation->name_example);
+    json_close(json, '}');
+}
+
+static void write_parameters(struct json_writer *json, const struct operation *operation,
+                             const struct parley_protocol *protocol) {
+    json_open(json, "parameters", '[');
+    if (operation->name_description != NULL) {
+        write_name(json, operation);
+    }
+    switch (operation->kind) {
+    case OPERATION_SEND:
+    case OPERATION_VALIDATE:
+    case OPERATION_CONVERT:
+        write_send_options(json, operation->kind, protocol);
+        break;
+    case OPERATION_READ:
+    case OPERATION_READ_REJECTED:
+        write_read_options(json, operation->kind, protocol);
+        break;
+    case OPERATION_PLAIN:
+        break;
+    }
+    if (operation->is_page) {
+        write_parameter_ref(json, "If-None-Match");
+    }
+    json_close(json, ']');
+}
+
+/* ---- bodies ---- */
+
+static void name_example(const struct parley_protocol *protocol,
+                         const struct parley_example *example, char out[EXAMPLE_NAME_MAX]) {
+    snprintf(out, EXAMPLE_NAME_MAX, "%s-%s", protocol->name, example->name);
+}
+
+static void write_example_refs(struct json_writer *json, const struct parley_protocol *protocol) {
+    const struct parley_example *example = protocol->examples;
+    json_open(json, "examples", '{');
+    for (; example != NULL && example->name != NULL; example++) {
+        char name[EXAMPLE_NAME_MAX];
+        name_example(protocol, example, name);
+        json_ref(json, example->name, "#/components/examples/", name, "");
+    }
+    json_close(json, '}');
+}
+
+/* The schema of one message or many (JSON), of a line, of text; NULL: bytes. */
+static void write_body_schema(struct json_writer *json, const struct parley_codec *codec,
+                              const struct parley_protocol *protocol) {
+    char name[SCHEMA_NAME_MAX];
+    schema_name(protocol, "Message", name);
+    if (codec->framing == PARLEY_FRAMING_LINES) {
+        json_ref(json, "schema", "#/components/schemas/", name, "");
+    } else if (codec->framing == PARLEY_FRAMING_JSON) {
+        json_open(json, "schema", '{');
+        json_open(json, "anyOf", '[');
+        json_ref(json, NULL, "#/components/schemas/", name, "");
+        json_open(json, NULL, '{');
+        json_text(json, "type", "array");
+        json_ref(json, "items", "#/components/schemas/", name, "");
+        json_close(json, '}');
+        json_close(json, ']');
+        json_close(json, '}');
+        write_example_refs(json, protocol);
+    } else if (!codec->is_binary) {
+        json_raw(json, "schema", PARLEY_BYTES("{\"type\":\"string\"}"));
+    }
+}
+
+static void write_body(struct json_writer *json, const struct parley_protocol *protocol) {
+    assert(protocol != NULL); /* every POST is of a protocol */
+    json_open(json, "requestBody", '{');
+    json_true(json, "required");
+    json_open(json, "content", '{');
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        for (const char *const *type = (*codec)->media_types; *type != NULL; type++) {
+            json_open(json, *type, '{');
+            write_body_schema(json, *codec, protocol);
+            json_close(json, '}');
+        }
+    }
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+/* ---- operations ---- */
+
+static void name_scope(enum guard_need need, const struct parley_protocol *protocol, char out[64]) {
+    const char *name = protocol != NULL ? protocol->name : "*";
+    switch (need) {
+    case GUARD_SEND:
+        snprintf(out, 64, "send:%s", name);
+        break;
+    case GUARD_READ:
+    case GUARD_READ_ANY:
+        snprintf(out, 64, "read:%s", name);
+        break;
+    default:
+        snprintf(out, 64, "%s", need == GUARD_METRICS ? "metrics" : "admin");
+    }
+}
+
+/* The last, `{}`: a server without tokens asks for nothing. */
+static void write_security(struct json_writer *json, enum guard_need need,
+                           const struct parley_protocol *protocol) {
+    static const char *const schemes[] = {"token", "jwt", "certificate"};
+    char scope[64];
+    json_open(json, "security", '[');
+    for (size_t i = 0; need != GUARD_OPEN && i < sizeof schemes / sizeof schemes[0]; i++) {
+        name_scope(need, protocol, scope);
+        json_open(json, NULL, '{');
+        json_open(json, schemes[i], '[');
+        json_text(json, NULL, scope);
+        json_close(json, ']');
+        json_close(json, '}');
+    }
+    if (need != GUARD_OPEN) {
+        json_raw(json, NULL, PARLEY_BYTES("{}"));
+    }
+    json_close(json, ']');
+}
+
+static void write_id(struct json_writer *json, const struct operation *operation,
+                     const struct parley_protocol *protocol) {
+    char name[SCHEMA_NAME_MAX], id[2 * SCHEMA_NAME_MAX];
+    schema_name(protocol, "", name);
+    snprintf(id, sizeof id, "%s%s", operation->id, protocol != NULL ? name : "");
+    json_text(json, "operationId", id);
+}
+
+static void write_operation(struct json_writer *json, const struct contract_route *route,
+                            const struct parley_protocol *protocol) {
+    const struct operation *operation = route->operation;
+    json_open(json, route->has_post ? "post" : "get", '{');
+    write_id(json, operation, protocol);
+    json_open(json, "tags", '[');
+    json_text(json, NULL, operation->tag);
+    json_close(json, ']');
+    json_text(json, "summary", operation->summary);
+    if (operation->description != NULL) {
+        json_text(json, "description", operation->description);
+    }
+    write_security(json, route->need, protocol);
+    write_parameters(json, operation, protocol);
+    if (route->has_post) {
+        write_body(json, protocol);
+    }
+    openapi_write_answers(json, operation, route->need, protocol);
+    json_close(json, '}');
+}
+
+/* ---- addresses ---- */
+
+static void write_path(struct json_writer *json, const struct contract_route *route,
+                       const struct parley_protocol *protocol) {
+    static const char variable[] = "{protocol}";
+    char path[PATH_MAX_BYTES];
+    const char *at = strstr(route->path, variable);
+    if (at == NULL || protocol == NULL) {
+        snprintf(path, sizeof path, "%s", route->path);
+    } else {
+        snprintf(path, sizeof path, "%.*s%s%s", (int)(at - route->path), route->path,
+                 protocol->name, at + sizeof variable - 1);
+    }
+    json_open(json, path, '{');
+    write_operation(json, route, protocol);
+    json_close(json, '}');
+}
+
+static void write_paths(struct json_writer *json, contract_route_fn *next) {
+    struct contract_route route;
+    json_open(json, "paths", '{');
+    for (size_t i = 0; next(i, &route); i++) {
+        const bool is_of_protocols = strstr(route.path, "{protocol}") != NULL;
+        for (size_t j = 0; is_of_protocols && parley_protocols[j] != NULL; j++) {
+            write_path(json, &route, parley_protocols[j]);
+        }
+        if (!is_of_protocols) {
+            write_path(json, &route, NULL);
+        }
+    }
+    json_close(json, '}');
+}
+
+static void write_examples(struct json_writer *json, const struct parley_protocol *protocol) {
+    const struct parley_example *example = protocol->examples;
+    for (; example != NULL && example->name != NULL; example++) {
+        char name[EXAMPLE_NAME_MAX];
+        name_example(protocol, example, name);
+        json_open(json, name, '{');
+        json_text(json, "summary", example->title);
+        json_raw(json, "value", parley_bytes_of(example->text));
+        json_close(json, '}');
+    }
+}
+
+static void write_components(struct json_writer *json) {
+    json_open(json, "components", '{');
+    json_members(json, contract_components());
+    json_open(json, "schemas", '{');
+    schemas_write(json);
+    json_close(json, '}');
+    openapi_write_problems(json);
+    json_open(json, "examples", '{');
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        write_examples(json, parley_protocols[i]);
+    }
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+static void write_info(struct json_writer *json) {
+    json_open(json, "info", '{');
+    json_text(json, "title", "parley");
+    json_text(json, "version", PARLEY_VERSION);
+    json_text(json, "summary", "Messages of AI agents: checked, stored, streamed");
+    json_text(json, "description", description);
+    json_raw(json, "license",
+             PARLEY_BYTES("{\"name\":\"Apache License 2.0\",\"identifier\":\"Apache-2.0\"}"));
+    json_close(json, '}');
+}
+
+void openapi_write(struct parley_buffer *out, contract_route_fn *route) {
+    struct json_writer json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_text(&json, "openapi", "3.1.0");
+    write_info(&json);
+    json_raw(&json, "servers", PARLEY_BYTES("[{\"url\":\"/\"}]"));
+    json_raw(&json, "tags",
+             PARLEY_BYTES("[{\"name\":\"Sending\",\"description\":\"Messages that go in.\"},"
+                          "{\"name\":\"Reading\",\"description\":\"Messages as events.\"},"
+                          "{\"name\":\"Describing\",\"description\":\"What parley says of "
+                          "itself.\"},"
+                          "{\"name\":\"State\",\"description\":\"For operators.\"}]"));
+    write_paths(&json, route);
+    write_components(&json);
+    json_close(&json, '}');
+    parley_buffer_char(out, '\n');
+}

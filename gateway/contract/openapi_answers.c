@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "openapi_answers.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "encodings.h"
+#include "openapi.h"
+#include "schemas.h"
+
+enum { STATUS_MIN = 400, STATUS_END = 600 };
+
+/* ---- problems ---- */
+
+static bool is_of_status(uint64_t problems, enum problem problem, unsigned status) {
+    return (problems & PROBLEM_BIT(problem)) != 0 && problem_status(problem) == status;
+}
+
+static bool has_status(uint64_t problems, unsigned status) {
+    for (enum problem i = 0; i < PROBLEM_COUNT; i++) {
+        if (is_of_status(problems, i, status)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "Refused…": a protocol's own form of the refusal, too. */
+static void name_of(unsigned status, bool is_refusal, char out[SCHEMA_NAME_MAX]) {
+    snprintf(out, SCHEMA_NAME_MAX, "%s%u", is_refusal ? "Refused" : "Problem", status);
+}
+
+static void write_description(struct json_writer *json, unsigned status) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    for (enum problem i = 0; i < PROBLEM_COUNT; i++) {
+        if (problem_status(i) == status) {
+            const struct problem_about *about = problem_about(i);
+            parley_buffer_format(&text, "%s`%s`: %s. %s", text.length > 0 ? "\n\n" : "",
+                                 about->name, about->title, about->advice);
+        }
+    }
+    parley_buffer_char(&text, '\0');
+    json_text(json, "description", text.has_failed ? "" : text.data);
+    json->out->has_failed |= text.has_failed;
+    parley_buffer_finish(&text);
+}
+
+static void write_header(struct json_writer *json, const char *name) {
+    json_ref(json, name, "#/components/headers/", name, "");
+}
+
+static void write_problem_headers(struct json_writer *json, unsigned status) {
+    json_open(json, "headers", '{');
+    write_header(json, "X-Request-Id");
+    if (status == 429 || status == 503) {
+        write_header(json, "Retry-After");
+    }
+    if (status == 401 || status == 403) {
+        write_header(json, "WWW-Authenticate");
+    }
+    if (status == 415) {
+        write_header(json, "Accept-Post");
+    }
+    json_close(json, '}');
+}
+
+static void write_problem_schema(struct json_writer *json, unsigned status) {
+    json_open(json, "schema", '{');
+    json_text(json, "$ref", "#/components/schemas/Problem");
+    json_open(json, "properties", '{');
+    json_open(json, "type", '{');
+    json_open(json, "enum", '[');
+    for (enum problem i = 0; i < PROBLEM_COUNT; i++) {
+        if (problem_status(i) == status) {
+            char type[64];
+            snprintf(type, sizeof type, "/problems/%s", problem_about(i)->name);
+            json_text(json, NULL, type);
+        }
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+    json_open(json, "status", '{');
+    json_number(json, "const", status);
+    json_close(json, '}');
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+static void write_problem(struct json_writer *json, unsigned status, const char *refusal_type) {
+    char name[SCHEMA_NAME_MAX];
+    name_of(status, refusal_type != NULL, name);
+    json_open(json, name, '{');
+    write_description(json, status);
+    write_problem_headers(json, status);
+    json_open(json, "content", '{');
+    json_open(json, "application/problem+json", '{');
+    write_problem_schema(json, status);
+    json_close(json, '}');
+    if (refusal_type != NULL) {
+        json_open(json, refusal_type, '{');
+        json_raw(json, "schema", PARLEY_BYTES("{\"type\":\"string\"}"));
+        json_close(json, '}');
+    }
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+/* A message that is refused: as unreadable, too large, in another's name, or for its rules. */
+static bool is_refusal(unsigned status) {
+    return status == problem_status(PROBLEM_MALFORMED) ||
+           status == problem_status(PROBLEM_FORBIDDEN) ||
+           status == problem_status(PROBLEM_TOO_LARGE) ||
+           status == problem_status(PROBLEM_INVALID_MESSAGE);
+}
+
+/* Of the first protocol that has one: the parts have one name. */
+static const char *refusal_type(void) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        if (parley_protocols[i]->refusal_media_type != NULL) {
+            return parley_protocols[i]->refusal_media_type;
+        }
+    }
+    return NULL;
+}
+
+void openapi_write_problems(struct json_writer *json) {
+    json_open(json, "responses", '{');
+    for (unsigned status = STATUS_MIN; status < STATUS_END; status++) {
+        /* An answer of 405 belongs to a method that is not documented. */
+        if (status == 405 || !has_status(UINT64_MAX, status)) {
+            continue;
+        }
+        write_problem(json, status, NULL);
+        if (is_refusal(status) && refusal_type() != NULL) {
+            write_problem(json, status, refusal_type());
+        }
+    }
+    json_close(json, '}');
+}
+
+static void write_problem_refs(struct json_writer *json, uint64_t problems, bool has_refusals) {
+    for (unsigned status = STATUS_MIN; status < STATUS_END; status++) {
+        if (has_status(problems, status)) {
+            char key[8], name[SCHEMA_NAME_MAX];
+            snprintf(key, sizeof key, "%u", status);
+            name_of(status, has_refusals && is_refusal(status), name);
+            json_ref(json, key, "#/components/responses/", name, "");
+        }
+    }
+}
+
+/* ---- 200 ---- */
+
+/* `schema`, with names of the protocol's schemas where it says so. */
+static void write_schema(struct json_writer *json, const char *schema,
+                         const struct parley_protocol *protocol) {
+    struct parley_buffer text;
+    char message[SCHEMA_NAME_MAX], event[SCHEMA_NAME_MAX];
+    if (schema[0] != '{') {
+        json_ref(json, "schema", "#/components/schemas/", schema, "");
+        return;
+    }
+    schema_name(protocol, "Message", message);
+    schema_name(protocol, "Event", event);
+    parley_buffer_init(&text);
+    for (const char *at = schema; *at != '\0';) {
+        const bool is_message = strncmp(at, SCHEMA_OF_MESSAGE, strlen(SCHEMA_OF_MESSAGE)) == 0;
+        const bool is_event = strncmp(at, SCHEMA_OF_EVENT, strlen(SCHEMA_OF_EVENT)) == 0;
+        if (is_message || is_event) {
+            parley_buffer_text(&text, is_message ? message : event);
+            at += strlen(is_message ? SCHEMA_OF_MESSAGE : SCHEMA_OF_EVENT);
+        } else {
+            parley_buffer_char(&text, *at++);
+        }
+    }
+    json_raw(json, "schema", parley_buffer_bytes(&text));
+    json->out->has_failed |= text.has_failed;
+    parley_buffer_finish(&text);
+}
+
+static void write_media_type(struct json_writer *json, const char *media_type, const char *schema,
+                             const struct parley_protocol *protocol) {
+    json_open(json, media_type, '{');
+    if (schema != NULL) {
+        write_schema(json, schema, protocol);
+    }
+    json_close(json, '}');
+}
+
+/* NULL: bytes. */
+static const char *schema_of_encoding(const struct parley_codec *codec) {
+    static const char of_message[] = "{\"$ref\":\"#/components/schemas/" SCHEMA_OF_MESSAGE "\"}";
+    return codec->is_binary ? NULL : codec->framing == PARLEY_FRAMING_WHOLE ? "Text" : of_message;
+}
+
+static void write_encodings(struct json_writer *json, const struct parley_protocol *protocol) {
+    assert(protocol != NULL);
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        write_media_type(json, (*codec)->media_types[0], schema_of_encoding(*codec), protocol);
+    }
+}
+
+static void write_content(struct json_writer *json, const struct operation *operation,
+                          const struct parley_protocol *protocol) {
+    json_open(json, "content", '{');
+    if (operation->kind == OPERATION_CONVERT) {
+        write_encodings(json, protocol);
+    }
+    for (const struct operation_answer *answer = operation->answers;
+         answer != NULL && answer->media_type != NULL; answer++) {
+        write_media_type(json, answer->media_type, answer->schema, protocol);
+    }
+    if (operation->kind == OPERATION_VALIDATE && protocol != NULL &&
+        protocol->refusal_media_type != NULL) {
+        write_media_type(json, protocol->refusal_media_type, "Text", protocol);
+    }
+    json_close(json, '}');
+}
+
+static bool is_post(const struct operation *operation) {
+    return operation->kind == OPERATION_SEND || operation->kind == OPERATION_VALIDATE ||
+           operation->kind == OPERATION_CONVERT;
+}
+
+static void write_ok(struct json_writer *json, const struct operation *operation,
+                     const struct parley_protocol *protocol) {
+    json_open(json, "200", '{');
+    json_text(json, "description", operation->summary);
+    json_open(json, "headers", '{');
+    write_header(json, "X-Request-Id");
+    if (operation->is_page) {
+        write_header(json, "ETag");
+    }
+    if (is_post(operation)) {
+        write_header(json, "RateLimit");
+        write_header(json, "RateLimit-Policy");
+    }
+    if (operation->kind == OPERATION_READ && protocol == NULL) {
+        write_header(json, "Parley-Left-Out");
+    }
+    json_close(json, '}');
+    write_content(json, operation, protocol);
+    json_close(json, '}');
+}
+
+void openapi_write_answers(struct json_writer *json, const struct operation *operation,
+                           enum guard_need need, const struct parley_protocol *protocol) {
+    const bool has_refusals =
+        is_post(operation) && protocol != NULL && protocol->refusal_media_type != NULL;
+    json_open(json, "responses", '{');
+    write_ok(json, operation, protocol);
+    if (operation->is_page) {
+        json_raw(json, "304", PARLEY_BYTES("{\"description\":\"The client has it already.\"}"));
+    }
+    write_problem_refs(json, operation_problems(operation, need), has_refusals);
+    json_close(json, '}');
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the documents for machines say of an address: each row of the table of addresses
+ * (server/routes.c) names one of these. */
+
+#include <stdint.h>
+
+#include "guard.h"
+#include "problem.h"
+
+/* Which query options an address takes, and which body. */
+enum operation_kind {
+    OPERATION_PLAIN, /* none */
+    OPERATION_SEND,
+    OPERATION_VALIDATE,
+    OPERATION_CONVERT,
+    OPERATION_READ,
+    OPERATION_READ_REJECTED,
+};
+
+/* What stands for the protocol's own in `schema`: its messages, its events. */
+#define SCHEMA_OF_MESSAGE "{Message}"
+#define SCHEMA_OF_EVENT "{Event}"
+
+/* One media type in which an address answers 200. */
+struct operation_answer {
+    const char *media_type;
+    const char *schema; /* its name among the schemas; of application/x-ndjson that of a line, or
+                           JSON Schema */
+};
+
+#define PROBLEM_BIT(problem) (UINT64_C(1) << (problem))
+
+struct operation {
+    const char *id;  /* operationId; with {protocol} in the path the protocol's name follows */
+    const char *tag; /* see openapi.c */
+    const char *summary;
+    const char *description; /* Markdown; NULL: none */
+    enum operation_kind kind;
+    bool is_page;                           /* 304 for If-None-Match */
+    const struct operation_answer *answers; /* media_type NULL ends them */
+    uint64_t problems; /* besides those that any request can get; see operation_problems */
+    /* For {name}: what it is, and one that exists. */
+    const char *name_description, *name_example;
+};
+
+/* The answers to a request to an address with this need: problems of `operation`, and those that
+ * any request can get. */
+uint64_t operation_problems(const struct operation *operation, enum guard_need need);
+
+extern const struct operation operation_index, operation_script, operation_style,
+    operation_messages, operation_validate, operation_convert, operation_stream,
+    operation_stream_of_all, operation_rejected, operation_protocols, operation_protocol,
+    operation_schema, operation_rules, operation_examples, operation_problem_list,
+    operation_problem, operation_rule_list, operation_rule, operation_livez, operation_readyz,
+    operation_metrics, operation_openapi;

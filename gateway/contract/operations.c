@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The operations, in the order of the table of addresses. */
+
+#include "operation.h"
+
+#define ANSWERS(...) ((const struct operation_answer[]){__VA_ARGS__, {NULL, NULL}})
+#define HTML                                                                                       \
+    { "text/html; charset=utf-8", "Text" }
+
+/* What cannot be read as a request of this server, and what any of them may meet. */
+static const uint64_t of_any =
+    PROBLEM_BIT(PROBLEM_INVALID_PARAMETER) | PROBLEM_BIT(PROBLEM_MALFORMED) |
+    PROBLEM_BIT(PROBLEM_REQUEST_TIMEOUT) | PROBLEM_BIT(PROBLEM_TOO_LARGE) |
+    PROBLEM_BIT(PROBLEM_URI_TOO_LONG) | PROBLEM_BIT(PROBLEM_UNSUPPORTED_MEDIA_TYPE) |
+    PROBLEM_BIT(PROBLEM_EXPECTATION_FAILED) | PROBLEM_BIT(PROBLEM_MISDIRECTED_REQUEST) |
+    PROBLEM_BIT(PROBLEM_TOO_MANY_CONNECTIONS) | PROBLEM_BIT(PROBLEM_HEAD_TOO_LARGE) |
+    PROBLEM_BIT(PROBLEM_INTERNAL) | PROBLEM_BIT(PROBLEM_DRAINING) |
+    PROBLEM_BIT(PROBLEM_VERSION_NOT_SUPPORTED);
+
+static const uint64_t of_guarded =
+    PROBLEM_BIT(PROBLEM_UNAUTHENTICATED) | PROBLEM_BIT(PROBLEM_FORBIDDEN) |
+    PROBLEM_BIT(PROBLEM_CROSS_ORIGIN) | PROBLEM_BIT(PROBLEM_RATE_LIMITED);
+
+uint64_t operation_problems(const struct operation *operation, enum guard_need need) {
+    return operation->problems | of_any | (need != GUARD_OPEN ? of_guarded : 0);
+}
+
+const struct operation operation_index = {.id = "index",
+                                          .tag = "Describing",
+                                          .summary = "A start page",
+                                          .is_page = true,
+                                          .answers = ANSWERS(HTML),
+                                          .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE)};
+
+const struct operation operation_script = {.id = "script",
+                                           .tag = "Describing",
+                                           .summary = "The script of the start page",
+                                           .is_page = true,
+                                           .answers =
+                                               ANSWERS({"text/javascript; charset=utf-8", "Text"}),
+                                           .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE)};
+
+const struct operation operation_style = {.id = "style",
+                                          .tag = "Describing",
+                                          .summary = "The style of all pages",
+                                          .is_page = true,
+                                          .answers = ANSWERS({"text/css; charset=utf-8", "Text"}),
+                                          .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE)};
+
+/* ---- sending ---- */
+
+#define LINES_OF_RESULTS                                                                           \
+    {"application/x-ndjson", "ResultLine"}, {"application/ndjson", "ResultLine"}, {                \
+        "application/jsonl", "ResultLine"                                                          \
+    }
+
+const struct operation operation_messages = {
+    .id = "send",
+    .tag = "Sending",
+    .summary = "Check messages, forward them to NATS JetStream, and answer once they are stored",
+    .description =
+        "One message is answered by its receipt, in JSON. Many (an array, NDJSON, frames) are "
+        "answered with 200 and one result per message, in the order sent, then a summary, in "
+        "NDJSON; `Accept` can ask for the other form. Send it again after 429, 503 and 504, with "
+        "the same `Idempotency-Key` or id: what was stored already is not stored twice.",
+    .kind = OPERATION_SEND,
+    .answers =
+        ANSWERS({"application/json", "{\"anyOf\":[{\"$ref\":\"#/components/schemas/Receipt\"},"
+                                     "{\"$ref\":\"#/components/schemas/ResultDocument\"}]}"},
+                LINES_OF_RESULTS),
+    .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_ID_REUSED) |
+                PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |
+                PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};
+
+#define SCHEMA_OF_VERDICT_LINE                                                                     \
+    "{\"anyOf\":[{\"$ref\":\"#/components/schemas/VerdictLine\"},"                                 \
+    "{\"$ref\":\"#/components/schemas/{Message}\"}]}"
+
+const struct operation operation_validate = {
+    .id = "validate",
+    .tag = "Sending",
+    .summary = "Check messages, and forward nothing",
+    .description =
+        "One message is answered by its verdict, in JSON, with 200 also where it is invalid. Many "
+        "are answered by one verdict per message, then a summary; with `emit=messages` by the "
+        "valid messages alone.",
+    .kind = OPERATION_VALIDATE,
+    .answers = ANSWERS({"application/json",
+                        "{\"anyOf\":[{\"$ref\":\"#/components/schemas/Verdict\"},"
+                        "{\"$ref\":\"#/components/schemas/VerdictDocument\"},{\"type\":\"array\","
+                        "\"items\":{\"$ref\":\"#/components/schemas/{Message}\"}}]}"},
+                       {"application/x-ndjson", SCHEMA_OF_VERDICT_LINE},
+                       {"application/ndjson", SCHEMA_OF_VERDICT_LINE},
+                       {"application/jsonl", SCHEMA_OF_VERDICT_LINE}),
+    .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_OVERLOADED)};
+
+/* Its answers are the encodings of the protocol: openapi.c. */
+const struct operation operation_convert = {
+    .id = "convert",
+    .tag = "Sending",
+    .summary = "Check messages, and return them in another encoding of their protocol",
+    .description = "All or nothing: one invalid message refuses the whole request.",
+    .kind = OPERATION_CONVERT,
+    .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) |
+                PROBLEM_BIT(PROBLEM_OVERLOADED)};
+
+/* ---- reading ---- */
+
+#define PROBLEMS_OF_STREAMS                                                                        \
+    (PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_TOO_MANY_STREAMS) |                 \
+     PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) | PROBLEM_BIT(PROBLEM_OVERLOADED))
+
+#define EVENTS_OR_MESSAGES                                                                         \
+    {"application/x-ndjson", "{\"anyOf\":[{\"$ref\":\"#/components/schemas/{Event}\"},"            \
+                             "{\"$ref\":\"#/components/schemas/{Message}\"}]}"},                   \
+    {                                                                                              \
+        "text/event-stream", "Text"                                                                \
+    }
+
+#define HOW_TO_READ                                                                                \
+    "One event (CloudEvents 1.0) per line; with `Accept: text/event-stream`, server-sent events. " \
+    "Without `follow=false` the response goes on, and `parley.keepalive` comes every 15 s in "     \
+    "which nothing else does. To go on after a break: `since=` and the `resume` of the last "      \
+    "event; no event is lost or repeated."
+
+const struct operation operation_stream = {.id = "read",
+                                           .tag = "Reading",
+                                           .summary = "Messages as they are stored, as events",
+                                           .description = HOW_TO_READ,
+                                           .kind = OPERATION_READ,
+                                           .answers = ANSWERS(EVENTS_OR_MESSAGES),
+                                           .problems = PROBLEMS_OF_STREAMS};
+
+const struct operation operation_stream_of_all = {
+    .id = "readAll",
+    .tag = "Reading",
+    .summary = "Messages of all protocols as they are stored, as events",
+    .description = HOW_TO_READ " A token sees the protocols that it may read; the header "
+                               "Parley-Left-Out names the others.",
+    .kind = OPERATION_READ,
+    .answers = ANSWERS(EVENTS_OR_MESSAGES),
+    .problems = PROBLEMS_OF_STREAMS};
+
+const struct operation operation_rejected = {
+    .id = "readRejected",
+    .tag = "Reading",
+    .summary = "Messages that were refused as invalid, as events",
+    .description = "What a server with `--quarantine` keeps. " HOW_TO_READ,
+    .kind = OPERATION_READ_REJECTED,
+    .answers = ANSWERS({"application/x-ndjson",
+                        "{\"anyOf\":[{\"$ref\":\"#/components/schemas/RejectedEvent\"},"
+                        "{\"$ref\":\"#/components/schemas/ControlEvent\"},{\"type\":\"object\"}]}"},
+                       {"text/event-stream", "Text"}),
+    .problems = PROBLEMS_OF_STREAMS};
+
+/* ---- describing ---- */
+
+#define DESCRIBES(id_, summary_, ...)                                                              \
+    {                                                                                              \
+        .id = (id_), .tag = "Describing", .summary = (summary_), .is_page = true,                  \
+        .answers = ANSWERS(__VA_ARGS__), .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE)           \
+    }
+
+const struct operation operation_protocols =
+    DESCRIBES("protocols", "All protocols", {"application/json", "ProtocolList"});
+const struct operation operation_protocol =
+    DESCRIBES("protocol", "One protocol: its types, lanes, encodings, stream and subjects",
+              {"application/json", "Protocol"});
+const struct operation operation_schema =
+    DESCRIBES("schema", "The protocol's messages as a JSON Schema (2020-12)",
+              {"application/schema+json", "JsonSchema"}, {"application/json", "JsonSchema"});
+const struct operation operation_rules =
+    DESCRIBES("rules", "The protocol's rules", {"application/json", "RuleList"},
+              {"text/markdown; charset=utf-8", "Text"});
+const struct operation operation_examples =
+    DESCRIBES("examples", "Valid messages to start from", {"application/json", "ExampleList"});
+const struct operation operation_openapi =
+    DESCRIBES("openapi", "This document", {"application/json", "OpenApi"});
+
+#define DESCRIBES_ONE(id_, summary_, schema_, name_description_, name_example_)                    \
+    {                                                                                              \
+        .id = (id_), .tag = "Describing", .summary = (summary_), .is_page = true,                  \
+        .answers = ANSWERS({"application/json", schema_}, HTML),                                   \
+        .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_NOT_FOUND),          \
+        .name_description = (name_description_), .name_example = (name_example_)                   \
+    }
+
+const struct operation operation_problem_list =
+    DESCRIBES("problems", "All problem types", {"application/json", "ProblemList"}, HTML);
+const struct operation operation_problem =
+    DESCRIBES_ONE("problem", "One problem type: what happened, and what to do", "ProblemPage",
+                  "The problem, as its `type` ends.", "invalid-message");
+const struct operation operation_rule_list =
+    DESCRIBES("allRules", "All rules, of all protocols", {"application/json", "RuleList"}, HTML);
+const struct operation operation_rule =
+    DESCRIBES_ONE("rule", "One rule: what must hold, and how to fix what breaks it", "RulePage",
+                  "The id of the rule, as violations name it.", "VLP-012");
+
+const struct operation operation_livez = {
+    .id = "livez",
+    .tag = "State",
+    .summary = "Whether the process runs",
+    .answers = ANSWERS({"text/plain", "Text"}, {"application/json", "Alive"})};
+
+const struct operation operation_readyz = {.id = "readyz",
+                                           .tag = "State",
+                                           .summary = "Whether messages can be stored",
+                                           .answers = ANSWERS({"text/plain", "Text"}),
+                                           .problems = PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE)};
+
+const struct operation operation_metrics = {
+    .id = "metrics",
+    .tag = "State",
+    .summary = "Figures for Prometheus",
+    .answers = ANSWERS({"text/plain", "Text"}, {"application/openmetrics-text", "Text"})};

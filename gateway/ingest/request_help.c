@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The query options of a POST: their names, and what documents say of them. */
+
+#include "request_options.h"
+
+static const char *const names_to_send[] = {"results", "emit",  "strict", "stamp",
+                                            "from",    "agent", "domain", NULL};
+static const char *const names_to_convert[] = {"to",    "strict", "stamp", "from",
+                                               "agent", "domain", NULL};
+
+static const struct parley_option_help helps[] = {
+    {"results",
+     "What the answer to many messages has: `all` results (default), only `errors` and the "
+     "summary, or only the `summary`.",
+     "all, errors or summary", "{\"type\":\"string\",\"enum\":[\"all\",\"errors\",\"summary\"]}"},
+    {"emit",
+     "Of many messages: their `verdicts` (default), only the valid `messages` themselves, or "
+     "`both`, a verdict with the message.",
+     "verdicts, messages or both",
+     "{\"type\":\"string\",\"enum\":[\"verdicts\",\"messages\",\"both\"]}"},
+    {"to", "The encoding to convert to.", NULL, NULL},
+};
+
+static const struct parley_option_help *own_help(const char *name) {
+    for (size_t i = 0; i < sizeof helps / sizeof helps[0]; i++) {
+        if (strcmp(helps[i].name, name) == 0) {
+            return &helps[i];
+        }
+    }
+    return NULL;
+}
+
+const char *const *request_options_names(enum ingest_task task) {
+    return task == INGEST_CONVERT ? names_to_convert : names_to_send;
+}
+
+const struct parley_option_help *request_options_help(const char *name) {
+    const struct parley_option_help *help = own_help(name);
+    return help != NULL ? help : parley_option_help(name);
+}

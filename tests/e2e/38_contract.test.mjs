@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents for machines, tried: what they say can be done, and their examples are accepted.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { get, post, request } from './lib/http.mjs';
+import { useParley } from './lib/parley.mjs';
+import { assertProblem } from './lib/vlp.mjs';
+
+const API = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
+
+describe('openapi.json', () => {
+  const its = useParley({ args: ['--quarantine'] });
+  const document = async () => (await get(its.parley, '/openapi.json')).json;
+
+  function* operationsOf({ paths }) {
+    for (const [path, methods] of Object.entries(paths))
+      for (const [method, operation] of Object.entries(methods)) yield { path, method, operation };
+  }
+  const resolved = ({ components }, value) =>
+    value.$ref ? components[value.$ref.split('/')[2]][value.$ref.split('/')[3]] : value;
+  // The path with a name that exists.
+  const concrete = (path, operation) =>
+    path.replace('{name}', operation.parameters.find(({ name }) => name === 'name')?.example);
+  const isStream = (path) => path.endsWith('/stream');
+
+  it('is what the start page links to, and is not sent again', async () => {
+    const page = await get(its.parley, '/');
+    assert.match(page.headers.link, /<\/openapi\.json>; rel="service-desc"/);
+    assert.ok(page.text.includes('href="/openapi.json"'));
+    const first = await get(its.parley, '/openapi.json', { headers: { 'Accept-Encoding': 'gzip' } });
+    assert.equal(first.headers['content-encoding'], 'gzip');
+    const headers = { 'If-None-Match': first.headers.etag, 'Accept-Encoding': 'gzip' };
+    assert.equal((await get(its.parley, '/openapi.json', { headers })).status, 304);
+  });
+
+  // Every answer is held against the document by lib/contract.mjs.
+  it('has only operations that the server serves', async () => {
+    for (const { path, method, operation } of operationsOf(await document())) {
+      const query = isStream(path) ? '?since=all&follow=false' : '';
+      const url = concrete(path, operation) + query;
+      const answer = await request(its.parley, 'OPTIONS', url);
+      assert.ok(answer.headers.allow.toLowerCase().includes(method), url);
+      if (method === 'get') assert.equal((await get(its.parley, url)).status, 200, url);
+    }
+  });
+
+  it('has examples that the server accepts, without a warning', async () => {
+    const described = await document();
+    let count = 0;
+    for (const { path, operation } of operationsOf(described)) {
+      const examples = operation.requestBody?.content['application/json'].examples ?? {};
+      for (const [name, example] of Object.entries(examples)) {
+        const body = JSON.stringify(resolved(described, example).value);
+        const answer = await post(its.parley, path.replace(/convert$/, 'convert?to=json'), body);
+        assert.equal(answer.status, 200, `${path} ${name}: ${answer.text}`);
+        assert.deepEqual(answer.json.warnings ?? [], [], `${path} ${name}`);
+        count++;
+      }
+    }
+    assert.ok(count >= 60, `${count} examples`);
+  });
+
+  const isChecked = ({ in: where, schema }) =>
+    where === 'query' && (schema.enum || schema.pattern || /boolean|integer/.test(schema.type));
+
+  it('has query options that are taken, and refused with another value', async () => {
+    const described = await document();
+    let count = 0;
+    for (const { path, method, operation } of operationsOf(described)) {
+      for (const { name } of operation.parameters.map((each) => resolved(described, each)).filter(isChecked)) {
+        const url = `${path}?${name}=no%20such%20value`;
+        const answer = method === 'get' ? await get(its.parley, url) : await post(its.parley, url, '{}');
+        assertProblem(answer, 400, 'invalid-parameter');
+        assert.ok(answer.json.detail.includes(`\`${name}\` cannot be`), answer.json.detail);
+        count++;
+      }
+    }
+    assert.ok(count > 20, `${count} options`);
+  });
+
+  it('names what docs/api.md names: addresses, options, problems', async () => {
+    const described = await document();
+    const missing = new Set();
+    const expect = (text) => API.includes(text) || missing.add(text);
+    for (const { path, operation } of operationsOf(described)) {
+      if (/^\/(page\..*)?$/.test(path)) continue;
+      expect(path.replace(/\b(vlp|roundtable|supervisor|brenner)\b/, '{protocol}').replace('{name}', 'NAME'));
+      for (const parameter of operation.parameters.map((each) => resolved(described, each))) {
+        if (parameter.in === 'query') expect(`\`${parameter.name}`);
+        if (parameter.in === 'header' && parameter.name !== 'If-None-Match') expect(parameter.name);
+      }
+    }
+    for (const response of Object.values(described.components.responses)) {
+      const problem = response.content['application/problem+json'].schema.properties;
+      for (const type of problem.type.enum) expect(type.replace('/problems/', ''));
+    }
+    assert.deepEqual([...missing], []);
+  });
+});
