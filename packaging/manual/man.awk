@@ -38,14 +38,14 @@ function literal(line) {
     return line ~ /^[.]/ ? "\\&" line : line
 }
 
-# A hyphen within a word stays one; those of options are minus signs.
+# A hyphen within a word stays one; those of options are minus signs. Names are not broken.
 function prose(word) {
     if (word ~ /--|^-/) {
         return escape(word)
     }
     gsub(/\\/, "\\e", word)
     gsub(/…/, "\\[u2026]", word)
-    return word
+    return (word ~ /_/ ? "\\%" : "") word
 }
 
 function put(line) {
