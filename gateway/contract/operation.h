@@ -54,4 +54,4 @@ extern const struct operation operation_index, operation_script, operation_style
     operation_stream_of_all, operation_rejected, operation_protocols, operation_protocol,
     operation_schema, operation_rules, operation_examples, operation_problem_list,
     operation_problem, operation_rule_list, operation_rule, operation_livez, operation_readyz,
-    operation_metrics, operation_openapi;
+    operation_metrics, operation_openapi, operation_asyncapi, operation_guide;

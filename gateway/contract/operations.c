@@ -178,6 +178,13 @@ const struct operation operation_examples =
 const struct operation operation_openapi =
     DESCRIBES("openapi", "This document", {"application/json", "OpenApi"});
 
+const struct operation operation_asyncapi = DESCRIBES(
+    "asyncapi", "The subjects of NATS, the streams, and the messages on them (AsyncAPI 3.0)",
+    {"application/json", "AsyncApi"});
+const struct operation operation_guide =
+    DESCRIBES("guide", "How to use this server, for agents", {"text/plain; charset=utf-8", "Text"},
+              {"text/markdown; charset=utf-8", "Text"});
+
 #define DESCRIBES_ONE(id_, summary_, schema_, name_description_, name_example_)                    \
     {                                                                                              \
         .id = (id_), .tag = "Describing", .summary = (summary_), .is_page = true,                  \
@@ -203,11 +210,12 @@ const struct operation operation_livez = {
     .summary = "Whether the process runs",
     .answers = ANSWERS({"text/plain", "Text"}, {"application/json", "Alive"})};
 
-const struct operation operation_readyz = {.id = "readyz",
-                                           .tag = "State",
-                                           .summary = "Whether messages can be stored",
-                                           .answers = ANSWERS({"text/plain", "Text"}),
-                                           .problems = PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE)};
+const struct operation operation_readyz = {
+    .id = "readyz",
+    .tag = "State",
+    .summary = "Whether messages can be stored",
+    .answers = ANSWERS({"text/plain", "Text"}, {"application/json", "Ready"}),
+    .problems = PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE)};
 
 const struct operation operation_metrics = {
     .id = "metrics",

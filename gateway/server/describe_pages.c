@@ -12,6 +12,8 @@
 
 #include <parley/describe.h>
 
+#include "asyncapi.h"
+#include "guide.h"
 #include "negotiate.h"
 #include "page.h"
 #include "pages.h"
@@ -56,6 +58,15 @@ static void write_openapi(struct parley_buffer *out, const struct subject *subje
     openapi_write(out, subject->route);
 }
 
+static void write_asyncapi(struct parley_buffer *out, const struct subject *subject) {
+    asyncapi_write(out, subject->channels);
+}
+
+static void write_guide(struct parley_buffer *out, const struct subject *subject) {
+    (void)subject;
+    guide_write(out);
+}
+
 static void write_protocols(struct parley_buffer *out, const struct subject *subject) {
     describe_protocols(out, subject->channels);
 }
@@ -97,7 +108,10 @@ static const struct form {
     {DESCRIBE_RULES, "application/json", "application/json", write_rules},
     {DESCRIBE_RULES, "text/markdown", "text/markdown; charset=utf-8", write_rules_page},
     {DESCRIBE_EXAMPLES, "application/json", "application/json", write_examples},
+    {DESCRIBE_GUIDE, "text/plain", "text/plain; charset=utf-8", write_guide},
+    {DESCRIBE_GUIDE, "text/markdown", "text/markdown; charset=utf-8", write_guide},
     {DESCRIBE_OPENAPI, "application/json", "application/json", write_openapi},
+    {DESCRIBE_ASYNCAPI, "application/json", "application/json", write_asyncapi},
 };
 enum { FORM_COUNT = sizeof forms / sizeof forms[0], FORMS_OF_A_PAGE_MAX = 2 };
 

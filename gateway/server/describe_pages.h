@@ -13,6 +13,8 @@ enum describe_page {
     DESCRIBE_SCRIPT,    /* /page.js, the script of that page */
     DESCRIBE_STYLE,     /* /page.css, the style of all pages */
     DESCRIBE_OPENAPI,   /* /openapi.json */
+    DESCRIBE_ASYNCAPI,  /* /asyncapi.json */
+    DESCRIBE_GUIDE,     /* /llms.txt */
     DESCRIBE_PROTOCOLS, /* /v1/protocols */
     DESCRIBE_PROTOCOL,  /* the rest is below it, and of one protocol */
     DESCRIBE_SCHEMA,

@@ -87,7 +87,8 @@ static void serve_all_rules(struct gateway *gateway, struct http_request *reques
 static void serve_index(struct gateway *gateway, struct http_request *request,
                         const struct variable *variable) {
     origin_protect_page(request);
-    http_header(request, "Link", "</openapi.json>; rel=\"service-desc\"");
+    http_header(request, "Link",
+                "</openapi.json>; rel=\"service-desc\", </llms.txt>; rel=\"service-doc\"");
     describe_pages_serve(gateway->pages, request, DESCRIBE_INDEX, variable->protocol);
 }
 
@@ -129,6 +130,16 @@ static void serve_examples(struct gateway *gateway, struct http_request *request
 static void serve_openapi(struct gateway *gateway, struct http_request *request,
                           const struct variable *variable) {
     describe_pages_serve(gateway->pages, request, DESCRIBE_OPENAPI, variable->protocol);
+}
+
+static void serve_asyncapi(struct gateway *gateway, struct http_request *request,
+                           const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_ASYNCAPI, variable->protocol);
+}
+
+static void serve_guide(struct gateway *gateway, struct http_request *request,
+                        const struct variable *variable) {
+    describe_pages_serve(gateway->pages, request, DESCRIBE_GUIDE, variable->protocol);
 }
 
 static void serve_livez(struct gateway *gateway, struct http_request *request,
@@ -182,6 +193,8 @@ static const struct route routes[] = {
     ROUTE("/rules", OPEN, rule_list, .get = serve_all_rules),
     ROUTE("/rules/{name}", OPEN, rule, .get = serve_rule),
     ROUTE("/openapi.json", OPEN, openapi, .get = serve_openapi),
+    ROUTE("/asyncapi.json", OPEN, asyncapi, .get = serve_asyncapi),
+    ROUTE("/llms.txt", OPEN, guide, .get = serve_guide),
     ROUTE("/livez", OPEN, livez, .get = serve_livez),
     ROUTE("/readyz", OPEN, readyz, .get = serve_readyz),
     ROUTE("/metrics", METRICS, metrics, .get = serve_metrics),

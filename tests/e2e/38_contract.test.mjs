@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { get, post, request } from './lib/http.mjs';
 import { useParley } from './lib/parley.mjs';
+import { run } from './lib/program.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 
 const API = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
@@ -97,5 +98,52 @@ describe('openapi.json', () => {
       for (const type of problem.type.enum) expect(type.replace('/problems/', ''));
     }
     assert.deepEqual([...missing], []);
+  });
+});
+
+describe('asyncapi.json', () => {
+  const its = useParley({ args: ['--subject-prefix', 'roundtable=fleet-a'] });
+
+  it('names the streams and subjects of this server, and has examples that it accepts', async () => {
+    const { channels, components } = (await get(its.parley, '/asyncapi.json')).json;
+    for (const { name, subjects, stream } of (await get(its.parley, '/v1/protocols')).json) {
+      assert.equal(channels[name].address, subjects);
+      assert.ok(channels[name].description.includes(stream));
+      assert.equal(channels[`${name}Stream`].address, `/v1/${name}/stream`);
+      const [message] = Object.keys(channels[name].messages);
+      const { examples } = components.messages[message];
+      assert.ok(examples.length > 0);
+      for (const { name: example, payload } of examples) {
+        const answer = await post(its.parley, `/v1/${name}/validate`, JSON.stringify(payload));
+        assert.equal(answer.json.valid, true, example);
+        assert.deepEqual(answer.json.violations, [], example);
+      }
+    }
+  });
+});
+
+describe('llms.txt', () => {
+  const its = useParley();
+
+  it('is short, and its commands do what it says, for all protocols', async () => {
+    const { text, headers } = await get(its.parley, '/llms.txt');
+    assert.equal(headers['content-type'], 'text/plain; charset=utf-8');
+    assert.ok(text.length <= 9000, `${text.length} characters`);
+    const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block);
+    const command = `set -e\n${blocks.join('\necho\n')}`;
+    const { stdout, stderr } = await run('bash', ['-c', command], { env: { ...process.env, PARLEY: its.parley.url } });
+    assert.equal(stderr, '');
+    for (const { name } of (await get(its.parley, '/v1/protocols')).json) {
+      assert.match(stdout, new RegExp(`"protocol":"${name}"[^\\n]*"seq":1,"duplicate":false`), `a receipt of ${name}`);
+      assert.match(stdout, new RegExp(`"type":"${name}\\.[^\\n]*"data":`), `an event of ${name}`);
+    }
+    for (const said of ['"valid":false', '"summary":{"received":2,"accepted":1', '"id":"VLP-012"',
+      '"type":"/problems/invalid-message"']) assert.ok(stdout.includes(said), `${said} in ${stdout}`);
+  });
+
+  it('links to what is there', async () => {
+    const { text } = await get(its.parley, '/llms.txt');
+    for (const [, link] of text.matchAll(/\]\((\/[^)]*)\)/g))
+      assert.equal((await get(its.parley, link)).status, 200, link);
   });
 });

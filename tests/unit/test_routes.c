@@ -394,6 +394,8 @@ static void test_these_addresses_and_no_others_are_open(void **state) {
                                        "/rules",
                                        "/rules/{name}",
                                        "/openapi.json",
+                                       "/asyncapi.json",
+                                       "/llms.txt",
                                        "/livez",
                                        "/readyz"};
     struct contract_route route;

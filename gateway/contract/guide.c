@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "guide.h"
+
+#include <parley/message.h>
+
+#include "contract_files.h"
+
+/* The shortest that a shell takes between single quotes; NULL: there is none. */
+static const struct parley_example *choose_example(const struct parley_protocol *protocol) {
+    const struct parley_example *chosen = NULL, *example = protocol->examples;
+    for (; example != NULL && example->name != NULL; example++) {
+        const bool is_plain = strchr(example->text, '\'') == NULL;
+        if (is_plain && (chosen == NULL || strlen(example->text) < strlen(chosen->text))) {
+            chosen = example;
+        }
+    }
+    return chosen;
+}
+
+static void write_names(struct parley_buffer *out, const char *title, const char *const *names) {
+    for (const char *const *name = names; name != NULL && *name != NULL; name++) {
+        parley_buffer_format(out, "%s`%s`", name == names ? title : ", ", *name);
+    }
+    parley_buffer_text(out, names != NULL ? ".\n" : "");
+}
+
+static void write_encodings(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        parley_buffer_format(out, "%s%s (`%s`)", codec == protocol->codecs ? "- Encodings: " : ", ",
+                             (*codec)->name, (*codec)->media_types[0]);
+    }
+    parley_buffer_text(out, ".\n");
+}
+
+static void write_options(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    for (const char *const *name = protocol->options; name != NULL && *name != NULL; name++) {
+        const struct parley_option_help *help = parley_option_help(*name);
+        parley_buffer_format(out, "- Query option `%s` (%s): %s\n", help->name, help->wants,
+                             help->does);
+    }
+}
+
+static void write_protocol(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    const struct parley_example *example = choose_example(protocol);
+    parley_buffer_format(out, "### %s: %s (%s)\n\n", protocol->name, protocol->title,
+                         protocol->spec_version);
+    write_names(out, "- Types: ", protocol->types);
+    write_names(out, "- Lanes: ", protocol->lanes);
+    write_encodings(out, protocol);
+    write_options(out, protocol);
+    if (example != NULL) {
+        parley_buffer_format(out,
+                             "\n```sh\ncurl -sS \"$PARLEY/v1/%s/messages?stamp=true\" "
+                             "-H 'Content-Type: application/json' -d '%s'\n"
+                             "curl -sS \"$PARLEY/v1/%s/stream?since=all&follow=false\"\n```\n",
+                             protocol->name, example->text, protocol->name);
+    }
+    parley_buffer_char(out, '\n');
+}
+
+void guide_write(struct parley_buffer *out) {
+    static const char mark[] = "{protocols}\n";
+    const struct parley_bytes page = contract_guide();
+    const char *at = memmem(page.data, page.length, mark, sizeof mark - 1);
+    const size_t before = at != NULL ? (size_t)(at - page.data) : page.length;
+    parley_buffer_append(out, (struct parley_bytes){page.data, before});
+    for (size_t i = 0; at != NULL && parley_protocols[i] != NULL; i++) {
+        write_protocol(out, parley_protocols[i]);
+    }
+    if (at != NULL) {
+        const char *rest = at + sizeof mark - 1;
+        parley_buffer_append(out,
+                             (struct parley_bytes){rest, page.length - (size_t)(rest - page.data)});
+    }
+}
