@@ -169,6 +169,7 @@ describe('tokens', () => {
 
   it('end the streams that they opened once they are revoked, and no others', async (t) => {
     const brief = await create(file, 'reader', 'read:*');
+    server.signal('SIGHUP');
     const opened = (token, path, headers) => until('it is let in', async () => {
       const stream = await streamFor(t, server, path, bearer(token, headers));
       return stream.status === 200 && stream;
@@ -180,6 +181,7 @@ describe('tokens', () => {
     const sse = await opened(brief, '/v1/vlp/stream', { Accept: 'text/event-stream' });
     const other = await opened(all, '/v1/vlp/stream');
     await revoke(file, 'reader');
+    server.signal('SIGHUP');
     for (const stream of ended) assert.deepEqual((await lastEvent(stream)).data, { reason: 'token-revoked' });
     assert.match((await sse.sseData()).data, /"type":"parley\.end".*"token-revoked"/);
     assert.equal(await sse.line(), null);
@@ -190,6 +192,7 @@ describe('tokens', () => {
 
   it('expire, and end their streams', async (t) => {
     const brief = await create(file, 'brief', 'send:vlp,read:vlp', '--expires', '3s');
+    server.signal('SIGHUP');
     await untilStatus(server, brief, 200);
     const stream = await streamFor(t, server, '/v1/vlp/stream', bearer(brief));
     const end = await lastEvent(stream);
@@ -226,7 +229,7 @@ describe('tokens', () => {
   });
 });
 
-describe('the token file', () => {
+describe('the token file', { concurrency: true }, () => {
   it('is refused at the start if others can read it, or it is not there', async () => {
     const data = temporaryFolder();
     const file = join(data, 'tokens.json');
