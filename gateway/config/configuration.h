@@ -15,6 +15,10 @@
 struct channel;
 struct tls_files;
 
+/* Which requests have a line in the log. */
+enum access_log { ACCESS_LOG_OFF, ACCESS_LOG_ERRORS, ACCESS_LOG_ALL };
+extern const char *const access_log_names[]; /* end with NULL */
+
 struct configuration {
     const char *listen;     /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
     const char *data;       /* NULL until loaded: $XDG_STATE_HOME/parley or ~/.local/state/parley */
@@ -36,6 +40,8 @@ struct configuration {
     bool insecure;             /* allow an address other than loopback without access control */
     bool quarantine;           /* keep what was refused as invalid */
     uint64_t log_format, log_level; /* enum log_format, enum log_level */
+    uint64_t access_log;            /* enum access_log */
+    bool trace;                     /* start a trace for requests that have none */
     bool check_config;              /* print the effective configuration, and exit */
     bool example_config;            /* print a file with every option, and exit */
     uint64_t reactors;              /* 0: one per core */

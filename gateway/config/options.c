@@ -10,6 +10,8 @@
 #define FIELD(name) .field = offsetof(struct configuration, name)
 #define DAY_MS 86400000
 
+const char *const access_log_names[] = {"off", "errors", "all", NULL};
+
 const struct option options[] = {
     {.flag = "listen",
      FIELD(listen),
@@ -159,6 +161,22 @@ const struct option options[] = {
      .fallback = "info",
      .is_reloadable = true,
      .help = "Log events of this level and the more important ones: error, warn, info or debug."},
+    {.flag = "access-log",
+     .type = OPTION_CHOICE,
+     FIELD(access_log),
+     .value_name = "WHICH",
+     .choices = access_log_names,
+     .fallback = "errors",
+     .help = "Which requests have a line in the log: off, errors (those answered with 4xx or 5xx, "
+             "at most 100 a second) or all. A request with a sampled traceparent has one, too, "
+             "except with off. A line has no payload."},
+    {.flag = "trace",
+     .type = OPTION_SWITCH,
+     FIELD(trace),
+     .fallback = "false",
+     .help = "Start a trace for each request to send that has no valid traceparent header, and "
+             "pass it on to NATS. It is sampled: with --access-log errors, too, each of these "
+             "requests has a line in the log."},
     {.flag = "check-config",
      .type = OPTION_SWITCH,
      FIELD(check_config),

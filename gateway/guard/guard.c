@@ -317,6 +317,7 @@ bool guard_admit(struct guard *guard, struct http_request *request, enum guard_n
         refusals_answer(guard->refusals, request, refusal, fault);
         return false;
     }
+    http_request_note(request, HTTP_NOTE_KNOWN, 1);
     if (!is_allowed(&guard_principal(request)->scopes, need, protocol)) {
         refuse_scope(request, need, protocol);
         return false;

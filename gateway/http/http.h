@@ -51,7 +51,15 @@ typedef void http_begin_fn(void *context, struct http_request *request);
 enum http_note {
     HTTP_NOTE_ROUTE,
     HTTP_NOTE_PROBLEM, /* that it was answered with */
+    HTTP_NOTE_KNOWN,   /* that what it showed was verified: what is kept is who sent it */
     HTTP_NOTE_COUNT
+};
+
+/* Texts of that kind, which most requests do not have. */
+enum http_remark {
+    HTTP_REMARK_RULES, /* that its message breaks */
+    HTTP_REMARK_TRACE, /* the traceparent with parley's span */
+    HTTP_REMARK_COUNT
 };
 
 /* A request that is over. */
@@ -159,6 +167,12 @@ bool http_request_is_discarding(const struct http_request *request);
 
 /* Notes something of the request; of several notes of a kind the last counts.  `value`: not 0. */
 void http_request_note(struct http_request *request, enum http_note note, unsigned char value);
+
+/* The same with a text.  Copies it; without memory nothing is noted. */
+void http_request_remark(struct http_request *request, enum http_remark remark,
+                         struct parley_bytes text);
+/* NULL: nothing was noted.  Owns: borrowed until http_options.over returns. */
+const char *http_request_remarked(const struct http_request *request, enum http_remark remark);
 
 /* Hands the request to `handler` (static).  Owns: state is the handler's, freed in its closed. */
 void http_request_serve(struct http_request *request, const struct http_handler *handler,

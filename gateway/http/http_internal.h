@@ -87,8 +87,9 @@ struct http_request {
     void *state;
     const char *method, *path;
     const char *id;
-    int64_t content_length;  /* -1: chunked */
-    int64_t received_length; /* of the body, so far */
+    int64_t content_length;           /* -1: chunked */
+    int64_t received_length;          /* of the body, so far */
+    char *remarks[HTTP_REMARK_COUNT]; /* NULL: none */
     ssize_t (*read)(void *state, char *buffer, size_t size);
     struct MHD_Response *response; /* until it is queued */
     struct encoder *encoder;       /* of an answer that is compressed; NULL: it is not */

@@ -17,6 +17,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -203,6 +204,9 @@ void http_request_close(struct http_request *request, bool is_complete) {
         request->outcome.received_bytes = (uint64_t)request->received_length;
         server->options.over(server->context, request, &request->outcome);
     }
+    for (size_t i = 0; i < HTTP_REMARK_COUNT; i++) {
+        free(request->remarks[i]);
+    }
     http_watch_idle(connection);
     server->active_count -= request->is_late ? 0 : 1;
     connection->is_active = false;
@@ -241,6 +245,16 @@ const char *http_request_certificate(const struct http_request *request) {
 
 void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
     request->outcome.notes[note] = value;
+}
+
+void http_request_remark(struct http_request *request, enum http_remark remark,
+                         struct parley_bytes text) {
+    free(request->remarks[remark]);
+    request->remarks[remark] = strndup(text.data, text.length);
+}
+
+const char *http_request_remarked(const struct http_request *request, enum http_remark remark) {
+    return request->remarks[remark];
 }
 
 void http_request_serve(struct http_request *request, const struct http_handler *handler,

@@ -216,6 +216,12 @@ static enum parley_status add_event_id(struct publication *out, struct parley_ar
     return add(out, "ce-id", parley_arena_copy(arena, parley_bytes_of(uuid)));
 }
 
+static enum parley_status add_trace(struct publication *out,
+                                    const struct publication_context *context) {
+    PARLEY_TRY(add(out, "traceparent", context->traceparent));
+    return context->tracestate != NULL ? add(out, "tracestate", context->tracestate) : PARLEY_OK;
+}
+
 enum parley_status publication_prepare(struct parley_message *message,
                                        const struct publication_context *context, size_t number,
                                        struct parley_buffer *payload, struct publication *out) {
@@ -233,5 +239,5 @@ enum parley_status publication_prepare(struct parley_message *message,
     PARLEY_TRY(add_encoded(out, arena, "ce-source", out->route.source));
     PARLEY_TRY(add_encoded(out, arena, "ce-type", out->route.type));
     PARLEY_TRY(add_encoded(out, arena, "ce-time", out->route.time));
-    return context->traceparent != NULL ? add(out, "traceparent", context->traceparent) : PARLEY_OK;
+    return context->traceparent != NULL ? add_trace(out, context) : PARLEY_OK;
 }

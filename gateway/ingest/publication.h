@@ -12,6 +12,7 @@
 struct publication_context {
     const char *idempotency_key; /* NULL: none */
     const char *traceparent;     /* NULL: none */
+    const char *tracestate;      /* NULL: none */
     struct id_pool *identities;  /* of this thread; NULL: none */
     bool is_batch;               /* the key is KEY:LINE */
     bool has_dedupe;             /* false: no Nats-Msg-Id but the client's key */
@@ -41,7 +42,7 @@ struct publication_mark {
 /* Appends a text as a header's value: percent-encoded as CloudEvents' binding says. */
 void publication_encode(struct parley_bytes text, struct parley_buffer *out);
 
-#define PUBLICATION_HEADERS_MAX 8
+#define PUBLICATION_HEADERS_MAX 9
 
 struct publication {
     struct parley_route route;

@@ -14,6 +14,7 @@
 #include "problem.h"
 #include "query_names.h"
 #include "query_problem.h"
+#include "trace.h"
 
 /* ---- the query ---- */
 
@@ -134,22 +135,54 @@ static const char *only_sender(const struct principal *principal, bool binds_all
                                     : NULL;
 }
 
+/* Gives the request a span of parley's, which the log and the answer have.
+ * Returns: the traceparent of what it has published; NULL: no memory. */
+static const char *add_span(struct http_request *request, struct trace *trace) {
+    char traceparent[TRACE_PARENT_LENGTH + 1];
+    trace_add_span(trace);
+    trace_write(trace, traceparent);
+    http_request_remark(request, HTTP_REMARK_TRACE, parley_bytes_of(traceparent));
+    http_header(request, TRACE_RESPONSE_HEADER, traceparent);
+    return http_request_remarked(request, HTTP_REMARK_TRACE);
+}
+
+/* Where a request belongs to a trace, so does what it has published: below a span of parley's own,
+ * if somebody records it and the log shows it. What is not valid is ignored (W3C Trace Context,
+ * section 4.2). */
+static void read_trace(struct request_options *options, struct http_request *request,
+                       const char *header) {
+    const struct configuration *configuration = options->gateway->configuration;
+    struct publication_context *publication = &options->publication;
+    struct trace trace;
+    if (trace_read(header, &trace)) {
+        const bool has_span =
+            trace_is_sampled(&trace) && configuration->access_log != ACCESS_LOG_OFF;
+        const char *state = http_request_header(request, "tracestate");
+        publication->traceparent = has_span ? add_span(request, &trace) : header;
+        publication->tracestate = trace_state_is_valid(state) ? state : NULL;
+    } else if (configuration->trace) {
+        trace_start(&trace);
+        publication->traceparent = add_span(request, &trace);
+    }
+}
+
 /* Returns: whether the headers are valid; if not, the request is answered. */
 static bool read_headers(struct request_options *options, struct http_request *request) {
-    enum { IDEMPOTENCY_KEY_MAX = 128, TRACEPARENT_MAX = 128 };
+    enum { IDEMPOTENCY_KEY_MAX = 128 };
     const char *key = http_request_header(request, "Idempotency-Key");
     if (key != NULL && !is_visible_ascii(key, IDEMPOTENCY_KEY_MAX)) {
         problem_respond(request, PROBLEM_INVALID_PARAMETER,
                         "An Idempotency-Key is 1 to 128 characters of visible ASCII.");
         return false;
     }
-    const char *traceparent = http_request_header(request, "traceparent");
-    const bool is_traced = traceparent != NULL && is_visible_ascii(traceparent, TRACEPARENT_MAX);
     options->publication = (struct publication_context){
         .idempotency_key = key,
-        .traceparent = is_traced ? traceparent : NULL,
         .identities = &options->gateway->identities,
         .has_dedupe = options->gateway->configuration->dedupe_window_ms > 0};
+    const char *traceparent = http_request_header(request, "traceparent");
+    if (traceparent != NULL || options->gateway->configuration->trace) {
+        read_trace(options, request, traceparent);
+    }
     options->check.only_sender =
         only_sender(guard_principal(request), options->gateway->configuration->bind_sender);
     return true;
@@ -339,7 +372,8 @@ bool request_options_keep(struct request_options *out, const struct request_opti
     const bool has_sender = keep_text(&out->check.only_sender);
     const bool has_key = keep_text(&out->publication.idempotency_key);
     const bool has_trace = keep_text(&out->publication.traceparent);
-    if (has_from && has_agent && has_domain && has_sender && has_key && has_trace) {
+    const bool has_state = keep_text(&out->publication.tracestate);
+    if (has_from && has_agent && has_domain && has_sender && has_key && has_trace && has_state) {
         return true;
     }
     request_options_release(out);
@@ -352,7 +386,8 @@ void request_options_release(struct request_options *kept) {
                                  kept->check.domain,
                                  kept->check.only_sender,
                                  kept->publication.idempotency_key,
-                                 kept->publication.traceparent};
+                                 kept->publication.traceparent,
+                                 kept->publication.tracestate};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         free((char *)(uintptr_t)texts[i]);
     }

@@ -177,6 +177,7 @@ static void respond_invalid(struct single *single, struct parley_message *messag
         : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE] ? PROBLEM_TOO_LARGE
                                                                : PROBLEM_MALFORMED;
     if (single->options.has_own_refusal) {
+        problem_remark_rules(single->request, &message->findings);
         respond_own_refusal(single, message, problem_status(problem));
         return;
     }

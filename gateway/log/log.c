@@ -6,16 +6,18 @@
 #include "log.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LINES_AT_ONCE = 50, LINE_EACH_MS = 100 /* of an event, after those */ };
+enum { EVENTS_PER_S = 10, AT_ONCE_US = 5000000 /* what comes in this time may come at once */ };
 
 const char *const log_level_names[] = {"error", "warn", "info", "debug", NULL};
 const char *const log_format_names[] = {"logfmt", "json", NULL};
@@ -33,7 +35,7 @@ static const struct log_event_row rows[LOG_EVENT_COUNT] = {
 
 /* How many lines of an event may be written: the bucket is full at first. */
 struct bucket {
-    int64_t empty_ms; /* on the monotonic clock: when it would be empty, had nothing been taken */
+    int64_t empty_us; /* on the monotonic clock: when it would be empty, had nothing been taken */
     uint64_t left_out;
 };
 
@@ -44,7 +46,6 @@ static struct {
     struct log_options options;
     struct bucket buckets[LOG_EVENT_COUNT];
     bool is_torn; /* the last line was not written to its end */
-    struct log_line line;
 } the_log = {.level = LOG_LEVEL_INFO,
              .lock = PTHREAD_MUTEX_INITIALIZER,
              .options = {.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO}};
@@ -68,21 +69,34 @@ const struct log_event_row *log_event_row(size_t index) {
 
 /* ---- the rate ---- */
 
-static int64_t now_ms(void) {
+static int64_t now_us(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* Each line takes LINE_EACH_MS of a time that may be at most so far ahead of the present. */
-static bool take(struct bucket *bucket, int64_t now) {
-    const int64_t from = bucket->empty_ms > now ? bucket->empty_ms : now;
-    if (from - now > (LINES_AT_ONCE - 1) * LINE_EACH_MS) {
+/* Each line takes its share of a second, which may be at most so far ahead of the present. */
+static bool take(struct bucket *bucket, unsigned per_s, int64_t now) {
+    const int64_t from = bucket->empty_us > now ? bucket->empty_us : now;
+    const int64_t each = per_s > 0 ? 1000000 / per_s : 0;
+    if (from + each - now > AT_ONCE_US) {
         bucket->left_out++;
         return false;
     }
-    bucket->empty_ms = from + LINE_EACH_MS;
+    bucket->empty_us = from + each;
     return true;
+}
+
+/* Whether a line may be written; what it has to report then is taken. */
+static bool admit(enum log_event event, uint64_t *out_left_out) {
+    struct bucket *bucket = &the_log.buckets[event];
+    pthread_mutex_lock(&the_log.lock);
+    const unsigned per_s = event == LOG_REQUEST ? the_log.options.requests_per_s : EVENTS_PER_S;
+    const bool is_admitted = take(bucket, per_s, now_us());
+    *out_left_out = bucket->left_out;
+    bucket->left_out = is_admitted ? 0 : bucket->left_out;
+    pthread_mutex_unlock(&the_log.lock);
+    return is_admitted;
 }
 
 uint64_t log_take_left_out(void) {
@@ -127,8 +141,8 @@ static void add_field(struct log_line *line, const struct log_field *field) {
     }
 }
 
-/* Whether the table says that the event has this field. */
-static bool is_listed(const struct log_event_row *row, const char *key) {
+/* Whether the table says that the event has this field; where asserts are compiled. */
+__attribute__((unused)) static bool is_listed(const struct log_event_row *row, const char *key) {
     const size_t length = strlen(key);
     for (const char *at = row->fields; (at = strstr(at, key)) != NULL; at += length) {
         if ((at == row->fields || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) {
@@ -163,6 +177,15 @@ static bool has_room(int fd) {
     return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLERR | POLLNVAL)) == 0;
 }
 
+/* A socket, such as journald's, is asked not to wait; it is ready only while it is nearly empty. */
+static ssize_t write_now(int fd, const char *text, size_t length) {
+    const ssize_t sent = send(fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0 || errno != ENOTSOCK) {
+        return sent;
+    }
+    return has_room(fd) ? write(fd, text, length) : -1;
+}
+
 /* The start of a line that was torn by a full disk is ended first, and by the same write. */
 static bool emit(const struct log_line *line) {
     char text[LOG_LINE_MAX + 1];
@@ -170,10 +193,7 @@ static bool emit(const struct log_line *line) {
     text[0] = '\n';
     memcpy(text + torn, line->text, line->length);
     const size_t length = torn + line->length;
-    if (!has_room(the_log.options.fd)) {
-        return false;
-    }
-    const ssize_t written = write(the_log.options.fd, text, length);
+    const ssize_t written = write_now(the_log.options.fd, text, length);
     if (written > 0) {
         the_log.is_torn = (size_t)written < length;
     }
@@ -185,11 +205,15 @@ void log_write(enum log_event event, struct parley_bytes message, const struct l
     if ((int)row->level > atomic_load_explicit(&the_log.level, memory_order_relaxed)) {
         return;
     }
+    struct log_line line; /* threads put theirs together beside each other */
+    uint64_t left_out;
+    if (!admit(event, &left_out)) {
+        return;
+    }
+    put_together(&line, row, message, fields, left_out);
     pthread_mutex_lock(&the_log.lock);
-    struct bucket *bucket = &the_log.buckets[event];
-    if (take(bucket, now_ms())) {
-        put_together(&the_log.line, row, message, fields, bucket->left_out);
-        bucket->left_out = emit(&the_log.line) ? 0 : bucket->left_out + 1;
+    if (!emit(&line)) {
+        the_log.buckets[event].left_out += left_out + 1;
     }
     pthread_mutex_unlock(&the_log.lock);
 }

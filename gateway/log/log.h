@@ -27,10 +27,11 @@ struct log_options {
     enum log_format format;
     enum log_level level; /* the least important that is written */
     bool is_coloured;
+    unsigned requests_per_s; /* how many lines of requests there may be; 0: any number */
 };
 
 /* Has lines written from now on as `options` says. Before, they are as those of
- * {2, LOG_LOGFMT, LOG_LEVEL_INFO, false}.  Threads: before others log. */
+ * {2, LOG_LOGFMT, LOG_LEVEL_INFO, false, 0}.  Threads: before others log. */
 void log_open(const struct log_options *options);
 /* Threads: any. */
 void log_set_level(enum log_level level);

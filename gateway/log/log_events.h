@@ -13,7 +13,7 @@
       "ack_timeout_ms dedupe_window_ms",                                                           \
       "Nothing. docs/api.md#limits explains them.")                                                \
     X(LOG_LISTENING, "start.listening", INFO, "serving requests",                                  \
-      "url data nats workers tls access quarantine bind_sender access_log",                        \
+      "url data nats workers tls access quarantine bind_sender access_log trace",                  \
       "Nothing. Where `access` is `open`, whoever reaches the address may send and read: "         \
       "`parley token create` makes a token.")                                                      \
     X(LOG_START_FAILED, "start.failed", ERROR, "parley cannot start", "",                          \
@@ -64,6 +64,10 @@
     X(LOG_NATS_REPLACED, "nats.replaced", ERROR,                                                   \
       "the embedded nats-server does not acknowledge messages; it is started again", "",           \
       "Look whether the disk of the data folder is full, and make room.")                          \
+    X(LOG_REQUEST, "request", INFO, "a request is over",                                           \
+      "request method route status protocol outcome rules token peer received sent duration_us "   \
+      "trace_id span_id parent_id",                                                                \
+      "See `outcome`: the name of a problem, which /problems/NAME of the server explains.")        \
     X(LOG_INTERNAL, "request.internal", ERROR, "a request failed inside parley", "request",        \
       "Report it. The client has the same id in the problem's `instance`.")                        \
     X(LOG_MEMORY, "memory.short", ERROR, "out of memory", "",                                      \

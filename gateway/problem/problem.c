@@ -6,6 +6,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include <parley/rule.h>
 
 #include "log.h"
 
@@ -76,9 +79,31 @@ static void respond(struct http_request *request, enum problem problem, const ch
     parley_buffer_finish(&body);
 }
 
+void problem_remark_rules(struct http_request *request, const struct parley_findings *findings) {
+    char ids[256];
+    size_t length = 0;
+    const struct parley_rule *last = NULL; /* findings are in the order of the table */
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct parley_rule *rule = findings->items[i].rule;
+        const size_t more = strlen(rule->id) + 1;
+        if (rule != last && more <= sizeof ids - length) {
+            ids[length] = ',';
+            memcpy(ids + length + (length > 0), rule->id, more - 1);
+            length += more - (length == 0);
+        }
+        last = rule;
+    }
+    if (length > 0) {
+        http_request_remark(request, HTTP_REMARK_RULES, (struct parley_bytes){ids, length});
+    }
+}
+
 void problem_respond_findings(struct http_request *request, enum problem problem,
                               const char *detail, const struct parley_findings *findings) {
     struct parley_buffer body;
+    if (findings != NULL) {
+        problem_remark_rules(request, findings);
+    }
     parley_buffer_init(&body);
     problem_write(&body, problem, http_request_id(request), detail, findings);
     respond(request, problem, detail, body);

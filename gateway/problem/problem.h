@@ -141,5 +141,8 @@ void problem_respond_members(struct http_request *request, enum problem problem,
 void problem_respond_violations(struct http_request *request, enum problem problem,
                                 const char *detail, struct parley_bytes violations);
 
+/* Notes the rules that a message breaks, for the log: as many ids as fit into 256 bytes. */
+void problem_remark_rules(struct http_request *request, const struct parley_findings *findings);
+
 /* Logs an internal error, with the id of the request. */
 void problem_log(const struct http_request *request, const char *detail);

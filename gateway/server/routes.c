@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "access_log.h"
 #include "describe_pages.h"
 #include "health.h"
 #include "problem.h"
@@ -312,6 +313,18 @@ void gateway_begin(void *context, struct http_request *request) {
                            path);
 }
 
+/* The protocol in the path of a request that has this route; NULL: none. */
+static const char *protocol_name(const char *route, const char *path) {
+    const char *place = route != NULL ? strstr(route, "{protocol}") : NULL;
+    if (place == NULL) {
+        return NULL;
+    }
+    const char *segment = path + (place - route);
+    const struct parley_protocol *protocol =
+        parley_protocol_find((struct parley_bytes){segment, strcspn(segment, "/")});
+    return protocol != NULL ? protocol->name : NULL;
+}
+
 void gateway_over(void *context, const struct http_request *request,
                   const struct http_outcome *outcome) {
     const struct gateway *gateway = context;
@@ -319,13 +332,16 @@ void gateway_over(void *context, const struct http_request *request,
                    problem = outcome->notes[HTTP_NOTE_PROBLEM];
     const size_t index = noted == 0 ? FIGURES_ROUTES_MAX - 1 : noted - 1;
     struct route_figures *figures = &gateway->figures->routes[index];
-    (void)request;
     counter_add(&figures->requests[figures_status_index(outcome->status)], 1);
     if (noted == 0 || !routes[index].is_stream) {
         histogram_add(&figures->duration, (uint64_t)(reactor_clock_ns() - outcome->began_ns));
     }
     if (problem != 0) {
         counter_add(&gateway->figures->problems[problem - 1], 1);
+    }
+    if (access_log_has(gateway, request, outcome)) {
+        const char *route = noted == 0 ? NULL : routes[index].path;
+        access_log_write(request, outcome, route, protocol_name(route, http_request_path(request)));
     }
 }
 

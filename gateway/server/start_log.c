@@ -14,8 +14,12 @@
 #include "terminal.h"
 #include "tls_context.h"
 
+enum { REQUESTS_PER_S = 100 }; /* of which a client can make as many as it likes */
+
 void start_log_open(const struct configuration *configuration) {
+    const bool has_all = configuration->access_log == ACCESS_LOG_ALL;
     const struct log_options options = {.fd = STDERR_FILENO,
+                                        .requests_per_s = has_all ? 0 : REQUESTS_PER_S,
                                         .format = (enum log_format)configuration->log_format,
                                         .level = (enum log_level)configuration->log_level,
                                         .is_coloured = terminal_has_colour(stderr)};
@@ -63,5 +67,7 @@ void start_log_write(const struct configuration *configuration, const struct sta
                          LOG_FLAG("tls", facts->has_tls),
                          LOG_TEXT("access", access_name(configuration, facts)),
                          LOG_FLAG("quarantine", configuration->quarantine),
-                         LOG_FLAG("bind_sender", configuration->bind_sender)));
+                         LOG_FLAG("bind_sender", configuration->bind_sender),
+                         LOG_TEXT("access_log", access_log_names[configuration->access_log]),
+                         LOG_FLAG("trace", configuration->trace)));
 }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log on standard error (docs/logs.md): what it says of a start and an end, in both forms, and
-// that nobody has to read it.
+// that nobody has to read it; its lines about requests; and the traces that these belong to.
 
 import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { get } from './lib/http.mjs';
-import { parleyFor } from './lib/parley.mjs';
+import { get, send } from './lib/http.mjs';
+import { embeddedUrl, natsClient, storedMessage } from './lib/nats.mjs';
+import { parley, parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
+import { assertAccepted, claim } from './lib/vlp.mjs';
 
 const TIME = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -40,12 +45,131 @@ describe('the log', () => {
     assert.equal(server.program.stderr, '');
   });
 
-  it('holds nothing up when nobody reads it', async (t) => {
-    const server = await parleyFor(t);
+  it('holds nothing up when nobody reads it, and says how much was left out', async (t) => {
+    const server = await parleyFor(t, { args: ['--access-log', 'all'] });
     const { stderr } = server.program.child;
-    atEnd(t, () => stderr.resume());
     stderr.pause();
-    for (let i = 0; i < 40; i++) server.signal('SIGHUP');
-    await until('it serves', async () => (await get(server, '/readyz')).status === 200);
+    const wave = () => Promise.all(Array.from({ length: 50 }, () => get(server, '/nowhere')));
+    for (let i = 0; i < 20; i++) await wave(); // a pipe takes 64 KiB, which is 250 lines
+    assert.equal((await get(server, '/livez')).status, 200);
+    stderr.resume();
+    const leftOut = () => server.logged().map((line) => Number(line.left_out ?? 0));
+    await until('it says how many', async () => (await get(server, '/livez')) && Math.max(...leftOut()) > 0);
+    await server.stop();
+    const sum = leftOut().reduce((all, count) => all + count, server.logged('request').length);
+    assert.ok(sum > 1000, `${sum} requests`);
+  });
+});
+
+const requests = (server) => server.logged('request');
+const BAD = { ...claim(), confidence: 7, content: 'PAYLOAD' };
+
+describe('the access log', () => {
+  it('has a line for a refused request, with what is wrong, and no payload', async (t) => {
+    const server = await parleyFor(t);
+    assertAccepted(await send(server, claim()));
+    const answer = await send(server, BAD);
+    assert.equal(answer.status, 422);
+    await until('it is logged', () => requests(server).length === 1); // the next may be another worker's
+    await get(server, '/nowhere/PATH');
+    await until('both are logged', () => requests(server).length === 2);
+    const [refused, unknown] = requests(server);
+    assert.equal(refused.request, answer.headers['x-request-id']);
+    assert.equal(refused.method, 'POST');
+    assert.equal(refused.route, '/v1/{protocol}/messages');
+    assert.equal(refused.protocol, 'vlp');
+    assert.equal(Number(refused.status), 422);
+    assert.equal(refused.outcome, 'invalid-message');
+    assert.equal(refused.rules, answer.json.violations.map(({ rule }) => rule).join(','));
+    assert.equal(refused.peer, '127.0.0.1');
+    assert.equal(Number(refused.received), JSON.stringify(BAD).length);
+    assert.equal(Number(refused.sent), answer.text.length);
+    assert.ok(Number(refused.duration_us) > 0);
+    assert.equal(refused.token, undefined);
+    assert.equal(refused.trace_id, undefined);
+    assert.equal(unknown.outcome, 'not-found');
+    assert.equal(unknown.route, undefined);
+    assert.doesNotMatch(server.program.stderr, /PAYLOAD|PATH/);
+  });
+
+  it('has the name of the token that was shown for this request alone', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const create = ['token', 'create', '--tokens', file, '--name', 'seven', '--allow', 'send:vlp'];
+    const secret = (await parley(create)).stdout.trim();
+    const server = await parleyFor(t, { args: ['--tokens', file] });
+    const headers = { Authorization: `Bearer ${secret}` };
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    atEnd(t, () => agent.destroy());
+    await send(server, BAD, { headers, agent });
+    await get(server, '/v1/roundtable/stream', { headers, agent });
+    await send(server, BAD, { agent });
+    await get(server, '/nowhere', { agent });
+    await until('all are logged', () => requests(server).length === 4);
+    const seen = requests(server).map(({ status, token }) => `${status} ${token}`);
+    assert.deepEqual(seen.sort(), ['401 undefined', '403 seven', '404 undefined', '422 seven']);
+    assert.ok(!server.program.stderr.includes(secret));
+  });
+
+  it('has every request with --access-log all', async (t) => {
+    const server = await parleyFor(t, { args: ['--access-log', 'all'] });
+    await send(server, claim());
+    await send(server, BAD);
+    await server.stop();
+    const seen = requests(server).map(({ outcome }) => outcome);
+    assert.deepEqual(seen.sort(), ['invalid-message', 'ok']);
+  });
+});
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const SPAN = '00f067aa0ba902b7';
+
+describe('traces', () => {
+  // What a message of each of these requests takes along to NATS, in order, and the server's lines.
+  async function follow(t, args, requestHeaders) {
+    const server = await parleyFor(t, { args });
+    const client = await natsClient(t, embeddedUrl(server));
+    const found = [];
+    for (const headers of requestHeaders) {
+      const answer = await send(server, claim(), { headers });
+      assertAccepted(answer);
+      const { traceparent, tracestate } = (await storedMessage(client, answer.json.seq)).headers;
+      found.push({ traceparent, tracestate, response: answer.headers.traceresponse });
+    }
+    await server.stop();
+    return { found, lines: requests(server) };
+  }
+  const NOTHING = { traceparent: undefined, tracestate: undefined, response: undefined };
+  const traceOf = ({ trace_id: trace, span_id: span, parent_id: parent }) => [trace, span, parent];
+
+  it('that are recorded go on below a span of parley; others as they are', async (t) => {
+    const unrecorded = { traceparent: `00-${TRACE}-${SPAN}-00` };
+    const { found, lines } = await follow(t, [], [
+      { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=1,b=2' },
+      unrecorded,
+      { traceparent: `00-${TRACE}-0-01`, tracestate: 'a=1' }, // not valid
+      {},
+    ]);
+    const [, trace, span, flags] = found[0].traceparent.split('-');
+    assert.deepEqual([trace, flags, found[0].tracestate], [TRACE, '01', 'a=1,b=2']);
+    assert.notEqual(span, SPAN);
+    assert.equal(found[0].response, found[0].traceparent);
+    assert.deepEqual(found.slice(1), [{ ...NOTHING, ...unrecorded }, NOTHING, NOTHING]);
+    assert.deepEqual(lines.map(traceOf), [[TRACE, span, SPAN]]);
+    assert.equal(Number(lines[0].status), 200);
+  });
+
+  it('that the log may not show are passed on as they are', async (t) => {
+    const traceparent = `00-${TRACE}-${SPAN}-01`;
+    const { found, lines } = await follow(t, ['--access-log', 'off'], [{ traceparent }]);
+    assert.deepEqual(found, [{ ...NOTHING, traceparent }]);
+    assert.deepEqual(lines, []);
+  });
+
+  it('begin here with --trace', async (t) => {
+    const { found, lines } = await follow(t, ['--trace'], [{}]);
+    const [trace, span, parent] = traceOf(lines[0]);
+    assert.deepEqual(found[0], { ...NOTHING, traceparent: found[0].response, response: found[0].response });
+    assert.equal(found[0].response, `00-${trace}-${span}-01`);
+    assert.equal(parent, undefined);
   });
 });

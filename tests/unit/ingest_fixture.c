@@ -284,6 +284,17 @@ static void keep_answer(struct http_request *request, struct parley_bytes bytes)
     request->answer.data[request->answer.length] = '\0';
 }
 
+void http_request_remark(struct http_request *request, enum http_remark remark,
+                         struct parley_bytes text) {
+    if (remark == HTTP_REMARK_TRACE) {
+        snprintf(request->trace, sizeof request->trace, "%.*s", (int)text.length, text.data);
+    }
+}
+
+const char *http_request_remarked(const struct http_request *request, enum http_remark remark) {
+    return remark == HTTP_REMARK_TRACE && request->trace[0] != '\0' ? request->trace : NULL;
+}
+
 void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
     (void)request;
     (void)note;

@@ -95,6 +95,7 @@ struct http_request {
     ssize_t (*read)(void *state, char *buffer, size_t size);
     unsigned status; /* 0: not answered */
     char type[64], retry_after[16], accept[64];
+    char trace[64]; /* a remark */
     struct parley_buffer answer;
     bool is_whole;            /* false: the chunking was broken */
     bool is_live, is_held_up; /* its client does not read */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "configuration_fixture.h"
+#include "log.h"
 #include "option.h"
 
 /* ---- values ---- */
@@ -123,6 +124,10 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_null(configuration->tokens);
     assert_string_equal(configuration->token_file,
                         "/home/somebody/.local/state/parley/tokens.json");
+    assert_int_equal(configuration->log_format, LOG_LOGFMT);
+    assert_int_equal(configuration->log_level, LOG_LEVEL_INFO);
+    assert_int_equal(configuration->access_log, ACCESS_LOG_ERRORS);
+    assert_false(configuration->trace);
     assert_int_equal(configuration->reactors, 0);
     assert_int_equal(configuration->replicas, 1);
     assert_int_equal(configuration->message_max_bytes, 0);
@@ -172,6 +177,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"quarantine\": false,\n"
                                     "  \"log-format\": \"logfmt\",\n"
                                     "  \"log-level\": \"info\",\n"
+                                    "  \"access-log\": \"errors\",\n"
+                                    "  \"trace\": false,\n"
                                     "  \"reactors\": 0,\n"
                                     "  \"replicas\": 1,\n"
                                     "  \"subject-prefix\": null,\n"

@@ -55,6 +55,13 @@ void http_header(struct http_request *request, const char *name, const char *val
     strcpy(to, value);
 }
 
+void http_request_remark(struct http_request *request, enum http_remark remark,
+                         struct parley_bytes text) {
+    (void)request;
+    (void)remark;
+    (void)text;
+}
+
 void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
     (void)request;
     (void)note;

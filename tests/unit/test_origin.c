@@ -52,16 +52,23 @@ const char *http_request_header(const struct http_request *request, const char *
     return NULL;
 }
 
-void http_header(struct http_request *request, const char *name, const char *value) {
-    assert_true(request->header_count < HEADERS_MAX);
-    snprintf(request->headers[request->header_count++], sizeof request->headers[0], "%s: %s", name,
-             value);
-}
-
 void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
     (void)request;
     (void)note;
     (void)value;
+}
+
+void http_request_remark(struct http_request *request, enum http_remark remark,
+                         struct parley_bytes text) {
+    (void)request;
+    (void)remark;
+    (void)text;
+}
+
+void http_header(struct http_request *request, const char *name, const char *value) {
+    assert_true(request->header_count < HEADERS_MAX);
+    snprintf(request->headers[request->header_count++], sizeof request->headers[0], "%s: %s", name,
+             value);
 }
 
 void http_respond(struct http_request *request, unsigned status, const char *content_type,

@@ -21,6 +21,7 @@ struct http_request {
     unsigned status;
     char type[64], retry_after[8];
     char body[4096];
+    char rules[257];
 };
 
 const char *http_request_id(const struct http_request *request) {
@@ -31,6 +32,14 @@ const char *http_request_id(const struct http_request *request) {
 void http_header(struct http_request *request, const char *name, const char *value) {
     assert_string_equal(name, "Retry-After");
     snprintf(request->retry_after, sizeof request->retry_after, "%s", value);
+}
+
+void http_request_remark(struct http_request *request, enum http_remark remark,
+                         struct parley_bytes text) {
+    assert_int_equal(remark, HTTP_REMARK_RULES);
+    assert_in_range(text.length, 1, sizeof request->rules - 1);
+    memcpy(request->rules, text.data, text.length);
+    request->rules[text.length] = '\0';
 }
 
 void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
@@ -131,12 +140,33 @@ static void test_a_detail_that_is_too_long_or_no_utf8_is_json_all_the_same(void 
     json_decref(root);
 }
 
+static void test_the_rules_that_are_broken_are_noted_once_each_and_bounded(void **state) {
+    (void)state;
+    struct parley_rule rules[100];
+    char ids[100][8];
+    struct parley_finding items[200];
+    struct http_request request = {.status = 0};
+    for (size_t i = 0; i < 200; i++) {
+        snprintf(ids[i / 2], sizeof ids[0], "VLP-%03zu", i / 2);
+        rules[i / 2] = (struct parley_rule){.id = ids[i / 2]};
+        items[i] = (struct parley_finding){.rule = &rules[i / 2]};
+    }
+    problem_remark_rules(&request, &(struct parley_findings){.count = 0});
+    assert_string_equal(request.rules, "");
+    problem_remark_rules(&request, &(struct parley_findings){.items = items, .count = 5});
+    assert_string_equal(request.rules, "VLP-000,VLP-001,VLP-002");
+    problem_remark_rules(&request, &(struct parley_findings){.items = items, .count = 200});
+    assert_int_equal(strlen(request.rules), 32 * 8 - 1);
+    assert_string_equal(request.rules + 31 * 8, "VLP-031");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_problem_is_json_as_rfc_9457_has_it),
         cmocka_unit_test(test_no_name_stands_for_two_problems),
         cmocka_unit_test(test_only_503_says_when_to_try_again),
         cmocka_unit_test(test_findings_become_violations),
+        cmocka_unit_test(test_the_rules_that_are_broken_are_noted_once_each_and_bounded),
         cmocka_unit_test(test_a_detail_that_is_too_long_or_no_utf8_is_json_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

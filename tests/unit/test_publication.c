@@ -391,9 +391,14 @@ static void test_what_makes_a_repetition_the_same_message(void **state) {
 
 static void test_a_traceparent_is_passed_on(void **state) {
     struct world *world = *state;
-    const struct publication_context context = {.traceparent = "00-abc-def-01"};
+    struct publication_context context = {.traceparent = "00-abc-def-01"};
     prepare(world, WITH("1", "A"), &context, 1);
     assert_string_equal(header(world, "traceparent"), "00-abc-def-01");
+    assert_null(header(world, "tracestate"));
+    context.tracestate = "a=1";
+    context.idempotency_key = "k"; /* the most headers that there can be */
+    prepare(world, WITH("1", "A"), &context, 1);
+    assert_string_equal(header(world, "tracestate"), "a=1");
 }
 
 int main(void) {

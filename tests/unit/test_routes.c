@@ -122,6 +122,19 @@ void http_header(struct http_request *request, const char *name, const char *val
     }
 }
 
+void http_request_remark(struct http_request *request, enum http_remark remark,
+                         struct parley_bytes text) {
+    (void)request;
+    (void)remark;
+    (void)text;
+}
+
+const char *http_request_remarked(const struct http_request *request, enum http_remark remark) {
+    (void)request;
+    (void)remark;
+    return NULL;
+}
+
 void http_request_note(struct http_request *request, enum http_note note, unsigned char value) {
     (void)request;
     (void)note;

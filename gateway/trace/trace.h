@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* W3C Trace Context, level 1: which trace a request belongs to, and which of its spans is parley's.
+ * It knows no HTTP. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    TRACE_ID_LENGTH = 32,
+    TRACE_SPAN_LENGTH = 16,
+    TRACE_PARENT_LENGTH = 55,
+    TRACE_PARENT_MAX = 256, /* of one of another version */
+    TRACE_STATE_MAX = 512,  /* of a tracestate that is passed on */
+};
+
+/* The header of an answer that names parley's span, in the form of a traceparent. */
+#define TRACE_RESPONSE_HEADER "traceresponse"
+
+struct trace {
+    char trace_id[TRACE_ID_LENGTH + 1];
+    char parent_id[TRACE_SPAN_LENGTH + 1]; /* the span of whoever sent it; "": none */
+    char span_id[TRACE_SPAN_LENGTH + 1];   /* parley's own; "": it has none */
+    unsigned char flags;
+};
+
+/* Whether somebody records the spans of this trace. */
+bool trace_is_sampled(const struct trace *trace);
+
+/* Reads a traceparent header; NULL: there is none. A version that is not known yet is read as far
+ * as version 00 goes.  Returns: whether it is valid.  Source: W3C Trace Context, section 3.2. */
+bool trace_read(const char *traceparent, struct trace *out);
+
+/* A trace that begins here, and is sampled. It has no span yet. */
+void trace_start(struct trace *out);
+
+/* Adds a span of parley's. */
+void trace_add_span(struct trace *trace);
+
+/* Writes the traceparent of what is sent on: below parley's span, where it has one, else as it was
+ * read. */
+void trace_write(const struct trace *trace, char out[TRACE_PARENT_LENGTH + 1]);
+
+/* Whether a tracestate header may be passed on: visible ASCII, blanks and tabs, not longer than
+ * TRACE_STATE_MAX. Its members are not looked into. NULL: there is none. */
+bool trace_state_is_valid(const char *tracestate);
