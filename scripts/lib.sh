@@ -68,6 +68,7 @@ is_provided() { # PACKAGE
     iproute2) command -v ip ;;
     libnginx-mod-nchan) "$root/bench/peers/nchan/serve" --check ;;
     nginx) PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nginx ;;
+    prometheus) command -v promtool ;;
     nats-server) PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nats-server ;;
     *) command -v "$1" ;;
     esac >/dev/null 2>&1
@@ -80,6 +81,7 @@ units_of() { # PACKAGE…
         case $package in
         nats-server) echo nats-server.service ;;
         nginx) echo nginx.service ;;
+        prometheus) echo prometheus.service ;;
         docker.io) printf '%s\n' docker.service docker.socket containerd.service ;;
         esac
     done

@@ -376,6 +376,14 @@ size_t acceptor_closing_count(const struct acceptor *acceptor) {
     return acceptor->tls != NULL ? tls_server_closing_count(acceptor->tls) : 0;
 }
 
+size_t acceptor_open_count(const struct acceptor *acceptor) {
+    return acceptor->open_count;
+}
+
+struct tls_totals acceptor_tls_totals(const struct acceptor *acceptor) {
+    return acceptor->tls != NULL ? tls_server_totals(acceptor->tls) : (struct tls_totals){0};
+}
+
 /* ---- accepting ---- */
 
 /* Whether accept4 failed because of that connection, and can go on with the next. */

@@ -12,6 +12,7 @@
 
 #include "sender_limits.h"
 #include "reactor.h"
+#include "tls_server.h"
 
 struct acceptor;
 struct tls_context;
@@ -57,6 +58,9 @@ void acceptor_release(struct acceptor *acceptor, struct tally_entry *opening);
 void acceptor_break(struct acceptor *acceptor, int fd);
 /* How many were closed by those that served them, and have something left to send. */
 size_t acceptor_closing_count(const struct acceptor *acceptor);
+/* How many are open: those that it has, and those that it has handed over. */
+size_t acceptor_open_count(const struct acceptor *acceptor);
+struct tls_totals acceptor_tls_totals(const struct acceptor *acceptor);
 /* Takes no more, and closes those that were not handed over. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_destroy(struct acceptor *acceptor);

@@ -125,9 +125,14 @@ void http_server_bound_bodies(struct http_server *server, uint64_t body_bytes_ma
  * http_server_drain are not counted: the end does not wait for them. */
 size_t http_server_active_count(const struct http_server *server);
 
-/* Of the bodies of all requests and answers, since the start. */
+/* How many connections are open. */
+size_t http_server_connection_count(const struct http_server *server);
+
+/* Since the start. */
 struct http_totals {
-    uint64_t received_bytes, sent_bytes;
+    uint64_t received_bytes, sent_bytes;         /* of the bodies of all requests and answers */
+    uint64_t refused_connections;                /* of addresses that have as many as they may */
+    uint64_t handshakes_done, handshakes_failed; /* of TLS */
 };
 struct http_totals http_server_totals(const struct http_server *server);
 

@@ -190,6 +190,7 @@ static void serve(void *context, const struct acceptor_connection *connection) {
 static void refuse_connection(void *context, const struct acceptor_connection *connection) {
     struct http_server *server = context;
     const struct parley_bytes answer = server->options.full_answer;
+    server->totals.refused_connections++;
     const ssize_t sent =
         send(connection->fd, answer.data, answer.length, MSG_DONTWAIT | MSG_NOSIGNAL);
     const bool is_lingering = sent == (ssize_t)answer.length &&
@@ -319,7 +320,15 @@ size_t http_server_active_count(const struct http_server *server) {
 }
 
 struct http_totals http_server_totals(const struct http_server *server) {
-    return server->totals;
+    const struct tls_totals tls = acceptor_tls_totals(server->acceptor);
+    struct http_totals totals = server->totals;
+    totals.handshakes_done = tls.handshakes_done;
+    totals.handshakes_failed = tls.handshakes_failed;
+    return totals;
+}
+
+size_t http_server_connection_count(const struct http_server *server) {
+    return acceptor_open_count(server->acceptor);
 }
 
 void http_server_destroy(struct http_server *server) {

@@ -141,6 +141,8 @@ void quarantine_keep(const struct request_options *options, const struct http_re
     const bool is_kept =
         write_note(&note, options, request, verdict) && post(options, &note, verdict->slice->bytes);
     gateway->quarantine_dropped = is_kept ? 0 : gateway->quarantine_dropped + 1;
+    counter_add(&gateway->figures->values[is_kept ? FIGURE_REJECTED_KEPT : FIGURE_REJECTED_DROPPED],
+                1);
     parley_buffer_finish(&note.rules);
     parley_buffer_finish(&note.violations);
     parley_buffer_finish(&note.principal);

@@ -13,6 +13,8 @@ struct exposition {
     struct parley_buffer *out;
     enum exposition_format format;
     const struct metric_row *row; /* of the samples that follow */
+    const char *const *stores;    /* the names of NATS's streams, borrowed */
+    size_t store_count;
 };
 
 /* The media type with its parameters. */

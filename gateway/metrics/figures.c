@@ -20,6 +20,17 @@ const struct figure_row figure_rows[FIGURE_COUNT] = {
     [FIGURE_COMPRESSION_BYTES] = {.metric = METRIC_COMPRESSION_BYTES},
     [FIGURE_WORKERS] = {.metric = METRIC_WORKERS},
     [FIGURE_WORKERS_READY] = {.metric = METRIC_WORKERS_READY},
+    [FIGURE_CONNECTIONS] = {.metric = METRIC_HTTP_CONNECTIONS},
+    [FIGURE_CONNECTIONS_LIMIT] = {.metric = METRIC_HTTP_CONNECTIONS_LIMIT},
+    [FIGURE_REFUSED_CONNECTIONS] = {.metric = METRIC_HTTP_REFUSED_CONNECTIONS},
+    [FIGURE_HANDSHAKES_DONE] = {.metric = METRIC_TLS_HANDSHAKES, .label = "done"},
+    [FIGURE_HANDSHAKES_FAILED] = {.metric = METRIC_TLS_HANDSHAKES, .label = "failed"},
+    [FIGURE_HELD_MESSAGES] = {.metric = METRIC_HELD_MESSAGES},
+    [FIGURE_REJECTED_KEPT] = {.metric = METRIC_REJECTED_MESSAGES, .label = "kept"},
+    [FIGURE_REJECTED_DROPPED] = {.metric = METRIC_REJECTED_MESSAGES, .label = "dropped"},
+    [FIGURE_NATS_CONNECTIONS] = {.metric = METRIC_NATS_CONNECTIONS},
+    [FIGURE_NATS_RECONNECTS] = {.metric = METRIC_NATS_RECONNECTS},
+    [FIGURE_EMBEDDED_RESTARTS] = {.metric = METRIC_EMBEDDED_RESTARTS},
     [FIGURE_PROCESS_CPU_US] = {.metric = METRIC_PROCESS_CPU, .per_unit = 1000000},
     [FIGURE_PROCESS_RESIDENT_BYTES] = {.metric = METRIC_PROCESS_RESIDENT_BYTES},
     [FIGURE_PROCESS_VIRTUAL_BYTES] = {.metric = METRIC_PROCESS_VIRTUAL_BYTES},
@@ -66,27 +77,46 @@ void figures_destroy(struct figures *figures) {
     free(figures);
 }
 
+static const struct counter *at(const struct figures *block, size_t offset) {
+    return (const void *)((const char *)(const void *)block + offset);
+}
+
 uint64_t figures_sum(const struct figures_set *set, size_t offset) {
     uint64_t sum = 0;
     for (size_t i = 0; i < set->count; i++) {
-        const struct counter *counter =
-            (const void *)((const char *)(const void *)set->blocks[i] + offset);
-        sum += counter_read(counter);
+        sum += counter_read(at(set->blocks[i], offset));
     }
     return sum;
 }
 
-static uint64_t maximum(const struct figures_set *set, enum figure figure) {
+uint64_t figures_maximum(const struct figures_set *set, size_t offset) {
     uint64_t most = 0;
     for (size_t i = 0; i < set->count; i++) {
-        const uint64_t value = counter_read(&set->blocks[i]->values[figure]);
+        const uint64_t value = counter_read(at(set->blocks[i], offset));
         most = value > most ? value : most;
     }
     return most;
 }
 
 uint64_t figures_value(const struct figures_set *set, enum figure figure) {
-    return figure_rows[figure].is_maximum ? maximum(set, figure)
-                                          : figures_sum(set, offsetof(struct figures, values) +
-                                                                 figure * sizeof(struct counter));
+    return figures_sum(set, offsetof(struct figures, values) + figure * sizeof(struct counter));
+}
+
+enum parley_status figures_set_create(size_t workers, struct figures_set *out) {
+    *out = (struct figures_set){.blocks = calloc(workers + 1, sizeof *out->blocks)};
+    while (out->blocks != NULL && out->count < workers + 1) {
+        out->blocks[out->count] = figures_create();
+        if (out->blocks[out->count] == NULL) {
+            return PARLEY_E_MEMORY;
+        }
+        out->count++;
+    }
+    return out->blocks != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+void figures_set_destroy(struct figures_set *set) {
+    for (size_t i = 0; i < set->count; i++) {
+        figures_destroy(set->blocks[i]);
+    }
+    free(set->blocks);
 }

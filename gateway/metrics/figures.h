@@ -16,15 +16,26 @@ enum figure {
     FIGURE_RECEIVED_BYTES,
     FIGURE_SENT_BYTES,
     FIGURE_ACTIVE_REQUESTS,
+    FIGURE_CONNECTIONS,
+    FIGURE_CONNECTIONS_LIMIT,
+    FIGURE_REFUSED_CONNECTIONS,
+    FIGURE_HANDSHAKES_DONE,
+    FIGURE_HANDSHAKES_FAILED,
     FIGURE_IN_FLIGHT_MESSAGES,
     FIGURE_IN_FLIGHT_LIMIT,
+    FIGURE_HELD_MESSAGES,
     FIGURE_GATHERED_BYTES,
     FIGURE_GATHERED_LIMIT,
     FIGURE_SPOOLED_BYTES,
     FIGURE_SPOOLED_LIMIT,
     FIGURE_COMPRESSION_BYTES,
+    FIGURE_REJECTED_KEPT,
+    FIGURE_REJECTED_DROPPED,
     FIGURE_WORKERS,
     FIGURE_WORKERS_READY,
+    FIGURE_NATS_CONNECTIONS,
+    FIGURE_NATS_RECONNECTS,
+    FIGURE_EMBEDDED_RESTARTS,
     FIGURE_PROCESS_CPU_US,
     FIGURE_PROCESS_RESIDENT_BYTES,
     FIGURE_PROCESS_VIRTUAL_BYTES,
@@ -38,7 +49,6 @@ struct figure_row {
     enum metric metric;
     const char *label; /* the value of the metric's one label; NULL: it has none */
     unsigned per_unit; /* how many of it make one of the metric's unit; 0: it is in that unit */
-    bool is_maximum;   /* of threads the largest counts, not the sum */
 };
 
 extern const struct figure_row figure_rows[FIGURE_COUNT];
@@ -63,6 +73,7 @@ extern const char *const validity_names[VALIDITY_COUNT];
 #define FIGURES_ROUTES_MAX 32
 #define FIGURES_PROBLEMS_MAX 40
 #define FIGURES_STATUSES 31
+#define FIGURES_STREAMS_MAX 16
 
 /* The statuses of answers: the first is 0, for none, the last stands for all others. */
 extern const unsigned figures_statuses[FIGURES_STATUSES];
@@ -80,12 +91,22 @@ struct protocol_figures {
     struct histogram check, ack;
 };
 
+/* A stream's readers on this worker, and what it holds, as this worker found it last. */
+struct stream_figures {
+    struct counter readers, lag, events;
+};
+struct store_figures {
+    struct counter is_usable, messages, bytes, bytes_max;
+};
+
 struct figures {
     struct counter values[FIGURE_COUNT];
     struct counter problems[FIGURES_PROBLEMS_MAX];
-    struct route_figures routes[FIGURES_ROUTES_MAX]; /* the last one: no route */
-    unsigned check_turn;                             /* the writer's: which messages are measured */
-    struct protocol_figures protocols[];             /* one each of parley_protocols */
+    struct route_figures routes[FIGURES_ROUTES_MAX];    /* the last one: no route */
+    struct stream_figures streams[FIGURES_STREAMS_MAX]; /* of protocols, then of what was refused */
+    struct store_figures stores[FIGURES_STREAMS_MAX];   /* of all that must exist in NATS */
+    unsigned check_turn;                 /* the writer's: which messages are measured */
+    struct protocol_figures protocols[]; /* one each of parley_protocols */
 };
 
 /* Returns: zeroed, with no cache line that anything else uses; NULL: no memory. */
@@ -105,12 +126,22 @@ static inline size_t figures_rule_index(const struct parley_protocol *protocol,
                   : protocol->rule_count + (size_t)(rule - parley_gateway_rules);
 }
 
-/* The figures of all threads.  Owns: the blocks are borrowed. */
+/* The figures of all threads: of each worker, then of the main thread. */
 struct figures_set {
-    struct figures *const *blocks;
+    struct figures **blocks;
     size_t count;
 };
 
+/* Destroy it even after a failure. */
+enum parley_status figures_set_create(size_t workers, struct figures_set *out) PARLEY_MUST_CHECK;
+void figures_set_destroy(struct figures_set *set);
+/* The main thread's. */
+static inline struct figures *figures_main(const struct figures_set *set) {
+    return set->blocks[set->count - 1];
+}
+
 /* One number of all threads, which is at this offset in each block. */
 uint64_t figures_sum(const struct figures_set *set, size_t offset);
+/* The largest of them. */
+uint64_t figures_maximum(const struct figures_set *set, size_t offset);
 uint64_t figures_value(const struct figures_set *set, enum figure figure);

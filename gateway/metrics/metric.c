@@ -19,6 +19,16 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
     [METRIC_HTTP_ACTIVE_REQUESTS] = {"parley_http_active_requests", METRIC_GAUGE,
                                      .help = "Requests that are being served, open streams among "
                                              "them."},
+    [METRIC_HTTP_CONNECTIONS] = {"parley_http_connections", METRIC_GAUGE,
+                                 .help = "Open connections."},
+    [METRIC_HTTP_CONNECTIONS_LIMIT] = {"parley_http_connections_limit", METRIC_GAUGE,
+                                       .help = "How many may be open: --connections."},
+    [METRIC_HTTP_REFUSED_CONNECTIONS] = {"parley_http_refused_connections", METRIC_COUNTER,
+                                         .help = "Connections of addresses that had as many as "
+                                                 "they may have: --connections-per-address."},
+    [METRIC_TLS_HANDSHAKES] = {"parley_tls_handshakes", METRIC_COUNTER, .labels = {"outcome"},
+                               .help = "TLS handshakes that were done, and connections that ended "
+                                       "before theirs was (failed)."},
     [METRIC_PROBLEMS] = {"parley_problems", METRIC_COUNTER, .labels = {"problem"},
                          .help = "Requests that were answered with a problem, by its name "
                                  "(/problems)."},
@@ -45,6 +55,9 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
                                    .help = "Messages that wait for NATS or its acknowledgement."},
     [METRIC_IN_FLIGHT_LIMIT] = {"parley_in_flight_limit_messages", METRIC_GAUGE,
                                 .help = "How many may wait: --in-flight."},
+    [METRIC_HELD_MESSAGES] = {"parley_held_messages", METRIC_GAUGE,
+                              .help = "Those of them that wait for NATS to come back: "
+                                      "--bus-patience."},
     [METRIC_GATHERED_BYTES] = {"parley_gathered_bytes", METRIC_GAUGE, "bytes",
                                .help = "Memory held by request bodies that are being received."},
     [METRIC_GATHERED_LIMIT] = {"parley_gathered_limit_bytes", METRIC_GAUGE, "bytes",
@@ -55,11 +68,44 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
                               .help = "How much they may hold: --spool-max."},
     [METRIC_COMPRESSION_BYTES] = {"parley_compression_bytes", METRIC_GAUGE, "bytes",
                                   .help = "Memory of answers that are being compressed."},
+    [METRIC_REJECTED_MESSAGES] = {"parley_rejected_messages", METRIC_COUNTER, .labels = {"outcome"},
+                                  .help = "Refused messages that were kept (--quarantine), and "
+                                          "those that could not be (dropped)."},
+    [METRIC_STREAM_READERS] = {"parley_stream_readers", METRIC_GAUGE, .labels = {"protocol"},
+                               .help = "Open streams; one of /v1/stream counts for each protocol "
+                                       "that it reads."},
+    [METRIC_STREAM_READER_LAG] = {"parley_stream_reader_lag_messages", METRIC_GAUGE,
+                                  .labels = {"protocol"},
+                                  .help = "How many stored messages the slowest reader has not got "
+                                          "to yet."},
+    [METRIC_STREAM_EVENTS] = {"parley_stream_events", METRIC_COUNTER, .labels = {"protocol"},
+                              .help = "Messages that were sent to readers, one for each reader."},
     [METRIC_WORKERS] = {"parley_workers", METRIC_GAUGE,
                         .help = "Threads that serve clients: --reactors."},
     [METRIC_WORKERS_READY] = {"parley_workers_ready", METRIC_GAUGE,
                               .help = "Those of them whose NATS can store messages, or is waited "
                                       "for."},
+    [METRIC_NATS_CONNECTIONS] = {"parley_nats_connections", METRIC_GAUGE,
+                                 .help =
+                                     "Workers that are connected to NATS; each has a connection "
+                                     "of its own."},
+    [METRIC_NATS_RECONNECTS] = {"parley_nats_reconnects", METRIC_COUNTER,
+                                .help = "Connections to NATS after the first of each worker."},
+    [METRIC_JETSTREAM_USABLE] = {"parley_jetstream_usable", METRIC_GAUGE, .labels = {"stream"},
+                                 .help = "1: the stream takes messages; 0: it is missing, full, "
+                                         "sealed, or NATS is away."},
+    [METRIC_JETSTREAM_MESSAGES] = {"parley_jetstream_messages", METRIC_GAUGE, .labels = {"stream"},
+                                   .help = "Messages that the stream holds, as last looked at "
+                                           "(every few seconds)."},
+    [METRIC_JETSTREAM_BYTES] = {"parley_jetstream_bytes", METRIC_GAUGE, "bytes",
+                                .labels = {"stream"},
+                                .help = "Bytes that the stream holds, as last looked at."},
+    [METRIC_JETSTREAM_LIMIT] = {"parley_jetstream_limit_bytes", METRIC_GAUGE, "bytes",
+                                .labels = {"stream"},
+                                .help = "Beyond so many it refuses messages; only of streams that "
+                                        "discard new ones at a max_bytes."},
+    [METRIC_EMBEDDED_RESTARTS] = {"parley_embedded_nats_restarts", METRIC_COUNTER,
+                                  .help = "How often the embedded nats-server was started again."},
     [METRIC_PROCESS_CPU] = {"process_cpu_seconds", METRIC_COUNTER, "seconds",
                             .help = "Processor time of the process."},
     [METRIC_PROCESS_RESIDENT_BYTES] = {"process_resident_memory_bytes", METRIC_GAUGE, "bytes",

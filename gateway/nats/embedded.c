@@ -368,6 +368,9 @@ static void on_restart(struct reactor_timer *timer) {
     struct embedded *embedded = OWNER_OF(timer, struct embedded, restart);
     if (spawn(embedded) &&
         reactor_watch_add(embedded->reactor, &embedded->death, EPOLLIN) == PARLEY_OK) {
+        if (embedded->events.restarted != NULL) {
+            embedded->events.restarted(embedded->events.context);
+        }
         return;
     }
     if (embedded->pid != 0) { /* it runs, but we should not notice its end */

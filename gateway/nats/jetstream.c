@@ -53,6 +53,7 @@ static void on_probe_tick(struct reactor_timer *timer) {
 
 static void on_connected(void *context) {
     struct jetstream *jetstream = context;
+    jetstream->connected_count++;
     if (jetstream->options.is_probing) {
         jetstream_note_good(jetstream);
         reactor_timer_set(jetstream->reactor, &jetstream->prober.tick, PROBE_TICK_MS);
@@ -178,6 +179,24 @@ bool jetstream_is_ready(const struct jetstream *jetstream) {
 
 bool jetstream_can_read(const struct jetstream *jetstream) {
     return jetstream->is_ready;
+}
+
+uint64_t jetstream_connection_count(const struct jetstream *jetstream) {
+    return jetstream->connected_count;
+}
+
+bool jetstream_stream_state(const struct jetstream *jetstream, size_t number,
+                            struct jetstream_stream_state *out) {
+    if (number >= jetstream->options.stream_count) {
+        return false;
+    }
+    const struct jetstream_check *check = &jetstream->setup.checks[number];
+    *out = (struct jetstream_stream_state){.name = check->stream->name,
+                                           .is_usable = check->grade == JETSTREAM_IS_USABLE,
+                                           .bytes = check->room.bytes,
+                                           .messages = check->room.count,
+                                           .bytes_max = check->room.bytes_max};
+    return true;
 }
 
 bool jetstream_is_connected(const struct jetstream *jetstream) {

@@ -28,5 +28,19 @@ bool jetstream_is_ready(const struct jetstream *jetstream);
 bool jetstream_can_read(const struct jetstream *jetstream);
 /* Connected to NATS, whether or not the streams exist. */
 bool jetstream_is_connected(const struct jetstream *jetstream);
+/* How often it was connected. */
+uint64_t jetstream_connection_count(const struct jetstream *jetstream);
+
+/* A stream as the last look at it found it. */
+struct jetstream_stream_state {
+    const char *name;
+    bool is_usable; /* it takes messages */
+    uint64_t bytes, messages;
+    uint64_t bytes_max; /* beyond it messages are refused; 0: no such limit */
+};
+/* `number`: of options.streams.  Returns: false after the last. */
+bool jetstream_stream_state(const struct jetstream *jetstream, size_t number,
+                            struct jetstream_stream_state *out);
+
 /* For headers and payload together; 0 while it is not connected. */
 size_t jetstream_max_payload_bytes(const struct jetstream *jetstream);

@@ -178,9 +178,9 @@ static enum jetstream_grade judge_room(struct jetstream_check *check,
 
 enum jetstream_grade jetstream_judge(struct jetstream_check *check, const json_t *answer) {
     const json_t *config = json_object_get(answer, "config");
+    check->room = read_room(answer, config);
     if (find_fault(check, config)) {
         return check->grade;
     }
-    const struct jetstream_room room = read_room(answer, config);
-    return judge_room(check, &room);
+    return judge_room(check, &check->room);
 }

@@ -142,6 +142,17 @@ static void explain(const struct jetstream_publication *publication, char *text,
     }
 }
 
+size_t jetstream_held_count(const struct jetstream *jetstream) {
+    size_t count = 0;
+    for (size_t i = 0; i < jetstream->options.stream_count; i++) {
+        const struct jetstream_publication *queue = &jetstream->patience.flows[i].queue;
+        for (const struct jetstream_publication *at = queue->next; at != queue; at = at->next) {
+            count++;
+        }
+    }
+    return count;
+}
+
 /* One in the queue is not published any more. */
 static void end(struct jetstream_publication *publication) {
     char text[JETSTREAM_TROUBLE_MAX] = "";

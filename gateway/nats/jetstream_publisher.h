@@ -38,6 +38,8 @@ void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter 
 
 /* How many publications await their ack, or wait for NATS. */
 size_t jetstream_in_flight_count(const struct jetstream *jetstream);
+/* How many of them wait for NATS, and were not published or may be again. */
+size_t jetstream_held_count(const struct jetstream *jetstream);
 /* Ends all of them at once, and lets none wait any more: the server shuts down. */
 void jetstream_give_up(struct jetstream *jetstream);
 

@@ -156,6 +156,7 @@ struct jetstream_check {
     int64_t gone_ms;                   /* since when it is missing; -1: it is not */
     unsigned overlap_count; /* how often its creation failed with an overlap of subjects */
     enum jetstream_grade grade;
+    struct jetstream_room room;          /* as last read */
     char trouble[JETSTREAM_TROUBLE_MAX]; /* what is wrong; "": nothing is known */
     char reported[JETSTREAM_TROUBLE_MAX];
     struct jetstream_refusal refusal;
@@ -223,6 +224,7 @@ struct jetstream {
     struct jetstream_options options;
     struct jetstream_events events;
     bool is_ready;
+    uint64_t connected_count;
     struct jetstream_setup setup;
     struct jetstream_trouble_state trouble;
     struct jetstream_window window;

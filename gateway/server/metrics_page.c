@@ -157,7 +157,77 @@ static void write_build(const struct exposition *exposition, const struct figure
     exposition_sample(exposition, (const char *const[]){PARLEY_VERSION}, 1, 1);
 }
 
+/* ---- streams ---- */
+
+/* Of the streams that are read: a protocol, or what was refused. */
+static const char *reading_name(size_t index) {
+    const size_t count = parley_protocol_count();
+    return index < count ? parley_protocols[index]->name : index == count ? "rejected" : NULL;
+}
+
+static void write_readings(const struct exposition *exposition, const struct figures_set *set,
+                           size_t member, bool is_maximum) {
+    const char *name;
+    for (size_t i = 0; (name = reading_name(i)) != NULL; i++) {
+        const size_t offset = OFFSET_OF(streams[0]) + i * sizeof(struct stream_figures) + member;
+        exposition_sample(exposition, &name,
+                          is_maximum ? figures_maximum(set, offset) : figures_sum(set, offset), 1);
+    }
+}
+
+static void write_readers(const struct exposition *exposition, const struct figures_set *set) {
+    write_readings(exposition, set, offsetof(struct stream_figures, readers), false);
+}
+
+static void write_lags(const struct exposition *exposition, const struct figures_set *set) {
+    write_readings(exposition, set, offsetof(struct stream_figures, lag), true);
+}
+
+static void write_events(const struct exposition *exposition, const struct figures_set *set) {
+    write_readings(exposition, set, offsetof(struct stream_figures, events), false);
+}
+
+/* Every worker looks at all streams of NATS: what the first one found. */
+static void write_stores(const struct exposition *exposition, const struct figures_set *set,
+                         size_t member, bool with_zero) {
+    const struct figures_set first = {.blocks = set->blocks, .count = 1};
+    for (size_t i = 0; i < exposition->store_count; i++) {
+        const uint64_t value =
+            figures_sum(&first, OFFSET_OF(stores[0]) + i * sizeof(struct store_figures) + member);
+        if (value > 0 || with_zero) {
+            exposition_sample(exposition, &exposition->stores[i], value, 1);
+        }
+    }
+}
+
+static void write_usable(const struct exposition *exposition, const struct figures_set *set) {
+    write_stores(exposition, set, offsetof(struct store_figures, is_usable), true);
+}
+
+static void write_store_messages(const struct exposition *exposition,
+                                 const struct figures_set *set) {
+    write_stores(exposition, set, offsetof(struct store_figures, messages), true);
+}
+
+static void write_store_bytes(const struct exposition *exposition, const struct figures_set *set) {
+    write_stores(exposition, set, offsetof(struct store_figures, bytes), true);
+}
+
+static void write_store_limits(const struct exposition *exposition, const struct figures_set *set) {
+    write_stores(exposition, set, offsetof(struct store_figures, bytes_max), false);
+}
+
 /* ---- all of them ---- */
+
+static size_t store_names(const struct gateway *gateway, const char *out[FIGURES_STREAMS_MAX]) {
+    struct jetstream_stream_state state;
+    size_t count = 0;
+    while (count < FIGURES_STREAMS_MAX &&
+           jetstream_stream_state(gateway->jetstream, count, &state)) {
+        out[count++] = state.name;
+    }
+    return count;
+}
 
 typedef void write_fn(const struct exposition *exposition, const struct figures_set *set);
 
@@ -172,12 +242,23 @@ static write_fn *const writers[METRIC_COUNT] = {
     [METRIC_VIOLATIONS] = write_violations,
     [METRIC_CHECK_DURATION] = write_checks,
     [METRIC_ACK_DURATION] = write_acks,
+    [METRIC_STREAM_READERS] = write_readers,
+    [METRIC_STREAM_READER_LAG] = write_lags,
+    [METRIC_STREAM_EVENTS] = write_events,
+    [METRIC_JETSTREAM_USABLE] = write_usable,
+    [METRIC_JETSTREAM_MESSAGES] = write_store_messages,
+    [METRIC_JETSTREAM_BYTES] = write_store_bytes,
+    [METRIC_JETSTREAM_LIMIT] = write_store_limits,
 };
 
-static void write_all(enum exposition_format format, const struct figures_set *set,
+static void write_all(enum exposition_format format, const struct gateway *gateway,
                       struct parley_buffer *out) {
+    const struct figures_set *set = gateway->all_figures;
+    const char *stores[FIGURES_STREAMS_MAX];
     struct exposition exposition;
     exposition_init(&exposition, format, out);
+    exposition.stores = stores;
+    exposition.store_count = store_names(gateway, stores);
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         if (writers[i] != NULL) {
             exposition_begin(&exposition, (enum metric)i);
@@ -192,7 +273,7 @@ static void write_all(enum exposition_format format, const struct figures_set *s
 /* What all workers share, as it is now: in the last block, which nobody else writes to. Two workers
  * that are asked at the same time write the same. */
 static void read_shared(const struct gateway *gateway) {
-    struct figures *last = gateway->all_figures->blocks[gateway->all_figures->count - 1];
+    struct figures *last = figures_main(gateway->all_figures);
     const struct configuration *configuration = gateway->configuration;
     const struct budget *budget = gateway->budget;
     const size_t workers = gateway->all_figures->count - 1;
@@ -203,6 +284,7 @@ static void read_shared(const struct gateway *gateway) {
     counter_set(&last->values[FIGURE_SPOOLED_LIMIT], gateway->spools->max_bytes);
     counter_set(&last->values[FIGURE_COMPRESSION_BYTES], coding_quota_used(gateway->codings));
     counter_set(&last->values[FIGURE_IN_FLIGHT_LIMIT], configuration->in_flight_max);
+    counter_set(&last->values[FIGURE_CONNECTIONS_LIMIT], configuration->connections_max);
     counter_set(&last->values[FIGURE_WORKERS], workers);
     counter_set(&last->values[FIGURE_WORKERS_READY], workers - atomic_load(gateway->away_count));
     process_read(last);
@@ -219,7 +301,7 @@ void metrics_page_serve(struct gateway *gateway, struct http_request *request) {
     struct parley_buffer text;
     parley_buffer_init(&text);
     read_shared(gateway);
-    write_all(format, gateway->all_figures, &text);
+    write_all(format, gateway, &text);
     if (parley_buffer_status(&text) == PARLEY_OK) {
         http_compress(request);
         http_respond(request, 200, exposition_media_type(format), parley_buffer_bytes(&text));

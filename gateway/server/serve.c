@@ -65,8 +65,7 @@ struct server {
     struct bounds bounds;
     struct worker_pool *worker_pool;
     struct describe_pages *pages;
-    struct figures_set figures; /* of each worker, then of the main thread */
-    struct figures **figure_blocks;
+    struct figures_set figures;
     struct worker **workers;
     unsigned worker_count, ready_count;
     atomic_uint busy_count;  /* of the workers, while they drain */
@@ -439,6 +438,31 @@ static void hand_out_tokens(struct token_keeper *keeper, struct tokens *tokens) 
     }
 }
 
+static int create_bounds(struct server *server) {
+    const enum parley_status status = bounds_init(&server->bounds, &server->configuration);
+    return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
+}
+
+static unsigned worker_count(const struct configuration *configuration) {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return configuration->reactors != 0 ? (unsigned)configuration->reactors
+           : cores > 0                  ? (unsigned)cores
+                                        : 1;
+}
+
+static int create_figures(struct server *server) {
+    if (figures_set_create(worker_count(&server->configuration), &server->figures) != PARLEY_OK) {
+        return fail("cannot start", "out of memory");
+    }
+    process_note_start(figures_main(&server->figures));
+    return 0;
+}
+
+static void child_restarted(void *context) {
+    struct server *server = context;
+    counter_add(&figures_main(&server->figures)->values[FIGURE_EMBEDDED_RESTARTS], 1);
+}
+
 static int start_nats(struct server *server) {
     const char *data = server->configuration.data;
     char error[512] = "";
@@ -446,7 +470,8 @@ static int start_nats(struct server *server) {
         return load_nats_identity(server);
     }
     const struct embedded_options options = {.data = data};
-    const struct embedded_events events = {.trouble = child_trouble, .context = server};
+    const struct embedded_events events = {
+        .trouble = child_trouble, .restarted = child_restarted, .context = server};
     if (embedded_create(server->reactor, &options, &events, error, sizeof error,
                         &server->embedded) != PARLEY_OK) {
         return fail("cannot start nats-server", error);
@@ -454,47 +479,12 @@ static int start_nats(struct server *server) {
     return 0;
 }
 
-static int create_bounds(struct server *server) {
-    const enum parley_status status = bounds_init(&server->bounds, &server->configuration);
-    return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
-}
-
-/* One block for each worker, and one for the rest. */
-static int create_figures(struct server *server, size_t count) {
-    server->figure_blocks = calloc(count + 1, sizeof *server->figure_blocks);
-    for (size_t i = 0; server->figure_blocks != NULL && i <= count; i++) {
-        server->figure_blocks[i] = figures_create();
-        if (server->figure_blocks[i] == NULL) {
-            return fail("cannot start", "out of memory");
-        }
-        server->figures = (struct figures_set){server->figure_blocks, i + 1};
-    }
-    if (server->figure_blocks == NULL) {
-        return fail("cannot start", "out of memory");
-    }
-    process_note_start(server->figure_blocks[count]);
-    return 0;
-}
-
-static void destroy_figures(struct server *server) {
-    for (size_t i = 0; i < server->figures.count; i++) {
-        figures_destroy(server->figure_blocks[i]);
-    }
-    free(server->figure_blocks);
-}
-
 static int start_workers(struct server *server) {
     const struct configuration *configuration = &server->configuration;
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const unsigned count = configuration->reactors != 0 ? (unsigned)configuration->reactors
-                           : cores > 0                  ? (unsigned)cores
-                                                        : 1;
+    const unsigned count = worker_count(configuration);
     server->workers = calloc(count, sizeof *server->workers);
     if (server->workers == NULL) {
         return fail("cannot start", "out of memory");
-    }
-    if (create_figures(server, count) != 0) {
-        return 1;
     }
     if (worker_pool_create(count < WORKER_POOL_THREADS ? count : WORKER_POOL_THREADS,
                            &server->worker_pool) != PARLEY_OK) {
@@ -535,7 +525,7 @@ static int start_workers(struct server *server) {
         options.is_probing = is_own && server->worker_count == 0;
         options.is_correlating = server->worker_count == 0;
         options.number = server->worker_count;
-        options.figures = server->figure_blocks[server->worker_count];
+        options.figures = server->figures.blocks[server->worker_count];
         const enum parley_status status =
             worker_create(&options, &events, &server->workers[server->worker_count]);
         if (status != PARLEY_OK) {
@@ -560,11 +550,11 @@ static int start(struct server *server) {
         return fail(server->configuration.listen, why);
     }
     server->announce_timer.fire = announce_anyway;
-    const int status = load_tls(server) != 0 || watch_signals(server) != 0 ||
-                       create_schemas(server) != 0 || create_pages(server) != 0 ||
-                       create_bounds(server) != 0 || prepare_data(server) != 0 ||
-                       open_tokens(server) != 0 || open_keys(server) != 0 ||
-                       start_nats(server) != 0 || start_workers(server) != 0;
+    const int status =
+        load_tls(server) != 0 || watch_signals(server) != 0 || create_schemas(server) != 0 ||
+        create_pages(server) != 0 || create_bounds(server) != 0 || prepare_data(server) != 0 ||
+        open_tokens(server) != 0 || open_keys(server) != 0 || create_figures(server) != 0 ||
+        start_nats(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);
@@ -581,7 +571,7 @@ static void finish(struct server *server) {
         worker_destroy(server->workers[i]);
     }
     free(server->workers);
-    destroy_figures(server);
+    figures_set_destroy(&server->figures);
     worker_pool_destroy(server->worker_pool);
     embedded_destroy(server->embedded);
     troubles_destroy(server->troubles);

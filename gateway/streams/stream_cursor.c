@@ -429,6 +429,7 @@ enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_
 struct stream_event *stream_cursor_take(struct stream_cursor *cursor, struct stream_event *event) {
     struct stream_pool *pool = cursor->hub->pool;
     stream_event_ref(event);
+    cursor->hub->event_count++;
     pass(cursor, event);
     if (cursor->queue != NULL) {
         stream_pool_touch(pool, &cursor->holder);

@@ -111,6 +111,9 @@ void stream_cursor_unwait(struct stream_cursor *cursor);
 
 /* ---- where it is (stream_resume.c) ---- */
 
+/* How many messages of its stream, as far as they are known, it has not got to yet. */
+uint64_t stream_cursor_lag(const struct stream_cursor *cursor);
+
 /* The sequence that it needs next. */
 uint64_t stream_cursor_next(const struct stream_cursor *cursor);
 

@@ -68,6 +68,7 @@ struct stream_hub {
     struct stream_groups groups; /* of members that wait, and have passed everything */
     uint64_t compared_count;     /* how often an event was compared with a group */
     size_t live_count;
+    uint64_t event_count; /* that its readers took */
 };
 
 /* `schema`: as stream_renderer_init.  Owns: borrows jetstream, schema, channel and pool. */

@@ -12,6 +12,13 @@ uint64_t stream_cursor_next(const struct stream_cursor *cursor) {
     return cursor->place == STREAM_PARKED && cursor->next <= newest ? newest + 1 : cursor->next;
 }
 
+uint64_t stream_cursor_lag(const struct stream_cursor *cursor) {
+    const uint64_t next = stream_cursor_next(cursor), newest = cursor->hub->newest;
+    const uint64_t last = newest > cursor->past_end ? newest : cursor->past_end;
+    const uint64_t wanted = last < cursor->end ? last : cursor->end;
+    return cursor->stage != STREAM_UNPLACED && next <= wanted ? wanted - next + 1 : 0;
+}
+
 uint64_t stream_cursor_waits_for(const struct stream_cursor *cursor, uint64_t *out_last) {
     *out_last = cursor->hub->newest;
     return cursor->next == cursor->awaited && cursor->next > *out_last ? cursor->awaited : 0;

@@ -504,6 +504,30 @@ void streams_destroy(struct streams *streams) {
     free(streams);
 }
 
+static void measure_reader(const struct streams *streams, const struct stream_reader *reader,
+                           struct streams_state out[], size_t size) {
+    for (size_t i = 0; i < reader->cursor_count; i++) {
+        const struct stream_cursor *cursor = &reader->cursors[i];
+        const size_t hub = cursor->hub != NULL ? (size_t)(cursor->hub - streams->hubs) : size;
+        if (hub < size) {
+            const uint64_t lag = stream_cursor_lag(cursor);
+            out[hub].readers++;
+            out[hub].lag = lag > out[hub].lag ? lag : out[hub].lag;
+        }
+    }
+}
+
+size_t streams_measure(const struct streams *streams, struct streams_state out[], size_t size) {
+    const struct stream_reader *reader;
+    for (size_t i = 0; i < streams->hub_count && i < size; i++) {
+        out[i] = (struct streams_state){.events = streams->hubs[i].event_count};
+    }
+    TAILQ_FOREACH(reader, &streams->readers, link) {
+        measure_reader(streams, reader, out, size);
+    }
+    return streams->hub_count;
+}
+
 void streams_renewed(struct streams *streams, const char *stream) {
     for (size_t i = 0; i < streams->hub_count; i++) {
         if (strcmp(stream_hub_channel(&streams->hubs[i])->stream, stream) == 0) {

@@ -37,6 +37,16 @@ void streams_serve(struct streams *streams, const struct limits *limits,
 void streams_serve_rejected(struct streams *streams, const struct limits *limits,
                             struct http_request *request);
 
+/* The readers of one stream at present, and what they were sent since the start. */
+struct streams_state {
+    size_t readers;
+    uint64_t lag;    /* how many messages the slowest has not got to yet */
+    uint64_t events; /* that they took */
+};
+/* Of all protocols in their order, then of what was refused; it looks at every reader.
+ * `size`: of `out`.  Returns: how many there are. */
+size_t streams_measure(const struct streams *streams, struct streams_state out[], size_t size);
+
 /* The stream of this name was deleted and created again: its readers get a gap. */
 void streams_renewed(struct streams *streams, const char *stream);
 

@@ -80,6 +80,7 @@ static void open_plain(struct tls_connection *connection) {
     }
     setsockopt(connection->net.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     connection->tag = NULL;
+    connection->server->totals.handshakes_done++;
     tls_move(connection, TLS_OPEN);
     tls_pump_go_on(connection); /* so that a request that came along is found at once */
     options->opened(options->callback_context, tag, plain_fd, certificate != NULL ? name : NULL,

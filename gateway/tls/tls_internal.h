@@ -111,6 +111,7 @@ struct tls_server {
     struct reactor_turn turn;
     struct tls_queue queues[TLS_QUEUE_COUNT];
     struct tls_list due, due_handshakes;
+    struct tls_totals totals;
     char piece[TLS_PIECE_BYTES]; /* on its way through; at the end of a call it is free */
 };
 

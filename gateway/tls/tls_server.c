@@ -227,6 +227,7 @@ void tls_end(struct tls_connection *connection) {
     reactor_watch_remove(server->reactor, &connection->net);
     close(connection->net.fd);
     free(connection);
+    server->totals.handshakes_failed += tag != NULL ? 1 : 0;
     server->options.closed(server->options.callback_context, tag);
 }
 
@@ -282,6 +283,10 @@ void tls_server_break(struct tls_server *server, int plain_fd) {
 
 void tls_server_stop(struct tls_server *server) {
     end_all(&server->queues[TLS_QUEUE_ARRIVING]);
+}
+
+struct tls_totals tls_server_totals(const struct tls_server *server) {
+    return server->totals;
 }
 
 size_t tls_server_count(const struct tls_server *server) {

@@ -51,6 +51,11 @@ enum parley_status tls_server_add(struct tls_server *server, int fd, void *tag) 
 void tls_server_break(struct tls_server *server, int plain_fd);
 /* Closes those whose handshake is not done. */
 void tls_server_stop(struct tls_server *server);
+/* Since the start. `failed`: all that ended before a handshake was done. */
+struct tls_totals {
+    uint64_t handshakes_done, handshakes_failed;
+};
+struct tls_totals tls_server_totals(const struct tls_server *server);
 /* How many are not over. */
 size_t tls_server_count(const struct tls_server *server);
 /* Of those: how many have something left to send after their plain end was closed. */

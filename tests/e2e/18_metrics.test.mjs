@@ -121,6 +121,28 @@ describe('metrics', () => {
     });
   });
 
+  it('say who reads, and what there is in NATS', async (t) => {
+    const stream = await streamFor(t, its.parley, '/v1/vlp/stream?since=all');
+    await send(its.parley, claim());
+    await stream.event();
+    await until('the reader is counted, and has caught up', async () => {
+      const now = await read();
+      return (
+        valueOf(now, 'parley_stream_readers', { protocol: 'vlp' }) >= 1 &&
+        valueOf(now, 'parley_stream_events_total', { protocol: 'vlp' }) >= 1 &&
+        valueOf(now, 'parley_jetstream_messages', { stream: 'VLP' }) >= 1 &&
+        valueOf(now, 'parley_jetstream_usable', { stream: 'VLP' }) === 1 &&
+        valueOf(now, 'parley_http_connections') >= 1 &&
+        valueOf(now, 'parley_nats_connections') === 2
+      );
+    });
+    const now = await read();
+    assert.equal(valueOf(now, 'parley_nats_reconnects_total'), 0);
+    assert.equal(valueOf(now, 'parley_embedded_nats_restarts_total'), 0);
+    assert.equal(valueOf(now, 'parley_held_messages'), 0);
+    assert.ok(valueOf(now, 'parley_http_connections_limit') > 0);
+  });
+
   it('say what the process has', async () => {
     const its = await read();
     assert.ok(valueOf(its, 'process_resident_memory_bytes') > 1e6);

@@ -54,6 +54,8 @@ static void test_each_figure_is_a_sample_of_its_metric(void **state) {
         assert_true(figure_rows[i].per_unit == 0 ||
                     (row->unit != NULL && strcmp(row->unit, "seconds") == 0));
     }
+    assert_true(parley_protocol_count() * 2 + 1 <=
+                FIGURES_STREAMS_MAX); /* and what is remembered */
 }
 
 static void test_every_protocol_has_room(void **state) {
