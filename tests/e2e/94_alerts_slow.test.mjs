@@ -44,7 +44,10 @@ it('promtool accepts what parley writes, and the rules do what they are to do', 
   await send(server, claim());
   const { text } = await metricsOf(server);
   execFileSync('promtool', ['check', 'metrics'], { input: text });
-  execFileSync('promtool', ['check', 'config', fileOf('docker/prometheus/prometheus.yml')]);
+  // Of the syntax alone: the file with the token is in the container.
+  const config = fileOf('docker/prometheus/prometheus.yml');
+  execFileSync('promtool', ['check', 'config', '--syntax-only', config]);
+  execFileSync('promtool', ['check', 'rules', fileOf('docker/prometheus/alerts.yml')]);
   execFileSync('promtool', ['test', 'rules', fileOf('tests/monitoring/alerts_test.yml')]);
 });
 
