@@ -10,23 +10,46 @@ import { fastify, forward, forwardByAllMeans, nodeMissing, swallow } from "../li
 import { firstLine, run } from "../lib/processes.mjs";
 import { checkStored, parley, withServers } from "../lib/servers.mjs";
 
+// Reads a page every second, until the function that it returns is called, which fails if the page
+// was not there.
+function scrape(url) {
+  const SECOND_MS = 1000;
+  const reads = [];
+  const read = async () => {
+    const answer = await fetch(url);
+    const text = await answer.text();
+    if (!answer.ok || !text.includes("parley_messages_total")) throw new Error(`${url}: ${text}`);
+  };
+  const note = () => reads.push(read().then(() => undefined, (error) => error));
+  note();
+  const timer = setInterval(note, SECOND_MS);
+  return async () => {
+    clearInterval(timer);
+    const failure = (await Promise.all(reads)).find((error) => error);
+    if (failure) throw failure;
+  };
+}
+
 // One run of requests: what wrk counted, as figures.
 //   isStored      each must be in the stream
 //   isWarmedUp    its code is compiled while it runs: it is asked for a while before it is measured
 //   showsToken    a token, which the server asks for, is in this file below bench.folder
+//   isScraped     somebody reads /metrics every second meanwhile
 //   isTls         it speaks HTTPS with a certificate that only wrk takes: it is not probed first
 export function postRequests(bench, contender, connections) {
-  const { server, target, isStored, isWarmedUp, showsToken, isTls } = contender;
+  const { server, target, isStored, isWarmedUp, showsToken, isTls, isScraped } = contender;
   const warmUp = isWarmedUp && (({ url }) => warmUpByWrk(url + target));
   const tokenFile = showsToken && join(bench.folder, showsToken);
   const servers = { server, probe: !isTls && { ...probe(target), tokenFile }, warmUp };
   return withServers(bench, servers, async ({ url }, nats) => {
+    const stopScraping = isScraped && scrape(`${url}/metrics`);
     const {
       requests: count,
       seconds,
       p50_ms,
       p99_ms,
     } = await wrk(bench, connections, url + target, tokenFile);
+    if (isScraped) await stopScraping();
     // What wrk did not wait for, at its end and at that of the warm-up, may be some more.
     if (isStored) await checkStored(nats, count, count + connections + WARM_UP_CONNECTIONS);
     return { count, value: count / seconds, p50_ms, p99_ms };
@@ -105,6 +128,21 @@ const validateWithToken = {
   ratios: [{ of: "token", to: "parley", atLeast: 0.95 }],
 };
 
+const validateWhileScraped = {
+  id: "validate-scraped",
+  title: "POST validate, 64 connections, /metrics read every second",
+  unit: "requests/s",
+  higherIsBetter: true,
+  contenders: {
+    scraped: requests(
+      { ...{ label: "parley, scraped", server: parley, target: "/v1/vlp/validate" }, isScraped: true },
+      64,
+    ),
+    parley: requests({ label: "parley", server: parley, target: "/v1/vlp/validate" }, 64),
+  },
+  ratios: [{ of: "scraped", to: "parley", atLeast: 0.95 }],
+};
+
 // A server with a certificate, which is made for it.
 async function withTls(bench, nats, folder) {
   const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
@@ -175,6 +213,7 @@ export default {
     validate,
     validateWithRates,
     validateWithToken,
+    validateWhileScraped,
     validateOverTls,
     messages(64, byAllMeans),
     messages(256),
