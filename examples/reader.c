@@ -29,7 +29,7 @@ static void take(const char *line, const char *file) {
         fputs(line, strncmp(type, "parley.", 7) != 0 ? stdout : stderr); /* what you do with it */
         fflush(stdout);
     }
-    /* Never half a token, and only now: whoever is killed before gets the message again. */
+    /* Never half a token, and only now: a reader killed before this gets the message again. */
     FILE *out = find(line, "\"resume\":\"", token, sizeof token) ? fopen("resume.new", "w") : NULL;
     if (out != NULL && fputs(token, out) >= 0 && fclose(out) == 0) {
         rename("resume.new", file);

@@ -19,7 +19,7 @@ function take(event) {
   } else if (['parley.gap', 'parley.foreign', 'parley.end'].includes(event.type)) {
     console.error(event.type, JSON.stringify(event.data));
   }
-  if (event.resume) save(event.resume); // only now: whoever is killed before gets it again
+  if (event.resume) save(event.resume); // only now: if killed before, it gets the message again
 }
 
 async function follow() {

@@ -35,7 +35,7 @@ def take(event):
     elif event['type'] in ('parley.gap', 'parley.foreign', 'parley.end'):
         print(event['type'], event['data'], file=sys.stderr)
     if 'resume' in event:
-        save(event['resume'])  # only now: whoever is killed before gets the message again
+        save(event['resume'])  # only now: if killed before, it gets the message again
 
 
 def follow():

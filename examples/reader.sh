@@ -21,7 +21,7 @@ take() { # EVENT
     /problems/*) jq -r .detail <<<"$1" >&2 ;;
     *) jq -c .data <<<"$1" ;; # what you do with a message
     esac
-    [[ -z $resume ]] || save "$resume" # only now: whoever is killed before gets it again
+    [[ -z $resume ]] || save "$resume" # only now: if killed before, it gets the message again
 }
 
 # Less than a byte a second for 40 s: a keep-alive comes every 15 s. A refusal is one line, too.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What bench/run starts once everything is built: measures in turn, prints tables, writes JSON.
-// It asserts no time: whoever reads the figures judges them. Its status is 1 only when something
+// It asserts no time: the reader judges the figures. Its status is 1 only when something
 // could not be measured that should have been.
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -32,7 +32,7 @@ async function measureAll(options, folder) {
     report.rows.push(result);
     const failures = Object.values(result.contenders).filter(({ is_failed }) => is_failed);
     if (failures.length > 0) process.exitCode = 1;
-    writeReport(options.json, report); // after each row: whoever interrupts keeps what there is
+    writeReport(options.json, report); // after each row: an interrupted run keeps what there is
   }
   console.log(`\n${summaryText(report.rows)}\n\nThe figures are in ${options.json}.`);
   return report;

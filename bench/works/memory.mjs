@@ -118,7 +118,7 @@ async function holdings(bench, { child, url }, nats) {
   return list;
 }
 
-// Both figures are of one process: whoever comes first measures, and the other takes what it found.
+// Both figures are of one process: the first call measures, and the second takes what it found.
 function afterMessages(label, index) {
   return {
     label,

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "check_files.h"
 #include "encodings.h"
 #include "clock_and_ids.h"
+#include "reactor.h"
 #include "rejected_event.h"
 #include "rejected_url.h"
 
@@ -118,15 +118,9 @@ int check_session_arguments(struct check_session *session, int argc, char **argv
 
 /* ---- progress ---- */
 
-static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void show_progress(struct check_session *session, const struct check_input *input,
                           uint64_t size_bytes) {
-    const int64_t now = now_ms();
+    const int64_t now = reactor_clock_ms();
     if (!progress_is_due(&session->progress, now)) {
         return;
     }
@@ -310,13 +304,22 @@ static bool check_path(void *context, const char *path) {
 static bool check_url(struct check_session *session, const char *url) {
     struct http_client client;
     if (!session->reads_rejected) {
-        terminal_error("%s: only check --rejected reads a URL", url);
+        /* Without the URL, which may have a password. */
+        terminal_error("only check --rejected reads a URL");
         return false;
     }
     const bool is_read =
         rejected_url_open(&client, url, &session->tls) && check_open(session, -1, &client, url);
     http_client_finish(&client);
     return is_read;
+}
+
+bool check_session_uses_tls(const struct check_session *session) {
+    bool uses = false;
+    for (int i = 0; i < session->file_count && session->reads_rejected && !uses; i++) {
+        uses = strncmp(session->files[i], "https://", 8) == 0;
+    }
+    return uses;
 }
 
 static bool is_stopped(void *context) {
@@ -361,7 +364,7 @@ bool check_session_run(struct check_session *session) {
         return false;
     }
     parley_message_init(&session->message, schema);
-    progress_init(&session->progress, session->is_quiet ? -1 : STDERR_FILENO, now_ms());
+    progress_init(&session->progress, session->is_quiet ? -1 : STDERR_FILENO, reactor_clock_ms());
     const bool is_read = check_all_files(session) && !session->has_unreadable;
     parley_message_finish(&session->message);
     parley_schema_destroy(schema);

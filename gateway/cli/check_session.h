@@ -58,6 +58,9 @@ struct check_session {
 /* Reads the arguments.  Returns: -1 to go on, else the exit status. */
 int check_session_arguments(struct check_session *session, int argc, char **argv);
 
+/* Whether a certificate can be shown or verified: a URL with https:// is read. */
+bool check_session_uses_tls(const struct check_session *session);
+
 /* Calls on_message with every message of every file.
  * Returns: whether all could be read; if not, an error message was printed. */
 bool check_session_run(struct check_session *session);

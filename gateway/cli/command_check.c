@@ -128,6 +128,20 @@ static enum parley_status report(struct check_session *session, const char *file
     return PARLEY_OK;
 }
 
+static bool check_tls_options(const struct check_session *session) {
+    const struct tls_client_options *tls = &session->tls;
+    if ((tls->cert == NULL) != (tls->key == NULL)) {
+        terminal_error("--cert and --key go together: a certificate and its private key");
+        return false;
+    }
+    if ((tls->ca != NULL || tls->cert != NULL) && !check_session_uses_tls(session)) {
+        terminal_error("--ca, --cert and --key are for an https:// URL, with --rejected; leave "
+                       "them out, or name the server as https://HOST");
+        return false;
+    }
+    return true;
+}
+
 int command_check(int argc, char **argv) {
     struct check check = {.session = {.command = "check",
                                       .help = help,
@@ -145,8 +159,7 @@ int command_check(int argc, char **argv) {
     if (wrong >= 0) {
         return wrong;
     }
-    if ((session->tls.cert == NULL) != (session->tls.key == NULL)) {
-        terminal_error("--cert and --key go together: a certificate and its private key");
+    if (!check_tls_options(session)) {
         return EXIT_USAGE;
     }
     session->reads_files_once = true;

@@ -75,12 +75,9 @@ static int find_local(const char *path, struct http_client_url *out) {
 }
 
 static void print_not_ready(struct http_client *client, const struct http_client_url *url) {
-    struct parley_buffer why;
-    parley_buffer_init(&why);
-    http_client_explain(client, &why);
-    terminal_error("%s port %s is not ready: %s", url->host, url->port,
-                   why.has_failed ? "" : why.data);
-    parley_buffer_finish(&why);
+    char what[sizeof url->host + sizeof url->port + 32];
+    snprintf(what, sizeof what, "%s port %s is not ready", url->host, url->port);
+    http_client_print_refusal(client, what, "");
 }
 
 /* With what is wrong all the same, which are lines of the answer: "but: stream VLP is full". */
@@ -145,9 +142,6 @@ int command_health(int argc, char **argv) {
     }
     struct http_client_url target;
     if (url != NULL && !http_client_read_url(url, &target)) {
-        terminal_error("'%s' is not an http:// or https:// URL; expected a URL such as "
-                       "http://127.0.0.1:8080",
-                       url);
         return EXIT_USAGE;
     }
     if ((tls.cert == NULL) != (tls.key == NULL)) {

@@ -8,18 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "reactor.h"
 #include "terminal.h"
-
-static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static bool fail(struct http_client *client, const char *why) {
     snprintf(client->error, sizeof client->error, "%s", why);
@@ -34,7 +28,7 @@ static const char *skip_scheme(const char *url, bool *out_is_tls) {
     return *out_is_tls ? url + 8 : strncmp(url, "http://", 7) == 0 ? url + 7 : NULL;
 }
 
-bool http_client_read_url(const char *url, struct http_client_url *out) {
+static bool read_url(const char *url, struct http_client_url *out) {
     const char *host = skip_scheme(url, &out->is_tls);
     if (host == NULL) {
         return false;
@@ -60,7 +54,23 @@ bool http_client_read_url(const char *url, struct http_client_url *out) {
     }
     out->path = rest;
     return (rest[0] == '/' || rest[0] == '\0') && strpbrk(rest, " \r\n") == NULL &&
-           strpbrk(out->host, " \r\n") == NULL;
+           strpbrk(out->host, " \r\n@") == NULL;
+}
+
+bool http_client_read_url(const char *url, struct http_client_url *out) {
+    if (read_url(url, out)) {
+        return true;
+    }
+    if (strchr(url, '@') != NULL) { /* it may have a password, and errors reach the logs of CI */
+        terminal_error("the URL has a user, password or token before '@', which others can see; "
+                       "leave it out (check --rejected takes a token in the environment variable "
+                       "PARLEY_TOKEN)");
+    } else {
+        terminal_error("'%s' is not an http:// or https:// URL of a server; expected one such as "
+                       "http://127.0.0.1:8080",
+                       url);
+    }
+    return false;
 }
 
 /* ---- the connection ---- */
@@ -69,7 +79,7 @@ bool http_client_read_url(const char *url, struct http_client_url *out) {
 static int await(const struct http_client *client, int fd, short events) {
     struct pollfd poll_fd = {.fd = fd, .events = events};
     for (;;) {
-        const int64_t left_ms = client->deadline_ms - now_ms();
+        const int64_t left_ms = client->deadline_ms - reactor_clock_ms();
         const int count = left_ms > 0 ? poll(&poll_fd, 1, (int)left_ms) : 0;
         if (count > 0) {
             return 0;
@@ -109,8 +119,8 @@ static bool connect_any(struct http_client *client, const struct http_client_url
         return fail(client, gai_strerror(resolved));
     }
     int error = ETIMEDOUT;
-    for (const struct addrinfo *at = addresses; at != NULL && now_ms() < client->deadline_ms;
-         at = at->ai_next) {
+    for (const struct addrinfo *at = addresses;
+         at != NULL && reactor_clock_ms() < client->deadline_ms; at = at->ai_next) {
         error = connect_one(client, at);
         if (error == 0) {
             break;
@@ -210,7 +220,7 @@ void http_client_init(struct http_client *client) {
 
 bool http_client_open(struct http_client *client, const struct http_client_url *url,
                       const struct http_client_request *request, int64_t wait_ms) {
-    client->deadline_ms = client->tls.deadline_ms = now_ms() + wait_ms;
+    client->deadline_ms = client->tls.deadline_ms = reactor_clock_ms() + wait_ms;
     if (!connect_any(client, url)) {
         return false;
     }
@@ -229,7 +239,7 @@ ssize_t http_client_receive(struct http_client *client, char *out, size_t size, 
         client->body += taken;
         return (ssize_t)taken;
     }
-    client->deadline_ms = wait_ms > 0 ? now_ms() + wait_ms : client->deadline_ms;
+    client->deadline_ms = wait_ms > 0 ? reactor_clock_ms() + wait_ms : client->deadline_ms;
     return receive_some(client, out, size);
 }
 
@@ -239,7 +249,8 @@ const char *http_client_body(struct http_client *client) {
     return client->head + client->body;
 }
 
-void http_client_explain(struct http_client *client, struct parley_buffer *out) {
+/* Appends the line with the status, and the detail of a problem that the body is. */
+static void explain(struct http_client *client, struct parley_buffer *out) {
     json_t *problem = json_loads(http_client_body(client), JSON_DISABLE_EOF_CHECK, NULL);
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     char status_line[128];
@@ -252,6 +263,14 @@ void http_client_explain(struct http_client *client, struct parley_buffer *out) 
     }
     parley_buffer_char(out, '\0');
     json_decref(problem);
+}
+
+void http_client_print_refusal(struct http_client *client, const char *what, const char *advice) {
+    struct parley_buffer why;
+    parley_buffer_init(&why);
+    explain(client, &why);
+    terminal_error("%s: %s%s", what, why.has_failed ? "" : why.data, advice);
+    parley_buffer_finish(&why);
 }
 
 void http_client_finish(struct http_client *client) {

@@ -21,8 +21,8 @@ struct http_client_url {
     bool is_tls;
 };
 
-/* http://HOST[:PORT][/PATH] or http://[ADDR6][:PORT][/PATH], or https.  Returns: whether it is one.
- */
+/* http://HOST[:PORT][/PATH] or http://[ADDR6][:PORT][/PATH], or https.
+ * Returns: false, after an error message, which does not repeat a password in the URL. */
 bool http_client_read_url(const char *url, struct http_client_url *out);
 
 enum { HTTP_CLIENT_HEAD_MAX = 16384 };
@@ -57,7 +57,7 @@ ssize_t http_client_receive(struct http_client *client, char *out, size_t size, 
 /* Receives the body as a string, or as much of it as there is room for; instead of
  * http_client_receive.  Owns: borrowed from the client. */
 const char *http_client_body(struct http_client *client);
-/* The same, and appends the line with the status, and the detail of a problem that the body is, as
- * a string. */
-void http_client_explain(struct http_client *client, struct parley_buffer *out);
+/* Prints, as an error message, `what`, the line with the status, the detail of a problem that the
+ * body is, and `advice`. Reads the body, as http_client_body. */
+void http_client_print_refusal(struct http_client *client, const char *what, const char *advice);
 void http_client_finish(struct http_client *client);

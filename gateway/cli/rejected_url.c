@@ -77,15 +77,6 @@ static const char *advice(unsigned status, bool has_token) {
     }
 }
 
-static void print_refusal(struct http_client *client, const char *url, bool has_token) {
-    struct parley_buffer why;
-    parley_buffer_init(&why);
-    http_client_explain(client, &why);
-    terminal_error("%s: %s%s", url, why.has_failed ? "" : why.data,
-                   advice(client->status, has_token));
-    parley_buffer_finish(&why);
-}
-
 static bool ask(struct http_client *client, const char *url, const struct http_client_url *parts,
                 const struct http_client_request *request) {
     if (!http_client_open(client, parts, request, WAIT_MS)) {
@@ -93,7 +84,7 @@ static bool ask(struct http_client *client, const char *url, const struct http_c
         return false;
     }
     if (client->status != 200) {
-        print_refusal(client, url, request->token != NULL);
+        http_client_print_refusal(client, url, advice(client->status, request->token != NULL));
         return false;
     }
     return true;
@@ -104,12 +95,7 @@ bool rejected_url_open(struct http_client *client, const char *url,
     struct http_client_url parts;
     struct http_client_request request = {.tls = *tls};
     http_client_init(client);
-    if (!http_client_read_url(url, &parts)) {
-        terminal_error("%s: not a URL of a server; expected one such as http://127.0.0.1:8080",
-                       url);
-        return false;
-    }
-    if (!find_token(&request.token)) {
+    if (!http_client_read_url(url, &parts) || !find_token(&request.token)) {
         return false;
     }
     struct parley_buffer path;

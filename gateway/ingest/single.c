@@ -158,7 +158,7 @@ static void respond_verdict(struct single *single, const struct verdict *verdict
     parley_buffer_reserve(answer, ANSWER_BYTES_USUAL);
     parley_buffer_char(answer, '{');
     status = status != PARLEY_OK ? status : parley_message_write_verdict(message, answer);
-    parley_buffer_char(answer, '}');
+    parley_buffer_text(answer, "}\n");
     status = status != PARLEY_OK ? status : parley_buffer_status(answer);
     if (status != PARLEY_OK) {
         respond_internal(single, status);
@@ -198,6 +198,7 @@ static void respond_stored(struct single *single, const struct receipt_place *pl
     parley_buffer_clear(answer);
     answer->limit_bytes = 0;
     receipt_write(&single->receipt, place, answer);
+    parley_buffer_char(answer, '\n');
     if (answer->has_failed) {
         respond_internal(single, PARLEY_E_MEMORY);
         return;

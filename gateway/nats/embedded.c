@@ -73,12 +73,6 @@ static void pause_ms(int ms) {
     nanosleep(&time, NULL);
 }
 
-static int64_t clock_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- files ---- */
 
 /* Opens a file of the data folder, far above the standard descriptors, and never through a link:
@@ -125,11 +119,11 @@ static bool lock_folder(struct embedded *embedded) {
     if (embedded->lock_fd < 0) {
         return false;
     }
-    for (int64_t end_ms = clock_ms() + LOCK_PATIENCE_MS;;) {
+    for (int64_t end_ms = reactor_clock_ms() + LOCK_PATIENCE_MS;;) {
         if (flock(embedded->lock_fd, LOCK_EX | LOCK_NB) == 0) {
             return true;
         }
-        if ((errno != EWOULDBLOCK && errno != EINTR) || clock_ms() > end_ms) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || reactor_clock_ms() > end_ms) {
             return false;
         }
         pause_ms(POLL_MS);
@@ -306,7 +300,7 @@ static bool spawn(struct embedded *embedded) {
         return false;
     }
     embedded->pid = pid;
-    embedded->started_ms = clock_ms();
+    embedded->started_ms = reactor_clock_ms();
     embedded->is_replaced = false;
     embedded->death.fd = pidfd_open(pid, 0);
     return embedded->death.fd >= 0;
@@ -333,8 +327,8 @@ static int reap(struct embedded *embedded) {
 
 static void end_child(struct embedded *embedded) {
     kill(embedded->pid, SIGTERM);
-    for (int64_t end_ms = clock_ms() + STOP_PATIENCE_MS;
-         !is_dead(embedded) && clock_ms() < end_ms;) {
+    for (int64_t end_ms = reactor_clock_ms() + STOP_PATIENCE_MS;
+         !is_dead(embedded) && reactor_clock_ms() < end_ms;) {
         pause_ms(POLL_MS);
     }
     kill(embedded->pid, SIGKILL); /* it may be wedged by a full disk, and deaf to SIGTERM */
@@ -353,7 +347,7 @@ static void complain(const struct embedded *embedded, const char *what, int64_t 
 }
 
 static void restart_later(struct embedded *embedded, const char *what) {
-    if (clock_ms() - embedded->started_ms > LIFE_LONG_ENOUGH_MS) {
+    if (reactor_clock_ms() - embedded->started_ms > LIFE_LONG_ENOUGH_MS) {
         embedded->backoff_ms = BACKOFF_MIN_MS;
     }
     reactor_timer_set(embedded->reactor, &embedded->restart, embedded->backoff_ms);
@@ -399,7 +393,7 @@ static void on_death(struct reactor_watch *watch, uint32_t epoll_events) {
 }
 
 void embedded_replace(struct embedded *embedded) {
-    bool is_starting = clock_ms() - embedded->started_ms < START_GRACE_MS;
+    bool is_starting = reactor_clock_ms() - embedded->started_ms < START_GRACE_MS;
     if (embedded->pid != 0 && !is_starting) {
         embedded->is_replaced = true;
         kill(embedded->pid, SIGKILL);
@@ -413,8 +407,8 @@ static bool first_start(struct embedded *embedded) {
         if (!choose_port(embedded) || !write_configuration(embedded) || !spawn(embedded)) {
             break;
         }
-        int64_t end_ms = clock_ms() + START_PATIENCE_MS;
-        while (!is_dead(embedded) && clock_ms() < end_ms) {
+        int64_t end_ms = reactor_clock_ms() + START_PATIENCE_MS;
+        while (!is_dead(embedded) && reactor_clock_ms() < end_ms) {
             if (answers(embedded)) {
                 return true;
             }

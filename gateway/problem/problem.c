@@ -63,6 +63,7 @@ void problem_write_members(struct parley_buffer *out, enum problem problem, cons
 /* Answers with `body`, and frees it. */
 static void respond(struct http_request *request, enum problem problem, const char *detail,
                     struct parley_buffer body) {
+    parley_buffer_char(&body, '\n');
     if (problem == PROBLEM_INTERNAL || body.has_failed) {
         problem_log(request, detail);
     }
@@ -71,7 +72,7 @@ static void respond(struct http_request *request, enum problem problem, const ch
         http_header(request, "Retry-After", "1");
     }
     const struct parley_bytes text =
-        body.has_failed ? PARLEY_BYTES("{\"type\":\"/problems/internal\",\"status\":500}")
+        body.has_failed ? PARLEY_BYTES("{\"type\":\"/problems/internal\",\"status\":500}\n")
                         : parley_buffer_bytes(&body);
     http_compress(request);
     http_respond(request, body.has_failed ? 500 : table[problem].status, "application/problem+json",

@@ -45,7 +45,7 @@ int64_t reactor_clock_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static int64_t monotonic_ms(void) {
+int64_t reactor_clock_ms(void) {
     return reactor_clock_ns() / 1000000;
 }
 
@@ -229,7 +229,7 @@ void reactor_turn_add(struct reactor *reactor, struct reactor_turn *turn) {
 static int sleep_ms(const struct reactor *reactor) {
     int64_t sleep = -1;
     if (reactor->timers.next != &reactor->timers) {
-        int64_t left = reactor->timers.next->due_ms - monotonic_ms();
+        int64_t left = reactor->timers.next->due_ms - reactor_clock_ms();
         sleep = left > 0 ? left : 0;
     }
     for (struct reactor_turn *turn = reactor->turns; turn != NULL; turn = turn->next) {

@@ -9,17 +9,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+#include "reactor.h"
 
 static bool fail(struct tls_client *client, const char *what, const char *why) {
     snprintf(client->error, sizeof client->error, "%s%s%s", what, why != NULL ? ": " : "",
@@ -100,7 +95,7 @@ static bool await(struct tls_client *client, int result) {
     }
     struct pollfd fd = {.fd = SSL_get_fd(client->ssl),
                         .events = what == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT};
-    const int64_t left_ms = client->deadline_ms - now_ms();
+    const int64_t left_ms = client->deadline_ms - reactor_clock_ms();
     const int count = left_ms > 0 ? poll(&fd, 1, (int)left_ms) : 0;
     return count > 0 || (count < 0 && errno == EINTR) || fail(client, strerror(ETIMEDOUT), NULL);
 }

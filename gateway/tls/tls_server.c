@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <openssl/err.h>
@@ -118,19 +117,14 @@ static void take_due(struct tls_connection *connection) {
     }
 }
 
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 static void run_handshakes(struct tls_server *server) {
     struct tls_connection *connection;
-    const int64_t end_ns = TAILQ_EMPTY(&server->due_handshakes) ? 0 : now_ns() + HANDSHAKES_TURN_NS;
+    const int64_t end_ns =
+        TAILQ_EMPTY(&server->due_handshakes) ? 0 : reactor_clock_ns() + HANDSHAKES_TURN_NS;
     while ((connection = TAILQ_FIRST(&server->due_handshakes)) != NULL) {
         take_due(connection);
         tls_handshake_go_on(connection);
-        if (now_ns() >= end_ns) {
+        if (reactor_clock_ns() >= end_ns) {
             break;
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The programs that read streams for bench/run, against a server that does something wrong: what
-// was not delivered whole must fail, or the benchmark would praise whoever loses the most.
+// was not delivered whole must fail, or the benchmark would praise the one that loses the most.
 // $BENCH_PROGRAMS is the folder of the C programs of bench/.
 
 import assert from "node:assert/strict";

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { get, post, request, send } from './lib/http.mjs';
+import { get, post, request, send, validate } from './lib/http.mjs';
 import { lastSequence, storedMessage } from './lib/nats.mjs';
 import { useParley } from './lib/parley.mjs';
 import {
@@ -14,6 +14,30 @@ import {
   claim,
   ruleIds,
 } from './lib/vlp.mjs';
+
+// Else a shell's prompt is on the same line.
+describe('an answer in JSON ends with a line feed', () => {
+  const its = useParley();
+  const headers = { Accept: 'application/json' };
+  for (const [what, status, ask] of [
+    ['a receipt', 200, () => send(its.parley, claim())],
+    ['the receipts of an array', 200, () => send(its.parley, [claim()])],
+    ['a verdict', 200, () => validate(its.parley, brokenClaim())],
+    ['a refusal', 422, () => send(its.parley, brokenClaim())],
+    ['another problem', 404, () => get(its.parley, '/nothing')],
+    ['a list', 200, () => get(its.parley, '/v1/protocols')],
+    ['a page of problems', 200, () => get(its.parley, '/problems', { headers })],
+    ['the state', 200, () => get(its.parley, '/readyz', { headers })],
+    ['openapi.json', 200, () => get(its.parley, '/openapi.json')],
+  ]) {
+    it(what, async () => {
+      const answer = await ask();
+      assert.equal(answer.status, status, answer.text);
+      assert.match(answer.headers['content-type'], /json/);
+      assert.match(answer.text, /[}\]]\n$/);
+    });
+  }
+});
 
 describe('a valid message', () => {
   const its = useParley();
