@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -44,15 +45,33 @@ static struct {
     atomic_int level;
     pthread_mutex_t lock; /* of what follows; held while a line is written, which does not wait */
     struct log_options options;
+    int terminal_fd; /* where lines are written instead of options.fd; -1: there */
     struct bucket buckets[LOG_EVENT_COUNT];
     bool is_torn; /* the last line was not written to its end */
 } the_log = {.level = LOG_LEVEL_INFO,
              .lock = PTHREAD_MUTEX_INITIALIZER,
-             .options = {.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO}};
+             .options = {.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO},
+             .terminal_fd = -1};
+
+/* A terminal that is nearly full says that it is ready, and then a write waits. So it is opened
+ * once more: O_NONBLOCK on `fd` itself would hold for the shell, too.  Returns: -1: it is none, or
+ * cannot be opened. */
+static int open_terminal(int fd) {
+    char path[32];
+    if (!isatty(fd)) {
+        return -1;
+    }
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
 
 void log_open(const struct log_options *options) {
     pthread_mutex_lock(&the_log.lock);
+    if (the_log.terminal_fd >= 0) {
+        close(the_log.terminal_fd);
+    }
     the_log.options = *options;
+    the_log.terminal_fd = open_terminal(options->fd);
     memset(the_log.buckets, 0, sizeof the_log.buckets);
     the_log.is_torn = false;
     pthread_mutex_unlock(&the_log.lock);
@@ -186,14 +205,16 @@ static ssize_t write_now(int fd, const char *text, size_t length) {
     return has_room(fd) ? write(fd, text, length) : -1;
 }
 
-/* The start of a line that was torn by a full disk is ended first, and by the same write. */
+/* The start of a line that was torn by a full disk or terminal is ended first, and by the same
+ * write. */
 static bool emit(const struct log_line *line) {
     char text[LOG_LINE_MAX + 1];
     const size_t torn = the_log.is_torn;
     text[0] = '\n';
     memcpy(text + torn, line->text, line->length);
     const size_t length = torn + line->length;
-    const ssize_t written = write_now(the_log.options.fd, text, length);
+    const int fd = the_log.terminal_fd >= 0 ? the_log.terminal_fd : the_log.options.fd;
+    const ssize_t written = write_now(fd, text, length);
     if (written > 0) {
         the_log.is_torn = (size_t)written < length;
     }

@@ -5,9 +5,9 @@
  * standard error. What may be logged is the table in log_events.h.
  *
  * A line is one write, so that lines of several threads and processes do not mix. A line that
- * cannot be written at once (a pipe that nobody reads, a full disk) is left out and counted; the
- * log never waits. Of each event so many lines a second are written and no more, and the next one
- * has `left_out`: how many were not.
+ * cannot be written at once (a pipe or a terminal that nobody reads, a full disk) is left out and
+ * counted; the log never waits. Of each event so many lines a second are written and no more, and
+ * the next one has `left_out`: how many were not.
  *
  * Secrets are never given to it. */
 
@@ -23,7 +23,7 @@
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 struct log_options {
-    int fd; /* borrowed */
+    int fd; /* borrowed; a terminal is opened once more, until the next log_open */
     enum log_format format;
     enum log_level level; /* the least important that is written */
     bool is_coloured;

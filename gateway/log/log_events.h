@@ -14,7 +14,7 @@
       "Nothing. docs/api.md#limits explains them.")                                                \
     X(LOG_LISTENING, "start.listening", INFO, "serving requests",                                  \
       "url data nats workers tls access quarantine bind_sender access_log trace",                  \
-      "Nothing. Where `access` is `open`, whoever reaches the address may send and read: "         \
+      "Nothing. Where `access` is `open`, all who reach the address may send and read: "           \
       "`parley token create` makes a token.")                                                      \
     X(LOG_START_FAILED, "start.failed", ERROR, "parley cannot start", "",                          \
       "Do as the message says, and start it again: it has ended.")                                 \

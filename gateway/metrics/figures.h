@@ -2,8 +2,8 @@
 #pragma once
 
 /* What one thread counts for /metrics, in memory of its own: each worker has a block, and so has
- * the main thread; whoever is asked adds them up. A block outlives its thread. No label's values
- * come from clients, so that a block never grows. */
+ * the main thread; the thread that is asked adds them up. A block outlives its thread. No label's
+ * values come from clients, so that a block never grows. */
 
 #include <parley/protocol.h>
 #include <parley/status.h>

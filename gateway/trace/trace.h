@@ -20,7 +20,7 @@ enum {
 
 struct trace {
     char trace_id[TRACE_ID_LENGTH + 1];
-    char parent_id[TRACE_SPAN_LENGTH + 1]; /* the span of whoever sent it; "": none */
+    char parent_id[TRACE_SPAN_LENGTH + 1]; /* the sender's span; "": none */
     char span_id[TRACE_SPAN_LENGTH + 1];   /* parley's own; "": it has none */
     unsigned char flags;
 };

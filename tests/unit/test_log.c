@@ -238,6 +238,40 @@ static void test_a_pipe_that_nobody_reads_delays_nothing(void **state) {
     close_log(&log);
 }
 
+/* A terminal as the shell opens it.  Returns: its other end. */
+static int open_terminal(int *out_terminal) {
+    const int other = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(other >= 0);
+    assert_int_equal(grantpt(other), 0);
+    assert_int_equal(unlockpt(other), 0);
+    *out_terminal = open(ptsname(other), O_WRONLY | O_NOCTTY);
+    assert_true(*out_terminal >= 0);
+    return other;
+}
+
+/* Of several lengths, since one that fills the terminal exactly does not wait. */
+static void test_a_terminal_that_nobody_reads_delays_nothing(void **state) {
+    (void)state;
+    char message[LOG_VALUE_MAX];
+    memset(message, 'x', sizeof message);
+    alarm(60); /* a write that waits has no other end */
+    for (size_t length = sizeof message - 700; length < sizeof message; length += 100) {
+        int terminal;
+        const int other = open_terminal(&terminal);
+        const struct parley_bytes value = {message, length};
+        log_open(&(struct log_options){.fd = terminal, .level = LOG_LEVEL_INFO});
+        for (size_t i = 0; i < AT_ONCE; i++) {
+            log_write(LOG_TOKENS_READ, value, LOG_FIELDS(LOG_BYTES("file", value)));
+        }
+        assert_in_range(log_take_left_out(), 1, AT_ONCE - 1);
+        assert_int_equal(fcntl(terminal, F_GETFL) & O_NONBLOCK, 0); /* the shell's */
+        log_open(&(struct log_options){.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO});
+        close(terminal);
+        close(other);
+    }
+    alarm(0);
+}
+
 static void test_a_log_that_cannot_be_written_ends_nothing(void **state) {
     (void)state;
     static struct pipe_log log;
@@ -362,6 +396,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_less_important_than_the_level_is_not_written),
         cmocka_unit_test(test_of_one_event_so_many_are_written_and_the_others_counted),
         cmocka_unit_test(test_a_pipe_that_nobody_reads_delays_nothing),
+        cmocka_unit_test(test_a_terminal_that_nobody_reads_delays_nothing),
         cmocka_unit_test(test_a_log_that_cannot_be_written_ends_nothing),
         cmocka_unit_test(test_a_line_that_a_full_disk_tore_does_not_spoil_the_next),
         cmocka_unit_test(test_lines_of_several_threads_do_not_mix),
