@@ -165,7 +165,8 @@ static void read_file_if_any(struct loading *loading) {
     struct file_reading reading = {.loading = loading, .path = loading->text[OPTION_OF(config)]};
     const struct configuration_visitor visitor = {
         .entry = on_file_entry, .fault = on_file_fault, .context = &reading};
-    if (reading.path != NULL && !configuration_file_read(reading.path, &visitor)) {
+    if (reading.path != NULL &&
+        !configuration_file_read(reading.path, loading->is_again, &visitor)) {
         loading->is_out_of_memory = true;
     }
 }

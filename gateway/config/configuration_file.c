@@ -9,8 +9,11 @@
 #include "configuration_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <yaml.h>
 
@@ -249,18 +252,40 @@ static void read_stream(struct reader *reader) {
 
 /* ---- files ---- */
 
-const char *configuration_file_contents(const char *path, size_t bytes_max,
+static bool is_regular(int fd) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Returns: NULL, and *wrong says why. */
+static FILE *open_file(const char *path, bool is_again, const char **wrong) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (is_again ? O_NONBLOCK : 0));
+    FILE *file = NULL;
+    if (fd >= 0 && is_again && !is_regular(fd)) {
+        *wrong = "it is not a regular file, and only such a file can be read again";
+    } else {
+        file = fd >= 0 ? fdopen(fd, "r") : NULL;
+        *wrong = file == NULL ? strerror(errno) : NULL;
+    }
+    if (file == NULL && fd >= 0) {
+        close(fd);
+    }
+    return file;
+}
+
+const char *configuration_file_contents(const char *path, bool is_again, size_t bytes_max,
                                         struct parley_buffer *out) {
     char piece[4096];
     size_t count;
-    FILE *file = fopen(path, "re");
+    const char *wrong;
+    FILE *file = open_file(path, is_again, &wrong);
     if (file == NULL) {
-        return strerror(errno);
+        return wrong;
     }
     while (out->length <= bytes_max && (count = fread(piece, 1, sizeof piece, file)) > 0) {
         parley_buffer_append(out, (struct parley_bytes){piece, count});
     }
-    const char *wrong = ferror(file) ? strerror(errno) : NULL;
+    wrong = ferror(file) ? strerror(errno) : NULL;
     fclose(file);
     return wrong != NULL ? wrong : out->length > bytes_max ? "it is too large" : NULL;
 }
@@ -276,14 +301,16 @@ static void read_text(struct reader *reader, struct parley_bytes text) {
     yaml_parser_delete(&reader->parser);
 }
 
-bool configuration_file_read(const char *path, const struct configuration_visitor *visitor) {
+bool configuration_file_read(const char *path, bool is_again,
+                             const struct configuration_visitor *visitor) {
     struct reader reader = {.visitor = visitor};
     struct parley_buffer text;
     char wrong[200];
     parley_buffer_init(&text);
     parley_buffer_init(&reader.key);
     parley_buffer_init(&reader.value);
-    const char *why = configuration_file_contents(path, CONFIGURATION_FILE_BYTES_MAX, &text);
+    const char *why =
+        configuration_file_contents(path, is_again, CONFIGURATION_FILE_BYTES_MAX, &text);
     if (why != NULL) {
         snprintf(wrong, sizeof wrong, "cannot be read: %s", why);
         visitor->fault(visitor->context, 0, wrong);

@@ -26,13 +26,15 @@ struct configuration_visitor {
     void *context;
 };
 
-/* Reads the file at `path`. It goes on after what is wrong, unless it is not YAML.
- * Returns: false: out of memory. */
-bool configuration_file_read(const char *path, const struct configuration_visitor *visitor);
+/* Reads the file at `path`. It goes on after what is wrong, unless it is not YAML.  `is_again`: as
+ * for configuration_file_contents.  Returns: false: out of memory. */
+bool configuration_file_read(const char *path, bool is_again,
+                             const struct configuration_visitor *visitor);
 
-/* Appends what the file at `path` holds, which may be a pipe.
+/* Appends what the file at `path` holds. It may be a pipe, unless it is read again: a pipe has
+ * nothing more then, or has the reader wait.
  * Returns: NULL, or what is wrong, as the end of a sentence: "cannot be read: …". */
-const char *configuration_file_contents(const char *path, size_t bytes_max,
+const char *configuration_file_contents(const char *path, bool is_again, size_t bytes_max,
                                         struct parley_buffer *out);
 
 /* Whether a value has a character that no option can have: a line break, a NUL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* SIGHUP: what a start would read now, compared with what the server runs with. Only numbers and
- * switches are taken over: a text would have to outlive whoever still reads the old one. */
+ * switches are taken over: an old text would have to outlive the last thread that reads it. */
 
 #include "configuration.h"
 
@@ -71,6 +71,7 @@ bool configuration_reload(struct configuration *configuration, int argc, char **
     struct configuration next;
     struct loading loading;
     loading_init(&loading, &next);
+    loading.is_again = true;
     if (!configuration_init(&next)) {
         loading.is_out_of_memory = true;
     } else if (loading_read_flags(&loading, argc, argv) < 0) { /* as at the start */

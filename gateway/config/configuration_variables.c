@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* PARLEY_LISTEN for --listen, and PARLEY_NATS_FILE where a value can hold a secret: variables can
- * be seen by whoever may look at the process or the container, files by whom their mode lets. */
+ * be seen by all who may look at the process or the container, a file by those whom its mode lets.
+ */
 
 #include "configuration_variables.h"
 
@@ -13,9 +14,11 @@
 
 #include "configuration_file.h"
 #include "nearest.h"
-#include "terminal.h"
 
-enum { SECRET_BYTES_MAX = 64 * 1024 };
+enum {
+    SECRET_BYTES_MAX = 64 * 1024,
+    SHORT_FLAG_MAX = 5 /* letters; HOME and TEST resemble HOST, and are meant for others */
+};
 
 static const char PREFIX[] = "PARLEY_";
 static const char FILE_SUFFIX[] = "_FILE";
@@ -40,7 +43,8 @@ static void remove_line_end(struct parley_buffer *text) {
 static const char *read_secret(struct loading *loading, const char *variable, const char *path) {
     struct parley_buffer text;
     parley_buffer_init(&text);
-    const char *wrong = configuration_file_contents(path, SECRET_BYTES_MAX, &text);
+    const char *wrong =
+        configuration_file_contents(path, loading->is_again, SECRET_BYTES_MAX, &text);
     remove_line_end(&text);
     if (wrong != NULL) {
         loading_fault(loading, "%s: %s cannot be read: %s", variable, path, wrong);
@@ -83,12 +87,18 @@ void configuration_read_variables(struct loading *loading) {
 
 /* ---- names ---- */
 
+static bool names_port(const char *variable) {
+    const size_t length = strlen(variable);
+    return length >= strlen("_PORT") && strcmp(variable + length - strlen("_PORT"), "_PORT") == 0;
+}
+
 /* Kubernetes sets them in every pod of a namespace for each service whose name begins with parley:
- * PARLEY_SERVICE_HOST, PARLEY_NATS_PORT, PARLEY_NATS_PORT_4222_TCP_ADDR. */
-static bool is_service_link(const char *variable) {
-    const char *port = strstr(variable, "_PORT");
+ * PARLEY_SERVICE_HOST, PARLEY_NATS_PORT=tcp://10.0.0.7:4222, PARLEY_NATS_PORT_4222_TCP_ADDR. */
+static bool is_service_link(const char *variable, const char *value) {
+    const char *port = strstr(variable, "_PORT_");
     return strstr(variable, "_SERVICE_HOST") != NULL || strstr(variable, "_SERVICE_PORT") != NULL ||
-           (port != NULL && (port[5] == '\0' || (port[5] == '_' && isdigit(port[6]))));
+           (port != NULL && isdigit((unsigned char)port[strlen("_PORT_")])) ||
+           (names_port(variable) && strstr(value, "://") != NULL);
 }
 
 /* What the examples of the documents use for clients. */
@@ -110,7 +120,8 @@ static const char *nearest_flag(const char *flag) {
     for (size_t i = 0; i < option_count; i++) {
         flags[i] = options[i].flag;
     }
-    return nearest_word(flag, flags);
+    const size_t length = strlen(flag);
+    return nearest_word_within(flag, flags, length <= SHORT_FLAG_MAX ? 1 : length / 3 + 1);
 }
 
 /* Whether it is the variable of an option, or of a file that has an option's value. */
@@ -126,13 +137,9 @@ static bool is_known(const char *flag) {
     return false;
 }
 
-static void judge_variable(struct loading *loading, const char *variable) {
-    char flag[128], meant[64];
-    write_flag(variable, flag);
-    if (is_known(flag) || is_service_link(variable) || is_of_clients(variable)) {
-        return;
-    }
+static void judge_unknown(struct loading *loading, const char *variable, const char *flag) {
     const char *nearest = nearest_flag(flag);
+    char meant[64];
     if (nearest != NULL) {
         option_name_variable(nearest, meant);
         loading_fault(loading,
@@ -140,9 +147,24 @@ static void judge_variable(struct loading *loading, const char *variable) {
                       "meant for parley",
                       variable, meant);
     } else {
-        terminal_error("the unknown environment variable %s has no effect (parley serve --help "
-                       "lists the known ones)",
-                       variable);
+        loading_warn("the unknown environment variable %s has no effect (parley serve --help lists "
+                     "the known ones)",
+                     variable);
+    }
+}
+
+static void judge_variable(struct loading *loading, const char *variable, const char *value) {
+    char flag[128];
+    write_flag(variable, flag);
+    if (is_known(flag) || is_service_link(variable, value) || is_of_clients(variable)) {
+        return;
+    }
+    if (names_port(variable)) {
+        loading_warn("the unknown environment variable %s has no effect; the port to listen on is "
+                     "part of --listen (PARLEY_LISTEN)",
+                     variable);
+    } else {
+        judge_unknown(loading, variable, flag);
     }
 }
 
@@ -152,7 +174,7 @@ void configuration_judge_variables(struct loading *loading) {
         const size_t length = strcspn(*entry, "=");
         snprintf(variable, sizeof variable, "%.*s", (int)(length < 127 ? length : 127), *entry);
         if (strncmp(variable, PREFIX, strlen(PREFIX)) == 0) {
-            judge_variable(loading, variable);
+            judge_variable(loading, variable, *entry + length);
         }
     }
 }

@@ -9,5 +9,5 @@
 void configuration_read_variables(struct loading *loading);
 
 /* Says which variables PARLEY_… are none of an option: one that resembles an option's is a fault,
- * of others there is a warning on standard error. */
+ * of others, such as PARLEY_PORT=9000, there is a warning on standard error. */
 void configuration_judge_variables(struct loading *loading);

@@ -27,6 +27,26 @@ void loading_fault(struct loading *loading, const char *format, ...) {
     loading->fault_count++;
 }
 
+/* Values, files and names of variables can have control characters, which must not reach a
+ * terminal. */
+static void print_clean(const char *text) {
+    struct parley_buffer clean;
+    parley_buffer_init(&clean);
+    terminal_append_clean(&clean, text);
+    parley_buffer_char(&clean, '\0');
+    terminal_error("%s", clean.has_failed ? text : clean.data);
+    parley_buffer_finish(&clean);
+}
+
+void loading_warn(const char *format, ...) {
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print_clean(text);
+}
+
 const char *loading_keep(struct loading *loading, struct parley_buffer *text) {
     const char *copy = text->has_failed ? NULL
                                         : parley_arena_copy(loading->configuration->storage,
@@ -60,21 +80,11 @@ bool loading_is_sound(const struct loading *loading) {
     return loading->fault_count == 0 && !loading->is_out_of_memory && !loading->faults.has_failed;
 }
 
-/* Values and files can have control characters, which must not reach a terminal. */
-static void print_fault(const char *text) {
-    struct parley_buffer clean;
-    parley_buffer_init(&clean);
-    terminal_append_clean(&clean, text);
-    parley_buffer_char(&clean, '\0');
-    terminal_error("%s", clean.has_failed ? text : clean.data);
-    parley_buffer_finish(&clean);
-}
-
 int loading_end(struct loading *loading) {
     const bool is_out_of_memory = loading->is_out_of_memory || loading->faults.has_failed;
     const struct parley_bytes faults = parley_buffer_bytes(&loading->faults);
     for (size_t at = 0; at < faults.length; at += strlen(faults.data + at) + 1) {
-        print_fault(faults.data + at);
+        print_clean(faults.data + at);
     }
     if (is_out_of_memory) {
         terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));

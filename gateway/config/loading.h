@@ -19,6 +19,7 @@ struct loading {
     struct parley_buffer faults; /* sentences, each with a final '\0' */
     size_t fault_count;
     bool is_out_of_memory;
+    bool is_again; /* the server runs already, and must not wait for a file */
 };
 
 /* Owns: what is given is copied or borrowed; finish `faults` with parley_buffer_finish. */
@@ -30,6 +31,9 @@ bool configuration_init(struct configuration *configuration);
 /* Notes a mistake; what is longer than a kilobyte is cut. */
 void loading_fault(struct loading *loading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Prints a warning at once, cut and cleaned as mistakes are. */
+void loading_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Copies a text; the copy lives as long as the configuration, and the buffer is finished.
  * Returns: NULL without memory, which is noted. */

@@ -43,10 +43,9 @@ static size_t distance(const char *a, const char *b) {
     return rows[a_length][b_length];
 }
 
-const char *nearest_word(const char *word, const char *const names[]) {
+const char *nearest_word_within(const char *word, const char *const names[], size_t edits_max) {
     const char *nearest = NULL;
-    /* With more edits than a third of its letters, it is a different word. */
-    size_t limit = strlen(word) / 3 + 1;
+    size_t limit = edits_max;
     for (const char *const *name = names; *name != NULL; name++) {
         const size_t away = distance(word, *name);
         if (away == 0) {
@@ -58,4 +57,9 @@ const char *nearest_word(const char *word, const char *const names[]) {
         }
     }
     return nearest;
+}
+
+/* With more edits than a third of its letters, it is a different word. */
+const char *nearest_word(const char *word, const char *const names[]) {
+    return nearest_word_within(word, names, strlen(word) / 3 + 1);
 }

@@ -486,30 +486,41 @@ static void test_only_numbers_and_switches_are_reloadable(void **state) {
 static void test_a_variable_of_no_option_is_named_and_a_misspelt_one_refused(void **state) {
     (void)state;
     static const struct {
-        const char *variable;
+        const char *variable, *value;
         int status;
         const char *says; /* NULL: nothing */
     } rows[] = {
-        {"PARLEY_LISTN", 2, "PARLEY_LISTN; did you mean PARLEY_LISTEN?"},
-        {"PARLEY_SPOOLMAX", 2, "did you mean PARLEY_SPOOL_MAX?"},
-        {"PARLEY_HOSTS", 2, "did you mean PARLEY_HOST?"},
-        {"PARLEY_QWERTZUIOP", -1, "PARLEY_QWERTZUIOP has no effect"},
-        {"PARLEY_DATA_FILE", -1, "PARLEY_DATA_FILE has no effect"},
-        {"PARLEY_TOKEN", -1, NULL}, /* of clients */
-        {"PARLEY_URL", -1, NULL},
-        {"PARLEY_SERVICE_HOST", -1, NULL}, /* of Kubernetes, as are those that follow */
-        {"PARLEY_SERVICE_PORT_HTTP", -1, NULL},
-        {"PARLEY_PORT", -1, NULL},
-        {"PARLEY_PORT_8080_TCP_ADDR", -1, NULL},
-        {"PARLEY_NATS_SERVICE_HOST", -1, NULL},
-        {"PARLEY_NATS_PORT", -1, NULL},
-        {"PARLEY_NATS_PORT_4222_TCP", -1, NULL},
-        {"PARLEY", -1, NULL},
-        {"XPARLEY_LISTN", -1, NULL},
+        {"PARLEY_LISTN", ":1", 2, "PARLEY_LISTN; did you mean PARLEY_LISTEN?"},
+        {"PARLEY_SPOOLMAX", "1", 2, "did you mean PARLEY_SPOOL_MAX?"},
+        {"PARLEY_HOSTS", "a", 2, "did you mean PARLEY_HOST?"},
+        {"PARLEY_DATE", "/x", 2, "did you mean PARLEY_DATA?"},
+        {"PARLEY_HOME", "/x", -1, "PARLEY_HOME has no effect"}, /* short: too far from HOST */
+        {"PARLEY_TEST", "1", -1, "PARLEY_TEST has no effect"},
+        {"PARLEY_NAME", "a", -1, "PARLEY_NAME has no effect"},
+        {"PARLEY_PATH", "/x", -1, "PARLEY_PATH has no effect"},
+        {"PARLEY_QWERTZUIOP", "1", -1, "PARLEY_QWERTZUIOP has no effect"},
+        {"PARLEY_QWERTZ\x1b[2J\n", "1", -1, "PARLEY_QWERTZ\\x1b[2J\\x0a has no effect"},
+        {"PARLEY_DATA_FILE", "1", -1, "PARLEY_DATA_FILE has no effect"},
+        {"PARLEY_PORT", "9000", -1,
+         "PARLEY_PORT has no effect; the port to listen on is part of "
+         "--listen (PARLEY_LISTEN)"},
+        {"PARLEY_NATS_PORT", "4222", -1, "PARLEY_NATS_PORT has no effect; the port"},
+        {"PARLEY_TOKEN", "1", -1, NULL}, /* of clients */
+        {"PARLEY_URL", "1", -1, NULL},
+        {"PARLEY_SERVICE_HOST", "10.0.0.7", -1, NULL}, /* of Kubernetes, as are those that follow */
+        {"PARLEY_SERVICE_PORT_HTTP", "80", -1, NULL},
+        {"PARLEY_PORT", "tcp://10.0.0.7:80", -1, NULL},
+        {"PARLEY_PORT_8080_TCP_ADDR", "10.0.0.7", -1, NULL},
+        {"PARLEY_NATS_SERVICE_HOST", "10.0.0.7", -1, NULL},
+        {"PARLEY_NATS_SERVICE_PORT", "4222", -1, NULL},
+        {"PARLEY_NATS_PORT", "tcp://10.0.0.7:4222", -1, NULL},
+        {"PARLEY_NATS_PORT_4222_TCP", "tcp://10.0.0.7:4222", -1, NULL},
+        {"PARLEY", "1", -1, NULL},
+        {"XPARLEY_LISTN", ":1", -1, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct loaded loaded;
-        setenv(rows[i].variable, "1", 1);
+        setenv(rows[i].variable, rows[i].value, 1);
         LOAD(&loaded, NULL);
         unsetenv(rows[i].variable);
         if (loaded.status != rows[i].status) {
@@ -520,6 +531,7 @@ static void test_a_variable_of_no_option_is_named_and_a_misspelt_one_refused(voi
         } else {
             assert_string_equal(loaded.error, "");
         }
+        assert_null(strchr(loaded.error, '\x1b'));
         finish_loaded(&loaded);
     }
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "configuration_fixture.h"
@@ -385,6 +386,46 @@ static void test_reading_again_takes_nothing_from_a_file_that_is_wrong(void **st
     finish_loaded(&loaded);
 }
 
+static void assert_kept(struct loaded *loaded, const char *path, const char *says) {
+    struct configuration_changes changes;
+    alarm(60); /* to open a pipe without a writer has no other end */
+    assert_false(reload(loaded, path, &changes));
+    alarm(0);
+    assert_says(changes.error.data, says);
+    assert_says(changes.error.data, " cannot be read: it is not a regular file");
+    assert_string_equal(changes.taken.data, "");
+    assert_int_equal(loaded->configuration.rate_messages, 5);
+    forget(&changes);
+}
+
+static void test_a_pipe_is_read_at_the_start_and_keeps_what_it_said(void **state) {
+    (void)state;
+    char path[32], name[64];
+    struct loaded loaded;
+    int fds[2];
+    static const char text[] = "rate-messages: 5\n";
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(write(fds[1], text, strlen(text)), (ssize_t)strlen(text));
+    close(fds[1]);
+    snprintf(name, sizeof name, "/dev/fd/%d", fds[0]);
+    LOAD(&loaded, "--config", name, NULL);
+    assert_string_equal(loaded.error, "");
+    assert_int_equal(loaded.configuration.rate_messages, 5);
+    assert_kept(&loaded, name, name); /* it is empty now */
+    close(fds[0]);
+    write_configuration(path, "");
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_kept(&loaded, path, path);
+    setenv("PARLEY_NATS_FILE", path, 1);
+    char file[32];
+    write_configuration(file, text);
+    assert_kept(&loaded, file, "PARLEY_NATS_FILE: ");
+    unlink(file);
+    unlink(path);
+    finish_loaded(&loaded);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_prefixes_in_a_file_are_a_string_or_an_array, clean_environment),
@@ -407,6 +448,8 @@ int main(void) {
         cmocka_unit_test_setup(test_reading_again_takes_what_can_change_and_names_the_rest,
                                clean_environment),
         cmocka_unit_test_setup(test_reading_again_takes_nothing_from_a_file_that_is_wrong,
+                               clean_environment),
+        cmocka_unit_test_setup(test_a_pipe_is_read_at_the_start_and_keeps_what_it_said,
                                clean_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

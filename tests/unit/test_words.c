@@ -26,6 +26,8 @@ static void test_a_slip_finds_the_word_that_was_meant(void **state) {
     assert_string_equal(nearest_word("In-Fligth", names), "in-flight");
     assert_null(nearest_word("verbose", names));
     assert_null(nearest_word("", names));
+    assert_string_equal(nearest_word_within("lisen", names, 1), "listen");
+    assert_null(nearest_word_within("lise", names, 1));
     assert_null(nearest_word("a-word-that-is-longer-than-any-flag-could-be", names));
 }
 
