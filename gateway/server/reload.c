@@ -4,6 +4,7 @@
 
 #include "configuration.h"
 #include "log.h"
+#include "tls_context.h"
 
 static void log_changes(const struct configuration_changes *changes) {
     log_event(LOG_CONFIGURATION_READ,
@@ -29,4 +30,16 @@ bool reload_configuration(struct configuration *configuration, int argc, char **
     parley_buffer_finish(&changes.waiting);
     parley_buffer_finish(&changes.error);
     return is_sound;
+}
+
+void reload_tls(struct tls_context *tls) {
+    char error[TLS_ERROR_MAX];
+    if (tls == NULL) {
+        return;
+    }
+    if (tls_context_reload(tls, error) == PARLEY_OK) {
+        log_event(LOG_TLS_READ, NULL);
+    } else {
+        log_format(LOG_TLS_KEPT, "the certificate that was read before stays in use: %s", error);
+    }
 }

@@ -7,14 +7,9 @@
 #include "serve.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock_and_ids.h"
@@ -34,6 +29,7 @@
 #include "reload.h"
 #include "routes.h"
 #include "service_manager.h"
+#include "signals.h"
 #include "troubles.h"
 #include "spool.h"
 #include "start_log.h"
@@ -45,8 +41,8 @@ enum {
     DRAIN_AT_LEAST_MS = 12000, /* for bodies that are under way */
     DRAIN_LONGER_MS = 2000,    /* than an ack may take */
     ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
-    HANGUP_MS = 500,
-    WORKER_POOL_THREADS = 2, /* each may need twenty times the text of a message */
+    READY_PATIENCE_MS = 5000,  /* systemd ends a service that it does not hear this of */
+    WORKER_POOL_THREADS = 2,   /* each may need twenty times the text of a message */
 };
 
 struct server {
@@ -54,7 +50,7 @@ struct server {
     int argc; /* what it was read from, and is again on SIGHUP */
     char **argv;
     struct reactor *reactor;
-    struct reactor_watch signals;
+    struct signals signals;
     struct reactor_timer announce_timer;
     struct embedded *embedded; /* NULL with --nats */
     struct nats_identity nats_identity;
@@ -74,8 +70,6 @@ struct server {
     int listen_fd;
     unsigned port;
     bool is_announced, is_draining;
-    bool has_terminal; /* it had one at the start */
-    struct reactor_timer hangup_timer;
     struct troubles *troubles;
     int exit_status;
 };
@@ -115,7 +109,7 @@ static void announce(struct server *server) {
                server->configuration.data);
     }
     fflush(stdout);
-    service_manager_tell("READY=1");
+    service_manager_tell("READY=1", READY_PATIENCE_MS);
 }
 
 static void announce_anyway(struct reactor_timer *timer) {
@@ -153,7 +147,7 @@ static void drain(struct server *server) {
         return;
     }
     server->is_draining = true;
-    service_manager_tell("STOPPING=1");
+    service_manager_tell("STOPPING=1", 0);
     const int64_t deadline_ms = drain_deadline_ms(server);
     atomic_store(&server->busy_count, server->worker_count);
     for (unsigned i = 0; i < server->worker_count; i++) {
@@ -162,31 +156,13 @@ static void drain(struct server *server) {
     reactor_stop(server->reactor);
 }
 
-/* Whether it was started by nohup or the like, and must outlive its terminal. */
-static bool ignores_hangups(void) {
-    struct sigaction action;
-    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-/* While workers drain, the main thread waits for them, so a signal has to end the process. Not
- * SIGHUP, which a closing terminal sends more than once. */
-static void let_signals_kill(void) {
-    sigset_t both;
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
-    sigemptyset(&both);
-    sigaddset(&both, SIGTERM);
-    sigaddset(&both, SIGINT);
-    pthread_sigmask(SIG_UNBLOCK, &both, NULL);
-}
-
 /* Only a start is stopped by it. A stream that is changed later is logged. */
 static void stop_start(void *context) {
     struct server *server = context;
     if (!server->is_announced && !server->is_draining) {
         troubles_flush(server->troubles);
         server->exit_status = 1;
-        let_signals_kill();
+        signals_let_kill();
         drain(server);
     }
 }
@@ -226,111 +202,44 @@ static void child_trouble(void *context, const char *error) {
 
 /* ---- signals ---- */
 
-/* Whether the process has a controlling terminal that can be used. */
-static bool has_terminal(void) {
-    const int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return fd >= 0;
-}
-
-static bool has_lost_terminal(const struct server *server) {
-    return server->has_terminal && !has_terminal();
-}
-
-static void end(struct server *server, const char *reason) {
+static void end(struct signals *signals, const char *reason) {
+    struct server *server = OWNER_OF(signals, struct server, signals);
     if (!server->is_draining) {
         log_event(LOG_DRAINING, LOG_FIELDS(LOG_TEXT("reason", reason),
                                            LOG_NUMBER("longest_ms", drain_deadline_ms(server))));
     }
-    let_signals_kill();
+    signals_let_kill();
     drain(server);
 }
 
-/* A terminal sends the signal a moment before it is gone. */
-static void look_for_terminal(struct reactor_timer *timer) {
-    struct server *server = OWNER_OF(timer, struct server, hangup_timer);
-    if (has_lost_terminal(server)) {
-        end(server, "its terminal was closed");
-    }
-}
-
-/* Connections from now on have what the files say. */
-static void reload_tls(const struct server *server) {
-    char error[TLS_ERROR_MAX];
-    if (server->tls == NULL) {
-        return;
-    }
-    if (tls_context_reload(server->tls, error) == PARLEY_OK) {
-        log_event(LOG_TLS_READ, NULL);
-    } else {
-        log_format(LOG_TLS_KEPT, "the certificate that was read before stays in use: %s", error);
-    }
-}
-
-/* Those of the workers that are told first do by the new values a moment before the others. */
+/* Those of the workers that get them first use the new values a moment before the others. */
 static void apply_configuration(struct server *server) {
     bounds_change(&server->bounds, &server->configuration);
     log_set_level((enum log_level)server->configuration.log_level);
     for (unsigned i = 0; i < server->worker_count; i++) {
         if (worker_set_configuration(server->workers[i], &server->configuration) != PARLEY_OK) {
-            log_text(LOG_MEMORY, NULL);
+            log_event(LOG_MEMORY, NULL);
         }
     }
 }
 
-/* A person or a service manager wants files to be read again; or the terminal was closed. */
-static void on_hangup(struct server *server) {
-    if (has_lost_terminal(server)) {
-        end(server, "its terminal was closed");
-        return;
-    }
+/* A person or a service manager wants files to be read again. */
+static void read_again(struct signals *signals) {
+    struct server *server = OWNER_OF(signals, struct server, signals);
     if (reload_configuration(&server->configuration, server->argc, server->argv)) {
         apply_configuration(server);
     }
     token_keeper_reload(&server->tokens);
-    reload_tls(server);
+    reload_tls(server->tls);
     jwks_keeper_reload(&server->keys);
-    if (server->has_terminal) {
-        reactor_timer_set(server->reactor, &server->hangup_timer, HANGUP_MS);
-    }
 }
 
-static void on_signal(struct reactor_watch *watch, uint32_t events) {
-    struct server *server = OWNER_OF(watch, struct server, signals);
-    struct signalfd_siginfo info;
-    (void)events;
-    if (read(watch->fd, &info, sizeof info) != (ssize_t)sizeof info) {
-        return;
-    }
-    if (info.ssi_signo == SIGHUP) {
-        on_hangup(server);
-    } else {
-        end(server, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-    }
-}
-
-/* Blocked in all threads, which inherit the mask, and read from a descriptor on the main one. */
 static int watch_signals(struct server *server) {
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGINT);
-    if (!ignores_hangups()) { /* a closing terminal concerns it no more */
-        sigaddset(&wanted, SIGHUP);
-    }
-    server->has_terminal = has_terminal();
-    server->hangup_timer.fire = look_for_terminal;
-    pthread_sigmask(SIG_BLOCK, &wanted, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    server->signals.ready = on_signal;
-    server->signals.fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (server->signals.fd < 0 ||
-        reactor_watch_add(server->reactor, &server->signals, EPOLLIN) != PARLEY_OK) {
-        return fail("cannot watch signals", strerror(errno));
-    }
-    return 0;
+    server->signals.end = end;
+    server->signals.reload = read_again;
+    return signals_watch(&server->signals, server->reactor) == PARLEY_OK
+               ? 0
+               : fail("cannot watch signals", strerror(errno));
 }
 
 /* ---- starting ---- */
@@ -585,9 +494,7 @@ static void finish(struct server *server) {
     if (server->listen_fd >= 0) {
         close(server->listen_fd);
     }
-    if (server->signals.fd > 0) {
-        close(server->signals.fd);
-    }
+    signals_close(&server->signals);
     token_keeper_close(&server->tokens);
     jwks_keeper_close(&server->keys);
     memory_trim_stop(&server->trim);

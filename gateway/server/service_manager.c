@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -31,27 +32,33 @@ static socklen_t read_address(const char *name, struct sockaddr_un *out) {
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
 }
 
-static bool send_to(const struct sockaddr_un *address, socklen_t length, const char *state) {
+static bool send_to(const struct sockaddr_un *address, socklen_t length, const char *state,
+                    unsigned patience_ms) {
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return false;
     }
-    const ssize_t sent = sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
-                                (const struct sockaddr *)address, length);
+    const struct timeval patience = {.tv_sec = patience_ms / 1000,
+                                     .tv_usec = (suseconds_t)(patience_ms % 1000) * 1000};
+    const bool may_wait = /* a time of 0 would be without end */
+        patience_ms > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0;
+    const ssize_t sent =
+        sendto(fd, state, strlen(state), MSG_NOSIGNAL | (may_wait ? 0 : MSG_DONTWAIT),
+               (const struct sockaddr *)address, length);
     const int error = errno;
     close(fd);
     errno = error;
     return sent >= 0;
 }
 
-bool service_manager_tell(const char *state) {
+bool service_manager_tell(const char *state, unsigned patience_ms) {
     const char *name = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address;
     if (name == NULL || name[0] == '\0') {
         return true;
     }
     const socklen_t length = read_address(name, &address);
-    const bool is_told = length != 0 && send_to(&address, length, state);
+    const bool is_told = length != 0 && send_to(&address, length, state, patience_ms);
     if (!is_told) {
         const int error = errno;
         const char *why = strerror(error);
