@@ -27,6 +27,14 @@ void account_check(const struct request_options *options, int64_t duration_ns) {
     histogram_add(&figures_of(options)->check, (uint64_t)duration_ns);
 }
 
+void account_ack(const struct request_options *options, struct account_mark mark,
+                 const struct jetstream_ack *ack) {
+    const int64_t now_ns = reactor_now_ns(options->gateway->reactor);
+    if (ack->outcome == JETSTREAM_STORED) {
+        histogram_add(&figures_of(options)->ack, (uint64_t)(now_ns - mark.published_ns));
+    }
+}
+
 /* ---- what became of a message ---- */
 
 static void count(const struct request_options *options, struct account_mark mark,
@@ -40,19 +48,22 @@ static void count_validated(const struct request_options *options, enum validity
 
 void account_stored(const struct request_options *options, struct account_mark mark,
                     bool is_duplicate) {
-    struct protocol_figures *figures = figures_of(options);
-    const int64_t now_ns = reactor_now_ns(options->gateway->reactor);
-    const enum outcome outcome = is_duplicate ? OUTCOME_DUPLICATE : OUTCOME_ACCEPTED;
-    counter_add(&figures->messages[mark.type][outcome], 1);
-    histogram_add(&figures->ack, (uint64_t)(now_ns - mark.published_ns));
+    count(options, mark, is_duplicate ? OUTCOME_DUPLICATE : OUTCOME_ACCEPTED);
 }
 
-void account_ack(const struct request_options *options, struct account_mark mark,
-                 const struct jetstream_ack *ack) {
-    if (ack->outcome == JETSTREAM_STORED) {
-        account_stored(options, mark, ack->is_duplicate && !ack->is_again);
-    } else {
+void account_uncompared(const struct request_options *options, struct account_mark mark,
+                        bool is_again) {
+    count(options, mark, is_again ? OUTCOME_FAILED : OUTCOME_REFUSED);
+}
+
+void account_unread(const struct request_options *options, struct account_mark mark,
+                    const struct jetstream_ack *ack, bool is_open) {
+    if (ack->outcome != JETSTREAM_STORED) {
         count(options, mark, OUTCOME_FAILED);
+    } else if (is_open) {
+        account_uncompared(options, mark, ack->is_again);
+    } else {
+        account_stored(options, mark, ack->is_duplicate && !ack->is_again);
     }
 }
 

@@ -45,14 +45,23 @@ static inline bool account_is_measured(const struct request_options *options) {
 /* A message was decoded and validated in this time. */
 void account_check(const struct request_options *options, int64_t duration_ns);
 
+/* The ack of a published message has come: counts how long that took, if the message is stored. */
+void account_ack(const struct request_options *options, struct account_mark mark,
+                 const struct jetstream_ack *ack);
+
 /* ---- what became of a message ---- */
 
 /* It is stored. */
 void account_stored(const struct request_options *options, struct account_mark mark,
                     bool is_duplicate);
-/* What this ack says, where nobody waits for it any more. */
-void account_ack(const struct request_options *options, struct account_mark mark,
-                 const struct jetstream_ack *ack);
+/* JetStream has a message with its id, and whether that is the same one was not found out, since
+ * the client is gone: it was not stored now; or perhaps was, if it was published again
+ * (`is_again`). */
+void account_uncompared(const struct request_options *options, struct account_mark mark,
+                        bool is_again);
+/* What this ack says, where nobody waits for it any more.  `is_open`: as duplicate_is_open. */
+void account_unread(const struct request_options *options, struct account_mark mark,
+                    const struct jetstream_ack *ack, bool is_open);
 /* It was to be checked alone, or converted, and is valid. */
 void account_valid(const struct request_options *options);
 void account_invalid(const struct request_options *options, const struct parley_message *message);

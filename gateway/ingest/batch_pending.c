@@ -145,6 +145,7 @@ static struct pending *add(struct batch_pending *pending, struct batch_result *r
 static void wait_in_line(struct batch_pending *pending, struct batch_result *result,
                          const struct verdict *verdict, struct parley_bytes key) {
     const char *known = verdict->message->options.recalled;
+    result->account = account_mark(pending->options, verdict->message);
     struct pending *last = add(pending, result, verdict);
     if (last == NULL) {
         return;

@@ -44,13 +44,14 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     struct batch_result *result = context;
     struct batch_publisher *publisher = result->publisher;
     const bool is_read = publisher->results->outlet.options.request != NULL;
-    const bool is_open = is_read && duplicate_is_open(&result->mark, ack);
-    if (is_open && compare(publisher, result, ack)) {
+    const bool is_open = duplicate_is_open(&result->mark, ack);
+    account_ack(publisher->options, result->account, ack);
+    if (is_read && is_open && compare(publisher, result, ack)) {
         return; /* it is awaited still */
     }
     publisher->awaited_count--;
     if (!is_read) {
-        account_ack(publisher->options, result->account, ack);
+        account_unread(publisher->options, result->account, ack, is_open);
     } else if (!is_open) {
         end_with_ack(publisher, result, ack);
     }
@@ -92,7 +93,8 @@ void batch_publisher_close(struct batch_publisher *publisher) {
     for (struct batch_result *result = publisher->results->first; result != NULL;
          result = result->next) {
         if (result->duplicate != NULL) {
-            account_stored(publisher->options, result->account, true);
+            account_uncompared(publisher->options, result->account,
+                               duplicate_is_again(result->duplicate));
             duplicate_cancel(result->duplicate);
             result->duplicate = NULL;
             publisher->awaited_count--;

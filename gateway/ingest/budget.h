@@ -49,6 +49,14 @@ static inline bool budget_take(atomic_size_t *used_bytes, size_t max_bytes, size
     return false;
 }
 
+/* All that is taken, and all that may be; read one after the other. */
+static inline size_t budget_used(const struct budget *budget) {
+    return atomic_load(&budget->used_bytes) + atomic_load(&budget->start_used_bytes);
+}
+static inline size_t budget_limit(const struct budget *budget) {
+    return atomic_load(&budget->max_bytes) + atomic_load(&budget->start_max_bytes);
+}
+
 /* Has the share, what was taken for a body, cover the `held_bytes` that are held of it.
  * `budget`: NULL: no limit.  Returns: false: there is not so much left, and nothing more is taken.
  */

@@ -61,7 +61,7 @@ struct gateway {
     struct streams *streams;
     const atomic_uint *away_count; /* the workers that NATS is not ready for; NULL: only this one */
     struct figures *figures;       /* what this worker counts */
-    const struct figures_set *all_figures; /* what all do, shared; NULL: /metrics is not served */
+    const struct figures_set *all_figures; /* what all do, shared; /metrics needs it */
     uint64_t quarantine_dropped;           /* since the last that was kept */
     bool is_draining;
 };

@@ -252,11 +252,13 @@ static void compare(struct single *single, const struct jetstream_ack *ack) {
 
 static void on_ack(void *context, const struct jetstream_ack *ack) {
     struct single *single = context;
+    const bool is_open = duplicate_is_open(&single->mark, ack);
     enter(single, SINGLE_IDLE);
+    account_ack(&single->options, single->account, ack);
     if (single->request == NULL) {
-        account_ack(&single->options, single->account, ack);
+        account_unread(&single->options, single->account, ack, is_open);
         destroy(single);
-    } else if (duplicate_is_open(&single->mark, ack)) {
+    } else if (is_open) {
         compare(single, ack);
     } else if (ack->outcome == JETSTREAM_STORED) {
         respond_stored(
@@ -366,6 +368,7 @@ static void look_up_or_finish(struct single *single, const struct verdict *verdi
     if (status != PARLEY_OK) {
         fail(single, status);
     } else if (key.data != NULL) {
+        single->account = account_mark(&single->options, verdict->message);
         look_up(single, key);
     } else {
         finish_valid(single, verdict);
@@ -520,7 +523,8 @@ static void single_closed(void *state) {
     single->sender.is_abandoned = true;
     if (single->phase == SINGLE_COMPARING) {
         enter(single, SINGLE_IDLE);
-        account_stored(&single->options, single->account, true);
+        account_uncompared(&single->options, single->account,
+                           duplicate_is_again(single->duplicate));
         duplicate_cancel(single->duplicate);
         single->duplicate = NULL;
     }

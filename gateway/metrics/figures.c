@@ -104,14 +104,17 @@ uint64_t figures_value(const struct figures_set *set, enum figure figure) {
 
 enum parley_status figures_set_create(size_t workers, struct figures_set *out) {
     *out = (struct figures_set){.blocks = calloc(workers + 1, sizeof *out->blocks)};
-    while (out->blocks != NULL && out->count < workers + 1) {
+    if (out->blocks == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    while (out->count < workers + 1) {
         out->blocks[out->count] = figures_create();
         if (out->blocks[out->count] == NULL) {
             return PARLEY_E_MEMORY;
         }
         out->count++;
     }
-    return out->blocks != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+    return PARLEY_OK;
 }
 
 void figures_set_destroy(struct figures_set *set) {

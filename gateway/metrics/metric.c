@@ -61,7 +61,8 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
     [METRIC_GATHERED_BYTES] = {"parley_gathered_bytes", METRIC_GAUGE, "bytes",
                                .help = "Memory held by request bodies that are being received."},
     [METRIC_GATHERED_LIMIT] = {"parley_gathered_limit_bytes", METRIC_GAUGE, "bytes",
-                               .help = "How much they may hold: --gather-max."},
+                               .help = "How much they may hold: --gather-max, and an eighth of it "
+                                       "(at least 8 MiB) for the first 64 KiB of each."},
     [METRIC_SPOOLED_BYTES] = {"parley_spooled_bytes", METRIC_GAUGE, "bytes",
                               .help = "Disk space held by results that no client has read yet."},
     [METRIC_SPOOLED_LIMIT] = {"parley_spooled_limit_bytes", METRIC_GAUGE, "bytes",

@@ -39,8 +39,7 @@ static void read_memory(struct figures *out) {
     fclose(file);
 }
 
-/* Since Linux 6.2 the folder's size is their number. Before, they have to be counted: 10,000 take
- * some milliseconds. */
+/* Since Linux 6.2 the folder's size is their number. */
 static uint64_t open_fds(void) {
     struct stat about;
     struct dirent *entry;
@@ -59,7 +58,7 @@ static uint64_t open_fds(void) {
     return count > 0 ? count - 1 : 0; /* without the folder's own */
 }
 
-static void read_fds(struct figures *out) {
+void process_read_fds(struct figures *out) {
     struct rlimit limit;
     set(out, FIGURE_PROCESS_OPEN_FDS, open_fds());
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -70,7 +69,6 @@ static void read_fds(struct figures *out) {
 void process_read(struct figures *out) {
     read_cpu(out);
     read_memory(out);
-    read_fds(out);
 }
 
 void process_note_start(struct figures *out) {

@@ -11,9 +11,7 @@
 #include "exposition.h"
 #include "negotiate.h"
 #include "problem.h"
-#include "process.h"
 #include "routes.h"
-#include "spool.h"
 
 _Static_assert((int)PROBLEM_COUNT <= (int)FIGURES_PROBLEMS_MAX, "there is a figure for each");
 
@@ -270,26 +268,6 @@ static void write_all(enum exposition_format format, const struct gateway *gatew
     exposition_end(&exposition);
 }
 
-/* What all workers share, as it is now: in the last block, which nobody else writes to. Two workers
- * that are asked at the same time write the same. */
-static void read_shared(const struct gateway *gateway) {
-    struct figures *last = figures_main(gateway->all_figures);
-    const struct configuration *configuration = gateway->configuration;
-    const struct budget *budget = gateway->budget;
-    const size_t workers = gateway->all_figures->count - 1;
-    counter_set(&last->values[FIGURE_GATHERED_BYTES],
-                atomic_load(&budget->used_bytes) + atomic_load(&budget->start_used_bytes));
-    counter_set(&last->values[FIGURE_GATHERED_LIMIT], budget->max_bytes);
-    counter_set(&last->values[FIGURE_SPOOLED_BYTES], atomic_load(&gateway->spools->used_bytes));
-    counter_set(&last->values[FIGURE_SPOOLED_LIMIT], gateway->spools->max_bytes);
-    counter_set(&last->values[FIGURE_COMPRESSION_BYTES], coding_quota_used(gateway->codings));
-    counter_set(&last->values[FIGURE_IN_FLIGHT_LIMIT], configuration->in_flight_max);
-    counter_set(&last->values[FIGURE_CONNECTIONS_LIMIT], configuration->connections_max);
-    counter_set(&last->values[FIGURE_WORKERS], workers);
-    counter_set(&last->values[FIGURE_WORKERS_READY], workers - atomic_load(gateway->away_count));
-    process_read(last);
-}
-
 static enum exposition_format format_for(const struct http_request *request) {
     static const char *const offers[] = {"text/plain", "application/openmetrics-text", NULL};
     return negotiate(http_request_header(request, "Accept"), offers) == 1 ? EXPOSITION_OPENMETRICS
@@ -300,7 +278,6 @@ void metrics_page_serve(struct gateway *gateway, struct http_request *request) {
     const enum exposition_format format = format_for(request);
     struct parley_buffer text;
     parley_buffer_init(&text);
-    read_shared(gateway);
     write_all(format, gateway, &text);
     if (parley_buffer_status(&text) == PARLEY_OK) {
         http_compress(request);

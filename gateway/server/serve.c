@@ -29,6 +29,7 @@
 #include "reload.h"
 #include "routes.h"
 #include "service_manager.h"
+#include "shared_figures.h"
 #include "signals.h"
 #include "troubles.h"
 #include "spool.h"
@@ -62,6 +63,7 @@ struct server {
     struct worker_pool *worker_pool;
     struct describe_pages *pages;
     struct figures_set figures;
+    struct shared_figures shared_figures;
     struct worker **workers;
     unsigned worker_count, ready_count;
     atomic_uint busy_count;  /* of the workers, while they drain */
@@ -364,6 +366,11 @@ static int create_figures(struct server *server) {
         return fail("cannot start", "out of memory");
     }
     process_note_start(figures_main(&server->figures));
+    const struct shared_sources shared = {.configuration = &server->configuration,
+                                          .bounds = &server->bounds,
+                                          .away_count = &server->away_count,
+                                          .set = &server->figures};
+    shared_figures_start(&server->shared_figures, server->reactor, &shared);
     return 0;
 }
 
@@ -480,6 +487,7 @@ static void finish(struct server *server) {
         worker_destroy(server->workers[i]);
     }
     free(server->workers);
+    shared_figures_stop(&server->shared_figures);
     figures_set_destroy(&server->figures);
     worker_pool_destroy(server->worker_pool);
     embedded_destroy(server->embedded);

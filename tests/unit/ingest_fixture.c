@@ -428,6 +428,22 @@ struct protocol_figures *gateway_figures(struct gateway *gateway,
     return &gateway->figures->protocols[0];
 }
 
+uint64_t world_counted(const struct world *world, enum outcome outcome) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < FIGURES_TYPES - 1; i++) {
+        count += counter_read(&world->gateway.figures->protocols[0].messages[i][outcome]);
+    }
+    return count;
+}
+
+uint64_t world_measured_acks(const struct world *world) {
+    uint64_t count = 0;
+    for (size_t i = 0; i <= HISTOGRAM_BUCKETS; i++) {
+        count += counter_read(&world->gateway.figures->protocols[0].ack.counts[i]);
+    }
+    return count;
+}
+
 struct correlation_store *gateway_correlation_store(struct gateway *gateway,
                                                     const struct parley_protocol *protocol) {
     (void)protocol;

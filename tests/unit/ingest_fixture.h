@@ -170,6 +170,11 @@ void world_make_room(struct world *world, size_t count);
 /* The answer, NUL-terminated; "" while there is none. Its length is that of request.answer. */
 const char *world_answer(struct world *world);
 
+/* How many messages whose type is known were counted so … */
+uint64_t world_counted(const struct world *world, enum outcome outcome);
+/* … and how many acks were measured. */
+uint64_t world_measured_acks(const struct world *world);
+
 /* Of the answer each line's status, or the summary's counts: "accepted invalid 2/1/0/1/0". */
 const char *world_statuses(struct world *world);
 

@@ -116,6 +116,16 @@ static void test_what_is_known_here_is_not_asked_for(void **state) {
     assert_int_equal(world->store.query_count, 0);
 }
 
+static void test_a_reply_is_counted_with_its_type_though_the_look_up_fails(void **state) {
+    static const struct request_head *const both[] = {&single, &many};
+    struct world *world = *state;
+    for (size_t i = 0; i < 2; i++) {
+        world_post(world, both[i], REPLY("1", "a"));
+        world_lookup_fails(world, i, "The bucket is gone.");
+        assert_int_equal(world_counted(world, OUTCOME_REFUSED), i + 1);
+    }
+}
+
 static void test_a_reply_whose_request_cannot_be_asked_for_is_not_published(void **state) {
     struct world *world = *state;
     world_post(world, &single, REPLY("1", "a"));
@@ -413,6 +423,7 @@ int main(void) {
         TEST(test_a_reply_to_nothing_goes_where_its_protocol_says),
         TEST(test_what_is_known_here_is_not_asked_for),
         TEST(test_a_reply_whose_request_cannot_be_asked_for_is_not_published),
+        TEST(test_a_reply_is_counted_with_its_type_though_the_look_up_fails),
         TEST(test_a_reply_is_published_though_its_client_is_gone),
         TEST(test_a_request_is_kept),
         TEST(test_what_is_invalid_is_neither_kept_nor_asked_for),

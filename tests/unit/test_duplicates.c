@@ -261,6 +261,67 @@ static void test_a_client_that_goes_meanwhile_ends_the_look_up(void **state) {
     assert_int_equal(world->gateway.duplicates.asked_count, 0);
 }
 
+/* ---- what is counted ---- */
+
+static void assert_counted(const struct world *world, uint64_t duplicate, uint64_t refused,
+                           uint64_t failed) {
+    assert_int_equal(world_counted(world, OUTCOME_ACCEPTED), 0);
+    assert_int_equal(world_counted(world, OUTCOME_DUPLICATE), duplicate);
+    assert_int_equal(world_counted(world, OUTCOME_REFUSED), refused);
+    assert_int_equal(world_counted(world, OUTCOME_FAILED), failed);
+}
+
+/* In a request for one message, and in one for many. */
+static const struct request_head *const both[] = {&keyed_one, &keyed};
+
+static void test_an_ack_is_measured_without_the_look_up_after_it(void **state) {
+    struct world *world = *state;
+    for (size_t i = 0; i < 2; i++) {
+        world_post(world, both[i], ONE);
+        world_ack_duplicate(world, i, 42);
+        assert_int_equal(world_measured_acks(world), i + 1);
+        assert_counted(world, i, 0, 0);
+        world_held_found(world, i, "vlp.safe.claim", "");
+        assert_int_equal(world_measured_acks(world), i + 1);
+        assert_counted(world, i + 1, 0, 0);
+    }
+}
+
+static void test_a_lost_ack_is_not_measured(void **state) {
+    struct world *world = *state;
+    for (size_t i = 0; i < 2; i++) {
+        world_post(world, both[i], ONE);
+        world_ack(world, i, JETSTREAM_TIMEOUT);
+        assert_counted(world, 0, 0, i + 1);
+    }
+    assert_int_equal(world_measured_acks(world), 0);
+}
+
+static void test_what_was_not_compared_is_not_counted_as_a_duplicate(void **state) {
+    struct world *world = *state;
+    for (size_t i = 0; i < 2; i++) {
+        world_post(world, both[i], ONE);
+        world_ack_duplicate(world, 2 * i, 42);
+        world_close(world); /* during the look-up */
+        assert_counted(world, 0, 2 * i + 1, 0);
+        world_post(world, both[i], ONE);
+        world_close(world); /* before the ack */
+        world_ack_duplicate(world, 2 * i + 1, 42);
+        assert_counted(world, 0, 2 * i + 2, 0);
+    }
+    assert_int_equal(world_measured_acks(world), 4);
+    assert_int_equal(world->jetstream.asked_count, 2);
+}
+
+static void
+test_a_duplicate_that_is_not_compared_is_counted_though_its_client_is_gone(void **state) {
+    struct world *world = *state;
+    world_post(world, &one, CLAIM_OF("1"));
+    world_close(world);
+    world_ack_duplicate(world, 0, 42);
+    assert_counted(world, 1, 0, 0);
+}
+
 /* ---- many ---- */
 
 static void test_results_wait_for_a_duplicate_before_them(void **state) {
@@ -569,6 +630,10 @@ int main(void) {
         TEST(test_a_question_that_cannot_be_put_is_503),
         TEST(test_a_duplicate_without_a_sequence_is_503),
         TEST(test_a_client_that_goes_meanwhile_ends_the_look_up),
+        TEST(test_an_ack_is_measured_without_the_look_up_after_it),
+        TEST(test_a_lost_ack_is_not_measured),
+        TEST(test_what_was_not_compared_is_not_counted_as_a_duplicate),
+        TEST(test_a_duplicate_that_is_not_compared_is_counted_though_its_client_is_gone),
         TEST(test_results_wait_for_a_duplicate_before_them),
         TEST(test_who_wants_only_errors_hears_of_the_reused_id),
         TEST(test_a_summary_counts_the_reused_id_as_failed),

@@ -231,6 +231,9 @@ static void test_buckets_of_a_histogram_hold_those_below(void **state) {
 static void test_the_kernel_is_asked_about_the_process(void **state) {
     struct world *world = *state;
     process_read(world->blocks[0]);
+    assert_int_equal(figures_value(&world->set, FIGURE_PROCESS_OPEN_FDS),
+                     0); /* that may take long */
+    process_read_fds(world->blocks[0]);
     process_note_start(world->blocks[0]);
     assert_true(figures_value(&world->set, FIGURE_PROCESS_RESIDENT_BYTES) > 0);
     assert_true(figures_value(&world->set, FIGURE_PROCESS_VIRTUAL_BYTES) >=

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "shared_figures.h"
+
+#include "configuration.h"
+#include "process.h"
+
+enum {
+    COPY_MS = 500,
+    COPIES_A_COUNT = 10, /* of open descriptors: before Linux 6.2 that takes long */
+};
+
+static void copy_bounds(const struct shared_sources *from, struct figures *out) {
+    const struct bounds *bounds = from->bounds;
+    counter_set(&out->values[FIGURE_GATHERED_BYTES], budget_used(&bounds->budget));
+    counter_set(&out->values[FIGURE_GATHERED_LIMIT], budget_limit(&bounds->budget));
+    counter_set(&out->values[FIGURE_SPOOLED_BYTES], atomic_load(&bounds->spools.used_bytes));
+    counter_set(&out->values[FIGURE_SPOOLED_LIMIT], bounds->spools.max_bytes);
+    counter_set(&out->values[FIGURE_COMPRESSION_BYTES], coding_quota_used(&bounds->codings));
+    counter_set(&out->values[FIGURE_IN_FLIGHT_LIMIT], from->configuration->in_flight_max);
+    counter_set(&out->values[FIGURE_CONNECTIONS_LIMIT], from->configuration->connections_max);
+}
+
+static void copy_workers(const struct shared_sources *from, struct figures *out) {
+    const size_t count = from->set->count - 1;
+    counter_set(&out->values[FIGURE_WORKERS], count);
+    counter_set(&out->values[FIGURE_WORKERS_READY], count - atomic_load(from->away_count));
+}
+
+static void on_time(struct reactor_timer *timer) {
+    struct shared_figures *copier = OWNER_OF(timer, struct shared_figures, timer);
+    struct figures *out = figures_main(copier->sources.set);
+    copy_bounds(&copier->sources, out);
+    copy_workers(&copier->sources, out);
+    process_read(out);
+    if (copier->turn++ % COPIES_A_COUNT == 0) {
+        process_read_fds(out);
+    }
+    reactor_timer_set(copier->reactor, timer, COPY_MS);
+}
+
+void shared_figures_start(struct shared_figures *copier, struct reactor *reactor,
+                          const struct shared_sources *sources) {
+    *copier =
+        (struct shared_figures){.sources = *sources, .reactor = reactor, .timer.fire = on_time};
+    reactor_timer_set(reactor, &copier->timer, 0);
+}
+
+void shared_figures_stop(struct shared_figures *copier) {
+    if (copier->reactor != NULL) {
+        reactor_timer_clear(copier->reactor, &copier->timer);
+    }
+}

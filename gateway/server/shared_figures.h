@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What all workers share, and the process, copied to the main thread's figures twice a second. So
+ * that block too has one writer, and whoever asks for /metrics costs the kernel no question. */
+
+#include "bounds.h"
+#include "figures.h"
+#include "reactor.h"
+
+/* What is copied.  Owns: borrowed. */
+struct shared_sources {
+    const struct configuration *configuration;
+    const struct bounds *bounds;
+    const atomic_uint *away_count; /* of the workers: those that NATS is not ready for */
+    const struct figures_set *set;
+};
+
+struct shared_figures {
+    struct shared_sources sources;
+    struct reactor *reactor; /* NULL: not started */
+    struct reactor_timer timer;
+    unsigned turn;
+};
+
+/* Owns: the caller embeds it, and keeps the sources until it is stopped.  Threads: main's. */
+void shared_figures_start(struct shared_figures *copier, struct reactor *reactor,
+                          const struct shared_sources *sources);
+void shared_figures_stop(struct shared_figures *copier);
