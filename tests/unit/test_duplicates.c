@@ -83,7 +83,7 @@ static void test_a_duplicate_is_answered_once_it_was_compared(void **state) {
         world_answer(world),
         "{\"protocol\":\"vlp\",\"type\":\"claim\",\"id\":\"MSG1\",\"lane\":\"safe\","
         "\"subject\":\"vlp.safe.claim\",\"stream\":\"VLP\",\"seq\":42,"
-        "\"duplicate\":true,\"warnings\":[]}");
+        "\"duplicate\":true,\"warnings\":[]}\n");
 }
 
 /* (attack F12) Alice's key, and Bob's other message. */

@@ -179,7 +179,7 @@ static void test_one_message_is_answered_when_it_is_stored(void **state) {
         world_answer(world),
         "{\"protocol\":\"vlp\",\"type\":\"claim\",\"id\":\"MSG1\",\"lane\":\"safe\","
         "\"subject\":\"vlp.safe.claim\",\"stream\":\"VLP\",\"seq\":0,"
-        "\"duplicate\":false,\"warnings\":[]}");
+        "\"duplicate\":false,\"warnings\":[]}\n");
 }
 
 static void test_what_jetstream_answers_becomes_a_status(void **state) {
