@@ -5,6 +5,7 @@
 #include <parley/message.h>
 
 #include "contract_files.h"
+#include "stream_query.h"
 
 /* The shortest that a shell takes between single quotes; NULL: there is none. */
 static const struct parley_example *choose_example(const struct parley_protocol *protocol) {
@@ -25,12 +26,17 @@ static void write_names(struct parley_buffer *out, const char *title, const char
     parley_buffer_text(out, names != NULL ? ".\n" : "");
 }
 
+/* Those that not all protocols have. */
 static void write_encodings(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    const char *before = "- More encodings: ";
     for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
-        parley_buffer_format(out, "%s%s (`%s`)", codec == protocol->codecs ? "- Encodings: " : ", ",
-                             (*codec)->name, (*codec)->media_types[0]);
+        if (*codec != &parley_codec_json && *codec != &parley_codec_ndjson) {
+            parley_buffer_format(out, "%s%s (`%s`)", before, (*codec)->name,
+                                 (*codec)->media_types[0]);
+            before = ", ";
+        }
     }
-    parley_buffer_text(out, ".\n");
+    parley_buffer_text(out, before[0] == ',' ? ".\n" : "");
 }
 
 static void write_options(struct parley_buffer *out, const struct parley_protocol *protocol) {
@@ -41,6 +47,17 @@ static void write_options(struct parley_buffer *out, const struct parley_protoco
     }
 }
 
+static void write_filters(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    const char *before = "- Filters: ";
+    for (const char *const *name = stream_query_names; *name != NULL; name++) {
+        if (stream_query_is_filter(*name) && stream_query_concerns(*name, protocol)) {
+            parley_buffer_format(out, "%s`%s`", before, *name);
+            before = ", ";
+        }
+    }
+    parley_buffer_text(out, ".\n");
+}
+
 static void write_protocol(struct parley_buffer *out, const struct parley_protocol *protocol) {
     const struct parley_example *example = choose_example(protocol);
     parley_buffer_format(out, "### %s: %s (%s)\n\n", protocol->name, protocol->title,
@@ -48,13 +65,13 @@ static void write_protocol(struct parley_buffer *out, const struct parley_protoc
     write_names(out, "- Types: ", protocol->types);
     write_names(out, "- Lanes: ", protocol->lanes);
     write_encodings(out, protocol);
+    write_filters(out, protocol);
     write_options(out, protocol);
     if (example != NULL) {
         parley_buffer_format(out,
-                             "\n```sh\ncurl -sS \"$PARLEY/v1/%s/messages?stamp=true\" "
-                             "-H 'Content-Type: application/json' -d '%s'\n"
-                             "curl -sS \"$PARLEY/v1/%s/stream?since=all&follow=false\"\n```\n",
-                             protocol->name, example->text, protocol->name);
+                             "\n```sh\ncurl -sS \"$PARLEY/v1/%s/messages\" "
+                             "-H 'Content-Type: application/json' -d '%s'\n```\n",
+                             protocol->name, example->text);
     }
     parley_buffer_char(out, '\n');
 }

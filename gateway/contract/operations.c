@@ -63,7 +63,7 @@ const struct operation operation_messages = {
         "One message is answered by its receipt, in JSON. Many (an array, NDJSON, frames) are "
         "answered with 200 and one result per message, in the order sent, then a summary, in "
         "NDJSON; `Accept` can ask for the other form. Send it again after 429, 503 and 504, with "
-        "the same `Idempotency-Key` or id: what was stored already is not stored twice.",
+        "the same `Idempotency-Key`: what was stored already is not stored twice.",
     .kind = OPERATION_SEND,
     .answers =
         ANSWERS({"application/json", "{\"anyOf\":[{\"$ref\":\"#/components/schemas/Receipt\"},"

@@ -54,8 +54,19 @@ enum parley_status check_slice(struct request_options *options, enum parley_spli
     return status;
 }
 
+/* What made the message invalid: findings are in the order of the rule table, warnings among them.
+ * When memory sufficed for warnings only, the first of these. */
+static const struct parley_finding *first_error(const struct parley_findings *findings) {
+    for (size_t i = 0; i < findings->count; i++) {
+        if (findings->items[i].rule->severity == PARLEY_ERROR) {
+            return &findings->items[i];
+        }
+    }
+    return &findings->items[0];
+}
+
 void check_describe(const struct parley_message *message, struct parley_buffer *out) {
-    const struct parley_finding *first = &message->findings.items[0];
+    const struct parley_finding *first = first_error(&message->findings);
     parley_buffer_text(out, first->rule->id);
     if (first->at.line != 0) {
         parley_buffer_text(out, " at ");

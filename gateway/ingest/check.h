@@ -21,8 +21,8 @@ enum parley_status check_slice(struct request_options *options, enum parley_spli
                                const struct parley_slice *slice,
                                struct parley_splitter *splitter) PARLEY_MUST_CHECK;
 
-/* Writes the first finding of a message that has one, "VLP-012 at line 9, column 17: …", and that
- * there are more. */
+/* Writes the first error of an invalid message, "VLP-012 at line 9, column 17: …", and that there
+ * are more findings. */
 void check_describe(const struct parley_message *message, struct parley_buffer *out);
 
 /* Warns of a valid message that is over what NATS takes (GW-101).  `nats_bytes_max`: of its payload

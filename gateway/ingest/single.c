@@ -168,7 +168,7 @@ static void respond_verdict(struct single *single, const struct verdict *verdict
     http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
 }
 
-/* Broken rules: the problem names the first, its violations all. */
+/* Broken rules: the problem names the first error, its violations are all findings. */
 static void respond_invalid(struct single *single, struct parley_message *message) {
     const struct parley_finding *first = &message->findings.items[0];
     const enum problem problem =

@@ -64,8 +64,8 @@ static const struct option {
       "{\"type\":\"string\",\"enum\":[\"gerbil\",\"elixir\"]}"},
      set_from},
     {{"agent",
-      "The agent that the message belongs to. Without it the message is nobody's, and repeated "
-      "messages are stored twice.",
+      "The agent that the message belongs to. With it, the same bytes sent again are stored once, "
+      "if `stamp` adds nothing to them; without it, only an `Idempotency-Key` does that.",
       "1 to 64 of A-Z a-z 0-9 _ -, the first a letter or a digit",
       "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$\"}"},
      set_agent},

@@ -194,6 +194,14 @@ describe('an invalid message', () => {
     assertAccepted(await send(its.parley, deep));
   });
 
+  it('that breaks a rule after a warning is 422, and the detail begins with the error', async () => {
+    const answer = await post(its.parley, '/v1/brenner/messages', '{"subject":"QUESTION: why?"}');
+    const { detail, violations } = assertProblem(answer, 422, 'invalid-message');
+    assert.deepEqual(violations.map(({ rule, severity }) => [rule, severity]),
+      [['MB-011', 'warning'], ['MB-120', 'error']]);
+    assert.match(detail, /^MB-120 at line 1, column 1: .* There is more in `violations`\.$/);
+  });
+
   it('over 1 MiB is 413 with GW-002, and the limit is named', async () => {
     const answer = await send(its.parley, claim({ content: 'x'.repeat(1024 * 1024) }));
     const problem = assertProblem(answer, 413, 'too-large');

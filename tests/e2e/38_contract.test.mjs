@@ -128,7 +128,7 @@ describe('llms.txt', () => {
   it('is short, and its commands do what it says, for all protocols', async () => {
     const { text, headers } = await get(its.parley, '/llms.txt');
     assert.equal(headers['content-type'], 'text/plain; charset=utf-8');
-    assert.ok(text.length <= 9000, `${text.length} characters`);
+    assert.ok(Buffer.byteLength(text) <= 8192, `${Buffer.byteLength(text)} bytes`);
     const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block);
     const command = `set -e\n${blocks.join('\necho\n')}`;
     const { stdout, stderr } = await run('bash', ['-c', command], { env: { ...process.env, PARLEY: its.parley.url } });
@@ -139,6 +139,18 @@ describe('llms.txt', () => {
     }
     for (const said of ['"valid":false', '"summary":{"received":2,"accepted":1', '"id":"VLP-012"',
       '"type":"/problems/invalid-message"']) assert.ok(stdout.includes(said), `${said} in ${stdout}`);
+  });
+
+  it('names the filters that each protocol has, and no others', async () => {
+    const { text } = await get(its.parley, '/llms.txt');
+    const [, ...sections] = text.split('\n### ');
+    const filters = sections.map((section) => [section.split(':')[0], section.match(/^- Filters: (.*)\.$/m)[1]]);
+    assert.deepEqual(Object.fromEntries(filters), {
+      vlp: '`type`, `lane`, `sender`, `receiver`, `for`, `thread`',
+      roundtable: '`type`, `sender`, `receiver`, `for`, `thread`, `domain`, `priority`',
+      supervisor: '`type`, `sender`, `thread`, `agent`',
+      brenner: '`type`, `sender`, `receiver`, `for`, `thread`',
+    });
   });
 
   it('links to what is there', async () => {
