@@ -58,7 +58,7 @@ enum http_note {
 /* Texts of that kind, which most requests do not have. */
 enum http_remark {
     HTTP_REMARK_RULES, /* that its message breaks */
-    HTTP_REMARK_TRACE, /* the traceparent with parley's span */
+    HTTP_REMARK_TRACE, /* the traceparent of a trace that is recorded */
     HTTP_REMARK_COUNT
 };
 

@@ -317,7 +317,7 @@ static bool write_first(struct batch_result *result, const struct receipt_place 
 
 void batch_result_end_stored(struct batch_result *result, const char *stream, uint64_t sequence,
                              bool is_duplicate) {
-    const struct receipt_place place = {result->number, stream, sequence, is_duplicate};
+    const struct receipt_place place = {result->number, stream, sequence, is_duplicate, NULL};
     const enum result_status status = is_duplicate ? RESULT_DUPLICATE : RESULT_ACCEPTED;
     account_stored(result->results->options, result->account, is_duplicate);
     const size_t counted_bytes = result->receipt.text.length;

@@ -94,6 +94,13 @@ static void write_duplicate(const struct facts *facts, struct parley_buffer *out
     parley_buffer_text(out, facts->place->is_duplicate ? "true" : "false");
 }
 
+static void write_traceparent(const struct facts *facts, struct parley_buffer *out) {
+    if (facts->place->traceparent != NULL) {
+        parley_buffer_text(out, ",\"traceparent\":");
+        parley_buffer_json(out, parley_bytes_of(facts->place->traceparent));
+    }
+}
+
 /* ---- all members, in their order: a new one is a line here, and its function ---- */
 
 /* What is known of every result. */
@@ -125,6 +132,7 @@ static void write_of_ack(const struct facts *facts, enum receipt_form form,
     write_seq(facts, out);
     if (form == RECEIPT_OBJECT) {
         write_duplicate(facts, out);
+        write_traceparent(facts, out);
     }
 }
 

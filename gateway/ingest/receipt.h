@@ -37,6 +37,7 @@ struct receipt_place {
     const char *stream;
     uint64_t sequence;
     bool is_duplicate;
+    const char *traceparent; /* of the request; NULL: none. A line of a batch does not have it. */
 };
 
 void receipt_finish(struct receipt *receipt);

@@ -135,34 +135,33 @@ static const char *only_sender(const struct principal *principal, bool binds_all
                                     : NULL;
 }
 
-/* Gives the request a span of parley's, which the log and the answer have.
- * Returns: the traceparent of what it has published; NULL: no memory. */
-static const char *add_span(struct http_request *request, struct trace *trace) {
+/* Begins a trace, and has the answer name it.
+ * Returns: the traceparent of what the request has published; NULL: no memory. */
+static const char *start_trace(struct http_request *request) {
+    struct trace trace;
     char traceparent[TRACE_PARENT_LENGTH + 1];
-    trace_add_span(trace);
-    trace_write(trace, traceparent);
+    trace_start(&trace);
+    trace_write(&trace, traceparent);
     http_request_remark(request, HTTP_REMARK_TRACE, parley_bytes_of(traceparent));
     http_header(request, TRACE_RESPONSE_HEADER, traceparent);
     return http_request_remarked(request, HTTP_REMARK_TRACE);
 }
 
-/* Where a request belongs to a trace, so does what it has published: below a span of parley's own,
- * if somebody records it and the log shows it. What is not valid is ignored (W3C Trace Context,
- * section 4.2). */
+/* Where a request belongs to a trace, so does what it has published. What is not valid is ignored
+ * (W3C Trace Context, section 4.2). A trace that somebody records has a line in the log. */
 static void read_trace(struct request_options *options, struct http_request *request,
                        const char *header) {
-    const struct configuration *configuration = options->gateway->configuration;
     struct publication_context *publication = &options->publication;
     struct trace trace;
     if (trace_read(header, &trace)) {
-        const bool has_span =
-            trace_is_sampled(&trace) && configuration->access_log != ACCESS_LOG_OFF;
         const char *state = http_request_header(request, "tracestate");
-        publication->traceparent = has_span ? add_span(request, &trace) : header;
+        publication->traceparent = header;
         publication->tracestate = trace_state_is_valid(state) ? state : NULL;
-    } else if (configuration->trace) {
-        trace_start(&trace);
-        publication->traceparent = add_span(request, &trace);
+        if (trace_is_sampled(&trace)) {
+            http_request_remark(request, HTTP_REMARK_TRACE, parley_bytes_of(header));
+        }
+    } else if (options->gateway->configuration->trace) {
+        publication->traceparent = start_trace(request);
     }
 }
 

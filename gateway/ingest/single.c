@@ -234,9 +234,11 @@ static void on_compared(void *context, const struct duplicate_answer *answer) {
         return;
     }
     receipt_name_stored(&single->receipt, answer);
-    respond_stored(single, &(struct receipt_place){.stream = answer->stream,
-                                                   .sequence = answer->sequence,
-                                                   .is_duplicate = !answer->is_again});
+    respond_stored(single,
+                   &(struct receipt_place){.stream = answer->stream,
+                                           .sequence = answer->sequence,
+                                           .is_duplicate = !answer->is_again,
+                                           .traceparent = single->options.publication.traceparent});
 }
 
 static void compare(struct single *single, const struct jetstream_ack *ack) {
@@ -261,10 +263,11 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     } else if (is_open) {
         compare(single, ack);
     } else if (ack->outcome == JETSTREAM_STORED) {
-        respond_stored(
-            single, &(struct receipt_place){.stream = ack->stream,
-                                            .sequence = ack->sequence,
-                                            .is_duplicate = ack->is_duplicate && !ack->is_again});
+        respond_stored(single, &(struct receipt_place){
+                                   .stream = ack->stream,
+                                   .sequence = ack->sequence,
+                                   .is_duplicate = ack->is_duplicate && !ack->is_again,
+                                   .traceparent = single->options.publication.traceparent});
     } else {
         const struct failure failure = failure_of_ack(&single->options, &single->mark, ack);
         respond_failed(single, &failure, NULL, 0);

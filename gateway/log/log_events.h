@@ -66,7 +66,7 @@
       "Look whether the disk of the data folder is full, and make room.")                          \
     X(LOG_REQUEST, "request", INFO, "a request is over",                                           \
       "request method route status protocol outcome rules token peer received sent duration_us "   \
-      "trace_id span_id parent_id",                                                                \
+      "trace_id span_id",                                                                          \
       "See `outcome`: the name of a problem, which /problems/NAME of the server explains.")        \
     X(LOG_INTERNAL, "request.internal", ERROR, "a request failed inside parley", "request",        \
       "Report it. The client has the same id in the problem's `instance`.")                        \

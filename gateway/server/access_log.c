@@ -28,23 +28,10 @@ static const char *outcome_name(const struct http_outcome *outcome) {
                                     : "ok";
 }
 
-struct trace_fields {
-    struct trace read;                 /* what the request came with */
-    const char *trace, *span, *parent; /* NULL: none */
-};
-
-/* With a span of parley's, what was sent on has it in place of the client's. */
-static void read_trace(const struct http_request *request, struct trace_fields *out,
-                       struct trace *own) {
-    *out = (struct trace_fields){.trace = NULL};
-    if (trace_read(http_request_header(request, "traceparent"), &out->read)) {
-        out->trace = out->read.trace_id;
-        out->parent = out->read.parent_id;
-    }
-    if (trace_read(http_request_remarked(request, HTTP_REMARK_TRACE), own)) {
-        out->trace = own->trace_id;
-        out->span = own->parent_id;
-    }
+/* Returns: whether the request belongs to a trace. */
+static bool read_trace(const struct http_request *request, struct trace *out) {
+    return trace_read(http_request_remarked(request, HTTP_REMARK_TRACE), out) ||
+           trace_read(http_request_header(request, "traceparent"), out);
 }
 
 /* NULL: it was not let in by any. A connection may have kept that of an earlier request. */
@@ -57,10 +44,9 @@ static const char *principal_name(const struct http_request *request,
 
 void access_log_write(const struct http_request *request, const struct http_outcome *outcome,
                       const char *route, const char *protocol) {
-    struct trace_fields trace;
-    struct trace own;
+    struct trace trace;
     char peer[PEER_TEXT_MAX];
-    read_trace(request, &trace, &own);
+    const bool has_trace = read_trace(request, &trace);
     peer_text(http_request_peer(request), peer);
     log_event(LOG_REQUEST,
               LOG_FIELDS(LOG_TEXT("request", http_request_id(request)),
@@ -72,6 +58,6 @@ void access_log_write(const struct http_request *request, const struct http_outc
                          LOG_TEXT("peer", peer), LOG_NUMBER("received", outcome->received_bytes),
                          LOG_NUMBER("sent", outcome->sent_bytes),
                          LOG_NUMBER("duration_us", (reactor_clock_ns() - outcome->began_ns) / 1000),
-                         LOG_TEXT("trace_id", trace.trace), LOG_TEXT("span_id", trace.span),
-                         LOG_TEXT("parent_id", trace.parent)));
+                         LOG_TEXT("trace_id", has_trace ? trace.trace_id : NULL),
+                         LOG_TEXT("span_id", has_trace ? trace.span_id : NULL)));
 }

@@ -10,7 +10,7 @@
 enum { SAMPLED = 1 };
 
 /* "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" */
-enum { TRACE_ID_AT = 3, PARENT_AT = 36, FLAGS_AT = 53 };
+enum { TRACE_ID_AT = 3, SPAN_AT = 36, FLAGS_AT = 53 };
 
 bool trace_is_sampled(const struct trace *trace) {
     return (trace->flags & SAMPLED) != 0;
@@ -55,15 +55,15 @@ bool trace_read(const char *traceparent, struct trace *out) {
     const size_t length = traceparent != NULL ? strlen(traceparent) : 0;
     if (length < TRACE_PARENT_LENGTH || !is_hex(traceparent, 2) ||
         !has_known_end(traceparent, length) || traceparent[TRACE_ID_AT - 1] != '-' ||
-        !is_id(traceparent + TRACE_ID_AT, TRACE_ID_LENGTH) || traceparent[PARENT_AT - 1] != '-' ||
-        !is_id(traceparent + PARENT_AT, TRACE_SPAN_LENGTH) || traceparent[FLAGS_AT - 1] != '-' ||
+        !is_id(traceparent + TRACE_ID_AT, TRACE_ID_LENGTH) || traceparent[SPAN_AT - 1] != '-' ||
+        !is_id(traceparent + SPAN_AT, TRACE_SPAN_LENGTH) || traceparent[FLAGS_AT - 1] != '-' ||
         !is_hex(traceparent + FLAGS_AT, 2)) {
         return false;
     }
     const int high = hex_value(traceparent[FLAGS_AT]), low = hex_value(traceparent[FLAGS_AT + 1]);
     *out = (struct trace){.flags = (unsigned char)(high * 16 + low)};
     memcpy(out->trace_id, traceparent + TRACE_ID_AT, TRACE_ID_LENGTH);
-    memcpy(out->parent_id, traceparent + PARENT_AT, TRACE_SPAN_LENGTH);
+    memcpy(out->span_id, traceparent + SPAN_AT, TRACE_SPAN_LENGTH);
     return true;
 }
 
@@ -76,18 +76,15 @@ static void make_id(char *out, size_t length) {
     sodium_bin2hex(out, length + 1, bytes, length / 2);
 }
 
-void trace_add_span(struct trace *trace) {
-    make_id(trace->span_id, TRACE_SPAN_LENGTH);
-}
-
 void trace_start(struct trace *out) {
     *out = (struct trace){.flags = SAMPLED};
     make_id(out->trace_id, TRACE_ID_LENGTH);
+    make_id(out->span_id, TRACE_SPAN_LENGTH);
 }
 
 void trace_write(const struct trace *trace, char out[TRACE_PARENT_LENGTH + 1]) {
-    const char *above = trace->span_id[0] != '\0' ? trace->span_id : trace->parent_id;
-    snprintf(out, TRACE_PARENT_LENGTH + 1, "00-%s-%s-%02x", trace->trace_id, above, trace->flags);
+    snprintf(out, TRACE_PARENT_LENGTH + 1, "00-%s-%s-%02x", trace->trace_id, trace->span_id,
+             trace->flags);
 }
 
 bool trace_state_is_valid(const char *tracestate) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* W3C Trace Context, level 1: which trace a request belongs to, and which of its spans is parley's.
- * It knows no HTTP. */
+/* W3C Trace Context, level 1: which trace a request belongs to. parley sends spans to no collector,
+ * so it adds none of its own: what it passes on names the sender's span. It knows no HTTP. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,13 +15,12 @@ enum {
     TRACE_STATE_MAX = 512,  /* of a tracestate that is passed on */
 };
 
-/* The header of an answer that names parley's span, in the form of a traceparent. */
+/* The header of an answer that names a trace which began here, in the form of a traceparent. */
 #define TRACE_RESPONSE_HEADER "traceresponse"
 
 struct trace {
     char trace_id[TRACE_ID_LENGTH + 1];
-    char parent_id[TRACE_SPAN_LENGTH + 1]; /* the sender's span; "": none */
-    char span_id[TRACE_SPAN_LENGTH + 1];   /* parley's own; "": it has none */
+    char span_id[TRACE_SPAN_LENGTH + 1]; /* the sender's; of a trace that began here its first */
     unsigned char flags;
 };
 
@@ -32,14 +31,10 @@ bool trace_is_sampled(const struct trace *trace);
  * as version 00 goes.  Returns: whether it is valid.  Source: W3C Trace Context, section 3.2. */
 bool trace_read(const char *traceparent, struct trace *out);
 
-/* A trace that begins here, and is sampled. It has no span yet. */
+/* A trace that begins here, and is sampled. */
 void trace_start(struct trace *out);
 
-/* Adds a span of parley's. */
-void trace_add_span(struct trace *trace);
-
-/* Writes the traceparent of what is sent on: below parley's span, where it has one, else as it was
- * read. */
+/* Writes its traceparent, in version 00. */
 void trace_write(const struct trace *trace, char out[TRACE_PARENT_LENGTH + 1]);
 
 /* Whether a tracestate header may be passed on: visible ASCII, blanks and tabs, not longer than

@@ -115,8 +115,7 @@ describe('the payload in NATS', () => {
   }
 });
 
-// Not sampled: it is passed on as it is (12_log has the others).
-const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00';
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 describe('the headers in NATS', () => {
   const its = useParley();

@@ -241,7 +241,7 @@ describe('a reply', () => {
     const client = await natsClient(t, nats.url);
     const replies = Array.from({ length: 5 }, () => taskResult(randomUUID()));
     const text = replies.map((reply) => `${JSON.stringify(reply)}\n`).join('');
-    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00';
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const headers = ['Idempotency-Key: left', `traceparent: ${traceparent}`];
     const path = '/v1/roundtable/messages?domain=legal';
     // A byte short, so that the body never ends.
