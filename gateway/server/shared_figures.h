@@ -2,7 +2,7 @@
 #pragma once
 
 /* What all workers share, and the process, copied to the main thread's figures twice a second. So
- * that block too has one writer, and whoever asks for /metrics costs the kernel no question. */
+ * that block too has one writer, and a request for /metrics makes no system calls for it. */
 
 #include "bounds.h"
 #include "figures.h"
