@@ -58,7 +58,8 @@ test("rows are measured, printed and written", async (t) => {
   t.after(() => rmSync(folder, { recursive: true }));
   const json = join(folder, "figures.json");
   const rows = ["single/validate-64", "latency/half-rate", "ndjson/messages", "check/one-core"];
-  const child = start("--lines", "2000", "--json", json, ...rows);
+  // Lines that take more than one tick (10 ms) of the clock that the kernel measures processes by.
+  const child = start("--lines", "20000", "--json", json, ...rows);
   assert.equal(await child.ended, 0, child.text);
   const report = JSON.parse(readFileSync(json, "utf8"));
   assert.deepEqual(
