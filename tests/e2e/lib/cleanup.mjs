@@ -20,6 +20,8 @@ async function unwind(stack) {
       await stack.pop()();
     } catch (error) {
       errors.push(error);
+      // A test that has already failed reports its first error only.
+      console.error(`At the end of the test: ${error.message}`);
     }
   }
   if (errors.length > 0) throw errors[0];
