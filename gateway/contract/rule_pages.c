@@ -18,7 +18,7 @@ struct subject {
 
 /* A message that breaks a rule, and what it becomes when the hint is followed. */
 struct example {
-    struct parley_bytes protocol, query, broken, mended;
+    struct parley_bytes protocol, query, broken, corrected;
 };
 
 static struct parley_bytes next_field(struct parley_bytes *line) {
@@ -46,7 +46,7 @@ static bool find_example(const char *id, struct example *out) {
         out->protocol = next_field(&line);
         out->query = next_field(&line);
         out->broken = next_field(&line);
-        out->mended = line;
+        out->corrected = line;
         return true;
     }
     return false;
@@ -99,7 +99,7 @@ static void write_example(struct parley_buffer *out, const struct parley_rule *r
     if (example.query.length > 0) {
         write_code(out, "… sent with the query options", example.query);
     }
-    write_code(out, "This one does not:", example.mended);
+    write_code(out, "This one does not:", example.corrected);
 }
 
 static void write_links(struct parley_buffer *out, const struct subject *subject) {
@@ -151,7 +151,7 @@ static void write_example_json(struct json_writer *json, const struct parley_rul
     write_bytes(json, "protocol", example.protocol);
     write_bytes(json, "query", example.query);
     write_bytes(json, "broken", example.broken);
-    write_bytes(json, "corrected", example.mended);
+    write_bytes(json, "corrected", example.corrected);
     json_close(json, '}');
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Keeps what was refused as invalid, for those who mend a rule or a sender: on
+/* Keeps what was refused as invalid, for those who fix a rule or a sender: on
  * `rejected.PROTOCOL`, in the stream of channel_rejected (ADR 16). */
 
 #include "verdict.h"

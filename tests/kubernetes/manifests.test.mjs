@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manifests of docker/kubernetes, held against the published schemas of Kubernetes: types,
-// required members, and members that there are none of, which kubectl would drop or refuse. And what
+// required members, and members that do not exist, which kubectl would drop or refuse. And what
 // they promise: no privileges, and enough time to drain.
 
 import assert from 'node:assert/strict';
