@@ -101,6 +101,14 @@ async function hasRead(readers, numbers) {
   }
 }
 
+// A reader prints a message before it keeps the token: one that is killed in between prints it again.
+async function hasKept(sequence) {
+  for (const language of languages) {
+    const isKept = () => readFileSync(tokenFile(language), 'utf8').trim().endsWith(`:${sequence}`);
+    await until(`${language} keeps ${sequence}`, isKept);
+  }
+}
+
 async function stored(senders) {
   for (const sender of senders) {
     assert.deepEqual(await sender.hasExited(), { code: 0, signal: null }, sender.stderr);
@@ -133,11 +141,13 @@ test('senders and readers survive restarts, of the server and of themselves', as
     server = await startServer();
     await stored(languages.map((language) => send(language, [3, 4]))); // 3 is stored already
     await hasRead(readers, [1, 2, 3, 4]);
+    await hasKept(4 * languages.length);
 
     await all((language) => kill(readers[language]));
     for (const language of languages) readers[language] = read(language);
     await stored(languages.map((language) => send(language, [5])));
     await hasRead(readers, [5]);
+    await hasKept(5 * languages.length);
 
     const refused = languages.map((language) => send(language, [6], { confidence: 2 }));
     for (const sender of refused) {
