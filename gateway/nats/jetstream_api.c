@@ -269,17 +269,16 @@ void jetstream_request_forget(struct jetstream *jetstream, const char *what) {
     (void)send_request(jetstream, what, NULL, NULL);
 }
 
-bool jetstream_stream_ask(struct jetstream *jetstream, const char *stream, jetstream_info_fn *done,
-                          void *context) {
+struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
+                                               jetstream_info_fn *done, void *context) {
     char what[JETSTREAM_SUBJECT_MAX];
     snprintf(what, sizeof what, "STREAM.INFO.%s", stream);
     struct jetstream_request *request =
         jetstream_request_send(jetstream, what, NULL, NULL, context);
-    if (request == NULL) {
-        return false;
+    if (request != NULL) {
+        request->info = done;
     }
-    request->info = done;
-    return true;
+    return request;
 }
 
 struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const char *stream,

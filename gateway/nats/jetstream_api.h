@@ -21,10 +21,11 @@ struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const 
                                              uint64_t sequence, jetstream_held_fn *done,
                                              void *context);
 
-/* Asks about a stream; `done` is called exactly once, in a later turn, unless this returns false
- * (not connected, out of memory) or the jetstream is destroyed. */
-bool jetstream_stream_ask(struct jetstream *jetstream, const char *stream, jetstream_info_fn *done,
-                          void *context);
+/* Asks about a stream; `done` is called exactly once, in a later turn, unless the jetstream is
+ * destroyed.  Returns: NULL when it cannot be asked now (not connected, out of memory).
+ * Owns: as jetstream_last_ask. */
+struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
+                                               jetstream_info_fn *done, void *context);
 
 /* For how long the server recognises a Nats-Msg-Id in this stream: the stream's own setting, or
  * jetstream_options.dedupe_window_ms while that is not known. */

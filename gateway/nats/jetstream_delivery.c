@@ -33,6 +33,7 @@ bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out) 
     out->stream_sequence = read_number(numbers[0]);
     out->consumer_sequence = read_number(numbers[1]);
     out->time_ns = (int64_t)read_number(numbers[2]);
+    out->pending = read_number(numbers[3]);
     return true;
 }
 
@@ -50,11 +51,11 @@ static const char *read_token(const char *at, uint64_t *out) {
 }
 
 bool jetstream_delivery_read_tail(const char *tail, struct jetstream_delivery *out) {
-    uint64_t tries = 0, time_ns = 0, pending = 0;
+    uint64_t tries = 0, time_ns = 0;
     const char *at = read_token(tail, &tries);
     at = read_token(at, &out->stream_sequence);
     at = read_token(at, &out->consumer_sequence);
-    at = read_token(read_token(at, &time_ns), &pending);
+    at = read_token(read_token(at, &time_ns), &out->pending);
     if (at == NULL) {
         return false;
     }

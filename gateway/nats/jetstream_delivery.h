@@ -12,6 +12,7 @@ struct jetstream_delivery {
     uint64_t stream_sequence;
     uint64_t consumer_sequence;
     int64_t time_ns;
+    uint64_t pending; /* messages that the stream held and the consumer had not sent */
 };
 /* Returns: false: the subject is not one of these.  `reply`: may be NULL. */
 bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out);

@@ -80,8 +80,16 @@ static void stop(struct ordered_consumer *consumer) {
     consumer->consumer_sequence = 0;
 }
 
-static void restart(struct ordered_consumer *consumer) {
+static void cut(struct ordered_consumer *consumer) {
+    const bool was_running = consumer->phase == ORDERED_RUNNING;
     stop(consumer);
+    if (was_running && consumer->events.cut != NULL) {
+        consumer->events.cut(consumer->events.context);
+    }
+}
+
+static void restart(struct ordered_consumer *consumer) {
+    cut(consumer);
     reactor_timer_set(consumer->jetstream->reactor, &consumer->retry, JETSTREAM_RETRY_MS);
 }
 
@@ -93,13 +101,16 @@ static void refuse(struct ordered_consumer *consumer, const json_t *answer) {
     leave(consumer);
 }
 
-static void run(struct ordered_consumer *consumer) {
+static void run(struct ordered_consumer *consumer, bool has_all) {
     enter(consumer);
     set_phase(consumer, ORDERED_RUNNING);
     consumer->heard_ms = reactor_now_ms(consumer->jetstream->reactor);
     if (consumer->position < ORDERED_OPENED) {
         ordered_delivery_advance(consumer, ORDERED_OPENED);
         consumer->events.opened(consumer->events.context, consumer->next_sequence);
+    }
+    if (has_all && consumer->phase == ORDERED_RUNNING && consumer->events.current != NULL) {
+        consumer->events.current(consumer->events.context);
     }
     ordered_flow_top_up(consumer);
     leave(consumer);
@@ -171,7 +182,7 @@ static void on_created(void *context, json_t *answer) {
         consumer->next_sequence = jetstream_answer_number(answer, "delivered", "stream_seq") + 1;
         ordered_delivery_advance(consumer, ORDERED_KNOWN);
     }
-    run(consumer);
+    run(consumer, json_integer_value(json_object_get(answer, "num_pending")) == 0);
 }
 
 static void start(struct ordered_consumer *consumer) {
@@ -261,7 +272,7 @@ void ordered_consumers_start(struct jetstream *jetstream) {
 void ordered_consumers_stop(struct jetstream *jetstream) {
     struct ordered_consumer *consumer = jetstream->ordered_consumers;
     for (; consumer != NULL; consumer = consumer->next) {
-        stop(consumer);
+        cut(consumer);
     }
     ordered_flow_forget_debts(jetstream);
     reactor_timer_clear(jetstream->reactor, &jetstream->ordered_tick);

@@ -22,6 +22,12 @@ struct ordered_consumer_events {
      * more consumers): nothing will be delivered. `error`: half a sentence, borrowed for the call.
      */
     void (*refused)(void *context, const char *error);
+    /* These may be NULL. */
+    /* Nothing is still to come of what the stream held when the last message was sent, or when the
+     * consumer on the server was created. Called each time that this is so. */
+    void (*current)(void *context);
+    /* Nothing comes until another consumer is created on the server. Not to be closed from here. */
+    void (*cut)(void *context);
     void *context;
 };
 

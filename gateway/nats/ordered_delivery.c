@@ -52,6 +52,10 @@ static bool handle_message(struct ordered_consumer *consumer,
     if (!is_before_start(consumer, delivery->stream_sequence)) {
         deliver(consumer, delivery, message);
     }
+    if (delivery->pending == 0 && consumer->phase == ORDERED_RUNNING &&
+        consumer->events.current != NULL) {
+        consumer->events.current(consumer->events.context);
+    }
     ordered_flow_top_up(consumer);
     return true;
 }

@@ -181,8 +181,8 @@ void stream_hub_leave(struct stream_hub *hub) {
 static void informed(void *context, const struct jetstream_stream_info *info);
 
 static bool send_ask(struct stream_hub *hub) {
-    hub->is_asking =
-        jetstream_stream_ask(hub->jetstream, stream_hub_channel(hub)->stream, informed, hub);
+    hub->is_asking = jetstream_stream_ask(hub->jetstream, stream_hub_channel(hub)->stream, informed,
+                                          hub) != NULL;
     hub->ask_count += hub->is_asking ? 1 : 0;
     return hub->is_asking;
 }

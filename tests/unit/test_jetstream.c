@@ -593,7 +593,7 @@ static void on_info(void *context, const struct jetstream_stream_info *info) {
 static void ask(void *context) {
     struct asking *asking = context;
     asking->is_asked =
-        jetstream_stream_ask(asking->world->jetstream, asking->stream, on_info, asking);
+        jetstream_stream_ask(asking->world->jetstream, asking->stream, on_info, asking) != NULL;
 }
 
 static bool is_answered(void *context) {

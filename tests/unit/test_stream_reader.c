@@ -51,12 +51,12 @@ struct http_request {
     size_t wake_count;
 };
 
-bool jetstream_stream_ask(struct jetstream *jetstream, const char *stream, jetstream_info_fn *done,
-                          void *context) {
+struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
+                                               jetstream_info_fn *done, void *context) {
     (void)stream;
     jetstream->ask.done = done;
     jetstream->ask.context = context;
-    return true;
+    return (struct jetstream_request *)jetstream; /* nobody looks into it */
 }
 
 enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char *stream,

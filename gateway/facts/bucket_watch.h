@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Reads a key-value bucket in order, on one reactor: first what it holds, then what is written to
+ * it. After a connection that broke, it continues where it was; when the bucket was deleted and
+ * made again, it begins anew. */
+
+#include <parley/bytes.h>
+
+#include "jetstream.h"
+
+struct bucket_watch;
+
+/* Owns: borrowed for the call. */
+struct bucket_entry {
+    struct parley_bytes key;
+    struct parley_bytes value; /* data NULL: the key was deleted or purged */
+    uint64_t sequence;         /* of the bucket's stream; the later one of a key counts */
+    int64_t time_ns;           /* when it was stored, Unix time */
+};
+
+/* The order of calls:
+ *
+ *   began, entry…, current, entry…, away, entry…, current, …   the same bucket
+ *   away, began, entry…, current, …                            it was made again
+ */
+struct bucket_watch_events {
+    /* Forget all entries: those of this bucket follow, from its first one on. */
+    void (*began)(void *context);
+    void (*entry)(void *context, const struct bucket_entry *entry);
+    /* All that the bucket held has been delivered, and what is written comes within milliseconds.
+     */
+    void (*current)(void *context);
+    /* It is known that this is not so any more: the connection, the consumer or the bucket is gone.
+     * Only after `current`. It may take 6 s to notice. */
+    void (*away)(void *context);
+    /* What lay before this sequence is gone, by age or because it was purged without a mark: called
+     * now and then while it is current. May be NULL. */
+    void (*kept_from)(void *context, uint64_t first_sequence);
+    void *context;
+};
+
+/* Begins in the background, and tries for as long as it is open; a bucket that is missing is waited
+ * for.  Owns: copies bucket and events; borrows the rest; returns a new watch, which the caller
+ * closes before the jetstream. */
+enum parley_status bucket_watch_open(struct reactor *reactor, struct jetstream *jetstream,
+                                     const char *bucket, const struct bucket_watch_events *events,
+                                     struct bucket_watch **out) PARLEY_MUST_CHECK;
+/* Not from its own callbacks. NULL is allowed. */
+void bucket_watch_close(struct bucket_watch *watch);
+
+bool bucket_watch_is_current(const struct bucket_watch *watch);
