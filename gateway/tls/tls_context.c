@@ -64,12 +64,29 @@ static enum parley_status fail_to_read(char error[TLS_ERROR_MAX], const char *pa
     return fail(error, path, why);
 }
 
+/* A named pipe would hold up a reload, and with it the reactor, until somebody writes to it. */
+static enum parley_status open_regular(const char *path, char error[TLS_ERROR_MAX], int *out_fd) {
+    struct stat file;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &file) != 0) {
+        const enum parley_status status = fail_to_read(error, path);
+        if (fd >= 0) {
+            close(fd);
+        }
+        return status;
+    }
+    if (!S_ISREG(file.st_mode)) {
+        close(fd);
+        return fail(error, path, "is not a regular file");
+    }
+    *out_fd = fd;
+    return PARLEY_OK;
+}
+
 /* OpenSSL says that a file is missing in three lines; the system says it in one. */
 static enum parley_status check_readable(const char *path, char error[TLS_ERROR_MAX]) {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return fail_to_read(error, path);
-    }
+    int fd;
+    PARLEY_TRY(open_regular(path, error, &fd));
     close(fd);
     return PARLEY_OK;
 }
@@ -126,10 +143,8 @@ static enum parley_status read_key(int fd, const char *path, char error[TLS_ERRO
 static enum parley_status use_key(SSL_CTX *ctx, const struct tls_files *files,
                                   char error[TLS_ERROR_MAX]) {
     const char *path = files->key;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return fail_to_read(error, path);
-    }
+    int fd;
+    PARLEY_TRY(open_regular(path, error, &fd));
     EVP_PKEY *key = NULL;
     enum parley_status status = check_mode(fd, path, error);
     status = status == PARLEY_OK ? read_key(fd, path, error, &key) : status;

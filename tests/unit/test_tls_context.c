@@ -58,14 +58,15 @@ static int set_up(void **state) {
     write_pair("group.pem", "readable.key");
     write_file("text.pem", "not a certificate\n", 0600);
     assert_int_equal(chmod(in_folder("readable.key"), 0644), 0);
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    static const char *const names[] = {"cert.pem",  "key.pem",      "other.pem",
-                                        "other.key", "x.pem",        "group.key",
-                                        "group.pem", "readable.key", "text.pem"};
+    static const char *const names[] = {"cert.pem", "key.pem",   "other.pem", "other.key",
+                                        "x.pem",    "group.key", "group.pem", "readable.key",
+                                        "text.pem", "pipe"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         unlink(in_folder(names[i]));
     }
@@ -85,6 +86,9 @@ static void test_files_that_cannot_be_used_are_refused_with_what_to_do(void **st
         {"cert.pem", "cert.pem", NULL, "chmod 600"},
         {"cert.pem", "readable.key", NULL, "readable.key holds a private key, and other users"},
         {"cert.pem", "other.key", NULL, "does not belong to the first certificate"},
+        {"pipe", "key.pem", NULL, "pipe is not a regular file"},
+        {"cert.pem", "pipe", NULL, "pipe is not a regular file"},
+        {"cert.pem", "key.pem", "pipe", "pipe is not a regular file"},
         {"cert.pem", "key.pem", "missing.pem", "missing.pem cannot be read: No such file"},
         {"cert.pem", "key.pem", "text.pem", "text.pem does not hold certificates"},
     };
