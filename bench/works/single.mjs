@@ -143,6 +143,27 @@ const validateWhileScraped = {
   ratios: [{ of: "scraped", to: "parley", atLeast: 0.95 }],
 };
 
+// A server that writes a line for each request into a file.
+const withAccessLog = (bench, nats, folder) => [
+  ...["sh", "-c", 'exec "$@" 2>"$0"', join(folder, "log")],
+  ...parley(bench, nats, folder, ["--access-log", "all"]),
+];
+
+const validateLogged = {
+  id: "validate-logged",
+  title: "POST validate, 64 connections, each request in the access log",
+  unit: "requests/s",
+  higherIsBetter: true,
+  contenders: {
+    logged: requests(
+      { label: "parley, --access-log all", server: withAccessLog, target: "/v1/vlp/validate" },
+      64,
+    ),
+    parley: requests({ label: "parley", server: parley, target: "/v1/vlp/validate" }, 64),
+  },
+  ratios: [{ of: "logged", to: "parley" }],
+};
+
 // A server with a certificate, which is made for it.
 async function withTls(bench, nats, folder) {
   const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
@@ -214,6 +235,7 @@ export default {
     validateWithRates,
     validateWithToken,
     validateWhileScraped,
+    validateLogged,
     validateOverTls,
     messages(64, byAllMeans),
     messages(256),
