@@ -37,8 +37,28 @@ install_packages() {
     check "there is a user for it" in_debian sh -c 'id parley >/dev/null'
     check "its service is enabled" in_debian test -e \
         /etc/systemd/system/multi-user.target.wants/parley.service
+    check "a package of a later version replaces it" install_later
+    check "… and keeps what the administrator configured" \
+        in_debian grep -qx '# ours' /etc/parley/parley.conf
     docker commit debian parley-installed >/dev/null
     docker rm -f debian >/dev/null
+}
+
+# What is packaged, with another version and another configuration, over what is installed.
+install_later() {
+    in_debian sh -ec '
+        echo "# ours" >>/etc/parley/parley.conf
+        dpkg-deb -R /packages/parley_*.deb /tmp/later
+        sed -i "s/^Version: .*/Version: 999/" /tmp/later/DEBIAN/control
+        echo "# of the later version" >>/tmp/later/etc/parley/parley.conf
+        dpkg-deb -b --root-owner-group /tmp/later /tmp/later.deb
+        dpkg -i --force-confdef --force-confold /tmp/later.deb
+        parley --version' >"$work/later.log" 2>&1 &&
+        in_debian dpkg-query -W -f '${Version}' parley | grep -qx 999 || {
+        cat "$work/later.log" >&2
+        return 1
+    }
+    in_debian rm -rf /tmp/later /tmp/later.deb
 }
 
 # The system calls of these sets, one a line.
