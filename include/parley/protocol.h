@@ -11,6 +11,7 @@
 #include <parley/status.h>
 
 struct parley_message;
+struct parley_work_kind;
 struct parley_options;
 struct parley_position;
 struct parley_schema;
@@ -168,6 +169,9 @@ struct parley_protocol {
     /* The protocol's own format for refusals, for clients that accept its media type. */
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
+
+    /* Its messages are about work that one agent holds; NULL: they are not. */
+    const struct parley_work_kind *work;
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

@@ -91,4 +91,5 @@ const struct parley_protocol roundtable_protocol = {
     .convert = json_convert,
     .sender_field = sender_field,
     .stamp = json_stamp,
+    .work = &roundtable_work,
 };

@@ -4,6 +4,7 @@
 /* What the files of the Round Table plugin share: the numbers of its types and fields. */
 
 #include <parley/message.h>
+#include <parley/work.h>
 
 enum roundtable_type {
     ROUNDTABLE_REQUEST,
@@ -42,4 +43,9 @@ extern const char *const roundtable_priorities[];
 extern const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT];
 extern const struct parley_example roundtable_examples[];
 
+extern const struct parley_work_kind roundtable_work;
+
+/* Of the task a.b.c, which belongs to the domain a (contract, task.request: "<domain>.<action>").
+ */
+struct parley_bytes roundtable_domain_of(struct parley_bytes task);
 enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out);

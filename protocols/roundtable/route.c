@@ -22,9 +22,7 @@ static struct parley_bytes lower_case(struct parley_arena *arena, struct parley_
     return (struct parley_bytes){copy, copy != NULL ? text.length : 0};
 }
 
-/* Of the task a.b.c, which belongs to the domain a (contract, task.request: "<domain>.<action>").
- */
-static struct parley_bytes domain_of(struct parley_bytes task) {
+struct parley_bytes roundtable_domain_of(struct parley_bytes task) {
     size_t length = 0;
     while (length < task.length && task.data[length] != '.') {
         length++;
@@ -59,7 +57,7 @@ static enum parley_status address_request(struct parley_message *message,
                                           struct parley_route *out) {
     const struct parley_bytes task = parley_message_text(message, ROUNDTABLE_TASK);
     out->remember_key = lower_case(&message->arena, out->id);
-    out->remember_value = out->domain = domain_of(task);
+    out->remember_value = out->domain = roundtable_domain_of(task);
     out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
     return out->remember_key.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }

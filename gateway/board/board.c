@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See board.h. This file is a board's life, and what entries of the bucket do to it. */
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "board_state.h"
+
+enum {
+    WORKS_MAX = 100000,
+    BYTES_MAX = 128 * 1024 * 1024,
+    READ_BYTES_MAX = 64 * 1024, /* of the arena: three values, decoded */
+};
+
+_Static_assert(BOARD_SECRET_BYTES == crypto_shorthash_KEYBYTES, "SipHash's key");
+
+int64_t board_now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- entries ---- */
+
+/* A value that is too long is as good as one that cannot be read. */
+static enum parley_status keep_value(struct work *work, enum parley_work_fact fact,
+                                     const struct bucket_entry *entry) {
+    static const struct parley_bytes unreadable = {"{}", 2};
+    const struct parley_bytes value =
+        entry->value.length > BOARD_FACT_BYTES_MAX ? unreadable : entry->value;
+    free(work->facts[fact]);
+    work->facts[fact] = value.data != NULL ? strndup(value.data, value.length) : NULL;
+    work->lengths[fact] = work->facts[fact] != NULL ? value.length : 0;
+    work->sequences[fact] = entry->sequence;
+    work->claimed_ms = fact == PARLEY_WORK_CLAIM ? entry->time_ns / 1000000 : work->claimed_ms;
+    return value.data != NULL && work->facts[fact] == NULL ? PARLEY_E_MEMORY : PARLEY_OK;
+}
+
+static bool has_facts(const struct work *work) {
+    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+        if (work->facts[i] != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What it is now, after its facts have changed. Work that is taken stays so while it is open: its
+ * claim is under way. */
+static enum parley_status settle(struct board *board, struct work *work) {
+    struct parley_work what;
+    if (!has_facts(work)) {
+        works_remove(board, work);
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(works_read(board, work, board_now_ms(), &what));
+    if (work->phase == WORK_OPEN) {
+        works_set_phase(board, work, WORK_TAKEN); /* for its priority may change */
+        PARLEY_TRY(works_describe(board, work, &what));
+        works_set_phase(board, work, what.is_open ? WORK_OPEN : WORK_CLOSED);
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(works_describe(board, work, &what));
+    if (work->phase == WORK_TAKEN && !what.is_open) {
+        works_set_phase(board, work, WORK_CLOSED);
+    } else if (work->phase == WORK_CLOSED && what.is_open) {
+        works_set_phase(board, work, WORK_OPEN);
+        take_wake(board, work);
+    }
+    return PARLEY_OK;
+}
+
+static enum parley_status take_in(struct board *board, const struct bucket_entry *entry) {
+    struct parley_bytes id;
+    enum parley_work_fact fact;
+    if (!board->kind->key(entry->key, &id, &fact)) {
+        return PARLEY_OK;
+    }
+    struct work *work = works_find(board, id);
+    if (work == NULL && entry->value.data == NULL) {
+        return PARLEY_OK;
+    }
+    work = work != NULL ? work : works_add(board, id, entry->sequence);
+    PARLEY_TRY(work != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
+    PARLEY_TRY(keep_value(work, fact, entry));
+    PARLEY_TRY(settle(board, work));
+    works_make_room(board);
+    return PARLEY_OK;
+}
+
+/* Without memory the entry is left out, like what there is no room for. */
+void board_on_entry(void *context, const struct bucket_entry *entry) {
+    struct board *board = context;
+    pthread_mutex_lock(&board->lock);
+    board->has_left_out = take_in(board, entry) != PARLEY_OK || board->has_left_out;
+    board->last_sequence = entry->sequence;
+    take_wake_readers(board);
+    pthread_mutex_unlock(&board->lock);
+}
+
+void board_on_began(void *context) {
+    struct board *board = context;
+    pthread_mutex_lock(&board->lock);
+    works_remove_all(board);
+    board->is_current = false;
+    board->has_left_out = false;
+    board->last_sequence = 0;
+    board->kept_from = 0;
+    pthread_mutex_unlock(&board->lock);
+}
+
+void board_on_current(void *context) {
+    struct board *board = context;
+    pthread_mutex_lock(&board->lock);
+    board->is_current = true;
+    take_wake_all(board);
+    pthread_mutex_unlock(&board->lock);
+}
+
+/* Memory runs out here only after that of the request was enough once. */
+static void drop_facts_before(struct board *board, struct work *work, uint64_t first_sequence) {
+    bool has_dropped = false;
+    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+        if (work->facts[i] != NULL && work->sequences[i] < first_sequence) {
+            free(work->facts[i]);
+            work->facts[i] = NULL;
+            work->lengths[i] = 0;
+            has_dropped = true;
+        }
+    }
+    if (has_dropped) {
+        board->has_left_out = settle(board, work) != PARLEY_OK || board->has_left_out;
+    }
+}
+
+static bool has_room_again(const struct board *board) {
+    return board->has_left_out && board->is_current &&
+           board->open_count < board->limits.works_max / 4 * 3 &&
+           board->bytes < board->limits.bytes_max / 4 * 3;
+}
+
+void board_on_kept_from(void *context, uint64_t first_sequence) {
+    struct board *board = context;
+    pthread_mutex_lock(&board->lock);
+    struct work *next = first_sequence > board->kept_from ? TAILQ_FIRST(&board->all) : NULL;
+    while (next != NULL) {
+        struct work *work = next;
+        next = TAILQ_NEXT(work, age_link);
+        drop_facts_before(board, work, first_sequence);
+    }
+    board->kept_from = first_sequence;
+    if (has_room_again(board) && board->watch != NULL) {
+        reactor_timer_set(board->reactor, &board->again, 0);
+    }
+    pthread_mutex_unlock(&board->lock);
+}
+
+bool board_is_current(struct board *board) {
+    pthread_mutex_lock(&board->lock);
+    const bool is_current = board->is_current;
+    pthread_mutex_unlock(&board->lock);
+    return is_current;
+}
+
+/* ---- the watch ---- */
+
+/* That it is away shows when something is claimed. */
+static void on_away(void *context) {
+    (void)context;
+}
+
+static enum parley_status open_watch(struct board *board) {
+    const struct bucket_watch_events events = {.began = board_on_began,
+                                               .entry = board_on_entry,
+                                               .current = board_on_current,
+                                               .away = on_away,
+                                               .kept_from = board_on_kept_from,
+                                               .context = board};
+    return bucket_watch_open(board->reactor, board->jetstream, board->bucket, &events,
+                             &board->watch);
+}
+
+/* Something was left out, and there is room for it now. */
+static void on_again(struct reactor_timer *timer) {
+    enum { NO_MEMORY_MS = 1000 };
+    struct board *board = OWNER_OF(timer, struct board, again);
+    bucket_watch_close(board->watch);
+    board->watch = NULL;
+    if (open_watch(board) != PARLEY_OK) {
+        reactor_timer_set(board->reactor, timer, NO_MEMORY_MS);
+    }
+}
+
+enum parley_status board_begin(struct board *board, struct reactor *reactor,
+                               struct jetstream *jetstream) {
+    pthread_mutex_lock(&board->lock);
+    enum parley_status status = PARLEY_OK;
+    if (board->reactor == NULL) {
+        board->reactor = reactor;
+        board->jetstream = jetstream;
+        status = open_watch(board);
+        board->reactor = status == PARLEY_OK ? reactor : NULL;
+    }
+    pthread_mutex_unlock(&board->lock);
+    return status;
+}
+
+void board_end(struct board *board, const struct reactor *reactor) {
+    pthread_mutex_lock(&board->lock);
+    const bool is_own = board->reactor == reactor;
+    pthread_mutex_unlock(&board->lock);
+    if (is_own) {
+        bucket_watch_close(board->watch);
+        board->watch = NULL;
+        reactor_timer_clear(board->reactor, &board->again);
+    }
+}
+
+/* ---- its life ---- */
+
+static size_t count_priorities(const struct parley_protocol *protocol) {
+    size_t count = 0;
+    while (protocol->priorities != NULL && protocol->priorities[count] != NULL) {
+        count++;
+    }
+    return count > 0 ? count : 1;
+}
+
+enum parley_status board_create(const struct parley_protocol *protocol, const char *bucket,
+                                const struct board_limits *limits, struct board **out) {
+    struct board *board = calloc(1, sizeof *board);
+    char *name = strdup(bucket);
+    if (board == NULL || name == NULL) {
+        free(board);
+        free(name);
+        return PARLEY_E_MEMORY;
+    }
+    pthread_mutex_init(&board->lock, NULL);
+    board->protocol = protocol;
+    board->kind = protocol->work;
+    board->bucket = name;
+    board->limits.works_max = limits->works_max > 0 ? limits->works_max : WORKS_MAX;
+    board->limits.bytes_max = limits->bytes_max > 0 ? limits->bytes_max : BYTES_MAX;
+    board->priority_count = (unsigned)count_priorities(protocol);
+    board->again.fire = on_again;
+    randombytes_buf(board->secret, sizeof board->secret);
+    parley_arena_init(&board->arena, READ_BYTES_MAX);
+    TAILQ_INIT(&board->all);
+    TAILQ_INIT(&board->closed);
+    TAILQ_INIT(&board->waiters);
+    for (size_t i = 0; i < BOARD_PRIORITIES_MAX; i++) {
+        TAILQ_INIT(&board->open[i]);
+    }
+    *out = board;
+    return PARLEY_OK;
+}
+
+void board_destroy(struct board *board) {
+    if (board == NULL) {
+        return;
+    }
+    works_remove_all(board);
+    parley_arena_finish(&board->arena);
+    pthread_mutex_destroy(&board->lock);
+    free(board->bucket);
+    free(board);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The work of one protocol in memory, one board a process: what the bucket of its facts holds, as a
+ * watch delivers it, so that the best open work for an agent is found without asking NATS, and
+ * those who wait for work are woken. It decides nothing: work that is taken from it has yet to be
+ * claimed, and the claim is decided by the keys in NATS.
+ *
+ *            ┌── its claim failed ───┐
+ *            ▼                       │
+ *   ───▶   open  ──── board_take ──▶ taken ──┐
+ *            │                               ├── its key came ──▶ closed (claimed or over)
+ *            └───────────────────────────────┘
+ *
+ * There is room for a number of pieces of work and of bytes. When it is used up, what has been
+ * closed the longest is forgotten first; if nothing is closed, the open work of the lowest
+ * priority, the youngest first, is left out until there is room: then the bucket is read again.
+ *
+ * Threads: any, for all that does not say otherwise; a lock protects it. */
+
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include <parley/protocol.h>
+#include <parley/work.h>
+
+#include "bucket_watch.h"
+
+struct board;
+
+struct board_limits {
+    size_t works_max; /* 0: 100,000 */
+    size_t bytes_max; /* 0: 128 MiB */
+};
+
+/* Owns: borrows the protocol, which has `work`; copies the rest; returns a new board, which the
+ * caller destroys once no reactor runs. */
+enum parley_status board_create(const struct parley_protocol *protocol, const char *bucket,
+                                const struct board_limits *limits,
+                                struct board **out) PARLEY_MUST_CHECK;
+void board_destroy(struct board *board);
+
+/* ---- what it reads ---- */
+
+/* Begins to read the bucket on this reactor, if no reactor does so.  Returns: PARLEY_E_MEMORY. */
+enum parley_status board_begin(struct board *board, struct reactor *reactor,
+                               struct jetstream *jetstream) PARLEY_MUST_CHECK;
+/* Before this reactor's jetstream is destroyed. Harmless when another one reads. */
+void board_end(struct board *board, const struct reactor *reactor);
+
+/* The events of the watch (bucket_watch.h), with the board as their context; for board_begin, and
+ * for tests. */
+void board_on_began(void *context);
+void board_on_entry(void *context, const struct bucket_entry *entry);
+void board_on_current(void *context);
+void board_on_kept_from(void *context, uint64_t first_sequence);
+
+/* All that the bucket held was read at least once, and not begun anew since. */
+bool board_is_current(struct board *board);
+
+/* ---- taking work ---- */
+
+/* What an agent would do.  Owns: everything is borrowed. */
+struct board_wish {
+    struct parley_bytes agent;
+    const struct parley_bytes *domains, *tasks; /* either suffices; without both any does */
+    size_t domain_count, task_count;
+};
+
+#define BOARD_ID_MAX 64
+#define BOARD_STREAM_MAX 256
+#define BOARD_TIME_MAX 48
+
+/* Work that was found: where its message is. */
+struct board_find {
+    char id[BOARD_ID_MAX], stream[BOARD_STREAM_MAX];
+    char deadline[BOARD_TIME_MAX]; /* "": it has none */
+    uint64_t sequence;
+};
+
+/* Takes one of the best `among` pieces of open work, by chance: the most urgent first, then the
+ * oldest, addressed to the agent or to nobody.  Returns: false: there is none. */
+bool board_take(struct board *board, const struct board_wish *wish, size_t among,
+                struct board_find *out);
+/* What was taken was not claimed, by nobody as far as is known: it is open again, and somebody who
+ * waits for it is woken. */
+void board_give_back(struct board *board, const char *id);
+/* What was taken is another's, or too late: it is offered no more, unless its keys change. */
+void board_lost(struct board *board, const char *id);
+
+/* Finds the work that `agent` has claimed by this message, at `since_ms` (Unix time) or later. */
+bool board_find_claim(struct board *board, struct parley_bytes agent, struct parley_bytes claim_id,
+                      int64_t since_ms, struct board_find *out);
+
+/* ---- waiting ---- */
+
+/* One who waits for work.  Owns: the caller embeds it, zeroed at first, and keeps it and the wish
+ * until board_leave. */
+struct board_waiter {
+    const struct board_wish *wish; /* NULL: waits until `from_sequence` was read */
+    uint64_t from_sequence;
+    /* There is something for it: it waits no more. Called once, with the lock held, on any thread:
+     * it may only leave word elsewhere. */
+    void (*wake)(struct board_waiter *waiter);
+    TAILQ_ENTRY(board_waiter) link;
+    bool is_waiting;
+    char woken_for[BOARD_ID_MAX]; /* "": nothing, or it was handed on */
+};
+
+/* As board_take; where there is none, the waiter waits, without a moment between in which work
+ * could come unnoticed. */
+bool board_take_or_wait(struct board *board, struct board_waiter *waiter, size_t among,
+                        struct board_find *out);
+/* Waits until the bucket was read up to a sequence.  Returns: false: it was already. */
+bool board_wait_for(struct board *board, struct board_waiter *waiter, uint64_t sequence);
+/* It waits no more. If it was woken and did not take the work since, another one is woken for that.
+ * Harmless when it does not wait. */
+void board_leave(struct board *board, struct board_waiter *waiter);
+
+/* ---- looking ---- */
+
+/* NULL: any. */
+struct board_filter {
+    const char *state, *domain, *holder, *from, *priority;
+};
+
+/* Appends the items that pass, the newest first, at most `limit`, separated by commas.
+ * Returns: PARLEY_E_MEMORY. */
+enum parley_status board_list(struct board *board, const struct board_filter *filter, size_t limit,
+                              struct parley_buffer *out) PARLEY_MUST_CHECK;
+
+struct board_counts {
+    size_t works, open, waiting;
+};
+struct board_counts board_counts(struct board *board);

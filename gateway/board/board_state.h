@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The data of a board. board_works.c keeps the lists, board.c reads entries, board_take.c matches
+ * work and wishes, board_list.c answers questions. Private to board_*.c; all of it under the lock.
+ */
+
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "board.h"
+
+enum {
+    BOARD_CHAINS = 32768,
+    BOARD_PRIORITIES_MAX = 8,
+    BOARD_SECRET_BYTES = 16,
+    BOARD_FACT_BYTES_MAX = 2048, /* a longer value is as good as none */
+};
+
+enum work_phase { WORK_OPEN, WORK_TAKEN, WORK_CLOSED };
+
+struct work {
+    struct work *chain_next;    /* by id */
+    struct work *claim_next;    /* by the claim's id, if that is known */
+    TAILQ_ENTRY(work) age_link; /* of all, the oldest first */
+    TAILQ_ENTRY(work)
+    phase_link;                        /* OPEN: of its priority, the oldest first; CLOSED: the one
+                                          that was closed first, first */
+    char *facts[PARLEY_WORK_FACTS];    /* the values; NULL: there is none */
+    size_t lengths[PARLEY_WORK_FACTS]; /* of them */
+    uint64_t sequences[PARLEY_WORK_FACTS];
+    uint64_t order;                       /* of its first key in the bucket */
+    int64_t open_until_ms, claimed_ms;    /* Unix time; of the key of its claim */
+    const char *state;                    /* one of the kind's */
+    char *task, *to;                      /* NULL: not known, nobody */
+    uint64_t domain, holder, from, claim; /* hashes; 0: not known */
+    size_t bytes;                         /* that it takes */
+    enum work_phase phase;
+    unsigned priority;
+    char id[BOARD_ID_MAX];
+};
+TAILQ_HEAD(works, work);
+
+struct board {
+    pthread_mutex_t lock;
+    const struct parley_protocol *protocol;
+    const struct parley_work_kind *kind;
+    struct board_limits limits;
+    unsigned char secret[BOARD_SECRET_BYTES];
+    unsigned priority_count;
+
+    struct work *chains[BOARD_CHAINS], *claims[BOARD_CHAINS];
+    struct works all, closed, open[BOARD_PRIORITIES_MAX];
+    size_t work_count, open_count, bytes;
+    bool has_left_out, is_current;
+    uint64_t last_sequence, kept_from;
+    TAILQ_HEAD(, board_waiter) waiters;
+    size_t waiter_count, reader_count; /* those with a wish and without; and without */
+    struct parley_arena arena;         /* for what is being read */
+
+    /* Of the reactor that reads. */
+    char *bucket;
+    struct reactor *reactor; /* NULL: nobody reads */
+    struct jetstream *jetstream;
+    struct bucket_watch *watch;
+    struct reactor_timer again;
+};
+
+int64_t board_now_ms(void); /* Unix time */
+
+/* ---- board_works.c ---- */
+
+uint64_t board_hash(const struct board *board, struct parley_bytes text); /* 0: data is NULL */
+struct work *works_find(const struct board *board, struct parley_bytes id);
+/* Closed, and without facts.  Returns: NULL: there is no memory. */
+struct work *works_add(struct board *board, struct parley_bytes id, uint64_t order);
+void works_remove(struct board *board, struct work *work);
+void works_remove_all(struct board *board);
+/* Moves it to the list of that phase. */
+void works_set_phase(struct board *board, struct work *work, enum work_phase phase);
+/* Takes over what its facts say, but for its phase.  Returns: PARLEY_E_MEMORY. */
+enum parley_status works_describe(struct board *board, struct work *work,
+                                  const struct parley_work *what);
+/* Removes what there is no room for. */
+void works_make_room(struct board *board);
+/* What its facts say.  Owns: valid until the next call. */
+enum parley_status works_read(struct board *board, const struct work *work, int64_t now_ms,
+                              struct parley_work *out);
+
+/* ---- board_take.c ---- */
+
+/* Open work has come: wakes one who waits for it. */
+void take_wake(struct board *board, const struct work *work);
+/* Wakes all who wait. */
+void take_wake_all(struct board *board);
+/* Wakes those who wait for what was read up to now. */
+void take_wake_readers(struct board *board);

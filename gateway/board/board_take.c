@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which work is for whom: finding it, and waking those who wait for it. A new piece of work wakes
+ * one who waits, who then looks for the best: not necessarily that one. Who was woken and does not
+ * take it hands it on, so that no work lies there while somebody waits for it. */
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "board_state.h"
+
+enum { AMONG_MAX = 16 };
+
+/* ---- matching ---- */
+
+static bool is_among(const struct parley_bytes *texts, size_t count, struct parley_bytes text) {
+    for (size_t i = 0; i < count; i++) {
+        if (parley_bytes_equal(texts[i], text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool suits(const struct board *board, const struct work *work,
+                  const struct board_wish *wish) {
+    const struct parley_bytes task = parley_bytes_of(work->task);
+    if (work->to != NULL && !parley_bytes_equal(parley_bytes_of(work->to), wish->agent)) {
+        return false;
+    }
+    return (wish->domain_count == 0 && wish->task_count == 0) ||
+           is_among(wish->tasks, wish->task_count, task) ||
+           is_among(wish->domains, wish->domain_count, board->kind->domain(task));
+}
+
+/* Open work that is too late by now is closed when it is come across. */
+static bool is_late(struct board *board, struct work *work, int64_t now_ms) {
+    if (work->open_until_ms > now_ms) {
+        return false;
+    }
+    work->state = board->kind->lapsed;
+    works_set_phase(board, work, WORK_CLOSED);
+    return true;
+}
+
+/* Returns: how many there are, the best first. */
+static size_t find_best(struct board *board, const struct board_wish *wish, size_t among,
+                        struct work *found[AMONG_MAX]) {
+    const int64_t now_ms = board_now_ms();
+    size_t count = 0;
+    for (unsigned priority = board->priority_count; priority-- > 0 && count < among;) {
+        struct work *next = TAILQ_FIRST(&board->open[priority]);
+        while (next != NULL && count < among) {
+            struct work *work = next;
+            next = TAILQ_NEXT(work, phase_link);
+            if (!is_late(board, work, now_ms) && suits(board, work, wish)) {
+                found[count++] = work;
+            }
+        }
+    }
+    return count;
+}
+
+/* ---- taking ---- */
+
+static void write_text(char *out, size_t size, struct parley_bytes text) {
+    snprintf(out, size, "%.*s", (int)text.length, text.data != NULL ? text.data : "");
+}
+
+/* Returns: false: there is no memory. */
+static bool write_find(struct board *board, const struct work *work, struct board_find *out) {
+    struct parley_work what;
+    if (works_read(board, work, board_now_ms(), &what) != PARLEY_OK) {
+        return false;
+    }
+    memcpy(out->id, work->id, sizeof out->id);
+    write_text(out->stream, sizeof out->stream, what.streams[PARLEY_WORK_REQUEST]);
+    write_text(out->deadline, sizeof out->deadline, what.deadline);
+    out->sequence = what.sequences[PARLEY_WORK_REQUEST];
+    return true;
+}
+
+static bool take(struct board *board, const struct board_wish *wish, size_t among,
+                 struct board_find *out) {
+    struct work *found[AMONG_MAX];
+    if (!board->is_current) {
+        return false;
+    }
+    const size_t count = find_best(board, wish, among < AMONG_MAX ? among : AMONG_MAX, found);
+    struct work *work =
+        count > 1 ? found[randombytes_uniform((uint32_t)count)] : (count == 1 ? found[0] : NULL);
+    if (work == NULL || !write_find(board, work, out)) {
+        return false;
+    }
+    works_set_phase(board, work, WORK_TAKEN);
+    return true;
+}
+
+bool board_take(struct board *board, const struct board_wish *wish, size_t among,
+                struct board_find *out) {
+    pthread_mutex_lock(&board->lock);
+    const bool is_found = take(board, wish, among, out);
+    pthread_mutex_unlock(&board->lock);
+    return is_found;
+}
+
+bool board_find_claim(struct board *board, struct parley_bytes agent, struct parley_bytes claim_id,
+                      int64_t since_ms, struct board_find *out) {
+    bool is_found = false;
+    pthread_mutex_lock(&board->lock);
+    const uint64_t claim = board_hash(board, claim_id);
+    struct work *work = board->claims[claim % BOARD_CHAINS];
+    for (; work != NULL && !is_found; work = work->claim_next) {
+        struct parley_work what;
+        is_found = work->claim == claim && work->claimed_ms >= since_ms &&
+                   works_read(board, work, board_now_ms(), &what) == PARLEY_OK &&
+                   parley_bytes_equal(what.claim_id, claim_id) &&
+                   parley_bytes_equal(what.holder, agent) &&
+                   what.sequences[PARLEY_WORK_REQUEST] > 0 && write_find(board, work, out);
+    }
+    pthread_mutex_unlock(&board->lock);
+    return is_found;
+}
+
+/* ---- waiting ---- */
+
+static void stop_waiting(struct board *board, struct board_waiter *waiter) {
+    TAILQ_REMOVE(&board->waiters, waiter, link);
+    waiter->is_waiting = false;
+    board->waiter_count--;
+    board->reader_count -= waiter->wish == NULL ? 1 : 0;
+}
+
+static void start_waiting(struct board *board, struct board_waiter *waiter) {
+    TAILQ_INSERT_TAIL(&board->waiters, waiter, link);
+    waiter->is_waiting = true;
+    board->waiter_count++;
+    board->reader_count += waiter->wish == NULL ? 1 : 0;
+}
+
+static void wake(struct board *board, struct board_waiter *waiter, const char *id) {
+    stop_waiting(board, waiter);
+    snprintf(waiter->woken_for, sizeof waiter->woken_for, "%s", id);
+    waiter->wake(waiter);
+}
+
+void take_wake(struct board *board, const struct work *work) {
+    struct board_waiter *waiter;
+    if (!board->is_current) {
+        return;
+    }
+    TAILQ_FOREACH(waiter, &board->waiters, link) {
+        if (waiter->wish != NULL && suits(board, work, waiter->wish)) {
+            wake(board, waiter, work->id);
+            return;
+        }
+    }
+}
+
+void take_wake_all(struct board *board) {
+    while (!TAILQ_EMPTY(&board->waiters)) {
+        wake(board, TAILQ_FIRST(&board->waiters), "");
+    }
+}
+
+void take_wake_readers(struct board *board) {
+    struct board_waiter *next = TAILQ_FIRST(&board->waiters);
+    while (next != NULL && board->reader_count > 0) {
+        struct board_waiter *waiter = next;
+        next = TAILQ_NEXT(waiter, link);
+        if (waiter->wish == NULL && board->is_current &&
+            waiter->from_sequence <= board->last_sequence) {
+            wake(board, waiter, "");
+        }
+    }
+}
+
+/* Wakes another one for work that is still open. */
+static void hand_on(struct board *board, const char *id) {
+    const struct work *work = id[0] != '\0' ? works_find(board, parley_bytes_of(id)) : NULL;
+    if (work != NULL && work->phase == WORK_OPEN) {
+        take_wake(board, work);
+    }
+}
+
+bool board_take_or_wait(struct board *board, struct board_waiter *waiter, size_t among,
+                        struct board_find *out) {
+    pthread_mutex_lock(&board->lock);
+    const bool is_found = take(board, waiter->wish, among, out);
+    if (is_found) {
+        hand_on(board, waiter->woken_for); /* unless that was it */
+    } else {
+        start_waiting(board, waiter);
+    }
+    waiter->woken_for[0] = '\0';
+    pthread_mutex_unlock(&board->lock);
+    return is_found;
+}
+
+bool board_wait_for(struct board *board, struct board_waiter *waiter, uint64_t sequence) {
+    pthread_mutex_lock(&board->lock);
+    const bool waits = !board->is_current || board->last_sequence < sequence;
+    waiter->woken_for[0] = '\0';
+    if (waits) {
+        waiter->wish = NULL;
+        waiter->from_sequence = sequence;
+        start_waiting(board, waiter);
+    }
+    pthread_mutex_unlock(&board->lock);
+    return waits;
+}
+
+void board_leave(struct board *board, struct board_waiter *waiter) {
+    pthread_mutex_lock(&board->lock);
+    if (waiter->is_waiting) {
+        stop_waiting(board, waiter);
+    }
+    hand_on(board, waiter->woken_for);
+    waiter->woken_for[0] = '\0';
+    pthread_mutex_unlock(&board->lock);
+}
+
+void board_lost(struct board *board, const char *id) {
+    pthread_mutex_lock(&board->lock);
+    struct work *work = works_find(board, parley_bytes_of(id));
+    if (work != NULL && work->phase == WORK_TAKEN) {
+        works_set_phase(board, work, WORK_CLOSED);
+    }
+    pthread_mutex_unlock(&board->lock);
+}
+
+void board_give_back(struct board *board, const char *id) {
+    pthread_mutex_lock(&board->lock);
+    struct work *work = works_find(board, parley_bytes_of(id));
+    if (work != NULL && work->phase == WORK_TAKEN) {
+        works_set_phase(board, work, WORK_OPEN);
+        take_wake(board, work);
+    }
+    pthread_mutex_unlock(&board->lock);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The lists of a board: work by its id, by its claim's id, by age, and by phase. */
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board_state.h"
+
+uint64_t board_hash(const struct board *board, struct parley_bytes text) {
+    uint64_t hash;
+    if (text.data == NULL) {
+        return 0;
+    }
+    crypto_shorthash((unsigned char *)&hash, (const unsigned char *)text.data, text.length,
+                     board->secret);
+    return hash != 0 ? hash : 1;
+}
+
+struct work *works_find(const struct board *board, struct parley_bytes id) {
+    struct work *work = board->chains[board_hash(board, id) % BOARD_CHAINS];
+    while (work != NULL && !parley_bytes_equal(parley_bytes_of(work->id), id)) {
+        work = work->chain_next;
+    }
+    return work;
+}
+
+/* ---- phases ---- */
+
+/* Of work that is not taken. */
+static struct works *list_of(struct board *board, const struct work *work) {
+    return work->phase == WORK_OPEN ? &board->open[work->priority] : &board->closed;
+}
+
+/* Work comes in the order of age, and what was taken and comes back is among the first. */
+static void insert_by_age(struct works *list, struct work *work) {
+    struct work *before = TAILQ_LAST(list, works);
+    if (before == NULL || before->order < work->order) {
+        TAILQ_INSERT_TAIL(list, work, phase_link);
+        return;
+    }
+    struct work *after = TAILQ_FIRST(list);
+    while (after->order < work->order) {
+        after = TAILQ_NEXT(after, phase_link);
+    }
+    TAILQ_INSERT_BEFORE(after, work, phase_link);
+}
+
+static void leave_list(struct board *board, struct work *work) {
+    if (work->phase != WORK_TAKEN) {
+        TAILQ_REMOVE(list_of(board, work), work, phase_link);
+    }
+    board->open_count -= work->phase == WORK_OPEN ? 1 : 0;
+}
+
+void works_set_phase(struct board *board, struct work *work, enum work_phase phase) {
+    leave_list(board, work);
+    work->phase = phase;
+    board->open_count += phase == WORK_OPEN ? 1 : 0;
+    if (phase == WORK_OPEN) {
+        insert_by_age(list_of(board, work), work);
+    } else if (phase == WORK_CLOSED) {
+        TAILQ_INSERT_TAIL(&board->closed, work, phase_link);
+    }
+}
+
+/* ---- adding and removing ---- */
+
+struct work *works_add(struct board *board, struct parley_bytes id, uint64_t order) {
+    struct work *work = id.length < BOARD_ID_MAX ? calloc(1, sizeof *work) : NULL;
+    if (work == NULL) {
+        return NULL;
+    }
+    memcpy(work->id, id.data, id.length);
+    work->order = order;
+    work->phase = WORK_CLOSED;
+    work->bytes = sizeof *work;
+    work->open_until_ms = INT64_MAX;
+    work->state = board->kind->states[0];
+    struct work **chain = &board->chains[board_hash(board, id) % BOARD_CHAINS];
+    work->chain_next = *chain;
+    *chain = work;
+    TAILQ_INSERT_TAIL(&board->all, work, age_link);
+    TAILQ_INSERT_TAIL(&board->closed, work, phase_link);
+    board->work_count++;
+    board->bytes += work->bytes;
+    return work;
+}
+
+static void leave_claims(struct board *board, struct work *work) {
+    struct work **link = &board->claims[work->claim % BOARD_CHAINS];
+    while (work->claim != 0 && *link != NULL && *link != work) {
+        link = &(*link)->claim_next;
+    }
+    if (work->claim != 0 && *link == work) {
+        *link = work->claim_next;
+    }
+    work->claim = 0;
+}
+
+static void free_work(struct work *work) {
+    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+        free(work->facts[i]);
+    }
+    free(work->task);
+    free(work->to);
+    free(work);
+}
+
+void works_remove(struct board *board, struct work *work) {
+    struct work **link =
+        &board->chains[board_hash(board, parley_bytes_of(work->id)) % BOARD_CHAINS];
+    while (*link != work) {
+        link = &(*link)->chain_next;
+    }
+    *link = work->chain_next;
+    leave_claims(board, work);
+    leave_list(board, work);
+    TAILQ_REMOVE(&board->all, work, age_link);
+    board->work_count--;
+    board->bytes -= work->bytes;
+    free_work(work);
+}
+
+void works_remove_all(struct board *board) {
+    while (!TAILQ_EMPTY(&board->all)) {
+        works_remove(board, TAILQ_FIRST(&board->all));
+    }
+}
+
+/* ---- room ---- */
+
+/* Of the lowest priority the youngest. */
+static struct work *least_open(struct board *board) {
+    for (unsigned priority = 0; priority < board->priority_count; priority++) {
+        if (!TAILQ_EMPTY(&board->open[priority])) {
+            return TAILQ_LAST(&board->open[priority], works);
+        }
+    }
+    return NULL;
+}
+
+static bool is_over(const struct board *board) {
+    return board->work_count > board->limits.works_max || board->bytes > board->limits.bytes_max;
+}
+
+void works_make_room(struct board *board) {
+    while (is_over(board)) {
+        struct work *closed = TAILQ_FIRST(&board->closed);
+        struct work *least = closed != NULL ? closed : least_open(board);
+        if (least == NULL) {
+            return; /* all of it is taken, and will be closed in a moment */
+        }
+        board->has_left_out = board->has_left_out || closed == NULL;
+        works_remove(board, least);
+    }
+}
+
+/* ---- what the facts say ---- */
+
+enum parley_status works_read(struct board *board, const struct work *work, int64_t now_ms,
+                              struct parley_work *out) {
+    struct parley_bytes facts[PARLEY_WORK_FACTS];
+    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+        facts[i] = (struct parley_bytes){work->facts[i], work->lengths[i]};
+    }
+    parley_arena_reset(&board->arena);
+    return board->kind->read(parley_bytes_of(work->id), facts, now_ms, &board->arena, out);
+}
+
+/* Returns: PARLEY_E_MEMORY. */
+static enum parley_status keep_text(char **text, struct parley_bytes bytes) {
+    free(*text);
+    *text = bytes.data != NULL ? strndup(bytes.data, bytes.length) : NULL;
+    return bytes.data != NULL && *text == NULL ? PARLEY_E_MEMORY : PARLEY_OK;
+}
+
+static void count_bytes(struct board *board, struct work *work) {
+    board->bytes -= work->bytes;
+    work->bytes = sizeof *work;
+    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+        work->bytes += work->lengths[i];
+    }
+    work->bytes += (work->task != NULL ? strlen(work->task) + 1 : 0) +
+                   (work->to != NULL ? strlen(work->to) + 1 : 0);
+    board->bytes += work->bytes;
+}
+
+static void set_claim(struct board *board, struct work *work, uint64_t claim) {
+    leave_claims(board, work);
+    work->claim = claim;
+    if (claim != 0) {
+        work->claim_next = board->claims[claim % BOARD_CHAINS];
+        board->claims[claim % BOARD_CHAINS] = work;
+    }
+}
+
+enum parley_status works_describe(struct board *board, struct work *work,
+                                  const struct parley_work *what) {
+    PARLEY_TRY(keep_text(&work->task, what->task));
+    PARLEY_TRY(keep_text(&work->to, what->to));
+    work->state = what->state;
+    work->priority = what->priority;
+    work->open_until_ms = what->open_until_ms;
+    work->domain = board_hash(board, what->domain);
+    work->holder = board_hash(board, what->holder);
+    work->from = board_hash(board, what->from);
+    set_claim(board, work, board_hash(board, what->claim_id));
+    count_bytes(board, work);
+    return PARLEY_OK;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Work that one agent holds, for protocols that have such: what the facts of a piece of work
+ * (protocol.h: decide) say of it. Pure, like all of a protocol. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <parley/arena.h>
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+/* What a piece of work can have, each at a key of its own: that it was asked for, that somebody
+ * holds it, that it is over. */
+enum parley_work_fact {
+    PARLEY_WORK_REQUEST,
+    PARLEY_WORK_CLAIM,
+    PARLEY_WORK_END,
+    PARLEY_WORK_FACTS
+};
+
+/* Texts whose data is NULL, and a sequence of 0, are not known.  Owns: borrowed from what it was
+ * read from, and from the arena. */
+struct parley_work {
+    struct parley_bytes id, task, domain, from, to, holder, error, retry_of;
+    struct parley_bytes requested_at, deadline, claimed_at, ended_at; /* RFC 3339 */
+    struct parley_bytes claim_id; /* of the message by which it was claimed */
+    const char *state;            /* one of the kind's states, at the time that was given */
+    unsigned priority;            /* index into protocol->priorities */
+    bool has_priority, is_retryable, has_retryable;
+    bool is_open;          /* it may be claimed, until … */
+    int64_t open_until_ms; /* … this time, Unix time; INT64_MAX: it has none */
+    struct parley_bytes
+        streams[PARLEY_WORK_FACTS]; /* where the messages are that the facts are of */
+    uint64_t sequences[PARLEY_WORK_FACTS];
+};
+
+struct parley_work_kind {
+    const char *const *states; /* NULL-terminated */
+    const char *lapsed;        /* the state of work that was open until it was too late */
+
+    /* Which piece of work a key of the facts is about, and which fact it is.  Owns: `id` borrows
+     * from the key.  Returns: false for a key of nothing. */
+    bool (*key)(struct parley_bytes key, struct parley_bytes *id, enum parley_work_fact *fact);
+    /* Appends the key of a fact, without a NUL.  `id` in any case.  Returns: false: it is no id. */
+    bool (*write_key)(struct parley_bytes id, enum parley_work_fact fact,
+                      struct parley_buffer *out);
+    /* What the facts say (data NULL: there is none; of one that cannot be read too).
+     * Returns: PARLEY_E_MEMORY. */
+    enum parley_status (*read)(struct parley_bytes id,
+                               const struct parley_bytes facts[PARLEY_WORK_FACTS], int64_t now_ms,
+                               struct parley_arena *arena,
+                               struct parley_work *out) PARLEY_MUST_CHECK;
+    /* The domain to which work of this name belongs. */
+    struct parley_bytes (*domain)(struct parley_bytes task);
+    /* Appends the message by which `agent` claims work: `message_id` a UUID, `now` RFC 3339. */
+    void (*write_claim)(struct parley_bytes agent, struct parley_bytes id, const char *message_id,
+                        const char *now, struct parley_buffer *out);
+};

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The board of a protocol's work: who gets what, who is woken, and what is left out. It is given
+ * entries as a watch would deliver them. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "board.h"
+
+enum { WAITERS_MAX = 8 };
+
+struct world {
+    struct board *board;
+    uint64_t sequence;
+    struct board_waiter waiters[WAITERS_MAX];
+    struct board_wish wishes[WAITERS_MAX];
+    struct parley_bytes words[WAITERS_MAX];
+    unsigned woken;
+};
+
+static struct world *woken_world;
+
+static void on_wake(struct board_waiter *waiter) {
+    woken_world->woken |= 1u << (waiter - woken_world->waiters);
+}
+
+static void open_board(struct world *world, size_t works_max) {
+    const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("roundtable"));
+    const struct board_limits limits = {.works_max = works_max};
+    *world = (struct world){0};
+    assert_int_equal(board_create(protocol, "tasks", &limits, &world->board), PARLEY_OK);
+    board_on_began(world->board);
+    woken_world = world;
+}
+
+static int set_up(void **state) {
+    static struct world world;
+    open_board(&world, 0);
+    board_on_current(world.board);
+    *state = &world;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    board_destroy(((struct world *)*state)->board);
+    return 0;
+}
+
+static void write_id(unsigned number, char out[40]) {
+    snprintf(out, 40, "00000000-0000-4000-8000-%012u", number);
+}
+
+static void write_entry(struct world *world, unsigned number, const char *suffix,
+                        const char *value) {
+    char key[80];
+    write_id(number, key);
+    strcat(key, suffix);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const struct bucket_entry entry = {.key = parley_bytes_of(key),
+                                       .value = parley_bytes_of(value),
+                                       .sequence = ++world->sequence,
+                                       .time_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec};
+    board_on_entry(world->board, &entry);
+}
+
+/* A request: "security.scan high" and perhaps " galahad" to whom. */
+static void request_until(struct world *world, unsigned number, const char *what,
+                          const char *deadline) {
+    char task[40] = "", priority[20] = "", to[20] = "", value[400], to_member[40] = "null";
+    sscanf(what, "%39s %19s %19s", task, priority, to);
+    if (to[0] != '\0') {
+        snprintf(to_member, sizeof to_member, "\"%s\"", to);
+    }
+    snprintf(value, sizeof value,
+             "{\"stream\":\"ROUNDTABLE\",\"seq\":%u,\"task\":\"%s\",\"from\":\"tim\",\"to\":%s,"
+             "\"priority\":\"%s\",\"deadline\":\"%s\",\"digest\":\"x\"}",
+             number, task, to_member, priority, deadline);
+    write_entry(world, number, "", value);
+}
+
+static void request(struct world *world, unsigned number, const char *what) {
+    request_until(world, number, what, "2099-01-01T00:00:00Z");
+}
+
+static void claim(struct world *world, unsigned number, const char *holder, const char *claim_id) {
+    char value[300];
+    snprintf(value, sizeof value,
+             "{\"stream\":\"ROUNDTABLE\",\"seq\":%u,\"holder\":\"%s\",\"claim\":\"%s\",\"at\":"
+             "\"2026-01-01T00:00:00Z\",\"request\":1}",
+             1000 + number, holder, claim_id);
+    write_entry(world, number, ".claim", value);
+}
+
+/* "galahad": any; "galahad d:security t:intel.weather": at most one of each. */
+static const struct board_wish *wish(struct world *world, size_t slot, const char *text) {
+    static char agents[WAITERS_MAX][20], words[WAITERS_MAX][40];
+    static struct parley_bytes lists[WAITERS_MAX];
+    char kind = 0;
+    sscanf(text, "%19s %c:%39s", agents[slot], &kind, words[slot]);
+    lists[slot] = parley_bytes_of(words[slot]);
+    world->wishes[slot] = (struct board_wish){.agent = parley_bytes_of(agents[slot]),
+                                              .domains = &lists[slot],
+                                              .tasks = &lists[slot],
+                                              .domain_count = kind == 'd' ? 1 : 0,
+                                              .task_count = kind == 't' ? 1 : 0};
+    return &world->wishes[slot];
+}
+
+/* Returns: the number of the work, 0: none. */
+static unsigned number_of(const struct board_find *find) {
+    return (unsigned)strtoul(find->id + 24, NULL, 10);
+}
+
+static unsigned take(struct world *world, const char *text) {
+    struct board_find find;
+    return board_take(world->board, wish(world, WAITERS_MAX - 1, text), 1, &find) ? number_of(&find)
+                                                                                  : 0;
+}
+
+static void park(struct world *world, size_t slot, const char *text) {
+    struct board_find find;
+    world->waiters[slot].wish = wish(world, slot, text);
+    world->waiters[slot].wake = on_wake;
+    assert_false(board_take_or_wait(world->board, &world->waiters[slot], 1, &find));
+}
+
+static unsigned take_woken(struct world *world, size_t slot) {
+    struct board_find find;
+    const bool is_found = board_take_or_wait(world->board, &world->waiters[slot], 1, &find);
+    return is_found ? number_of(&find) : 0;
+}
+
+/* ---- who gets what ---- */
+
+/* Work in the order of its requests, numbered from 1, and what a wish gets, one after the other. */
+static const struct match_case {
+    const char *works[5];
+    const char *wish;
+    const char *gets;
+} match_cases[] = {
+    {{NULL}, "galahad", "0"},
+    {{"a.x normal", "a.x normal"}, "galahad", "1 2 0"},
+    {{"a.x low", "a.x normal", "a.x critical", "a.x high"}, "galahad", "3 4 2 1 0"},
+    {{"a.x high", "b.x high", "a.y low"}, "galahad d:a", "1 3 0"},
+    {{"a.x high", "b.x high", "a.y low"}, "galahad t:a.y", "3 0"},
+    {{"a.x high", "a.x.y high"}, "galahad t:a.x", "1 0"},
+    {{"ab.x high", "a.x high"}, "galahad d:a", "2 0"},
+    {{"a.x high percival", "a.x low galahad", "a.x low"}, "galahad", "2 3 0"},
+    {{"a.x high percival"}, "galahad d:a", "0"},
+    {{"A.x high"}, "galahad d:a", "0"},
+};
+
+static void test_the_best_that_matches_is_taken_first(void **state) {
+    struct world world;
+    (void)state;
+    for (size_t i = 0; i < sizeof match_cases / sizeof match_cases[0]; i++) {
+        const struct match_case *row = &match_cases[i];
+        char got[40] = "", word[12];
+        open_board(&world, 0);
+        board_on_current(world.board);
+        for (unsigned j = 0; j < 5 && row->works[j] != NULL; j++) {
+            request(&world, j + 1, row->works[j]);
+        }
+        for (unsigned taken = 1; taken != 0;) {
+            taken = take(&world, row->wish);
+            snprintf(word, sizeof word, "%s%u", got[0] != '\0' ? " " : "", taken);
+            strcat(got, word);
+        }
+        if (strcmp(got, row->gets) != 0) {
+            fail_msg("row %zu: %s, not %s", i, got, row->gets);
+        }
+        board_destroy(world.board);
+    }
+}
+
+static void test_what_is_not_open_is_not_taken(void **state) {
+    struct world *world = *state;
+    request_until(world, 1, "a.x high", "2020-01-01T00:00:00Z"); /* late */
+    request(world, 2, "a.x high");
+    claim(world, 2, "percival", "c");
+    write_entry(world, 3, ".end", "{\"state\":\"completed\"}");
+    request(world, 3, "a.x high");
+    write_entry(world, 4, "", "security");           /* of an older gateway */
+    write_entry(world, 5, "", "{\"task\":\"a.x\"}"); /* its message is not known */
+    write_entry(world, 6, "", "{\"task\":");
+    write_entry(world, 7, ".other", "{}");
+    board_on_entry(world->board, &(struct bucket_entry){.key = PARLEY_BYTES("no-uuid"),
+                                                        .value = PARLEY_BYTES("{}"),
+                                                        .sequence = ++world->sequence});
+    assert_int_equal(take(world, "galahad"), 0);
+    assert_int_equal(board_counts(world->board).open, 0);
+    assert_int_equal(board_counts(world->board).works, 6);
+}
+
+static void test_what_is_taken_comes_back_in_its_place(void **state) {
+    struct world *world = *state;
+    request(world, 1, "a.x normal");
+    request(world, 2, "a.x normal");
+    request(world, 3, "a.x normal");
+    assert_int_equal(take(world, "galahad"), 1);
+    assert_int_equal(take(world, "galahad"), 2);
+    board_give_back(world->board, "00000000-0000-4000-8000-000000000002");
+    board_give_back(world->board, "00000000-0000-4000-8000-000000000001");
+    assert_int_equal(take(world, "galahad"), 1);
+    board_lost(world->board, "00000000-0000-4000-8000-000000000001");
+    board_give_back(world->board, "00000000-0000-4000-8000-000000000001"); /* too late */
+    assert_int_equal(take(world, "galahad"), 2);
+    assert_int_equal(take(world, "galahad"), 3);
+    assert_int_equal(take(world, "galahad"), 0);
+}
+
+static void test_one_of_the_best_is_taken_by_chance(void **state) {
+    struct world *world = *state;
+    unsigned seen = 0;
+    for (unsigned i = 1; i <= 6; i++) {
+        request(world, i, "a.x normal");
+    }
+    for (int tries = 0; tries < 10000 && seen != 0x1E; tries++) {
+        struct board_find find;
+        assert_true(board_take(world->board, wish(world, 0, "galahad"), 4, &find));
+        assert_in_range(number_of(&find), 1, 4);
+        seen |= 1u << number_of(&find);
+        board_give_back(world->board, find.id);
+    }
+    assert_int_equal(seen, 0x1E);
+}
+
+/* ---- who is woken ---- */
+
+static void test_new_work_wakes_one_who_waits_for_it(void **state) {
+    struct world *world = *state;
+    park(world, 0, "galahad d:other");
+    park(world, 1, "percival d:a");
+    park(world, 2, "lancelot");
+    request(world, 1, "a.x normal");
+    assert_int_equal(world->woken, 1u << 1);
+    assert_int_equal(take_woken(world, 1), 1);
+    request(world, 2, "a.x normal");
+    assert_int_equal(world->woken, 1u << 1 | 1u << 2);
+    assert_int_equal(take_woken(world, 2), 2);
+    request(world, 3, "a.x normal");
+    assert_int_equal(board_counts(world->board).waiting, 1);
+    board_leave(world->board, &world->waiters[0]);
+}
+
+static void test_one_who_is_gone_hands_its_wake_up_on(void **state) {
+    struct world *world = *state;
+    park(world, 0, "galahad");
+    park(world, 1, "percival d:other");
+    park(world, 2, "lancelot");
+    request(world, 1, "a.x normal");
+    assert_int_equal(world->woken, 1u << 0);
+    board_leave(world->board, &world->waiters[0]);
+    assert_int_equal(world->woken, 1u << 0 | 1u << 2);
+    assert_int_equal(take_woken(world, 2), 1);
+    board_leave(world->board, &world->waiters[1]);
+}
+
+/* 0 was woken for 1 and takes 2, which is more urgent; 2 was meant for nobody who can take 1. */
+static void test_one_who_takes_other_work_hands_its_wake_up_on(void **state) {
+    struct world *world = *state;
+    park(world, 0, "galahad");
+    park(world, 1, "percival d:b");
+    park(world, 2, "lancelot d:a");
+    request(world, 1, "a.x normal");
+    request(world, 2, "b.x critical");
+    assert_int_equal(world->woken, 1u << 0 | 1u << 1);
+    assert_int_equal(take_woken(world, 0), 2);
+    assert_int_equal(world->woken, 1u << 0 | 1u << 1 | 1u << 2);
+    assert_int_equal(take_woken(world, 1), 0); /* waits again */
+    assert_int_equal(take_woken(world, 2), 1);
+    board_leave(world->board, &world->waiters[1]);
+}
+
+static void test_work_that_comes_back_wakes_one(void **state) {
+    struct world *world = *state;
+    request(world, 1, "a.x normal");
+    assert_int_equal(take(world, "percival"), 1);
+    park(world, 0, "galahad");
+    board_give_back(world->board, "00000000-0000-4000-8000-000000000001");
+    assert_int_equal(world->woken, 1u << 0);
+    assert_int_equal(take_woken(world, 0), 1);
+}
+
+static void test_nothing_is_taken_before_all_was_read(void **state) {
+    struct world world;
+    (void)state;
+    open_board(&world, 0);
+    request(&world, 1, "a.x normal");
+    park(&world, 0, "galahad");
+    park(&world, 1, "percival");
+    claim(&world, 1, "lancelot", "c");
+    request(&world, 2, "a.x normal");
+    assert_int_equal(world.woken, 0);
+    board_on_current(world.board);
+    assert_int_equal(world.woken, 1u << 0 | 1u << 1);
+    assert_int_equal(take_woken(&world, 0), 2);
+    assert_int_equal(take_woken(&world, 1), 0);
+    board_leave(world.board, &world.waiters[1]);
+    board_destroy(world.board);
+}
+
+static void test_one_can_wait_until_something_was_read(void **state) {
+    struct world *world = *state;
+    struct board_waiter *waiter = &world->waiters[0];
+    waiter->wake = on_wake;
+    request(world, 1, "a.x normal");
+    assert_false(board_wait_for(world->board, waiter, 1));
+    assert_true(board_wait_for(world->board, waiter, 3));
+    request(world, 2, "a.x normal");
+    assert_int_equal(world->woken, 0);
+    request(world, 3, "a.x normal");
+    assert_int_equal(world->woken, 1u << 0);
+    board_leave(world->board, waiter);
+}
+
+/* ---- the same request again ---- */
+
+static void test_a_claim_is_found_by_its_id(void **state) {
+    struct world *world = *state;
+    struct board_find find;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t now_ms = (int64_t)now.tv_sec * 1000;
+    request(world, 1, "a.x normal");
+    claim(world, 1, "galahad", "the-claim");
+    write_entry(world, 1, ".end", "{\"state\":\"completed\"}");
+    assert_true(board_find_claim(world->board, PARLEY_BYTES("galahad"), PARLEY_BYTES("the-claim"),
+                                 now_ms - 600000, &find));
+    assert_int_equal(number_of(&find), 1);
+    assert_string_equal(find.stream, "ROUNDTABLE");
+    assert_int_equal(find.sequence, 1);
+    assert_string_equal(find.deadline, "2099-01-01T00:00:00Z");
+    assert_false(board_find_claim(world->board, PARLEY_BYTES("percival"), PARLEY_BYTES("the-claim"),
+                                  now_ms - 600000, &find));
+    assert_false(board_find_claim(world->board, PARLEY_BYTES("galahad"), PARLEY_BYTES("another"),
+                                  now_ms - 600000, &find));
+    assert_false(board_find_claim(world->board, PARLEY_BYTES("galahad"), PARLEY_BYTES("the-claim"),
+                                  now_ms + 600000, &find));
+}
+
+/* ---- what is kept ---- */
+
+static void test_what_is_closed_makes_room_and_then_the_least(void **state) {
+    struct world world;
+    (void)state;
+    open_board(&world, 4);
+    board_on_current(world.board);
+    request(&world, 1, "a.x low");
+    request(&world, 2, "a.x high");
+    request(&world, 3, "a.x low");
+    request(&world, 4, "a.x normal");
+    claim(&world, 2, "percival", "c");
+    request(&world, 5, "a.x normal"); /* 2 goes */
+    request(&world, 6, "a.x high");   /* 3 goes: low, and younger than 1 */
+    assert_int_equal(board_counts(world.board).works, 4);
+    assert_int_equal(take(&world, "galahad"), 6);
+    assert_int_equal(take(&world, "galahad"), 4);
+    assert_int_equal(take(&world, "galahad"), 5);
+    assert_int_equal(take(&world, "galahad"), 1);
+    assert_int_equal(take(&world, "galahad"), 0);
+    board_destroy(world.board);
+}
+
+static void test_what_the_bucket_has_dropped_is_dropped(void **state) {
+    struct world *world = *state;
+    request(world, 1, "a.x normal");
+    request(world, 2, "a.x normal");
+    claim(world, 1, "percival", "c");
+    board_on_kept_from(world->board, 3);
+    assert_int_equal(board_counts(world->board).works, 1); /* the claim of 1 */
+    assert_int_equal(take(world, "galahad"), 0);
+    board_on_entry(
+        world->board,
+        &(struct bucket_entry){.key = PARLEY_BYTES("00000000-0000-4000-8000-000000000001.claim"),
+                               .sequence = ++world->sequence});
+    assert_int_equal(board_counts(world->board).works, 0);
+}
+
+/* ---- looking ---- */
+
+static const struct list_case {
+    struct board_filter filter;
+    size_t limit;
+    const char *numbers; /* the newest first */
+} list_cases[] = {
+    {{NULL}, 10, "4 3 2 1"},
+    {{NULL}, 2, "4 3"},
+    {{.state = "requested"}, 10, "1"},
+    {{.state = "expired"}, 10, "4"},
+    {{.state = "claimed"}, 10, "2"},
+    {{.state = "completed"}, 10, "3"},
+    {{.domain = "a"}, 10, "3 1"},
+    {{.holder = "percival"}, 10, "3 2"},
+    {{.holder = "percival", .domain = "b"}, 10, "2"},
+    {{.from = "tim"}, 10, "4 3 2 1"},
+    {{.from = "x"}, 10, ""},
+    {{.priority = "high"}, 10, "2"},
+};
+
+static void test_filters_choose_what_is_listed(void **state) {
+    struct world *world = *state;
+    request(world, 1, "a.x normal");
+    request(world, 2, "b.x high");
+    request(world, 3, "a.y low");
+    request_until(world, 4, "c.x normal", "2020-01-01T00:00:00Z");
+    claim(world, 2, "percival", "c2");
+    claim(world, 3, "percival", "c3");
+    write_entry(world, 3, ".end", "{\"state\":\"completed\",\"seq\":9}");
+    for (size_t i = 0; i < sizeof list_cases / sizeof list_cases[0]; i++) {
+        const struct list_case *row = &list_cases[i];
+        struct parley_buffer out;
+        char got[40] = "", word[12];
+        parley_buffer_init(&out);
+        assert_int_equal(board_list(world->board, &row->filter, row->limit, &out), PARLEY_OK);
+        parley_buffer_char(&out, '\0');
+        for (const char *at = out.data; (at = strstr(at, "\"id\":\"")) != NULL; at++) {
+            snprintf(word, sizeof word, "%s%lu", got[0] != '\0' ? " " : "",
+                     strtoul(at + 6 + 24, NULL, 10));
+            strcat(got, word);
+        }
+        if (strcmp(got, row->numbers) != 0) {
+            fail_msg("row %zu: %s, not %s", i, got, row->numbers);
+        }
+        parley_buffer_finish(&out);
+    }
+}
+
+static void test_an_item_has_every_member(void **state) {
+    struct world *world = *state;
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    request(world, 1, "a.x high galahad");
+    claim(world, 1, "galahad", "c");
+    assert_int_equal(board_list(world->board, &(struct board_filter){NULL}, 1, &out), PARLEY_OK);
+    parley_buffer_char(&out, '\0');
+    assert_string_equal(
+        out.data,
+        "{\"id\":\"00000000-0000-4000-8000-000000000001\",\"task\":\"a.x\",\"domain\":\"a\","
+        "\"state\":\"claimed\",\"priority\":\"high\",\"from\":\"tim\",\"to\":\"galahad\","
+        "\"holder\":\"galahad\",\"requested_at\":null,\"deadline\":\"2099-01-01T00:00:00Z\","
+        "\"claimed_at\":\"2026-01-01T00:00:00Z\",\"ended_at\":null,\"error\":null,"
+        "\"retryable\":null,\"contested\":null,\"retry_of\":null,\"seq\":{\"request\":1,"
+        "\"claim\":1001,\"end\":null}}");
+    parley_buffer_finish(&out);
+}
+
+#define BOARD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_best_that_matches_is_taken_first),
+        BOARD_TEST(test_what_is_not_open_is_not_taken),
+        BOARD_TEST(test_what_is_taken_comes_back_in_its_place),
+        BOARD_TEST(test_one_of_the_best_is_taken_by_chance),
+        BOARD_TEST(test_new_work_wakes_one_who_waits_for_it),
+        BOARD_TEST(test_one_who_is_gone_hands_its_wake_up_on),
+        BOARD_TEST(test_one_who_takes_other_work_hands_its_wake_up_on),
+        BOARD_TEST(test_work_that_comes_back_wakes_one),
+        cmocka_unit_test(test_nothing_is_taken_before_all_was_read),
+        BOARD_TEST(test_one_can_wait_until_something_was_read),
+        BOARD_TEST(test_a_claim_is_found_by_its_id),
+        cmocka_unit_test(test_what_is_closed_makes_room_and_then_the_least),
+        BOARD_TEST(test_what_the_bucket_has_dropped_is_dropped),
+        BOARD_TEST(test_filters_choose_what_is_listed),
+        BOARD_TEST(test_an_item_has_every_member),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
