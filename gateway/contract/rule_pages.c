@@ -92,7 +92,7 @@ static void write_example(struct parley_buffer *out, const struct parley_rule *r
     parley_buffer_text(out, "<h2>Example</h2>\n");
     if (!find_example(rule->id, &example)) {
         parley_buffer_text(out, "<p>No message in JSON shows it: it depends on the encoding, on a "
-                                "limit, or on who sends.</p>\n");
+                                "limit, on who sends, or on earlier messages.</p>\n");
         return;
     }
     write_code(out, "This message breaks it:", example.broken);

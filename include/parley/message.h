@@ -8,6 +8,14 @@
 #include <parley/findings.h>
 #include <parley/protocol.h>
 
+/* Whether earlier messages decide on this one (protocol->decide). */
+enum parley_lifecycle {
+    PARLEY_LIFECYCLE_OFF, /* they do not: they only complete its subject */
+    PARLEY_LIFECYCLE_ON,
+    PARLEY_LIFECYCLE_STRICT, /* what is against the protocol's lifecycle is refused, not warned of
+                              */
+};
+
 /* What a request asks for. Time and ids are passed in: plugins are pure. */
 struct parley_options {
     bool strict;                /* VLP: earned confidence on every type */
@@ -23,6 +31,8 @@ struct parley_options {
     const char *subject_prefix; /* the subject's first token; NULL: the protocol's name */
     const char *stored_subject; /* where a message that is read again was stored, or NULL */
     const char *only_sender;    /* GW-102: who must be the sender; NULL: anybody */
+    enum parley_lifecycle lifecycle;
+    const struct parley_known_facts *known; /* parley_message_decide sets it; NULL: nothing */
 };
 
 enum parley_option_result {
@@ -73,6 +83,7 @@ struct parley_message {
     struct parley_route route; /* once it was computed … */
     bool has_route;
     const char *route_recalled;                              /* … with this options.recalled */
+    const struct parley_known_facts *route_known;            /* … and this options.known */
     unsigned char reader_memory[PARLEY_READER_MEMORY_BYTES]; /* private to the JSON reader: what the
                                                                 last messages were like */
 };
@@ -116,10 +127,21 @@ static inline bool parley_message_is_valid(const struct parley_message *message)
 }
 
 /* Computes the route by the protocol's hook, and replaces the first token of its subject by
- * options.subject_prefix. The result is cached until options.recalled changes.  Owns: `out` borrows
- * from the message. */
+ * options.subject_prefix. The result is cached until options.recalled or options.known changes.
+ * Owns: `out` borrows from the message. */
 enum parley_status parley_message_route(struct parley_message *message,
                                         struct parley_route *out) PARLEY_MUST_CHECK;
+
+/* Decides on a valid message by its protocol's hook. `known` becomes options.known, so that the
+ * route may have another subject afterwards. It may be called again: warnings of an earlier call
+ * are dropped.  Owns: `known` is borrowed as long as the message is used. */
+enum parley_status parley_message_decide(struct parley_message *message,
+                                         const struct parley_known_facts *known,
+                                         struct parley_decision *out) PARLEY_MUST_CHECK;
+
+/* Appends the value of decision->fact_key: where the message is stored, and fact_members. */
+void parley_decision_write_fact(const struct parley_decision *decision, struct parley_bytes stream,
+                                uint64_t sequence, struct parley_buffer *out);
 
 /* The message as its sender wrote it, before stamping; JSON without the white space between tokens.
  * Owns: out borrows from the message. */

@@ -47,6 +47,8 @@ enum parley_dedupe {
                          two of them are the same message */
 };
 
+#define PARLEY_FACT_KEYS_MAX 3
+
 /* Where a valid message goes, and what an event's envelope says about it.  Owns: all text is static
  * or borrowed from the message; data is NULL for what the message does not have. */
 struct parley_route {
@@ -74,6 +76,47 @@ struct parley_route {
     /* What this message needs to know of an earlier one: look it up, put its value into
      * options.recalled, and ask for the route again. */
     struct parley_bytes recall_key;
+
+    /* The facts that deciding on this message needs: keys of the bucket, read together, each at the
+     * place that the plugin gives it; data NULL: none at that place. */
+    struct parley_bytes fact_keys[PARLEY_FACT_KEYS_MAX];
+};
+
+/* What is known from earlier messages. Anybody who can write to the bucket may have written the
+ * values.  Owns: all is borrowed, as long as the message is used. */
+struct parley_known_facts {
+    struct parley_bytes values[PARLEY_FACT_KEYS_MAX]; /* of route.fact_keys; data NULL: the key has
+                                                         none */
+    bool is_final; /* keys without a value were asked for again: no PARLEY_DECISION_ASK_AGAIN */
+    const char *digest; /* of protocol->fingerprint of this message: hexadecimal */
+};
+
+/* What earlier messages mean for this one. A fact is a key of the bucket that is created once and
+ * never changed.  Owns: texts are static, in the message's arena, or borrowed from the known facts.
+ */
+struct parley_decision {
+    enum parley_decision_kind {
+        PARLEY_DECISION_PUBLISH,
+        PARLEY_DECISION_ASK_AGAIN, /* a key that should have a value may get it in a moment */
+        PARLEY_DECISION_REPEATED,  /* it is stored already: nothing is published */
+        PARLEY_DECISION_REFUSED,   /* nothing is published */
+    } kind;
+
+    /* PUBLISH. */
+    struct parley_bytes message_id;   /* Nats-Msg-Id that only one message can have, whatever the
+                                         Idempotency-Key is; data NULL: as route.dedupe says */
+    struct parley_bytes fact_key;     /* created once the message is stored; data NULL: none */
+    struct parley_bytes fact_members; /* of its value, each with a comma before it */
+
+    /* REPEATED: the first message. REFUSED: the earlier message that is the reason, if one is
+     * known. */
+    struct parley_bytes stream; /* data NULL: not known */
+    uint64_t sequence;
+    struct parley_bytes members; /* of the receipt or the problem, each with a comma before it */
+
+    /* REFUSED. */
+    const char *problem; /* "already-claimed" */
+    struct parley_bytes detail;
 };
 
 /* An example message. */
@@ -172,6 +215,14 @@ struct parley_protocol {
 
     /* Its messages are about work that one agent holds; NULL: they are not. */
     const struct parley_work_kind *work;
+    /* What follows for a valid message from options.known, options.lifecycle and
+     * options.now_seconds; NULL: it is published. Warnings go to findings_report(), of rules that
+     * span messages. For a message that is stored already (options.stored_subject), now_seconds is
+     * the time at which it was stored, and PUBLISH says which fact it leaves. */
+    enum parley_status (*decide)(struct parley_message *message, struct parley_decision *out);
+    /* Messages on these subjects may have bypassed the gateway, and leave the same facts;
+     * NULL-terminated, below the protocol's first token: "tasks.>". */
+    const char *const *fact_subjects;
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

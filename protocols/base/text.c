@@ -5,6 +5,7 @@
 
 #include "text.h"
 
+#include <math.h>
 #include <stdint.h>
 
 static inline bool is_continuation(char c) {
@@ -210,6 +211,44 @@ bool text_unix_time(struct parley_bytes text, double *out_seconds) {
     const double minutes = 1440.0 * days + moment.minute - moment.offset_minutes;
     *out_seconds = 60 * minutes + moment.second + moment.fraction;
     return true;
+}
+
+/* Takes whole years or months from the days, as long as they last. */
+static void read_days(int days, struct moment *out) {
+    out->year = days / 366; /* or a few later */
+    while (days_before_year(out->year + 1) <= days) {
+        out->year++;
+    }
+    days -= days_before_year(out->year);
+    for (out->month = 1; days >= days_of_month(out->year, out->month); out->month++) {
+        days -= days_of_month(out->year, out->month);
+    }
+    out->day = days + 1;
+}
+
+static void write_number(char *out, int digits, int number) {
+    for (; digits > 0; digits--, number /= 10) {
+        out[digits - 1] = (char)('0' + number % 10);
+    }
+}
+
+void text_write_unix_time(double seconds, char out[TEXT_TIME_SIZE]) {
+    const int64_t seconds_a_day = 86400;
+    const int64_t first = -seconds_a_day * days_before_year(1970);
+    const int64_t last = first + seconds_a_day * days_before_year(10000) - 1;
+    const int64_t whole = seconds >= (double)last    ? last
+                          : seconds >= (double)first ? (int64_t)floor(seconds)
+                                                     : first;
+    const int of_day = (int)((whole - first) % seconds_a_day);
+    struct moment moment;
+    read_days((int)((whole - first) / seconds_a_day), &moment);
+    memcpy(out, "0000-00-00T00:00:00Z", TEXT_TIME_SIZE);
+    write_number(out, 4, moment.year);
+    write_number(out + 5, 2, moment.month);
+    write_number(out + 8, 2, moment.day);
+    write_number(out + 11, 2, of_day / 3600);
+    write_number(out + 14, 2, of_day / 60 % 60);
+    write_number(out + 17, 2, of_day % 60);
 }
 
 bool text_is_uuid(struct parley_bytes text, bool is_version_4) {

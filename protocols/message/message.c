@@ -211,7 +211,8 @@ static enum parley_status prefix_subject(struct parley_message *message, const c
 enum parley_status parley_message_route(struct parley_message *message, struct parley_route *out) {
     const char *prefix = message->options.subject_prefix;
     struct parley_route *route = &message->route;
-    if (!message->has_route || message->route_recalled != message->options.recalled) {
+    if (!message->has_route || message->route_recalled != message->options.recalled ||
+        message->route_known != message->options.known) {
         message->has_route = false;
         PARLEY_TRY(message->protocol->route(message, route));
         if (prefix != NULL && route->subject.data != NULL) {
@@ -219,9 +220,56 @@ enum parley_status parley_message_route(struct parley_message *message, struct p
         }
         message->has_route = true;
         message->route_recalled = message->options.recalled;
+        message->route_known = message->options.known;
     }
     *out = *route;
     return PARLEY_OK;
+}
+
+/* ---- what earlier messages mean for it ---- */
+
+/* They are warnings, so that the message stays valid. */
+static void drop_spanning_findings(struct parley_findings *findings) {
+    size_t kept = 0;
+    for (size_t i = 0; i < findings->count; i++) {
+        if (!findings->items[i].rule->spans_messages) {
+            findings->items[kept++] = findings->items[i];
+        }
+    }
+    findings->warning_count -= findings->count - kept;
+    findings->count = kept;
+}
+
+static bool is_decided_by_facts(const struct parley_route *route) {
+    size_t i = 0;
+    while (i < PARLEY_FACT_KEYS_MAX && route->fact_keys[i].data == NULL) {
+        i++;
+    }
+    return i < PARLEY_FACT_KEYS_MAX;
+}
+
+enum parley_status parley_message_decide(struct parley_message *message,
+                                         const struct parley_known_facts *known,
+                                         struct parley_decision *out) {
+    *out = (struct parley_decision){.kind = PARLEY_DECISION_PUBLISH};
+    drop_spanning_findings(&message->findings);
+    message->options.known = known;
+    message->has_route = message->has_route && !is_decided_by_facts(&message->route);
+    if (message->protocol->decide == NULL) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(message->protocol->decide(message, out));
+    return findings_locate(message);
+}
+
+void parley_decision_write_fact(const struct parley_decision *decision, struct parley_bytes stream,
+                                uint64_t sequence, struct parley_buffer *out) {
+    parley_buffer_text(out, "{\"stream\":");
+    parley_buffer_json(out, stream);
+    parley_buffer_text(out, ",\"seq\":");
+    parley_buffer_uint(out, sequence);
+    parley_buffer_append(out, decision->fact_members);
+    parley_buffer_char(out, '}');
 }
 
 enum parley_status parley_message_as_sent(struct parley_message *message,

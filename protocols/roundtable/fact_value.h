@@ -7,7 +7,7 @@
 #include <parley/arena.h>
 #include <parley/rule.h>
 
-/* Reads the members of an object that `names` (NULL-terminated, at most 16) has into `values`, in
+/* Reads the members of an object that `names` (NULL-terminated) has into `values`, in
  * that order: their kind and, of strings and numbers, what they are. What is missing is
  * PARLEY_ABSENT, and so is everything of a text that is not an object.  Owns: the values borrow
  * from `text` and the arena.  Returns: PARLEY_E_MEMORY. */

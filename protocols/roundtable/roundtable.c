@@ -36,6 +36,7 @@ static const char *const fields[] = {
     [ROUNDTABLE_RESULT_METADATA] = "/payload/result/metadata",
     [ROUNDTABLE_ERROR] = "/payload/error",
     [ROUNDTABLE_RETRYABLE] = "/payload/retryable",
+    [ROUNDTABLE_RETRY_AFTER] = "/payload/retryAfterSeconds",
     NULL,
 };
 
@@ -92,4 +93,6 @@ const struct parley_protocol roundtable_protocol = {
     .sender_field = sender_field,
     .stamp = json_stamp,
     .work = &roundtable_work,
+    .decide = roundtable_decide,
+    .fact_subjects = (const char *const[]){"tasks.>", "events.task.claimed", "results.>", NULL},
 };

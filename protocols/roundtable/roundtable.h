@@ -35,17 +35,34 @@ enum roundtable_field {
     ROUNDTABLE_RESULT_METADATA,
     ROUNDTABLE_ERROR,
     ROUNDTABLE_RETRYABLE,
+    ROUNDTABLE_RETRY_AFTER,
+};
+
+/* The rules that span messages, by their index in the table: its last ones. */
+enum roundtable_spanning_rule {
+    ROUNDTABLE_RT_201 = 27,
+    ROUNDTABLE_RT_202,
+    ROUNDTABLE_RT_203,
+    ROUNDTABLE_RT_204,
+    ROUNDTABLE_RULE_COUNT,
 };
 
 extern const char *const roundtable_types[];
 extern const char *const roundtable_priorities[];
-#define ROUNDTABLE_RULE_COUNT 27
 extern const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT];
 extern const struct parley_example roundtable_examples[];
 
 extern const struct parley_work_kind roundtable_work;
 
+enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out);
+enum parley_status roundtable_decide(struct parley_message *message, struct parley_decision *out);
+
+/* The task that a message is about, in lower case: a request's own id, else the correlationId.
+ * Owns: the arena.  Returns: data NULL when there is no memory. */
+struct parley_bytes roundtable_task_id(struct parley_message *message);
 /* Of the task a.b.c, which belongs to the domain a (contract, task.request: "<domain>.<action>").
  */
 struct parley_bytes roundtable_domain_of(struct parley_bytes task);
-enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out);
+/* When a request expires, from its timestamp and time to live.  `values`: of its fields.  Returns:
+ * false: one of them is not valid. */
+bool roundtable_deadline(const struct parley_value *values, double *out_seconds);

@@ -8,8 +8,8 @@
  * domain from another source is checked here. Agent ids may contain others (RT-104), and are
  * encoded. */
 
+#include "fact.h"
 #include "roundtable.h"
-
 #include "text.h"
 
 /* Owns: the arena.  Returns: data NULL when there is no memory. */
@@ -30,15 +30,42 @@ struct parley_bytes roundtable_domain_of(struct parley_bytes task) {
     return (struct parley_bytes){task.data, length};
 }
 
-/* Source: docs/api.md#nats: that of the request, else the option `domain`, else unknown. The
- * recalled value may have been written by any client of NATS. */
-static struct parley_bytes reply_domain(const struct parley_options *options) {
-    const struct parley_bytes recalled = parley_bytes_of(options->recalled);
+struct parley_bytes roundtable_task_id(struct parley_message *message) {
+    const bool is_request = message->type == ROUNDTABLE_REQUEST;
+    return lower_case(
+        &message->arena,
+        parley_message_text(message, is_request ? ROUNDTABLE_ID : ROUNDTABLE_CORRELATION_ID));
+}
+
+/* Source: docs/api.md#nats: that of the request, else the option `domain`, else unknown. */
+static enum parley_status reply_domain(struct parley_message *message, struct parley_bytes *out) {
+    const struct parley_options *options = &message->options;
     const struct parley_bytes given = parley_bytes_of(options->domain);
-    if (text_is_domain(recalled)) {
-        return recalled;
+    struct parley_bytes value = parley_bytes_of(options->recalled);
+    struct roundtable_fact request;
+    if (options->known != NULL) {
+        value = options->known->values[ROUNDTABLE_FACT_REQUEST];
     }
-    return text_is_domain(given) ? given : PARLEY_BYTES("unknown");
+    PARLEY_TRY(roundtable_fact_read(value, &message->arena, &request));
+    *out = request.domain.data != NULL ? request.domain
+           : text_is_domain(given)     ? given
+                                       : PARLEY_BYTES("unknown");
+    return PARLEY_OK;
+}
+
+/* Without a lifecycle only the domain of a reply has to be known. */
+static enum parley_status ask_facts(struct parley_message *message, struct parley_bytes task_id,
+                                    struct parley_route *out) {
+    struct parley_bytes *keys = out->fact_keys;
+    keys[ROUNDTABLE_FACT_REQUEST] = task_id;
+    if (message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
+        return PARLEY_OK;
+    }
+    keys[ROUNDTABLE_FACT_CLAIM] = TEXT_JOIN(&message->arena, task_id, PARLEY_BYTES("claim"));
+    keys[ROUNDTABLE_FACT_END] = TEXT_JOIN(&message->arena, task_id, PARLEY_BYTES("end"));
+    return keys[ROUNDTABLE_FACT_CLAIM].data != NULL && keys[ROUNDTABLE_FACT_END].data != NULL
+               ? PARLEY_OK
+               : PARLEY_E_MEMORY;
 }
 
 /* For a stored reply: the domain of PREFIX.results.<domain>.<task-id>.  Returns: data NULL when the
@@ -56,24 +83,36 @@ static struct parley_bytes stored_domain(const char *subject) {
 static enum parley_status address_request(struct parley_message *message,
                                           struct parley_route *out) {
     const struct parley_bytes task = parley_message_text(message, ROUNDTABLE_TASK);
-    out->remember_key = lower_case(&message->arena, out->id);
+    const struct parley_bytes id = roundtable_task_id(message);
+    PARLEY_TRY(id.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
+    out->remember_key = id;
     out->remember_value = out->domain = roundtable_domain_of(task);
     out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
-    return out->remember_key.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+    return message->options.lifecycle != PARLEY_LIFECYCLE_OFF ? ask_facts(message, id, out)
+                                                              : PARLEY_OK;
+}
+
+static enum parley_status address_event(struct parley_message *message, struct parley_bytes type,
+                                        struct parley_route *out) {
+    out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.events"), type);
+    if (message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
+        return PARLEY_OK;
+    }
+    const struct parley_bytes id = roundtable_task_id(message);
+    return id.data != NULL ? ask_facts(message, id, out) : PARLEY_E_MEMORY;
 }
 
 static enum parley_status address_outcome(struct parley_message *message,
                                           struct parley_route *out) {
-    out->recall_key =
-        lower_case(&message->arena, parley_message_text(message, ROUNDTABLE_CORRELATION_ID));
-    if (out->recall_key.data == NULL) {
-        return PARLEY_E_MEMORY;
-    }
     const char *stored_subject = message->options.stored_subject;
-    const struct parley_bytes domain = reply_domain(&message->options);
+    const struct parley_bytes id = roundtable_task_id(message);
+    struct parley_bytes domain;
+    PARLEY_TRY(id.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
+    PARLEY_TRY(reply_domain(message, &domain));
+    PARLEY_TRY(ask_facts(message, id, out));
+    out->recall_key = id;
     out->domain = stored_subject != NULL ? stored_domain(stored_subject) : domain;
-    out->subject =
-        TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.results"), domain, out->recall_key);
+    out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.results"), domain, id);
     return PARLEY_OK;
 }
 
@@ -88,7 +127,7 @@ static enum parley_status address(struct parley_message *message, struct parley_
         break;
     case ROUNDTABLE_CLAIMED:
     case ROUNDTABLE_PROGRESS:
-        out->subject = TEXT_JOIN(arena, PARLEY_BYTES("roundtable.events"), type);
+        PARLEY_TRY(address_event(message, type, out));
         break;
     case ROUNDTABLE_RESULT:
     case ROUNDTABLE_FAILED:

@@ -69,19 +69,26 @@ static bool retries_lasting_error(const struct parley_facts *facts) {
            says_retryable(facts, true);
 }
 
-/* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle). Another rule checks
- * whether time and ttl are valid. */
-static bool has_expired(const struct parley_facts *facts) {
-    const struct parley_value *timestamp = &facts->values[ROUNDTABLE_TIMESTAMP];
-    const struct parley_value *ttl = &facts->values[ROUNDTABLE_TTL];
+/* Another rule checks whether time and ttl are valid. */
+bool roundtable_deadline(const struct parley_value *values, double *out_seconds) {
+    const struct parley_value *ttl = &values[ROUNDTABLE_TTL];
     const double lifetime = ttl->kind == PARLEY_ABSENT ? DEFAULT_TTL_SECONDS : ttl->number;
     const bool has_lifetime =
         ttl->kind == PARLEY_ABSENT ||
         (ttl->kind == PARLEY_NUMBER && lifetime >= 1 && lifetime == floor(lifetime));
     double sent;
-    return facts->options->now_seconds != 0 && has_lifetime &&
-           text_unix_time(parley_value_text(timestamp), &sent) &&
-           sent + lifetime < (double)facts->options->now_seconds;
+    if (!has_lifetime || !text_unix_time(parley_value_text(&values[ROUNDTABLE_TIMESTAMP]), &sent)) {
+        return false;
+    }
+    *out_seconds = sent + lifetime;
+    return true;
+}
+
+/* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle). */
+static bool has_expired(const struct parley_facts *facts) {
+    double deadline;
+    return facts->options->now_seconds != 0 && roundtable_deadline(facts->values, &deadline) &&
+           deadline < (double)facts->options->now_seconds;
 }
 
 /* ---- the table ---- */
@@ -536,5 +543,47 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
                        .constraint = PARLEY_ONE_OF,
                        .choices = LIST("pending", "in_progress", "completed", "failed"),
                        .for_types = PROGRESS}),
+    },
+    {
+        .id = "RT-201",
+        .severity = PARLEY_WARNING,
+        .summary = "when a task.claimed arrives, the task.request that it names is known",
+        .source = "docs/protocols/roundtable.md#lifecycle",
+        .hint = "Check `correlationId`: it is the id of the task.request. Claim a task once its "
+                "request is published.",
+        .spans_messages = true,
+        PARLEY_PLACES({.path = "/correlationId", .for_types = CLAIMED}),
+    },
+    {
+        .id = "RT-202",
+        .severity = PARLEY_WARNING,
+        .summary = "a task.progress, task.result or task.failed comes from the agent that holds "
+                   "the task, or from the one that requested it, unless nobody holds it",
+        .source = "docs/protocols/roundtable.md#lifecycle",
+        .hint = "Claim a task before you work on it, and stop working on what another agent "
+                "holds.",
+        .spans_messages = true,
+        PARLEY_PLACES({.path = "/from", .for_types = PROGRESS | RESULT | FAILED}),
+    },
+    {
+        .id = "RT-203",
+        .severity = PARLEY_WARNING,
+        .summary = "the task of a task.progress, task.result or task.failed is not over: it is "
+                   "neither completed nor failed nor expired",
+        .source = "docs/protocols/roundtable.md#lifecycle",
+        .hint = "Stop working on the task. To try it again, request it with a new id and this one "
+                "as its `correlationId`.",
+        .spans_messages = true,
+        PARLEY_PLACES({.path = "/correlationId", .for_types = PROGRESS | RESULT | FAILED}),
+    },
+    {
+        .id = "RT-204",
+        .severity = PARLEY_WARNING,
+        .summary = "a task.claimed comes from the agent that the task.request names in `to`, if "
+                   "it names one",
+        .source = "docs/protocols/roundtable.md#lifecycle",
+        .hint = "Claim only tasks that are addressed to you or to nobody.",
+        .spans_messages = true,
+        PARLEY_PLACES({.path = "/from", .for_types = CLAIMED}),
     },
 };

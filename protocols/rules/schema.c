@@ -105,7 +105,7 @@ static enum parley_status add_check(struct parley_schema *schema, const struct p
     assert(place->hint != NULL || rule->hint != NULL);
     assert(!place_is_over_members(place) || place->message != NULL);
     assert(place->is_asked == NULL || place_is_over_members(place));
-    if (place->by_inspection) {
+    if (place->by_inspection || rule->spans_messages) {
         return PARLEY_OK;
     }
     struct schema_node *node = node_at(schema, place->path);

@@ -186,6 +186,42 @@ static void test_what_is_no_time_has_no_unix_time(void **state) {
     assert_false(text_unix_time((struct parley_bytes){0}, &seconds));
 }
 
+static void assert_written(double seconds, const char *wanted) {
+    char text[TEXT_TIME_SIZE];
+    text_write_unix_time(seconds, text);
+    if (strcmp(text, wanted) != 0) {
+        fail_msg("%.3f is %s, not %s", seconds, wanted, text);
+    }
+}
+
+static void test_a_unix_time_is_written_as_gmtime_gives_it(void **state) {
+    (void)state;
+    struct random_source source = {2026};
+    for (int i = 0; i < 100000; i++) {
+        const time_t seconds =
+            (time_t)(random_below(&source, 3201) * 86400 * 98 + random_below(&source, 86400 * 98)) -
+            INT64_C(62167219200);
+        struct tm at;
+        char wanted[64];
+        gmtime_r(&seconds, &at);
+        snprintf(wanted, sizeof wanted, "%04d-%02d-%02dT%02d:%02d:%02dZ", at.tm_year + 1900,
+                 at.tm_mon + 1, at.tm_mday, at.tm_hour, at.tm_min, at.tm_sec);
+        assert_written((double)seconds, wanted);
+    }
+}
+
+static void test_a_unix_time_is_written_within_the_years_of_rfc_3339(void **state) {
+    (void)state;
+    assert_written(1770562800.9, "2026-02-08T15:00:00Z");
+    assert_written(-0.5, "1969-12-31T23:59:59Z");
+    assert_written(-62167219200, "0000-01-01T00:00:00Z");
+    assert_written(-1e300, "0000-01-01T00:00:00Z");
+    assert_written(253402300799, "9999-12-31T23:59:59Z");
+    assert_written(253402300800, "9999-12-31T23:59:59Z");
+    assert_written(1e300, "9999-12-31T23:59:59Z");
+    assert_written(NAN, "0000-01-01T00:00:00Z");
+}
+
 /* ---- domains ---- */
 
 static void test_a_domain_is_one_token_of_letters_digits_and_two_signs(void **state) {
@@ -435,6 +471,8 @@ int main(void) {
         cmocka_unit_test(test_a_time_has_the_unix_time_that_timegm_gives_it),
         cmocka_unit_test(test_a_unix_time_counts_fractions_and_leap_seconds),
         cmocka_unit_test(test_what_is_no_time_has_no_unix_time),
+        cmocka_unit_test(test_a_unix_time_is_written_as_gmtime_gives_it),
+        cmocka_unit_test(test_a_unix_time_is_written_within_the_years_of_rfc_3339),
         cmocka_unit_test(test_a_domain_is_one_token_of_letters_digits_and_two_signs),
         cmocka_unit_test(test_a_token_has_no_space_no_control_character_and_no_sign_of_subjects),
         cmocka_unit_test(test_a_leap_second_is_where_timegm_finds_the_last_second),

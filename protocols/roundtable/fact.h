@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the bucket knows of a task: up to three facts, each a JSON object under a key of its own
+ * that is written once. Anybody who can write to the bucket may have written one: members that are
+ * not as parley writes them count as missing.
+ *
+ *   <id>        the task.request; a value that does not begin with `{` is the bare domain, which an
+ *               older gateway wrote
+ *   <id>.claim  the first task.claimed
+ *   <id>.end    the first task.result or task.failed of somebody who may end the task */
+
+#include <parley/message.h>
+
+/* The places in parley_route.fact_keys, in the order in which they decide. */
+enum roundtable_fact_place {
+    ROUNDTABLE_FACT_END,
+    ROUNDTABLE_FACT_CLAIM,
+    ROUNDTABLE_FACT_REQUEST,
+};
+
+enum roundtable_member {
+    ROUNDTABLE_MEMBER_STREAM, /* where the message is stored */
+    ROUNDTABLE_MEMBER_SEQ,
+    ROUNDTABLE_MEMBER_AT, /* its timestamp */
+    /* of a request */
+    ROUNDTABLE_MEMBER_TASK,
+    ROUNDTABLE_MEMBER_FROM, /* of an end, too */
+    ROUNDTABLE_MEMBER_TO,
+    ROUNDTABLE_MEMBER_PRIORITY,
+    ROUNDTABLE_MEMBER_DEADLINE,
+    ROUNDTABLE_MEMBER_RETRY_OF,
+    ROUNDTABLE_MEMBER_DIGEST,
+    /* of a claim */
+    ROUNDTABLE_MEMBER_HOLDER,
+    ROUNDTABLE_MEMBER_CLAIM, /* its id */
+    /* of an end */
+    ROUNDTABLE_MEMBER_STATE,
+    ROUNDTABLE_MEMBER_TYPE,
+    ROUNDTABLE_MEMBER_END, /* its id */
+    ROUNDTABLE_MEMBER_ERROR,
+    ROUNDTABLE_MEMBER_RETRYABLE,
+    ROUNDTABLE_MEMBER_RETRY_AT,
+    /* of a claim and an end: the request's sequence, null where it was not known */
+    ROUNDTABLE_MEMBER_REQUEST,
+    ROUNDTABLE_MEMBER_COUNT,
+};
+
+/* Owns: texts are borrowed from the value, or live in the arena. */
+struct roundtable_fact {
+    bool is_there;                                        /* the key has a value */
+    struct parley_value members[ROUNDTABLE_MEMBER_COUNT]; /* PARLEY_ABSENT: missing */
+    struct parley_bytes domain;                           /* of a request; data NULL: not known */
+};
+
+struct roundtable_task {
+    struct roundtable_fact end, claim, request;
+};
+
+/* Reads the value of a key; data NULL: it has none.  Returns: PARLEY_E_MEMORY. */
+enum parley_status roundtable_fact_read(struct parley_bytes value, struct parley_arena *arena,
+                                        struct roundtable_fact *out) PARLEY_MUST_CHECK;
+/* `values`: by enum roundtable_fact_place. */
+enum parley_status roundtable_task_read(const struct parley_bytes values[PARLEY_FACT_KEYS_MAX],
+                                        struct parley_arena *arena,
+                                        struct roundtable_task *out) PARLEY_MUST_CHECK;
+
+/* A member as text; data NULL: it is missing or null. */
+struct parley_bytes roundtable_fact_text(const struct roundtable_fact *fact,
+                                         enum roundtable_member member);
+/* A sequence, or 0: it is missing or null. */
+uint64_t roundtable_fact_sequence(const struct roundtable_fact *fact,
+                                  enum roundtable_member member);
+
+/* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle): nobody claimed the task
+ * before its deadline, and nobody ended it.  `now_seconds`: 0: it is not asked. */
+bool roundtable_task_has_expired(const struct roundtable_task *task, int64_t now_seconds);
+/* requested, claimed, completed, failed or expired; data NULL: it has ended, and its fact does not
+ * say how. */
+struct parley_bytes roundtable_task_state(const struct roundtable_task *task, int64_t now_seconds);
+
+/* Append the members of the fact that a valid message leaves, each with a comma before it; `digest`
+ * as in parley_known_facts, `request`: the request's sequence, 0: not known. */
+void roundtable_fact_write_request(const struct parley_message *message, const char *digest,
+                                   struct parley_buffer *out);
+void roundtable_fact_write_claim(const struct parley_message *message, uint64_t request,
+                                 struct parley_buffer *out);
+void roundtable_fact_write_end(const struct parley_message *message, uint64_t request,
+                               struct parley_buffer *out);
