@@ -372,6 +372,12 @@ void acceptor_break(struct acceptor *acceptor, int fd) {
     }
 }
 
+void acceptor_renumber(struct acceptor *acceptor, int fd, int next_fd) {
+    if (acceptor->tls != NULL) {
+        tls_server_renumber(acceptor->tls, fd, next_fd);
+    }
+}
+
 size_t acceptor_closing_count(const struct acceptor *acceptor) {
     return acceptor->tls != NULL ? tls_server_closing_count(acceptor->tls) : 0;
 }

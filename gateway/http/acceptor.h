@@ -56,6 +56,8 @@ void acceptor_release(struct acceptor *acceptor, struct tally_entry *opening);
 /* `fd` is about to be closed by what serves it, and its client must not take what it got for
  * whole: it gets a reset. */
 void acceptor_break(struct acceptor *acceptor, int fd);
+/* What was handed over as `fd` has the descriptor `next_fd` from now on. */
+void acceptor_renumber(struct acceptor *acceptor, int fd, int next_fd);
 /* How many were closed by those that served them, and have something left to send. */
 size_t acceptor_closing_count(const struct acceptor *acceptor);
 /* How many are open: those that it has, and those that it has handed over. */

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <parley/bytes.h>
@@ -89,9 +90,12 @@ struct http_options {
     /* For compressed answers, of all servers; borrowed. NULL: none are. */
     struct coding_quota *codings;
     /* Whether a request line opens a stream, judged by its first bytes, so that its connection
-     * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  (A stream that is
-     * asked for on a connection that served requests before works too, where it is.) */
+     * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  NULL: none does. */
     int (*is_stream)(struct parley_bytes start_of_request);
+    /* The same, judged by its whole head: of a request that came later on its connection, or whose
+     * line does not tell. The connection goes to the other daemon with it, and stays there.
+     * `waits`: its client would wait (http_request_wait_s).  NULL: none does. */
+    bool (*stays_open)(const char *method, const char *path, bool waits);
     /* Answers with `status` a request that is not read further: its head or the framing of its body
      * can be read in two ways (400), one of them came too slowly (408) or is too large (413, 414,
      * 431), or the head expects what cannot be (417), compresses the body more than once (415), or
@@ -160,6 +164,8 @@ const char *http_request_host(const struct http_request *request);
 const char *http_request_header(const struct http_request *request, const char *name);
 /* Decoded, a `+` being a blank. NULL when absent; "" for `?follow`. */
 const char *http_request_query(const struct http_request *request, const char *name);
+/* How many seconds its client would wait for an answer (`Prefer: wait=N`); 0: it does not say. */
+uint32_t http_request_wait_s(const struct http_request *request);
 /* Calls `each` for every query option, until it returns false. */
 void http_request_each_query(const struct http_request *request,
                              bool (*each)(void *context, const char *name, const char *value),

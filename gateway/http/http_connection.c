@@ -16,8 +16,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 /* ---- the client's end ---- */
+
+/* Whether the client of a request that waits can still read shows only when something is written to
+ * it: an interim answer, which every client of HTTP/1.1 passes over. To one that is gone it brings
+ * a reset. (100 and not 102: some clients pass over no other.) */
+static void ask_client(struct http_connection *connection) {
+    static const struct parley_bytes interim = {"HTTP/1.1 100 Continue\r\n\r\n", 25};
+    const struct http_request *request = &connection->request;
+    if (request->wait == HTTP_WAIT_ANSWER && connection->daemon->kind == HTTP_STREAMS &&
+        !connection->head.is_1_0) {
+        (void)send(connection->watch.fd, interim.data, interim.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
 
 static void note_half_close(struct http_connection *connection) {
     struct http_request *request = &connection->request;
@@ -31,13 +44,14 @@ static void note_half_close(struct http_connection *connection) {
     if (connection->is_active && request->handler != NULL &&
         request->handler->half_closed != NULL && !request->is_gone) {
         request->handler->half_closed(request->state, request);
+    } else if (connection->is_active && !http_is_live(request)) {
+        ask_client(connection);
     }
 }
 
 /* The client of a request that waits has closed both halves, or is unreachable. */
 static void lose_client(struct http_request *request) {
-    const struct http_daemon *daemon = request->connection->daemon;
-    const bool is_stream = daemon == &daemon->server->daemons[HTTP_STREAMS];
+    const bool is_stream = request->connection->daemon->kind == HTTP_STREAMS;
     request->is_gone = true;
     if (request->wait == HTTP_WAIT_SOURCE || (request->wait == HTTP_WAIT_ANSWER && is_stream)) {
         http_go_on(request);
@@ -68,6 +82,7 @@ enum parley_status http_connection_init(struct http_connection *connection,
     *connection = (struct http_connection){
         .daemon = daemon,
         .mhd = mhd,
+        .next_fd = -1,
         .watch = {.ready = on_client_event, .fd = fd},
         .peer = peer_of(&daemon->server->incoming->peer.any),
         .opening = daemon->server->incoming->opening,

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "prefer.h"
+
 enum {
     CRLF_BYTES = 2,
     REQUEST_ID_MAX = 128,
@@ -297,11 +299,13 @@ static void recognise(struct http_head *head, struct parley_bytes name, struct p
     case sizeof "Host" - 1:
         head->host_count += IS_NAMED(name, "Host");
         break;
-    case sizeof "Expect" - 1: /* and Accept */
+    case sizeof "Expect" - 1: /* and Accept, and Prefer */
         if (IS_NAMED(name, "Expect")) {
             read_expectation(head, value);
         } else if (IS_NAMED(name, "Accept")) {
             read_accept(head, value);
+        } else if (IS_NAMED(name, "Prefer") && !head->has_wait) {
+            head->has_wait = prefer_find_wait(value, &head->wait_s);
         }
         break;
     case sizeof "Connection" - 1:

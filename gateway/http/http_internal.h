@@ -75,6 +75,7 @@ enum live_state {
 /* One of the daemons. */
 struct http_daemon {
     struct http_server *server;
+    enum http_daemon_kind kind;
     struct MHD_Daemon *mhd;
     struct reactor_watch watch; /* its epoll set */
     bool is_due;                /* MHD_run has something to do */
@@ -146,6 +147,7 @@ struct http_connection {
     size_t unsent_offset;             /* how much of that it has taken meanwhile */
     void *kept;                       /* for its handlers, from one request to the next … */
     void (*release_kept)(void *kept); /* … NULL: nothing to free */
+    int next_fd;                      /* of the same socket, where it moves to; -1: it stays */
     bool is_active;                   /* `request` is one */
     bool is_cut;                      /* its client is answered while it may have more to send */
     bool is_watched;
@@ -206,7 +208,8 @@ struct http_server {
     size_t active_count;
     struct http_totals totals;
     bool is_draining;
-    const struct acceptor_connection *incoming; /* that is being added */
+    const struct acceptor_connection *incoming; /* that is being added … */
+    struct http_connection *moving;             /* … from the other daemon; NULL: it is new */
     bool has_taken;                             /* it was counted by libmicrohttpd */
     bool has_moved;                             /* a callback ran since the last look */
     size_t ids_left;
@@ -311,6 +314,17 @@ void http_connection_finish(struct http_connection *connection);
 /* As http_request_keep. */
 void http_connection_keep(struct http_connection *connection, void *kept,
                           void (*release)(void *kept));
+
+/* ---- http_move.c ---- */
+
+/* Its head, which libmicrohttpd has not seen, is whole.  Returns: whether the connection moves:
+ * then libmicrohttpd is to be shown its end. */
+bool http_move_begin(struct http_connection *connection);
+/* As it is closed.  Returns: false when it does not move; else what is to be served in its stead,
+ * which borrows from it. */
+bool http_move_next(struct http_connection *connection, struct acceptor_connection *out);
+/* `connection` was opened in the stead of `from`. */
+void http_move_take(struct http_connection *connection, struct http_connection *from);
 
 /* ---- http_linger.c ---- */
 

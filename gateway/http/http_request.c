@@ -290,6 +290,10 @@ const char *http_request_header(const struct http_request *request, const char *
     return http_head_field(&request->connection->head, name);
 }
 
+uint32_t http_request_wait_s(const struct http_request *request) {
+    return request->connection->head.wait_s;
+}
+
 const char *http_request_query(const struct http_request *request, const char *name) {
     return http_head_option(&request->connection->head, name);
 }

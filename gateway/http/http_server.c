@@ -144,34 +144,14 @@ static void open_connection(struct http_daemon *daemon, struct MHD_Connection *m
         free(connection);
         connection = NULL;
     }
+    if (connection != NULL && daemon->server->moving != NULL) {
+        http_move_take(connection, daemon->server->moving);
+    }
     if (connection == NULL) {
         tally_leave(daemon->server->incoming->opening);
     }
     *slot = connection;
 }
-
-static void notify(void *context, struct MHD_Connection *mhd, void **slot,
-                   enum MHD_ConnectionNotificationCode code) {
-    struct http_daemon *daemon = context;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        open_connection(daemon, mhd, slot);
-        return;
-    }
-    struct http_connection *connection = *slot;
-    struct tally_entry *opening = connection != NULL ? connection->opening : NULL;
-    const bool is_lingering = connection != NULL && connection->is_cut &&
-                              http_linger(daemon->server, connection->watch.fd, opening);
-    if (!is_lingering) {
-        acceptor_release(daemon->server->acceptor, opening);
-    }
-    if (connection != NULL) {
-        http_connection_finish(connection);
-        free(connection);
-        *slot = NULL;
-    }
-}
-
-/* ---- the server ---- */
 
 static void serve(void *context, const struct acceptor_connection *connection) {
     struct http_server *server = context;
@@ -184,6 +164,49 @@ static void serve(void *context, const struct acceptor_connection *connection) {
         acceptor_release(server->acceptor, connection->opening);
     }
 }
+
+/* It is not closed, but goes on in the other daemon.  Returns: whether it does. */
+static bool move(struct http_connection *connection) {
+    struct http_server *server = connection->daemon->server;
+    struct acceptor_connection next;
+    if (!http_move_next(connection, &next)) {
+        return false;
+    }
+    server->moving = connection;
+    serve(server, &next);
+    server->moving = NULL;
+    return true;
+}
+
+/* Its client is gone, or has its answer. */
+static void let_go(struct http_server *server, struct http_connection *connection) {
+    struct tally_entry *opening = connection != NULL ? connection->opening : NULL;
+    const bool is_lingering = connection != NULL && connection->is_cut &&
+                              http_linger(server, connection->watch.fd, opening);
+    if (!is_lingering) {
+        acceptor_release(server->acceptor, opening);
+    }
+}
+
+static void notify(void *context, struct MHD_Connection *mhd, void **slot,
+                   enum MHD_ConnectionNotificationCode code) {
+    struct http_daemon *daemon = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        open_connection(daemon, mhd, slot);
+        return;
+    }
+    struct http_connection *connection = *slot;
+    if (connection == NULL || !move(connection)) {
+        let_go(daemon->server, connection);
+    }
+    if (connection != NULL) {
+        http_connection_finish(connection);
+        free(connection);
+        *slot = NULL;
+    }
+}
+
+/* ---- the server ---- */
 
 /* The answer leaves before the request was read, so its client may still be sending it. Of those
  * that are refused few are waited for: they are refused to save what waiting takes. */
@@ -290,7 +313,8 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
     http_deadlines_start(server);
     http_wire_start(server);
     for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
-        server->daemons[i] = (struct http_daemon){.server = server, .due_ms = -1};
+        server->daemons[i] =
+            (struct http_daemon){.server = server, .kind = (enum http_daemon_kind)i, .due_ms = -1};
     }
     enum parley_status status = sodium_init() >= 0 ? start_server(server, listen_fd) : PARLEY_E_IO;
     randombytes_buf(server->random.seed, sizeof server->random.seed);

@@ -13,10 +13,9 @@
  * memory for the watch the next write shows that the client is gone. */
 static void watch_client(struct http_request *request) {
     struct http_connection *connection = request->connection;
-    struct http_server *server = connection->daemon->server;
-    bool is_long =
+    const bool is_long =
         request->wait == HTTP_WAIT_SOURCE ||
-        (request->wait == HTTP_WAIT_ANSWER && connection->daemon == &server->daemons[HTTP_STREAMS]);
+        (request->wait == HTTP_WAIT_ANSWER && connection->daemon->kind == HTTP_STREAMS);
     if (is_long && !connection->is_watched) {
         (void)http_watch(connection, 0);
     }

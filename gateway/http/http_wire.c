@@ -113,6 +113,16 @@ static ssize_t begin_pieces(struct http_connection *connection, char *out, size_
     return (ssize_t)http_head_write(&connection->head, true, out);
 }
 
+/* The connection moves to the other daemon, with what came from the head on: libmicrohttpd is shown
+ * its end (http_move.c).  Returns: as recv. */
+static ssize_t leave(struct http_wire *wire, struct parley_bytes taken) {
+    http_wire_put_back(wire, taken.data, taken.length);
+    wire->phase = HTTP_WIRE_HEAD;
+    wire->scanned = 0;
+    wire->has_ended = true;
+    return 0;
+}
+
 /* A whole head came in one piece, and is where libmicrohttpd wants it: `length` bytes at `out`, of
  * which the head is `end`. If the body is whole too, it stays there (*in_piece is 0). */
 static ssize_t rewrite(struct http_connection *connection, char *out, size_t length, size_t end,
@@ -133,6 +143,9 @@ static ssize_t rewrite(struct http_connection *connection, char *out, size_t len
     }
     if (head->fault != NULL) {
         return refuse(connection, head->status, head->fault, head->is_head, out);
+    }
+    if (http_move_begin(connection)) {
+        return leave(wire, (struct parley_bytes){out, length});
     }
     if (wire->phase == HTTP_WIRE_CHUNKS || wire->body_left > rest) {
         return begin_pieces(connection, out, length, end, in_piece);
@@ -209,6 +222,9 @@ static ssize_t gather_head(struct http_connection *connection, char *out, size_t
     const struct http_head *head = &connection->head;
     if (head->fault != NULL) {
         return refuse(connection, head->status, head->fault, head->is_head, out);
+    }
+    if (http_move_begin(connection)) {
+        return leave(wire, PARLEY_BYTES(""));
     }
     http_wire_drop(wire, end);
     return (ssize_t)http_head_write(head, wire->phase != HTTP_WIRE_WHOLE, out);

@@ -161,12 +161,23 @@ static void serve_metrics(struct gateway *gateway, struct http_request *request,
     metrics_page_serve(gateway, request);
 }
 
+/* How long its requests may stay open. Those that do are served by the daemon for streams, for they
+ * slow all others of theirs (ADR 3). */
+enum route_stay {
+    ROUTE_ANSWERS,  /* as soon as it can */
+    ROUTE_MAY_WAIT, /* so, but not a POST with `Prefer: wait` */
+    ROUTE_STAYS,    /* as long as its client likes */
+};
+
+/* What is looked at of a request line; a longer one is told by its whole head. */
+enum { LINE_MAX_BYTES = 256 };
+
 struct route {
     const char *path; /* {protocol} and {name} stand for one segment */
     enum guard_need need;
     const struct operation *operation; /* what the documents say of it */
     serve_fn *get, *post;              /* one of them */
-    bool is_stream;                    /* its requests last as long as their clients like */
+    enum route_stay stay;
 };
 
 /* A row that does not say what it needs, or how it is described (contract/operations.c), does not
@@ -178,12 +189,12 @@ static const struct route routes[] = {
     ROUTE("/", OPEN, index, .get = serve_index),
     ROUTE("/page.js", OPEN, script, .get = serve_script),
     ROUTE("/page.css", OPEN, style, .get = serve_style),
-    ROUTE("/v1/rejected/stream", ADMIN, rejected, .get = serve_rejected, .is_stream = true),
+    ROUTE("/v1/rejected/stream", ADMIN, rejected, .get = serve_rejected, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/messages", SEND, messages, .post = serve_messages),
     ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
     ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
-    ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .is_stream = true),
-    ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .is_stream = true),
+    ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
+    ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/protocols", OPEN, protocols, .get = serve_protocols),
     ROUTE("/v1/protocols/{protocol}", OPEN, protocol, .get = serve_protocol),
     ROUTE("/v1/protocols/{protocol}/schema", OPEN, schema, .get = serve_schema),
@@ -333,7 +344,7 @@ void gateway_over(void *context, const struct http_request *request,
     const size_t index = noted == 0 ? FIGURES_ROUTES_MAX - 1 : noted - 1;
     struct route_figures *figures = &gateway->figures->routes[index];
     counter_add(&figures->requests[figures_status_index(outcome->status)], 1);
-    if (noted == 0 || !routes[index].is_stream) {
+    if (noted == 0 || routes[index].stay != ROUTE_STAYS) {
         histogram_add(&figures->duration, (uint64_t)(reactor_clock_ns() - outcome->began_ns));
     }
     if (problem != 0) {
@@ -345,27 +356,47 @@ void gateway_over(void *context, const struct http_request *request,
     }
 }
 
-/* "GET /v1/stream" or "GET /v1/NAME/stream", up to the space or the question mark after it. */
+bool gateway_stays_open(const char *method, const char *path, bool waits) {
+    const bool is_get = strcmp(method, "GET") == 0, is_post = strcmp(method, "POST") == 0;
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        const struct route *route = &routes[i];
+        const bool is_asked = (is_get && route->get != NULL) || (is_post && route->post != NULL);
+        const bool stays =
+            route->stay == ROUTE_STAYS || (route->stay == ROUTE_MAY_WAIT && is_post && waits);
+        char name[128];
+        struct variable variable;
+        if (is_asked && stays && matches(route->path, path, name, sizeof name, &variable)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether `start` begins with as much of `wanted` as there is of it. */
+static bool may_begin(struct parley_bytes start, const char *wanted) {
+    const size_t length = strlen(wanted);
+    return memcmp(start.data, wanted, start.length < length ? start.length : length) == 0;
+}
+
+/* The path ends at the space or the question mark after it. */
 int gateway_is_stream(struct parley_bytes start) {
-    static const struct parley_bytes prefix = {"GET /v1/", 8};
-    const size_t common = start.length < prefix.length ? start.length : prefix.length;
-    if (memcmp(start.data, prefix.data, common) != 0) {
+    static const char *const prefixes[] = {"GET /v1/", "POST /v1/"};
+    char method[8], path[LINE_MAX_BYTES];
+    const char *prefix = may_begin(start, prefixes[0])   ? prefixes[0]
+                         : may_begin(start, prefixes[1]) ? prefixes[1]
+                                                         : NULL;
+    if (prefix == NULL) {
         return 0;
     }
-    if (start.length < prefix.length) {
-        return -1;
-    }
-    const char *path = start.data + prefix.length;
-    const char *end = start.data + start.length;
-    for (const char *at = path; at < end; at++) {
-        if (*at == ' ' || *at == '?' || *at == '\r' || *at == '\n') {
-            static const struct parley_bytes wanted = {"stream", 6};
-            const size_t length = (size_t)(at - path);
-            const bool is_last_segment =
-                length >= wanted.length &&
-                memcmp(at - wanted.length, wanted.data, wanted.length) == 0;
-            return is_last_segment &&
-                   (length == wanted.length || at[-(ptrdiff_t)wanted.length - 1] == '/');
+    const size_t method_length = strcspn(prefix, " ");
+    for (size_t at = strlen(prefix); at < start.length && at < sizeof path; at++) {
+        if (memchr(" ?\r\n", start.data[at], 4) != NULL) {
+            const size_t path_length = at - method_length - 1;
+            memcpy(method, start.data, method_length);
+            method[method_length] = '\0';
+            memcpy(path, start.data + method_length + 1, path_length);
+            path[path_length] = '\0';
+            return gateway_stays_open(method, path, false);
         }
     }
     return -1;

@@ -193,6 +193,7 @@ static enum parley_status create_http(struct worker *worker) {
         .stream_memory_bytes = STREAM_MEMORY_BYTES,
         .codings = worker->options.codings,
         .is_stream = gateway_is_stream,
+        .stays_open = gateway_stays_open,
         .refuse = gateway_refuse,
         .over = gateway_over};
     return http_server_create(worker->gateway.reactor, worker->options.listen_fd, &options,

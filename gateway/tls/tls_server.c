@@ -264,14 +264,28 @@ static void end_all(struct tls_queue *queue) {
 }
 
 /* From the newest on: an older one that had this descriptor has not noticed its end yet. */
-void tls_server_break(struct tls_server *server, int plain_fd) {
+static struct tls_connection *find_given(struct tls_server *server, int plain_fd) {
     struct tls_connection *connection;
     TAILQ_FOREACH_REVERSE(connection, &server->queues[TLS_QUEUE_OPEN].connections, tls_list,
                           links) {
         if (connection->given_fd == plain_fd) {
-            connection->is_broken = true;
-            return;
+            break;
         }
+    }
+    return connection;
+}
+
+void tls_server_break(struct tls_server *server, int plain_fd) {
+    struct tls_connection *connection = find_given(server, plain_fd);
+    if (connection != NULL) {
+        connection->is_broken = true;
+    }
+}
+
+void tls_server_renumber(struct tls_server *server, int plain_fd, int next_fd) {
+    struct tls_connection *connection = find_given(server, plain_fd);
+    if (connection != NULL) {
+        connection->given_fd = next_fd;
     }
 }
 

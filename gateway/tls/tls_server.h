@@ -49,6 +49,8 @@ enum parley_status tls_server_add(struct tls_server *server, int fd, void *tag) 
 /* What was written to the plain end `plain_fd`, which is still open, is not all that was to be: the
  * client gets it, and then a reset instead of an end. */
 void tls_server_break(struct tls_server *server, int plain_fd);
+/* The plain end `plain_fd` has the descriptor `next_fd` from now on. */
+void tls_server_renumber(struct tls_server *server, int plain_fd, int next_fd);
 /* Closes those whose handshake is not done. */
 void tls_server_stop(struct tls_server *server);
 /* Since the start. `failed`: all that ended before a handshake was done. */

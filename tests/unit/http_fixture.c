@@ -434,6 +434,11 @@ static int is_stream(struct parley_bytes start) {
     return answer;
 }
 
+static bool stays_open(const char *method, const char *path, bool waits) {
+    (void)method;
+    return waits || strcmp(path, "/ticks") == 0 || strcmp(path, "/live-ticks") == 0;
+}
+
 static void count_turn(struct reactor_turn *turn) {
     struct app *app = (void *)((char *)turn - offsetof(struct app, turn));
     app->turn_count++;
@@ -486,6 +491,7 @@ static void start_on(struct app *app, int listen_fd, void (*change)(struct http_
         .request_memory_bytes = 8192,
         .stream_memory_bytes = 2048,
         .is_stream = is_stream,
+        .stays_open = stays_open,
         .refuse = refuse,
         .tls_handshake_timeout_ms = 60000,
     };

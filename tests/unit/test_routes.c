@@ -891,6 +891,7 @@ static void test_a_stream_is_told_by_the_first_bytes_that_suffice(void **state) 
         {"GET /v1/vlp/stream HTTP/1.1\r\n", 1, 19},
         {"GET /v1/vlp/stream?a=/ HTTP/1.1\r\n", 1, 19},
         {"GET /v1/nonesuch/stream HTTP/1.1\r\n", 1, 24},
+        {"POST /v1/stream HTTP/1.1\r\n", 0, 16},
         {"GET /v1/vlp/stream\r\n", 1, 19},
         {"GET /v1/vlp/stream\n", 1, 19},
         {"GET /v1/upstream HTTP/1.1\r\n", 0, 17},
@@ -902,7 +903,9 @@ static void test_a_stream_is_told_by_the_first_bytes_that_suffice(void **state) 
         {"GET / HTTP/1.1\r\n", 0, 6},
         {"GET /livez HTTP/1.1\r\n", 0, 6},
         {"HEAD /v1/stream HTTP/1.1\r\n", 0, 1},
-        {"POST /v1/vlp/messages HTTP/1.1\r\n", 0, 1},
+        {"POST /v1/vlp/messages HTTP/1.1\r\n", 0, 22},
+        {"POST / HTTP/1.1\r\n", 0, 7},
+        {"PUT /v1/stream HTTP/1.1\r\n", 0, 2},
         {"get /v1/stream HTTP/1.1\r\n", 0, 1},
         {"\r\nGET /v1/stream HTTP/1.1\r\n", 0, 1},
         {"\x16\x03\x01\x02", 0, 1},
@@ -913,6 +916,28 @@ static void test_a_stream_is_told_by_the_first_bytes_that_suffice(void **state) 
             if (is_stream(rows[i].line, length) != wanted) {
                 fail_msg("%.*s is not %d", (int)length, rows[i].line, wanted);
             }
+        }
+    }
+}
+
+static void test_an_address_that_stays_open_is_told_by_the_head(void **state) {
+    (void)state;
+    static const struct {
+        const char *method, *path;
+        bool waits, stays_open;
+    } rows[] = {
+        {"GET", "/v1/stream", false, true},
+        {"GET", "/v1/vlp/stream", false, true},
+        {"GET", "/v1/rejected/stream", true, true},
+        {"POST", "/v1/vlp/stream", true, false}, /* there is no such thing */
+        {"HEAD", "/v1/stream", false, false},
+        {"GET", "/livez", true, false},
+        {"POST", "/v1/vlp/validate", true, false},
+        {"GET", "/v1/nonesuch", true, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (gateway_stays_open(rows[i].method, rows[i].path, rows[i].waits) != rows[i].stays_open) {
+            fail_msg("%s %s is not %d", rows[i].method, rows[i].path, rows[i].stays_open);
         }
     }
 }
@@ -932,6 +957,7 @@ int main(void) {
         cmocka_unit_test(test_health_has_a_reason_for_each_check),
         cmocka_unit_test(test_that_it_lives_is_said_in_json_too),
         cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),
+        cmocka_unit_test(test_an_address_that_stays_open_is_told_by_the_head),
         cmocka_unit_test(test_every_address_that_is_not_open_refuses_without_its_scope),
         cmocka_unit_test(test_every_address_is_in_the_document_for_machines),
         cmocka_unit_test(test_these_addresses_and_no_others_are_open),
