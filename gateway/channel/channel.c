@@ -134,6 +134,30 @@ static enum parley_status rename_channel(struct channel *channel, struct parley_
     return channel->stream != NULL && channel->subjects != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+/* A protocol without families has one, which is all. */
+static enum parley_status name_families(struct channel *channel, struct parley_arena *arena) {
+    const struct parley_protocol *protocol = channel->protocol;
+    const char *first = channel->prefix != NULL ? channel->prefix : protocol->name;
+    size_t count = 0;
+    while (protocol->families != NULL && protocol->families[count] != NULL) {
+        count++;
+    }
+    const char **families = parley_arena_allocate(arena, (count + 2) * sizeof *families);
+    if (families == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    families[0] = channel->subjects;
+    families[count > 0 ? count : 1] = NULL;
+    for (size_t i = 0; i < count; i++) {
+        families[i] = join(arena, first, ".", protocol->families[i]);
+        if (families[i] == NULL) {
+            return PARLEY_E_MEMORY;
+        }
+    }
+    channel->families = families;
+    return PARLEY_OK;
+}
+
 /* Fleets do not share their correlations: copies of a fleet use the same ids. */
 static enum parley_status name_bucket(struct channel *channel, struct parley_arena *arena) {
     const struct parley_protocol *protocol = channel->protocol;
@@ -187,6 +211,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
     }
     PARLEY_TRY(read_prefixes(prefixes, channels, arena, error));
     for (size_t i = 0; i < count; i++) {
+        PARLEY_TRY(name_families(&channels[i], arena));
         PARLEY_TRY(name_bucket(&channels[i], arena));
     }
     *out = channels;

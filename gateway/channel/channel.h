@@ -12,8 +12,12 @@ struct channel {
     const char *name; /* in addresses and in the source of events: the protocol's */
     const struct parley_protocol *protocol; /* NULL: of none */
     const char *prefix;   /* the subject's first token; NULL: the protocol's name */
-    const char *stream;   /* ROUNDTABLE, or ROUNDTABLE_FLEET-A */
+    const char *stream;   /* ROUNDTABLE, or ROUNDTABLE_FLEET-A; a hub's: that which it reads */
+    const char *token;    /* its name in resume tokens; NULL: that of the stream */
     const char *subjects; /* of that stream: roundtable.>, or fleet-a.> */
+    /* The groups of those subjects that may lie in streams of their own (jetstream_types.h), in
+     * the order of the protocol; NULL-terminated. NULL: they are not looked up. */
+    const char *const *families;
     /* The bucket of its correlations: parley_tasks, or parley_tasks_fleet-a; NULL: it has none. */
     const char *correlation_bucket;
     /* Whose messages have correlations, also when they were published straight to NATS; NULL: none
@@ -34,6 +38,11 @@ extern const struct channel channel_rejected;
 enum parley_status channels_create(const char *prefixes, struct parley_arena *arena,
                                    const struct channel **out,
                                    char error[CHANNEL_ERROR_MAX]) PARLEY_MUST_CHECK;
+
+/* Its stream's name in resume tokens. */
+static inline const char *channel_token(const struct channel *channel) {
+    return channel->token != NULL ? channel->token : channel->stream;
+}
 
 /* The channel of `protocol`, which must be among `channels`. */
 const struct channel *channel_find(const struct channel *channels,

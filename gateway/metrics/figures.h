@@ -73,7 +73,7 @@ extern const char *const validity_names[VALIDITY_COUNT];
 #define FIGURES_ROUTES_MAX 32
 #define FIGURES_PROBLEMS_MAX 40
 #define FIGURES_STATUSES 31
-#define FIGURES_STREAMS_MAX 16
+#define FIGURES_STREAMS_MAX 32
 
 /* The statuses of answers: the first is 0, for none, the last stands for all others. */
 extern const unsigned figures_statuses[FIGURES_STATUSES];

@@ -82,9 +82,10 @@ static void on_failed(void *context) {
 static void on_heard(void *context, const char *subject) {
     struct jetstream *jetstream = context;
     const char *name = strrchr(subject, '.') + 1;
-    for (size_t i = 0; i < jetstream->options.stream_count; i++) {
-        if (strcmp(jetstream->options.streams[i].name, name) == 0) {
+    for (size_t i = 0; i < jetstream_check_count(jetstream); i++) {
+        if (strcmp(jetstream->setup.checks[i].place.stream, name) == 0) {
             jetstream_recheck(jetstream);
+            return;
         }
     }
 }
@@ -125,11 +126,7 @@ enum parley_status jetstream_create(struct reactor *reactor,
     jetstream->options = *options;
     jetstream->events = *events;
     jetstream->prober.tick.fire = on_probe_tick;
-    jetstream->dedupe_windows_ms = malloc((options->stream_count + 1) * sizeof(int64_t));
-    for (size_t i = 0; jetstream->dedupe_windows_ms != NULL && i < options->stream_count; i++) {
-        jetstream->dedupe_windows_ms[i] = -1;
-    }
-    if (jetstream->dedupe_windows_ms == NULL || jetstream_publisher_init(jetstream) != PARLEY_OK ||
+    if (jetstream_publisher_init(jetstream) != PARLEY_OK ||
         jetstream_patience_init(jetstream) != PARLEY_OK ||
         jetstream_setup_create(jetstream, become_ready) != PARLEY_OK) {
         jetstream_destroy(jetstream);
@@ -166,10 +163,9 @@ void jetstream_destroy(struct jetstream *jetstream) {
     reactor_timer_clear(jetstream->reactor, &jetstream->prober.tick);
     jetstream_trouble_end(jetstream);
     bus_destroy(jetstream->bus);
-    free(jetstream->setup.checks);
+    jetstream_setup_destroy(jetstream);
     jetstream_publisher_finish(jetstream);
     jetstream_patience_finish(jetstream);
-    free(jetstream->dedupe_windows_ms);
     free(jetstream);
 }
 
@@ -185,13 +181,25 @@ uint64_t jetstream_connection_count(const struct jetstream *jetstream) {
     return jetstream->connected_count;
 }
 
+/* A stream in which messages of several protocols lie is named once. */
+static const char *name_once(const struct jetstream *jetstream, size_t number) {
+    const struct jetstream_check *checks = jetstream->setup.checks;
+    for (size_t i = 0; i < number; i++) {
+        if (checks[i].place.families != 0 &&
+            strcmp(checks[i].place.stream, checks[number].place.stream) == 0) {
+            return NULL;
+        }
+    }
+    return checks[number].place.families != 0 ? checks[number].place.stream : NULL;
+}
+
 bool jetstream_stream_state(const struct jetstream *jetstream, size_t number,
                             struct jetstream_stream_state *out) {
-    if (number >= jetstream->options.stream_count) {
+    if (number >= jetstream_check_count(jetstream)) {
         return false;
     }
     const struct jetstream_check *check = &jetstream->setup.checks[number];
-    *out = (struct jetstream_stream_state){.name = check->stream->name,
+    *out = (struct jetstream_stream_state){.name = name_once(jetstream, number),
                                            .is_usable = check->grade == JETSTREAM_IS_USABLE,
                                            .bytes = check->room.bytes,
                                            .messages = check->room.count,

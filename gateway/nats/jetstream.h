@@ -6,6 +6,7 @@
  * and never blocks. This file is the whole's life, and includes the rest of the interface. */
 
 #include "jetstream_api.h"
+#include "jetstream_places.h"
 #include "jetstream_publisher.h"
 #include "jetstream_trouble.h"
 #include "jetstream_types.h"
@@ -33,12 +34,13 @@ uint64_t jetstream_connection_count(const struct jetstream *jetstream);
 
 /* A stream as the last look at it found it. */
 struct jetstream_stream_state {
-    const char *name;
-    bool is_usable; /* it takes messages */
+    const char *name; /* NULL: no stream is here at present, or it was named before */
+    bool is_usable;   /* it takes messages */
     uint64_t bytes, messages;
     uint64_t bytes_max; /* beyond it messages are refused; 0: no such limit */
 };
-/* `number`: of options.streams.  Returns: false after the last. */
+/* `number`: those of all of options.streams, one after the other.  Returns: false after the last.
+ */
 bool jetstream_stream_state(const struct jetstream *jetstream, size_t number,
                             struct jetstream_stream_state *out);
 

@@ -27,6 +27,7 @@ struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const 
 struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
                                                jetstream_info_fn *done, void *context);
 
-/* For how long the server recognises a Nats-Msg-Id in this stream: the stream's own setting, or
+/* For how long the server recognises a Nats-Msg-Id: `stream` is the name of one of options.streams.
+ * The shortest setting of the streams in which its messages lie, or
  * jetstream_options.dedupe_window_ms while that is not known. */
 int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream);

@@ -6,6 +6,7 @@
 
 #include "jetstream_judge.h"
 
+#include "jetstream_placement.h"
 #include "jetstream_request.h"
 
 #include <stdarg.h>
@@ -68,41 +69,67 @@ enum jetstream_grade jetstream_grade_set(struct jetstream_check *check, enum jet
     return grade;
 }
 
-static bool has_retention(const json_t *config, const char *retention) {
-    const char *text = json_string_value(json_object_get(config, "retention"));
-    return text != NULL && strcmp(text, retention) == 0;
+/* Returns: subjects that lie there and that it does not have; NULL: it has all. */
+static const char *find_lacking(const struct jetstream_check *check, const json_t *config) {
+    const struct jetstream_stream *stream = check->group->stream;
+    if (stream->families == NULL || stream_covers(config, stream->subjects)) {
+        return stream_covers(config, stream->subjects) ? NULL : stream->subjects;
+    }
+    for (size_t i = 0; stream->families[i] != NULL; i++) {
+        const bool lies_here = (check->place.families >> i & 1) != 0;
+        if (lies_here && !stream_covers(config, stream->families[i])) {
+            return jetstream_place_is_whole(check) ? stream->subjects : stream->families[i];
+        }
+    }
+    return NULL;
 }
 
-static bool find_fault(struct jetstream_check *check, const json_t *config) {
-    const struct jetstream_stream *stream = check->stream;
-    if (!stream_covers(config, stream->subjects)) {
+/* A stream of an operator that was changed: where its subjects lie now is looked up again. */
+static void note_lacking(struct jetstream_check *check, const char *lacking) {
+    struct jetstream_group *group = check->group;
+    if (check == group->checks) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
                             "stream %s exists already without the subjects %s: add them to it, "
                             "delete it, or choose another subject prefix",
-                            stream->name, stream->subjects);
+                            check->place.stream, lacking);
+    }
+    if (group->lookup != NULL) {
+        group->placement = JETSTREAM_UNPLACED;
+    }
+    if (check != group->checks) {
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING,
+                            "stream %s does not have the subjects %s any more", check->place.stream,
+                            lacking);
+    }
+}
+
+static bool find_fault(struct jetstream_check *check, const json_t *config) {
+    const char *name = check->place.stream, *lacking = find_lacking(check, config);
+    if (lacking != NULL) {
+        note_lacking(check, lacking);
     } else if (json_is_true(json_object_get(config, "no_ack"))) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
                             "stream %s exists already and does not acknowledge messages (no_ack): "
                             "recreate it without that option",
-                            stream->name);
-    } else if (has_retention(config, "workqueue")) {
+                            name);
+    } else if (check->place.retention == JETSTREAM_WORK_QUEUE) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
                             "stream %s exists already and is a work queue (retention workqueue), "
                             "in which each message has one reader and is then removed: recreate it "
                             "with retention limits, or choose another subject prefix",
-                            stream->name);
-    } else if (has_retention(config, "interest")) {
+                            name);
+    } else if (check->place.retention == JETSTREAM_INTEREST) {
         jetstream_grade_set(
             check, JETSTREAM_IS_UNUSABLE,
             "stream %s exists already and keeps only messages that a consumer waits "
             "for (retention interest), so acknowledged messages would be lost: "
             "recreate it with retention limits, or choose another subject prefix",
-            stream->name);
+            name);
     } else if (json_is_true(json_object_get(config, "sealed"))) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
                             "stream %s exists already and is sealed, so it accepts no "
                             "messages: delete it, or choose another subject prefix",
-                            stream->name);
+                            name);
     } else {
         return false;
     }
@@ -150,8 +177,8 @@ static void update_refusal(struct jetstream_check *check, const struct jetstream
 
 static enum jetstream_grade judge_room(struct jetstream_check *check,
                                        const struct jetstream_room *room) {
-    const char *name = check->stream->name;
-    const bool is_bucket = check->stream->bucket_days > 0;
+    const char *name = check->place.stream;
+    const bool is_bucket = check->group->stream->bucket_days > 0;
     update_refusal(check, room);
     if (!is_bucket && room->count_max > 0 && room->count >= room->count_max) {
         check->refusal.why[0] = '\0';
@@ -179,6 +206,7 @@ static enum jetstream_grade judge_room(struct jetstream_check *check,
 enum jetstream_grade jetstream_judge(struct jetstream_check *check, const json_t *answer) {
     const json_t *config = json_object_get(answer, "config");
     check->room = read_room(answer, config);
+    jetstream_place_describe(check, config);
     if (find_fault(check, config)) {
         return check->grade;
     }

@@ -10,6 +10,8 @@
 #include "jetstream_setup.h"
 
 #include "jetstream_judge.h"
+#include "jetstream_lookup.h"
+#include "jetstream_placement.h"
 #include "jetstream_request.h"
 #include "jetstream_state.h"
 #include "jetstream_trouble.h"
@@ -43,10 +45,17 @@ static const struct jetstream_stream PROBE = {.name = "PARLEY_PROBE",
 
 static void end_check(struct jetstream *jetstream);
 
+/* A question of this round, which end_check ends. */
+static void begin_check(struct jetstream *jetstream) {
+    jetstream->setup.pending_count++;
+    jetstream->setup.asked_count++;
+}
+
 static void ask_for(struct jetstream_check *check, const char *verb, json_t *body,
                     jetstream_answer_fn *done) {
     char what[JETSTREAM_SUBJECT_MAX];
-    snprintf(what, sizeof what, "STREAM.%s.%s", verb, check->stream->name);
+    begin_check(check->jetstream);
+    snprintf(what, sizeof what, "STREAM.%s.%s", verb, check->place.stream);
     check->request = jetstream_request_send(check->jetstream, what, body, done, check);
     if (check->request == NULL) {
         jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
@@ -70,21 +79,8 @@ static int take_answer(struct jetstream_check *check, const json_t *answer) {
 }
 
 static void note_dedupe_window(struct jetstream_check *check, const json_t *answer) {
-    struct jetstream *jetstream = check->jetstream;
-    if (check->stream != &PROBE) {
-        jetstream->dedupe_windows_ms[check - jetstream->setup.checks] =
-            (int64_t)jetstream_answer_number(answer, "config", "duplicate_window") / NS_A_MS;
-    }
-}
-
-int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream) {
-    for (size_t i = 0; i < jetstream->options.stream_count; i++) {
-        if (strcmp(jetstream->options.streams[i].name, stream) == 0 &&
-            jetstream->dedupe_windows_ms[i] >= 0) {
-            return jetstream->dedupe_windows_ms[i];
-        }
-    }
-    return jetstream->options.dedupe_window_ms;
+    check->dedupe_window_ms =
+        (int64_t)jetstream_answer_number(answer, "config", "duplicate_window") / NS_A_MS;
 }
 
 static void note_created(struct jetstream_check *check, const json_t *answer) {
@@ -98,7 +94,7 @@ static void note_created(struct jetstream_check *check, const json_t *answer) {
     const bool is_renewed = check->created[0] != '\0';
     snprintf(check->created, sizeof check->created, "%s", created);
     if (is_renewed && jetstream->events.renewed != NULL) {
-        jetstream->events.renewed(jetstream->events.context, check->stream);
+        jetstream->events.renewed(jetstream->events.context, check->place.stream);
     }
 }
 
@@ -121,7 +117,7 @@ static bool may_have_files(struct jetstream_check *check) {
 /* A key-value bucket as NATS clients create it, so that they can read it: ADR-8 of
  * github.com/nats-io/nats-architecture-and-design. */
 static json_t *bucket_configuration(const struct jetstream_check *check) {
-    const struct jetstream_stream *stream = check->stream;
+    const struct jetstream_stream *stream = check->group->stream;
     const struct jetstream *jetstream = check->jetstream;
     const json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
     const json_int_t age_ns = (json_int_t)stream->bucket_days * DAY_MS * NS_A_MS;
@@ -136,8 +132,26 @@ static json_t *bucket_configuration(const struct jetstream_check *check) {
                      LAYOUT_TEXT);
 }
 
+/* All of the stream's subjects, or those families that no other stream has. */
+static json_t *own_subjects(const struct jetstream_check *check) {
+    const struct jetstream_stream *stream = check->group->stream;
+    const char *const *families = stream->families;
+    json_t *subjects = json_array();
+    for (size_t i = 0; families != NULL && families[i] != NULL; i++) {
+        if ((check->place.families >> i & 1) == 0) {
+            continue;
+        }
+        json_array_append_new(subjects, json_string(families[i]));
+    }
+    if (families == NULL || jetstream_place_is_whole(check)) {
+        json_array_clear(subjects);
+        json_array_append_new(subjects, json_string(stream->subjects));
+    }
+    return subjects;
+}
+
 static json_t *configuration(const struct jetstream_check *check) {
-    const struct jetstream_stream *stream = check->stream;
+    const struct jetstream_stream *stream = check->group->stream;
     const struct jetstream *jetstream = check->jetstream;
     if (stream->bucket_days > 0) {
         return bucket_configuration(check);
@@ -155,11 +169,11 @@ static json_t *configuration(const struct jetstream_check *check) {
     if (window_ms < DEDUPE_WINDOW_MIN_MS) {
         window_ms = DEDUPE_WINDOW_MIN_MS;
     }
-    return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:i, s:I, s:I, s:s}", "name",
-                     stream->name, "subjects", stream->subjects, "retention", "limits", "storage",
-                     "file", "discard", "old", "max_msgs", messages_max, "max_consumers", -1,
-                     "max_bytes", bytes_max, "max_age", days * DAY_MS * NS_A_MS, "max_msg_size", -1,
-                     "num_replicas", replicas, "duplicate_window",
+    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:i, s:I, s:I, s:s}", "name",
+                     stream->name, "subjects", own_subjects(check), "retention", "limits",
+                     "storage", "file", "discard", "old", "max_msgs", messages_max, "max_consumers",
+                     -1, "max_bytes", bytes_max, "max_age", days * DAY_MS * NS_A_MS, "max_msg_size",
+                     -1, "num_replicas", replicas, "duplicate_window",
                      (json_int_t)(window_ms * NS_A_MS), "description", LAYOUT_TEXT);
 }
 
@@ -173,8 +187,8 @@ static void refuse_creation(struct jetstream_check *check, int error, const char
                  "cluster";
     }
     jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
-                        "stream %s (%s) cannot be created: %s (%d); %s", check->stream->name,
-                        check->stream->subjects, reason, error, remedy);
+                        "stream %s (%s) cannot be created: %s (%d); %s", check->place.stream,
+                        check->group->stream->subjects, reason, error, remedy);
     check->overlap_count = 0;
 }
 
@@ -196,11 +210,11 @@ static void on_created(void *context, json_t *answer) {
         jetstream_grade_set(check, JETSTREAM_IS_PENDING,
                             "stream %s is missing, and JetStream does not answer the request to "
                             "create it",
-                            check->stream->name);
+                            check->place.stream);
     } else {
         jetstream_grade_set(check, JETSTREAM_IS_PENDING,
                             "stream %s is missing and cannot be created at present: %s (%d)",
-                            check->stream->name, jetstream_answer_text(answer), error);
+                            check->place.stream, jetstream_answer_text(answer), error);
     }
     end_check(check->jetstream);
 }
@@ -211,7 +225,7 @@ static void on_created(void *context, json_t *answer) {
 static void compare_consumers(const struct jetstream_check *check, const json_t *answer) {
     struct jetstream *jetstream = check->jetstream;
     if (jetstream_answer_number(answer, "state", "messages") > 0) {
-        ordered_consumers_compare(jetstream, check->stream->name,
+        ordered_consumers_compare(jetstream, check->place.stream,
                                   jetstream_answer_number(answer, "state", "last_seq"),
                                   reactor_now_ms(jetstream->reactor));
     }
@@ -222,11 +236,34 @@ static bool is_jetstream_off(int error) {
            error == JETSTREAM_E_OFF_FOR_ACCOUNT;
 }
 
+/* Somebody else may have made a stream for its subjects: that is looked up first. */
+static bool is_to_be_created(struct jetstream_check *check) {
+    const struct jetstream_group *group = check->group;
+    const bool is_own = check == group->checks;
+    return is_own && !may_have_files(check) &&
+           (group->stream->families == NULL || group->placement == JETSTREAM_FRESH);
+}
+
+static void note_missing(struct jetstream_check *check) {
+    struct jetstream_group *group = check->group;
+    if (group->stream->families != NULL) {
+        group->placement = JETSTREAM_UNPLACED;
+    }
+    if (check == group->checks) {
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
+    } else {
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING,
+                            "stream %s, which had subjects of %s, does not exist any more",
+                            check->place.stream, group->stream->subjects);
+    }
+}
+
 static void on_info(void *context, json_t *answer) {
     struct jetstream_check *check = context;
     const int error = take_answer(check, answer);
-    if (error == JETSTREAM_E_NO_STREAM && !may_have_files(check)) {
+    if (error == JETSTREAM_E_NO_STREAM && is_to_be_created(check)) {
         ask_for(check, "CREATE", configuration(check), on_created);
+        end_check(check->jetstream);
         return;
     }
     if (error == 0 && json_object_get(answer, "config") != NULL) {
@@ -236,7 +273,7 @@ static void on_info(void *context, json_t *answer) {
         note_created(check, answer);
         compare_consumers(check, answer);
     } else if (error == JETSTREAM_E_NO_STREAM) {
-        jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
+        note_missing(check);
     } else if (is_jetstream_off(error)) {
         jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
         check->jetstream->setup.off_error = error;
@@ -245,12 +282,69 @@ static void on_info(void *context, json_t *answer) {
             check, JETSTREAM_IS_PENDING,
             "JetStream does not answer requests about stream %s: the stream may have "
             "no leader at present",
-            check->stream->name);
+            check->place.stream);
     } else {
         jetstream_grade_set(check, JETSTREAM_IS_PENDING, "stream %s cannot be looked up: %s (%d)",
-                            check->stream->name, jetstream_answer_text(answer), error);
+                            check->place.stream, jetstream_answer_text(answer), error);
     }
     end_check(check->jetstream);
+}
+
+/* ---- places ---- */
+
+static void check_places(struct jetstream_group *group) {
+    for (size_t i = 0; i < group->check_count; i++) {
+        if (group->checks[i].place.families != 0) {
+            ask_for(&group->checks[i], "INFO", NULL, on_info);
+        }
+    }
+}
+
+static void place(struct jetstream_group *group) {
+    struct jetstream_placing placing;
+    size_t count;
+    const struct jetstream_found *found = jetstream_lookup_found(group->lookup, &count);
+    jetstream_placing_find(group->stream, found, count, &placing);
+    if (placing.fault[0] != '\0') {
+        jetstream_places_give_up(group);
+        jetstream_grade_set(group->checks, JETSTREAM_IS_UNUSABLE, "%s", placing.fault);
+        return;
+    }
+    jetstream_places_assign(group, &placing, found);
+    group->placement = JETSTREAM_FRESH;
+    check_places(group);
+}
+
+static void on_looked_up(struct jetstream_group *group, int error, const char *text) {
+    struct jetstream *jetstream = group->jetstream;
+    struct jetstream_check *own = group->checks;
+    if (error == 0) {
+        place(group);
+    } else if (is_jetstream_off(error)) {
+        jetstream_grade_set(own, JETSTREAM_IS_PENDING, "%s", "");
+        jetstream->setup.off_error = error;
+    } else if (error < 0) {
+        jetstream->setup.silent_count++;
+        jetstream_grade_set(own, JETSTREAM_IS_PENDING,
+                            "JetStream does not answer which streams have subjects of %s",
+                            group->stream->subjects);
+    } else {
+        jetstream_grade_set(own, JETSTREAM_IS_PENDING,
+                            "the streams that have subjects of %s cannot be looked up: %s (%d)",
+                            group->stream->subjects, text, error);
+    }
+    if (error >= 0 && !jetstream_can_publish(jetstream)) {
+        jetstream_note_good(jetstream);
+    }
+    end_check(jetstream);
+}
+
+static void look_up(struct jetstream_group *group) {
+    begin_check(group->jetstream);
+    if (!jetstream_lookup_begin(group->lookup)) {
+        jetstream_grade_set(group->checks, JETSTREAM_IS_PENDING, "%s", "");
+        end_check(group->jetstream);
+    }
 }
 
 /* ---- rounds ---- */
@@ -258,17 +352,21 @@ static void on_info(void *context, json_t *answer) {
 static void begin_round(struct jetstream *jetstream) {
     struct jetstream_setup *setup = &jetstream->setup;
     reactor_timer_clear(jetstream->reactor, &setup->next);
-    setup->pending_count = setup->check_count;
+    setup->pending_count = 1; /* this function's own */
+    setup->asked_count = 0;
     setup->silent_count = 0;
     setup->off_error = 0;
     setup->is_recheck_due = false;
-    for (size_t i = 0; i < setup->check_count; i++) {
-        ask_for(&setup->checks[i], "INFO", NULL, on_info);
+    for (size_t i = 0; i < setup->group_count; i++) {
+        struct jetstream_group *group = &setup->groups[i];
+        if (group->placement == JETSTREAM_UNPLACED) {
+            look_up(group);
+        } else {
+            group->placement = JETSTREAM_PLACED;
+            check_places(group);
+        }
     }
-    if (setup->check_count == 0) {
-        setup->pending_count = 1;
-        end_check(jetstream);
-    }
+    end_check(jetstream);
 }
 
 static void on_next(struct reactor_timer *timer) {
@@ -339,7 +437,7 @@ static void end_check(struct jetstream *jetstream) {
     }
     setup->last_off_error = setup->off_error;
     setup->last_round = setup->silent_count == 0                    ? JETSTREAM_ROUND_ANSWERED
-                        : setup->silent_count >= setup->check_count ? JETSTREAM_ROUND_SILENT
+                        : setup->silent_count >= setup->asked_count ? JETSTREAM_ROUND_SILENT
                                                                     : JETSTREAM_ROUND_PARTLY;
     jetstream_trouble_review(jetstream);
     int64_t delay_ms = close_round(jetstream);
@@ -350,7 +448,12 @@ static void end_check(struct jetstream *jetstream) {
 }
 
 void jetstream_setup_begin(struct jetstream *jetstream) {
-    jetstream->setup.has_settled = false;
+    struct jetstream_setup *setup = &jetstream->setup;
+    setup->has_settled = false;
+    for (size_t i = 0; i < setup->group_count; i++) {
+        struct jetstream_group *group = &setup->groups[i];
+        group->placement = group->lookup != NULL ? JETSTREAM_UNPLACED : JETSTREAM_PLACED;
+    }
     begin_round(jetstream);
 }
 
@@ -361,6 +464,11 @@ void jetstream_setup_end(struct jetstream *jetstream) {
         jetstream_request_cancel(setup->checks[i].request);
         setup->checks[i].request = NULL;
     }
+    for (size_t i = 0; i < setup->group_count; i++) {
+        if (setup->groups[i].lookup != NULL) {
+            jetstream_lookup_cancel(setup->groups[i].lookup);
+        }
+    }
     setup->pending_count = 0;
     setup->last_off_error = 0;
     setup->last_round = JETSTREAM_ROUND_NONE;
@@ -368,21 +476,72 @@ void jetstream_setup_end(struct jetstream *jetstream) {
 
 /* ---- creation ---- */
 
+static size_t family_count(const struct jetstream_stream *stream) {
+    size_t count = 0;
+    while (stream->families != NULL && stream->families[count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static void init_check(struct jetstream_check *check, struct jetstream_group *group) {
+    *check = (struct jetstream_check){
+        .jetstream = group->jetstream, .group = group, .dedupe_window_ms = -1, .gone_ms = -1};
+}
+
+/* The own stream's check is there even while no family lies in it. */
+static bool init_group(struct jetstream_group *group, struct jetstream_check *checks) {
+    const struct jetstream_stream *stream = group->stream;
+    group->checks = checks;
+    group->check_count = 1 + family_count(stream);
+    for (size_t i = 0; i < group->check_count; i++) {
+        init_check(&checks[i], group);
+    }
+    struct jetstream_place *own = &checks[0].place;
+    snprintf(own->stream, sizeof own->stream, "%s", stream->name);
+    own->families = stream->families == NULL ? 1 : 0;
+    group->lookup = stream->families != NULL ? jetstream_lookup_create(group, on_looked_up) : NULL;
+    return stream->families == NULL || group->lookup != NULL;
+}
+
+static void list_groups(struct jetstream *jetstream) {
+    struct jetstream_setup *setup = &jetstream->setup;
+    const size_t stream_count = jetstream->options.stream_count;
+    for (size_t i = 0; i < setup->group_count; i++) {
+        struct jetstream_group *group = &setup->groups[i];
+        group->jetstream = jetstream;
+        group->stream = i < stream_count ? &jetstream->options.streams[i] : &PROBE;
+        setup->check_count += 1 + family_count(group->stream);
+    }
+}
+
 enum parley_status jetstream_setup_create(struct jetstream *jetstream,
                                           void (*ready)(struct jetstream *jetstream)) {
     struct jetstream_setup *setup = &jetstream->setup;
-    const size_t stream_count = jetstream->options.stream_count;
-    setup->check_count = stream_count + (jetstream->options.is_probing ? 1 : 0);
-    setup->checks = calloc(setup->check_count + 1, sizeof *setup->checks);
-    if (setup->checks == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    for (size_t i = 0; i < setup->check_count; i++) {
-        setup->checks[i].jetstream = jetstream;
-        setup->checks[i].gone_ms = -1;
-        setup->checks[i].stream = i < stream_count ? &jetstream->options.streams[i] : &PROBE;
-    }
     setup->ready = ready;
     setup->next.fire = on_next;
-    return PARLEY_OK;
+    setup->group_count = jetstream->options.stream_count + (jetstream->options.is_probing ? 1 : 0);
+    setup->groups = calloc(setup->group_count + 1, sizeof *setup->groups);
+    if (setup->groups == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    list_groups(jetstream);
+    setup->checks = calloc(setup->check_count + 1, sizeof *setup->checks);
+    struct jetstream_check *next = setup->checks;
+    for (size_t i = 0; next != NULL && i < setup->group_count; i++) {
+        if (!init_group(&setup->groups[i], next)) {
+            return PARLEY_E_MEMORY;
+        }
+        next += setup->groups[i].check_count;
+    }
+    return next != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+void jetstream_setup_destroy(struct jetstream *jetstream) {
+    struct jetstream_setup *setup = &jetstream->setup;
+    for (size_t i = 0; setup->groups != NULL && i < setup->group_count; i++) {
+        jetstream_lookup_destroy(setup->groups[i].lookup);
+    }
+    free(setup->groups);
+    free(setup->checks);
 }

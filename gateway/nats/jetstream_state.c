@@ -19,3 +19,7 @@ void jetstream_recheck(struct jetstream *jetstream) {
         reactor_timer_set(jetstream->reactor, &setup->next, JETSTREAM_RECHECK_MS);
     }
 }
+
+size_t jetstream_check_count(const struct jetstream *jetstream) {
+    return jetstream->setup.check_count - (jetstream->options.is_probing ? 1 : 0);
+}

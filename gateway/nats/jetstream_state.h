@@ -147,9 +147,12 @@ struct jetstream_refusal {
     struct jetstream_room room;
 };
 
+/* Of a stream in NATS: a jetstream_stream's own, or one of an operator. */
 struct jetstream_check {
     struct jetstream *jetstream;
-    const struct jetstream_stream *stream;
+    struct jetstream_group *group;
+    struct jetstream_place place;
+    int64_t dedupe_window_ms;          /* as it is set; -1: not known */
     struct jetstream_request *request; /* pending, or NULL */
     char created[40];                  /* RFC 3339, as last read; "": never */
     uint64_t bytes;                    /* that it held then */
@@ -162,6 +165,24 @@ struct jetstream_check {
     struct jetstream_refusal refusal;
 };
 
+/* Whether it is known in which streams the families of a group lie.
+ *
+ *   UNPLACED ──▶ FRESH     their streams were looked up
+ *   FRESH    ──▶ PLACED    the next round begins
+ *   any      ──▶ UNPLACED  a new connection; one of the streams is gone, or has other subjects
+ */
+enum jetstream_placement { JETSTREAM_UNPLACED, JETSTREAM_FRESH, JETSTREAM_PLACED };
+
+/* One of options.streams, and the streams in which its messages lie. */
+struct jetstream_group {
+    struct jetstream *jetstream;
+    const struct jetstream_stream *stream;
+    enum jetstream_placement placement; /* PLACED for ever where it has no families */
+    struct jetstream_check *checks;     /* its own stream's, then one for each family */
+    size_t check_count;
+    struct jetstream_lookup *lookup; /* NULL: it has no families */
+};
+
 /* How a round ended. */
 enum jetstream_round {
     JETSTREAM_ROUND_NONE,     /* none has since the connection */
@@ -171,12 +192,15 @@ enum jetstream_round {
 };
 
 struct jetstream_setup {
-    struct jetstream_check *checks; /* one per stream, the probe's last */
+    struct jetstream_group *groups; /* one per stream of the options, the probe's last */
+    size_t group_count;
+    struct jetstream_check *checks; /* of all groups, in their order */
     size_t check_count;
     void (*ready)(struct jetstream *jetstream);
     /* Of the round under way: */
-    size_t pending_count; /* checks without an answer; 0: no round is under way */
-    size_t silent_count;  /* checks that got no answer in time */
+    size_t pending_count; /* questions without an answer; 0: no round is under way */
+    size_t asked_count;   /* questions */
+    size_t silent_count;  /* of them, those that got no answer in time */
     int off_error;        /* the server's error that JetStream is not enabled; 0: none */
     bool is_recheck_due;  /* begin the next round at once */
     /* Of the last round that ended: */
@@ -231,13 +255,14 @@ struct jetstream {
     struct jetstream_patience patience;
     struct jetstream_prober prober;
     struct jetstream_request *requests;
-    int64_t *dedupe_windows_ms; /* of options.streams, as they are set; -1: not known */
     struct ordered_consumer *ordered_consumers;
     struct jetstream_pulling pulling;
     struct reactor_timer ordered_tick;
     struct shared_consumer *shared_consumers;
 };
 
+/* The number of setup.checks without the probe's, which is the last. */
+size_t jetstream_check_count(const struct jetstream *jetstream);
 /* Messages can be accepted (jetstream_is_ready). */
 bool jetstream_can_publish(const struct jetstream *jetstream);
 /* JetStream did something that shows that it can store. */

@@ -8,7 +8,7 @@
 #include "jetstream_trouble.h"
 
 #include "bus.h"
-#include "jetstream_judge.h"
+#include "jetstream_placement.h"
 #include "jetstream_state.h"
 
 #include <stdio.h>
@@ -48,19 +48,8 @@ static void on_store_tick(struct reactor_timer *timer) {
 
 /* ---- what the server forbids ---- */
 
-/* The check of the stream that has a subject; NULL: none has. */
-static struct jetstream_check *find_check(struct jetstream *jetstream, const char *subject) {
-    for (size_t i = 0; i < jetstream->setup.check_count; i++) {
-        struct jetstream_check *check = &jetstream->setup.checks[i];
-        if (jetstream_covers(check->stream->subjects, subject)) {
-            return check;
-        }
-    }
-    return NULL;
-}
-
 bool jetstream_is_barred(struct jetstream *jetstream, const char *subject) {
-    const struct jetstream_check *check = find_check(jetstream, subject);
+    const struct jetstream_check *check = jetstream_place_check(jetstream, subject);
     if (check == NULL || check->grade != JETSTREAM_IS_UNUSABLE) {
         return false;
     }
@@ -85,7 +74,7 @@ void jetstream_refusal_note(struct jetstream *jetstream, const char *stream, int
                             const char *text) {
     for (size_t i = 0; i < jetstream->setup.check_count; i++) {
         struct jetstream_check *check = &jetstream->setup.checks[i];
-        if (strcmp(check->stream->name, stream) == 0) {
+        if (check->place.families != 0 && strcmp(check->place.stream, stream) == 0) {
             char why[sizeof check->refusal.why];
             snprintf(why, sizeof why, "%s (%d)", text, error);
             refuse(check, why);
@@ -95,11 +84,11 @@ void jetstream_refusal_note(struct jetstream *jetstream, const char *stream, int
 
 void jetstream_violation_note(struct jetstream *jetstream, bool is_publish, const char *subject) {
     struct jetstream_trouble_state *trouble = &jetstream->trouble;
-    struct jetstream_check *check = is_publish ? find_check(jetstream, subject) : NULL;
+    struct jetstream_check *check = is_publish ? jetstream_place_check(jetstream, subject) : NULL;
     if (check != NULL) {
         char why[sizeof check->refusal.why];
         snprintf(why, sizeof why, "NATS does not permit this user to publish to %s",
-                 check->stream->subjects);
+                 jetstream_place_subjects(check));
         refuse(check, why);
         return;
     }
@@ -165,9 +154,9 @@ static const char *describe_all(const struct jetstream *jetstream) {
 
 static bool are_all_full(const struct jetstream *jetstream) {
     size_t full_count = 0, count = 0;
-    for (size_t i = 0; i < jetstream->options.stream_count; i++) {
+    for (size_t i = 0; i < jetstream_check_count(jetstream); i++) {
         const struct jetstream_check *check = &jetstream->setup.checks[i];
-        count += check->stream->bucket_days == 0;
+        count += check->place.families != 0 && check->group->stream->bucket_days == 0;
         full_count += check->grade == JETSTREAM_IS_FULL;
     }
     return count > 0 && full_count >= count;
@@ -244,7 +233,10 @@ void jetstream_trouble_review(struct jetstream *jetstream) {
     for (size_t i = 0; is_known && all == NULL && i < setup->check_count; i++) {
         struct jetstream_check *check = &setup->checks[i];
         char subject[JETSTREAM_NAME_MAX];
-        snprintf(subject, sizeof subject, "stream %s", check->stream->name);
+        if (check->trouble[0] == '\0' && check->reported[0] == '\0') {
+            continue;
+        }
+        snprintf(subject, sizeof subject, "stream %s", check->place.stream);
         report(jetstream, subject, check->trouble, check->reported);
     }
 }

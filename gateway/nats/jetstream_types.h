@@ -14,13 +14,35 @@ struct jetstream;
 
 /* ---- what a jetstream is given ---- */
 
-/* A stream that must exist. */
+/* A stream that must exist. Where it has families, those of them that an operator's streams cover
+ * lie there, and it holds the others. */
 struct jetstream_stream {
-    const char *name;     /* VLP */
-    const char *subjects; /* vlp.> */
+    const char *name;            /* VLP */
+    const char *subjects;        /* vlp.> */
+    const char *const *families; /* within subjects; NULL-terminated, at most
+                                    JETSTREAM_FAMILIES_MAX; NULL: it holds all itself */
     unsigned bucket_days; /* for how long a key-value bucket keeps a key; 0: it is not a bucket */
     unsigned days;        /* for how long it keeps a message; 0: 7 */
     int64_t bytes_max;    /* the oldest go beyond it; 0: no limit */
+};
+
+#define JETSTREAM_FAMILIES_MAX 8
+#define JETSTREAM_STREAM_MAX 256 /* a name, with its NUL: nats-server takes up to 255 */
+
+/* When a stream removes a message. */
+enum jetstream_retention {
+    JETSTREAM_LIMITS,     /* when it is old, or there is no room */
+    JETSTREAM_WORK_QUEUE, /* when its one consumer has acknowledged it */
+    JETSTREAM_INTEREST,   /* when all consumers have; without one it stores nothing */
+};
+
+/* A stream in NATS in which messages of a jetstream_stream lie. */
+struct jetstream_place {
+    char stream[JETSTREAM_STREAM_MAX]; /* its name */
+    unsigned families;                 /* bit I: families[I]; 0: it is not in use */
+    enum jetstream_retention retention;
+    bool has_others;          /* it has subjects of something else too */
+    size_t message_bytes_max; /* of headers and payload together; 0: NATS's own limit */
 };
 
 struct jetstream_options {
@@ -55,7 +77,9 @@ struct jetstream_events {
      * `subject`: what is in trouble: "NATS", "stream VLP". May be NULL. */
     void (*trouble)(void *context, const char *subject, const char *text);
     /* A stream was deleted and created again: its sequence starts at 1 again. May be NULL. */
-    void (*renewed)(void *context, const struct jetstream_stream *stream);
+    void (*renewed)(void *context, const char *stream);
+    /* Messages of `stream` lie in other streams than before. May be NULL. */
+    void (*moved)(void *context, const struct jetstream_stream *stream);
     /* Only with is_probing: no ack for five seconds. */
     void (*unresponsive)(void *context);
     void *context;
@@ -186,4 +210,6 @@ struct jetstream_start {
     enum { JETSTREAM_FROM_NEW, JETSTREAM_FROM_SEQUENCE, JETSTREAM_FROM_TIME } from;
     uint64_t sequence; /* inclusive */
     int64_t time_ns;   /* inclusive, Unix time */
+    /* Only messages on these subjects; borrowed for the consumer's life. NULL: all. */
+    const char *filter;
 };

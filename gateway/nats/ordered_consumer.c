@@ -156,6 +156,9 @@ static json_t *configuration(const struct ordered_consumer *consumer) {
                   "replay_policy", "instant", "mem_storage", true, "num_replicas", 1,
                   "inactive_threshold", (json_int_t)(INACTIVE_MS * NS_A_MS));
     set_start(consumer, config);
+    if (consumer->start.filter != NULL) {
+        json_object_set_new(config, "filter_subject", json_string(consumer->start.filter));
+    }
     return json_pack("{s:s, s:o}", "stream_name", consumer->stream, "config", config);
 }
 
@@ -238,8 +241,9 @@ static void on_tick(struct reactor_timer *timer) {
  * consumer is on a member of the cluster that does not catch up with the others. (Or the stream's
  * last messages were deleted, in which case another consumer makes no difference.) */
 static bool is_stalled(struct ordered_consumer *consumer, uint64_t last_sequence, int64_t now_ms) {
-    const bool is_owed = consumer->phase == ORDERED_RUNNING && consumer->requested_count > 0 &&
-                         consumer->next_sequence <= last_sequence;
+    /* What a stream that holds something else too has stored last may be of others. */
+    const bool is_owed = consumer->start.filter == NULL && consumer->phase == ORDERED_RUNNING &&
+                         consumer->requested_count > 0 && consumer->next_sequence <= last_sequence;
     if (!is_owed || consumer->owed_ms == 0 || consumer->owed_sequence != consumer->next_sequence) {
         consumer->owed_ms = is_owed ? now_ms : 0;
         consumer->owed_sequence = consumer->next_sequence;

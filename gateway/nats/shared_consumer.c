@@ -13,6 +13,7 @@
 #include "shared_consumer.h"
 
 #include "jetstream_delivery.h"
+#include "jetstream_places.h"
 #include "jetstream_request.h"
 #include "jetstream_state.h"
 
@@ -41,8 +42,9 @@ struct shared_consumer {
     struct bus_mailbox mailbox;
     struct bus_alias alias;
     char alias_text[ALIAS_MAX];
-    bool is_running;        /* the consumer exists, and the mailbox is open */
-    size_t requested_count; /* from the server, not yet received */
+    char stream[JETSTREAM_STREAM_MAX]; /* that has the filter's subjects */
+    bool is_running;                   /* the consumer exists, and the mailbox is open */
+    size_t requested_count;            /* from the server, not yet received */
     int64_t heard_ms;
     struct reactor_timer timer; /* to try again; while running, to watch for silence */
 };
@@ -69,7 +71,7 @@ static void restart(struct shared_consumer *consumer) {
 
 static void request_more(struct shared_consumer *consumer) {
     char subject[JETSTREAM_SUBJECT_MAX], address[BUS_SUBJECT_MAX], body[128];
-    snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s", consumer->options.stream,
+    snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s", consumer->stream,
              consumer->options.durable);
     bus_mailbox_address(consumer->jetstream->bus, consumer->mailbox, address);
     snprintf(body, sizeof body,
@@ -152,7 +154,7 @@ static void on_created(void *context, json_t *answer) {
 static void ask_server(struct shared_consumer *consumer, const char *verb, json_t *body,
                        jetstream_answer_fn *done) {
     char what[JETSTREAM_SUBJECT_MAX];
-    snprintf(what, sizeof what, "CONSUMER.%s.%s.%s", verb, consumer->options.stream,
+    snprintf(what, sizeof what, "CONSUMER.%s.%s.%s", verb, consumer->stream,
              consumer->options.durable);
     consumer->request = jetstream_request_send(consumer->jetstream, what, body, done, consumer);
     if (consumer->request == NULL) {
@@ -166,7 +168,7 @@ static json_t *configuration(const struct shared_consumer *consumer) {
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:i}", "durable_name", options->durable, "filter_subject",
         options->filter, "deliver_policy", "all", "ack_policy", "explicit", "replay_policy",
         "instant", "ack_wait", (json_int_t)(options->ack_wait_ms * NS_A_MS), "max_deliver", -1);
-    return json_pack("{s:s, s:o}", "stream_name", options->stream, "config", config);
+    return json_pack("{s:s, s:o}", "stream_name", consumer->stream, "config", config);
 }
 
 static void on_info(void *context, json_t *answer) {
@@ -182,7 +184,18 @@ static void on_info(void *context, json_t *answer) {
     }
 }
 
+static void find_stream(struct shared_consumer *consumer) {
+    const struct shared_consumer_options *options = &consumer->options;
+    const struct jetstream_place *place =
+        jetstream_place_find(consumer->jetstream, options->filter);
+    snprintf(consumer->stream, sizeof consumer->stream, "%s",
+             place != NULL ? place->stream : options->stream);
+    snprintf(consumer->alias_text, sizeof consumer->alias_text, ".%s.%s.", consumer->stream,
+             options->durable);
+}
+
 static void look_up(struct shared_consumer *consumer) {
+    find_stream(consumer);
     ask_server(consumer, "INFO", NULL, on_info);
 }
 
@@ -230,8 +243,6 @@ enum parley_status shared_consumer_open(struct jetstream *jetstream,
     consumer->delivered = delivered;
     consumer->context = context;
     consumer->timer.fire = on_timer;
-    snprintf(consumer->alias_text, sizeof consumer->alias_text, ".%s.%s.", options->stream,
-             options->durable);
     consumer->next = jetstream->shared_consumers;
     consumer->link = &jetstream->shared_consumers;
     if (consumer->next != NULL) {

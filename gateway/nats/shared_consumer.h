@@ -10,9 +10,11 @@
 struct shared_consumer;
 
 struct shared_consumer_options {
-    const char *stream, *durable, *filter; /* borrowed for the consumer's life */
-    size_t batch;                          /* how many messages are requested at a time */
-    int64_t ack_wait_ms;                   /* after which another gateway may get a message */
+    /* Borrowed for the consumer's life. `stream`: where the filter's subjects lie, unless they are
+     * of one of the jetstream's streams, which knows that better (jetstream_places.h). */
+    const char *stream, *durable, *filter;
+    size_t batch;        /* how many messages are requested at a time */
+    int64_t ack_wait_ms; /* after which another gateway may get a message */
 };
 
 /* Handles a message, which `receipt` acknowledges.  Owns: borrowed for the call. */

@@ -192,7 +192,7 @@ static void write_stores(const struct exposition *exposition, const struct figur
     for (size_t i = 0; i < exposition->store_count; i++) {
         const uint64_t value =
             figures_sum(&first, OFFSET_OF(stores[0]) + i * sizeof(struct store_figures) + member);
-        if (value > 0 || with_zero) {
+        if (exposition->stores[i] != NULL && (value > 0 || with_zero)) {
             exposition_sample(exposition, &exposition->stores[i], value, 1);
         }
     }

@@ -86,9 +86,17 @@ static void on_trouble(void *context, const char *subject, const char *text) {
     worker->events.trouble(worker->events.context, worker->options.number, subject, text);
 }
 
-static void on_renewed(void *context, const struct jetstream_stream *stream) {
+static void on_renewed(void *context, const char *stream) {
     const struct worker *worker = context;
-    streams_renewed(worker->gateway.streams, stream->name);
+    streams_renewed(worker->gateway.streams, stream);
+}
+
+static void on_moved(void *context, const struct jetstream_stream *stream) {
+    const struct worker *worker = context;
+    const size_t number = (size_t)(stream - worker->streams); /* list_streams: protocols first */
+    if (number < parley_protocol_count()) {
+        streams_moved(worker->gateway.streams, number);
+    }
 }
 
 static void on_unresponsive(void *context) {
@@ -109,8 +117,8 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
     *out_count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct channel *channel = &worker->options.configuration->channels[i];
-        worker->streams[(*out_count)++] =
-            (struct jetstream_stream){.name = channel->stream, .subjects = channel->subjects};
+        worker->streams[(*out_count)++] = (struct jetstream_stream){
+            .name = channel->stream, .subjects = channel->subjects, .families = channel->families};
     }
     for (size_t i = 0; i < count; i++) {
         const struct parley_protocol *protocol = parley_protocols[i];
@@ -170,6 +178,7 @@ static enum parley_status create_jetstream(struct worker *worker) {
                                             .unusable = on_unusable,
                                             .trouble = on_trouble,
                                             .renewed = on_renewed,
+                                            .moved = on_moved,
                                             .unresponsive = on_unresponsive,
                                             .context = worker};
     return jetstream_create(worker->gateway.reactor, &options, &events, &worker->gateway.jetstream);

@@ -5,9 +5,10 @@
  * for that); joins the hub if it follows; and is ready. From then on peek returns what is next.
  *
  * Its feed has no filter in NATS, so that a jump of the sequence always means that messages are
- * gone, which the reader is told. What the feed delivers is rendered ahead of the client by the
- * cursor's share of the pool, or one event; when the pool is full, a cursor whose client does not
- * read gives its queue back and fetches it again when the client does. */
+ * gone, which the reader is told; but in a stream that holds something else too it has one, and
+ * only what is before the first message counts as gone. What the feed delivers is rendered ahead of
+ * the client by the cursor's share of the pool, or one event; when the pool is full, a cursor whose
+ * client does not read gives its queue back and fetches it again when the client does. */
 
 #include "stream_cursor.h"
 
@@ -147,7 +148,7 @@ static void become_ready(struct stream_cursor *cursor) {
 }
 
 static const char *stream_of(const struct stream_cursor *cursor) {
-    return stream_hub_channel(cursor->hub)->stream;
+    return channel_token(stream_hub_channel(cursor->hub));
 }
 
 static void set_next(struct stream_cursor *cursor, uint64_t next) {
@@ -226,6 +227,7 @@ static void admitted(struct stream_waiter *waiter) {
 }
 
 static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start) {
+    start.filter = stream_hub_filter(cursor->hub);
     const struct ordered_consumer_events events = {.opened = feed_opened,
                                                    .stored = feed_stored,
                                                    .pull_ended = feed_pull_ended,
@@ -328,6 +330,15 @@ static void jump_to(struct stream_cursor *cursor, uint64_t sequence) {
     cursor->next = sequence;
 }
 
+/* The next message of its subjects has this sequence. */
+static void skip_to(struct stream_cursor *cursor, uint64_t sequence) {
+    if (stream_hub_filter(cursor->hub) != NULL) {
+        cursor->next = sequence; /* what is in between may be of others */
+    } else {
+        jump_to(cursor, sequence);
+    }
+}
+
 /* Finds what is gone already. It would show as a jump with the next message, but that may come much
  * later. */
 static void find_first_gap(struct stream_cursor *cursor, const struct jetstream_stream_info *info) {
@@ -415,7 +426,7 @@ enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_
             return items[cursor->failure];
         }
         if (event->sequence > cursor->next) {
-            jump_to(cursor, event->sequence);
+            skip_to(cursor, event->sequence);
         } else if (event->time_ns >= cursor->not_before_ns &&
                    stream_event_matches(event, cursor->query)) {
             *out = event;
@@ -501,7 +512,7 @@ static void on_checked(struct stream_cursor *cursor) {
         cursor->is_quiet = true;
         return;
     }
-    jump_to(cursor, cursor->end + 1);
+    skip_to(cursor, cursor->end + 1);
     wake_if_waiting(cursor);
 }
 

@@ -188,7 +188,7 @@ void stream_write_stored(struct parley_buffer *out, const struct channel *channe
     parley_buffer_text(out, ",\"sequence\":\"");
     parley_buffer_uint(out, stored->sequence);
     parley_buffer_char(out, '"');
-    write_token_of(out, channel->stream, created, stored->sequence, layout);
+    write_token_of(out, channel_token(channel), created, stored->sequence, layout);
 }
 
 void stream_blank_controls(struct parley_buffer *text) {

@@ -22,15 +22,34 @@ void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
                      struct stream_pool *pool, size_t ring_count_max, size_t ring_bytes_max) {
     *hub = (struct stream_hub){.jetstream = jetstream,
                                .pool = pool,
+                               .readings = UINT64_MAX,
                                .ring_count_max = ring_count_max,
                                .ring_bytes_max = ring_bytes_max,
                                .ring.low = UINT64_MAX};
-    stream_renderer_init(&hub->renderer, schema, channel);
+    hub->channel = *channel;
+    stream_renderer_init(&hub->renderer, schema, &hub->channel);
     LIST_INIT(&hub->asking);
     LIST_INIT(&hub->waiting);
     LIST_INIT(&hub->fetching);
     stream_groups_init(&hub->groups);
     LIST_INIT(&hub->busy);
+}
+
+void stream_hub_set_place(struct stream_hub *hub, const struct jetstream_place *place,
+                          uint64_t reading) {
+    hub->place = place;
+    hub->readings = reading;
+    hub->channel.stream = place->stream;
+}
+
+/* A stream that several protocols may read has a name for each of them in resume tokens. */
+void stream_hub_look(struct stream_hub *hub) {
+    if (stream_hub_filter(hub) == NULL) {
+        hub->channel.token = NULL;
+        return;
+    }
+    snprintf(hub->token, sizeof hub->token, "%s/%s", hub->place->stream, hub->channel.name);
+    hub->channel.token = hub->token;
 }
 
 static void close_feed(struct stream_hub *hub) {
@@ -116,7 +135,8 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
         rewind_to(hub, sequence);
     }
     struct stream_event *event = stream_render(&hub->renderer, hub->created, stored);
-    if (event == NULL || sequence != hub->newest + 1) {
+    const bool has_jumped = sequence != hub->newest + 1 && stream_hub_filter(hub) == NULL;
+    if (event == NULL || has_jumped) {
         unpark_all(hub); /* a gap, which wakes all readers */
     }
     hub->newest = sequence;
@@ -154,7 +174,8 @@ static enum parley_status open_feed(struct stream_hub *hub) {
     PARLEY_TRY(stream_ring_init(&hub->ring, hub->ring_count_max, hub->ring_bytes_max));
     enum parley_status status = ordered_consumer_open(
         hub->jetstream, stream_hub_channel(hub)->stream,
-        (struct jetstream_start){.from = JETSTREAM_FROM_NEW}, ORDERED_FOLLOW, &events, &hub->feed);
+        (struct jetstream_start){.from = JETSTREAM_FROM_NEW, .filter = stream_hub_filter(hub)},
+        ORDERED_FOLLOW, &events, &hub->feed);
     if (status != PARLEY_OK) {
         hub->feed = NULL;
         close_feed(hub);

@@ -11,6 +11,8 @@
 #include "stream_pool.h"
 #include "stream_ring.h"
 
+enum { STREAM_HUB_TOKEN_MAX = JETSTREAM_STREAM_MAX + 32 };
+
 /* What a hub notifies its members of. */
 enum stream_notice {
     STREAM_HUB_OPENED,  /* the ring says from where on it covers the stream */
@@ -42,6 +44,10 @@ struct stream_member {
 
 struct stream_hub {
     struct jetstream *jetstream;
+    struct channel channel; /* that of the protocol, with the stream that this hub reads */
+    const struct jetstream_place *place; /* where that is; NULL: the channel's stream, always */
+    uint64_t readings;                   /* its bit in stream_reader.reads */
+    char token[STREAM_HUB_TOKEN_MAX];    /* for channel.token */
     struct stream_renderer renderer;
     struct stream_pool *pool;
     size_t ring_count_max, ring_bytes_max;
@@ -78,6 +84,21 @@ void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
 /* All members must have left. The jetstream must be destroyed, or the process ended, before the
  * reactor's next turn: no answer may come any more. */
 void stream_hub_finish(struct stream_hub *hub);
+
+/* It reads the stream of `place` (borrowed) where a reader has that bit in its `reads`. Without
+ * this it reads the channel's stream, for all. */
+void stream_hub_set_place(struct stream_hub *hub, const struct jetstream_place *place,
+                          uint64_t reading);
+/* Looks again what its place is. No member may be in it. */
+void stream_hub_look(struct stream_hub *hub);
+/* There is a stream for it to read. */
+static inline bool stream_hub_is_used(const struct stream_hub *hub) {
+    return hub->place == NULL || hub->place->families != 0;
+}
+/* The subjects that it reads of a stream that holds something else too; NULL: all of it. */
+static inline const char *stream_hub_filter(const struct stream_hub *hub) {
+    return hub->place != NULL && hub->place->has_others ? hub->channel.subjects : NULL;
+}
 
 const struct channel *stream_hub_channel(const struct stream_hub *hub);
 

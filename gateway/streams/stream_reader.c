@@ -182,21 +182,30 @@ void stream_reader_destroy(struct stream_reader *reader) {
     }
 }
 
-bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs) {
-    reader->due = reader->is_sse || !reader->query.is_ending ? STREAM_DUE_OPEN : STREAM_DUE_NOTHING;
-    reader->pool = hubs[0].pool;
+static bool start_cursors(struct stream_reader *reader, struct stream_hub *hubs, size_t count) {
     size_t started = 0;
-    for (size_t hub = 0; started < reader->cursor_count; hub++) {
-        if ((reader->reads >> hub & 1) == 0) {
+    for (size_t i = 0; i < count; i++) {
+        struct stream_hub *hub = &hubs[i];
+        if ((reader->reads & hub->readings) == 0 || !stream_hub_is_used(hub)) {
             continue;
         }
-        if (!stream_cursor_start(&reader->cursors[started++], &hubs[hub], &reader->query,
-                                 &cursor_events, reader)) {
-            stream_reader_stop(reader);
+        if (started == reader->cursor_count ||
+            !stream_cursor_start(&reader->cursors[started++], hub, &reader->query, &cursor_events,
+                                 reader)) {
             return false;
         }
     }
-    return true;
+    return started == reader->cursor_count;
+}
+
+bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs, size_t hub_count) {
+    reader->due = reader->is_sse || !reader->query.is_ending ? STREAM_DUE_OPEN : STREAM_DUE_NOTHING;
+    reader->pool = hubs[0].pool;
+    const bool has_started = start_cursors(reader, hubs, hub_count);
+    if (!has_started) {
+        stream_reader_stop(reader);
+    }
+    return has_started;
 }
 
 void stream_reader_keep_alive(struct stream_reader *reader) {

@@ -36,7 +36,7 @@ struct stream_reader {
     TAILQ_ENTRY(stream_reader) link;
     int64_t moved_ms;
     struct tally_entry *opening;            /* of its sender */
-    uint64_t reads;                         /* bit I: hubs[I] */
+    uint64_t reads;                         /* bit I: parley_protocols[I]; then what was refused */
     TAILQ_ENTRY(stream_reader) access_link; /* stream_access.h's … */
     uint64_t access_round;                  /* … which looked at it in this round; 0: not in it */
     const char *media_type;
@@ -80,9 +80,9 @@ struct stream_reader *stream_reader_create(struct http_request *request,
                                            size_t count);
 void stream_reader_destroy(struct stream_reader *reader);
 
-/* Starts a cursor in each of `hubs` whose bit is in reader->reads.  Returns: false when NATS is
- * away. */
-bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs);
+/* Starts a cursor in each of `hubs` that is used and whose bit is in reader->reads.  Returns: false
+ * when NATS is away, or there are more or fewer of them than cursors. */
+bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs, size_t hub_count);
 /* Stops all cursors. */
 void stream_reader_stop(struct stream_reader *reader);
 

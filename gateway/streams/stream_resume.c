@@ -33,7 +33,7 @@ static bool is_ahead(const struct stream_cursor *cursor) {
 /* While the reader has not got the gap of a stream that was created again: a token of the stream's
  * former life, with which it gets that gap when it comes back. */
 static struct stream_token former_token(const struct stream_cursor *cursor) {
-    const char *stream = stream_hub_channel(cursor->hub)->stream;
+    const char *stream = channel_token(stream_hub_channel(cursor->hub));
     struct stream_token token;
     if (cursor->query->since == STREAM_SINCE_TOKEN &&
         stream_token_find(cursor->query->token, stream, &token) &&
@@ -56,7 +56,7 @@ size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM
         at.sequence = cursor->end; /* it jumped past its end, without a gap */
     }
     int length = snprintf(token, STREAM_TOKEN_MAX, "%s:%.*s:%s%ju",
-                          stream_hub_channel(cursor->hub)->stream, (int)at.created.length,
+                          channel_token(stream_hub_channel(cursor->hub)), (int)at.created.length,
                           at.created.data, at.is_ahead ? "ahead:" : "", (uintmax_t)at.sequence);
     return length > 0 && length < STREAM_TOKEN_MAX ? (size_t)length : 0;
 }

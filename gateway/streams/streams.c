@@ -42,6 +42,8 @@ enum {
     POOL_BYTES_MAX = 32 * 1024 * 1024,
 };
 
+#define MOVED "The messages lie in other streams of NATS than before. Connect again."
+
 TAILQ_HEAD(stream_readers, stream_reader);
 
 struct streams {
@@ -53,7 +55,8 @@ struct streams {
     bool is_draining;
     struct stream_pool pool;
     size_t hub_count;
-    struct stream_hub hubs[]; /* of parley_protocols, in their order, and of what was refused */
+    struct stream_hub hubs[]; /* of the places of parley_protocols, in their order, and of what was
+                                 refused */
 };
 
 static const char *const offers[] = {"application/x-ndjson", "text/event-stream",
@@ -153,7 +156,7 @@ static void request_ended(void *state, struct http_request *request) {
         return;
     }
     reader->phase = STREAM_STARTING;
-    if (!stream_reader_start(reader, streams->hubs)) {
+    if (!stream_reader_start(reader, streams->hubs, streams->hub_count)) {
         refuse(reader, PROBLEM_BUS_UNAVAILABLE,
                "The connection to NATS is down. Connect again later.");
     }
@@ -243,12 +246,21 @@ static int64_t wall_clock_ns(void) {
 
 /* What a request reads. */
 struct reading {
-    uint64_t hubs;              /* bit I: streams->hubs[I] */
+    uint64_t bits;              /* as stream_reader.reads */
     const struct channel *only; /* NULL: several protocols, perhaps */
 };
 
-static bool reads(const struct reading *reading, size_t hub) {
-    return (reading->hubs >> hub & 1) != 0;
+static bool reads_hub(const struct reading *reading, const struct stream_hub *hub) {
+    return (reading->bits & hub->readings) != 0 && stream_hub_is_used(hub);
+}
+
+/* The number of streams that it reads. */
+static size_t count_hubs(const struct streams *streams, const struct reading *reading) {
+    size_t count = 0;
+    for (size_t i = 0; i < streams->hub_count; i++) {
+        count += reads_hub(reading, &streams->hubs[i]) ? 1 : 0;
+    }
+    return count;
 }
 
 static struct reading reading_of_one(const struct streams *streams,
@@ -257,12 +269,12 @@ static struct reading reading_of_one(const struct streams *streams,
     while (stream_hub_channel(&streams->hubs[hub])->protocol != protocol) {
         hub++;
     }
-    return (struct reading){.hubs = UINT64_C(1) << hub,
+    return (struct reading){.bits = streams->hubs[hub].readings,
                             .only = stream_hub_channel(&streams->hubs[hub])};
 }
 
 static struct reading reading_of_protocols(uint64_t readable) {
-    return (struct reading){.hubs = readable & ((UINT64_C(1) << parley_protocol_count()) - 1)};
+    return (struct reading){.bits = readable & ((UINT64_C(1) << parley_protocol_count()) - 1)};
 }
 
 /* A reader of some protocols is told which it does not see. */
@@ -270,7 +282,7 @@ static void name_left_out(struct http_request *request, const struct reading *re
     struct parley_buffer names;
     parley_buffer_init(&names);
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        if (!reads(reading, i)) {
+        if ((reading->bits >> i & 1) == 0) {
             parley_buffer_text(&names, names.length > 0 ? ", " : "");
             parley_buffer_text(&names, parley_protocols[i]->name);
         }
@@ -288,11 +300,12 @@ static void name_left_out(struct http_request *request, const struct reading *re
 static bool fits_streams(const struct streams *streams, struct http_request *request,
                          const struct stream_query *query, const struct reading *reading) {
     const struct channel *only = reading->only;
-    if (query->since == STREAM_SINCE_SEQUENCE && only == NULL) {
-        problem_respond(request, PROBLEM_INVALID_PARAMETER,
-                        "The query option `since` cannot be a sequence number where several "
-                        "protocols are read, since each has its own sequence: use a resume token, "
-                        "a time or a duration.");
+    if (query->since == STREAM_SINCE_SEQUENCE && count_hubs(streams, reading) > 1) {
+        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
+                               "The query option `since` cannot be a sequence number where several "
+                               "%s are read, since each has its own sequence: use a resume token, "
+                               "a time or a duration.",
+                               only == NULL ? "protocols" : "streams");
         return false;
     }
     if (query->since != STREAM_SINCE_TOKEN) {
@@ -300,8 +313,9 @@ static bool fits_streams(const struct streams *streams, struct http_request *req
     }
     struct stream_token token;
     for (size_t i = 0; i < streams->hub_count; i++) {
-        const struct channel *each = stream_hub_channel(&streams->hubs[i]);
-        if (reads(reading, i) && stream_token_find(query->token, each->stream, &token)) {
+        const struct stream_hub *hub = &streams->hubs[i];
+        if (reads_hub(reading, hub) &&
+            stream_token_find(query->token, channel_token(stream_hub_channel(hub)), &token)) {
             return true;
         }
     }
@@ -320,7 +334,7 @@ static bool knows_values(struct http_request *request, const struct stream_query
     struct parley_buffer detail;
     size_t count = 0;
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        if (reads(reading, i)) {
+        if ((reading->bits >> i & 1) != 0) {
             protocols[count++] = parley_protocols[i];
         }
     }
@@ -430,8 +444,8 @@ static void serve(struct streams *streams, const struct limits *limits,
     if (!open_for_sender(limits, request, &opening)) {
         return;
     }
-    struct stream_reader *reader = stream_reader_create(
-        request, &query, &reader_events, streams, (size_t)__builtin_popcountll(reading->hubs));
+    struct stream_reader *reader = stream_reader_create(request, &query, &reader_events, streams,
+                                                        count_hubs(streams, reading));
     if (reader == NULL) {
         tally_leave(opening);
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
@@ -439,7 +453,7 @@ static void serve(struct streams *streams, const struct limits *limits,
     }
     reader->opening = opening;
     reader->media_type = offers[content];
-    reader->reads = reading->hubs;
+    reader->reads = reading->bits;
     reader->is_sse = content == OFFER_SSE;
     reader->moved_ms = reactor_now_ms(streams->reactor);
     TAILQ_INSERT_TAIL(&streams->readers, reader, link);
@@ -465,27 +479,45 @@ void streams_serve_rejected(struct streams *streams, const struct limits *limits
 
 /* ---- all of them ---- */
 
+/* Of all protocols, in use or not. */
+static size_t count_places(const struct jetstream *jetstream) {
+    size_t count = 0;
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        for (size_t k = 0; jetstream_place_at(jetstream, i, k) != NULL; k++) {
+            count++;
+        }
+    }
+    return count;
+}
+
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
                                   const struct guard *guard, struct parley_schema *const *schemas,
                                   const struct channel *channels, struct streams **out) {
     const size_t count = parley_protocol_count();
-    struct streams *streams = calloc(1, sizeof *streams + (count + 1) * sizeof streams->hubs[0]);
+    const size_t hub_count = count_places(jetstream) + 1;
+    struct streams *streams = calloc(1, sizeof *streams + hub_count * sizeof streams->hubs[0]);
     if (streams == NULL) {
         return PARLEY_E_MEMORY;
     }
     streams->reactor = reactor;
     streams->jetstream = jetstream;
     streams->timer.fire = timer_fired;
-    streams->hub_count = count + 1;
+    streams->hub_count = hub_count;
     TAILQ_INIT(&streams->readers);
     stream_access_init(&streams->access, reactor, guard);
     stream_pool_init(&streams->pool, reactor, POOL_BYTES_MAX);
+    struct stream_hub *hub = streams->hubs;
     for (size_t i = 0; i < count; i++) {
-        stream_hub_init(&streams->hubs[i], jetstream, schemas[i], &channels[i], &streams->pool,
-                        RING_COUNT_MAX, RING_BYTES_MAX);
+        const struct jetstream_place *place;
+        for (size_t k = 0; (place = jetstream_place_at(jetstream, i, k)) != NULL; k++) {
+            stream_hub_init(hub, jetstream, schemas[i], &channels[i], &streams->pool,
+                            RING_COUNT_MAX, RING_BYTES_MAX);
+            stream_hub_set_place(hub++, place, UINT64_C(1) << i);
+        }
     }
-    stream_hub_init(&streams->hubs[count], jetstream, NULL, &channel_rejected, &streams->pool,
-                    RING_COUNT_MAX, RING_BYTES_MAX);
+    stream_hub_init(hub, jetstream, NULL, &channel_rejected, &streams->pool, RING_COUNT_MAX,
+                    RING_BYTES_MAX);
+    hub->readings = UINT64_C(1) << count;
     *out = streams;
     return PARLEY_OK;
 }
@@ -504,34 +536,69 @@ void streams_destroy(struct streams *streams) {
     free(streams);
 }
 
-static void measure_reader(const struct streams *streams, const struct stream_reader *reader,
-                           struct streams_state out[], size_t size) {
+static size_t reading_of(const struct stream_hub *hub) {
+    return (size_t)__builtin_ctzll(hub->readings);
+}
+
+static void measure_reader(const struct stream_reader *reader, struct streams_state out[],
+                           size_t size) {
+    size_t last = SIZE_MAX;
     for (size_t i = 0; i < reader->cursor_count; i++) {
         const struct stream_cursor *cursor = &reader->cursors[i];
-        const size_t hub = cursor->hub != NULL ? (size_t)(cursor->hub - streams->hubs) : size;
-        if (hub < size) {
+        const size_t reading = cursor->hub != NULL ? reading_of(cursor->hub) : size;
+        if (reading < size) {
             const uint64_t lag = stream_cursor_lag(cursor);
-            out[hub].readers++;
-            out[hub].lag = lag > out[hub].lag ? lag : out[hub].lag;
+            out[reading].readers += reading != last ? 1 : 0;
+            last = reading;
+            out[reading].lag = lag > out[reading].lag ? lag : out[reading].lag;
         }
     }
 }
 
 size_t streams_measure(const struct streams *streams, struct streams_state out[], size_t size) {
     const struct stream_reader *reader;
-    for (size_t i = 0; i < streams->hub_count && i < size; i++) {
-        out[i] = (struct streams_state){.events = streams->hubs[i].event_count};
+    const size_t count = parley_protocol_count() + 1;
+    for (size_t i = 0; i < count && i < size; i++) {
+        out[i] = (struct streams_state){0};
+    }
+    for (size_t i = 0; i < streams->hub_count; i++) {
+        const size_t reading = reading_of(&streams->hubs[i]);
+        if (reading < size) {
+            out[reading].events += streams->hubs[i].event_count;
+        }
     }
     TAILQ_FOREACH(reader, &streams->readers, link) {
-        measure_reader(streams, reader, out, size);
+        measure_reader(reader, out, size);
     }
-    return streams->hub_count;
+    return count;
 }
 
 void streams_renewed(struct streams *streams, const char *stream) {
     for (size_t i = 0; i < streams->hub_count; i++) {
         if (strcmp(stream_hub_channel(&streams->hubs[i])->stream, stream) == 0) {
             stream_hub_renewed(&streams->hubs[i]);
+        }
+    }
+}
+
+void streams_moved(struct streams *streams, size_t protocol) {
+    const uint64_t bit = UINT64_C(1) << protocol;
+    struct stream_reader *next;
+    for (size_t i = 0; i < streams->hub_count; i++) {
+        if ((streams->hubs[i].readings & bit) != 0) {
+            stream_hub_look(&streams->hubs[i]);
+        }
+    }
+    for (struct stream_reader *reader = TAILQ_FIRST(&streams->readers); reader != NULL;
+         reader = next) {
+        next = TAILQ_NEXT(reader, link);
+        if ((reader->reads & bit) == 0) {
+            continue;
+        }
+        if (reader->phase == STREAM_FLOWING) {
+            stream_reader_end(reader, MOVED);
+        } else if (reader->phase == STREAM_STARTING) {
+            refuse(reader, PROBLEM_BUS_UNAVAILABLE, MOVED);
         }
     }
 }

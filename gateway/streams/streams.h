@@ -50,6 +50,9 @@ size_t streams_measure(const struct streams *streams, struct streams_state out[]
 /* The stream of this name was deleted and created again: its readers get a gap. */
 void streams_renewed(struct streams *streams, const char *stream);
 
+/* Messages of parley_protocols[protocol] lie in other streams than before: ends its readers. */
+void streams_moved(struct streams *streams, size_t protocol);
+
 /* Tokens or keys of the guard have changed: ends, soon, each open stream whose sender may not read
  * it any more, with an event parley.end. */
 void streams_access_changed(struct streams *streams);

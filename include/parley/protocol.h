@@ -141,6 +141,10 @@ struct parley_protocol {
     const char *spec_version; /* the version parley implements, e.g. "VLP/1.1" */
     const char *stream;       /* JetStream stream: VLP */
     const char *subjects;     /* of that stream: vlp.> */
+    /* The groups of subjects that an operator may keep in streams of their own, below the
+     * protocol's first token ("tasks.>"), NULL-terminated, at most 8; together they have every
+     * subject that `route` gives. NULL: one, all of them. */
+    const char *const *families;
     size_t message_bytes_max; /* default of GW-002 */
 
     const char *const *types; /* NULL-terminated; at most 31; their index is the type's number */

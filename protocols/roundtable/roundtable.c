@@ -68,6 +68,7 @@ const struct parley_protocol roundtable_protocol = {
     .spec_version = "1.0",
     .stream = "ROUNDTABLE",
     .subjects = "roundtable.>",
+    .families = (const char *const[]){"tasks.>", "events.>", "results.>", "heartbeat.>", NULL},
     .message_bytes_max = 1 << 20,
     .types = roundtable_types,
     .priorities = roundtable_priorities,

@@ -194,7 +194,7 @@ static void start_reader(struct world *world, size_t stream_count, bool is_sse) 
     assert_non_null(world->reader);
     world->reader->is_sse = is_sse;
     world->reader->reads = UINT64_MAX;
-    assert_true(stream_reader_start(world->reader, world->hubs));
+    assert_true(stream_reader_start(world->reader, world->hubs, stream_count));
     for (size_t i = 0; i < stream_count; i++) {
         const struct jetstream_stream_info info = {.is_known = true,
                                                    .created = CREATED,

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* In which streams of NATS messages lie: a stream that an operator made for their subjects is used
+ * where it is, so that the messages of one protocol can lie in several streams, which the last
+ * look-up has found. */
+
+#include "jetstream_types.h"
+
+/* Where messages on `subject` are stored; it may have wildcards, as families do.  Owns: borrowed,
+ * for the jetstream's life; what it says changes.  Returns: NULL: that is not known so far, or no
+ * stream has that subject. */
+const struct jetstream_place *jetstream_place_find(const struct jetstream *jetstream,
+                                                   const char *subject);
+
+/* The places of options.streams[number], those that are not in use as well, one after the other:
+ * first its own stream.  Owns: as above.  Returns: NULL after the last. */
+const struct jetstream_place *jetstream_place_at(const struct jetstream *jetstream, size_t number,
+                                                 size_t index);
+
+/* Whether parley may create consumers there. In a work queue a consumer would take the work of
+ * those whose queue it is; in a stream with interest retention it would have it keep what nobody
+ * wants. NULL is allowed: no. */
+static inline bool jetstream_place_takes_consumers(const struct jetstream_place *place) {
+    return place != NULL && place->retention == JETSTREAM_LIMITS;
+}
+
+/* The largest message that can be stored on `subject`, headers and payload together: NATS's
+ * max_payload, or its stream's max_msg_size where that is less. 0 before the first connection. */
+size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char *subject);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams that an operator has made before parley starts are found by their subjects, and used
+// where they are.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { get, ndjson, streamFor } from './lib/http.mjs';
+import { natsClient, startNats, streamInfo } from './lib/nats.mjs';
+import { parley, parleyFor, serveArguments } from './lib/parley.mjs';
+import { temporaryFolder } from './lib/program.mjs';
+import { sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
+
+const FLEET = ['--subject-prefix', 'roundtable=fleet-a'];
+
+// NATS with these streams: [name, subjects, more].
+async function natsWith(t, streams) {
+  const nats = await startNats();
+  atEnd(t, () => nats.stop());
+  const client = await natsClient(t, nats.url);
+  const manager = await client.jetstreamManager();
+  for (const [name, subjects, more] of streams) {
+    await manager.streams.add({ name, subjects, ...more });
+  }
+  return { nats, client, manager };
+}
+
+async function receiptOf(answering) {
+  const answer = await answering;
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json;
+}
+
+async function eventsOf(server, query) {
+  const answer = await get(server, `/v1/roundtable/stream?follow=false&${query}`);
+  assert.equal(answer.status, 200, answer.text);
+  return ndjson(answer.text);
+}
+
+const namesOf = async (manager) => (await manager.streams.list().next()).map(({ config }) => config.name);
+
+describe('streams with retention limits', () => {
+  it('are used where they lie, and the own stream has the other families', async (t) => {
+    const { nats, client, manager } = await natsWith(t, [
+      ['fleet-a_tasks', ['fleet-a.tasks.>']],
+      ['fleet-a_results', ['fleet-a.results.>']],
+    ]);
+    const server = await parleyFor(t, { nats: nats.url, args: FLEET });
+    const { config } = await streamInfo(client, 'ROUNDTABLE_FLEET-A');
+    assert.deepEqual(config.subjects, ['fleet-a.events.>', 'fleet-a.heartbeat.>']);
+    const live = await streamFor(t, server, '/v1/roundtable/stream');
+    const request = taskRequest('research.search');
+    const asked = await receiptOf(sendTask(server, request));
+    assert.deepEqual([asked.stream, asked.seq], ['fleet-a_tasks', 1]);
+    const replied = await receiptOf(sendTask(server, taskResult(request.id)));
+    assert.deepEqual([replied.stream, replied.seq], ['fleet-a_results', 1]);
+    assert.equal(replied.subject, `fleet-a.results.research.${request.id}`);
+    assert.deepEqual(
+      [(await live.event()).subject, (await live.event()).subject],
+      [asked.subject, replied.subject],
+    );
+
+    const [first, ...rest] = await eventsOf(server, 'since=all');
+    assert.deepEqual([first, ...rest].map((event) => event.subject), [asked.subject, replied.subject]);
+    assert.match(first.resume, /fleet-a_tasks:[^,]+:1(,|$)/);
+    assert.match(first.resume, /ROUNDTABLE_FLEET-A:[^,]+:0(,|$)/);
+    const next = await eventsOf(server, `since=${encodeURIComponent(first.resume)}`);
+    assert.deepEqual(next.map((event) => event.subject), [replied.subject]);
+    const sequence = await get(server, '/v1/roundtable/stream?since=1&follow=false');
+    assert.equal(sequence.status, 400);
+    assert.match(sequence.json.detail, /several streams/);
+    await manager.streams.purge('fleet-a_tasks');
+    const [gap, after] = await eventsOf(server, `since=${encodeURIComponent(
+      first.resume.replace(/(fleet-a_tasks:[^,]+:)1/, '$10'))}`);
+    assert.deepEqual(gap.data, { stream: 'fleet-a_tasks', first: 1, last: 1 });
+    assert.equal(after.subject, replied.subject);
+    assert.ok(!(await namesOf(manager)).includes('ROUNDTABLE'));
+  });
+
+  it('that hold something else too are read without gaps for that', async (t) => {
+    const { nats, client } = await natsWith(t, [['all', ['orders.>', 'fleet-a.>', 'brenner.>']]]);
+    const server = await parleyFor(t, { nats: nats.url, args: FLEET });
+    const js = client.jetstream();
+    await js.publish('orders.1', '{}');
+    const live = await streamFor(t, server, '/v1/roundtable/stream');
+    const one = await receiptOf(sendTask(server, taskRequest('a.b')));
+    await js.publish('orders.2', '{}');
+    const two = await receiptOf(sendTask(server, taskRequest('a.c')));
+    assert.deepEqual([one.stream, one.seq, two.seq], ['all', 2, 4]);
+    assert.deepEqual(
+      [(await live.event()).subject, (await live.event()).subject],
+      [one.subject, two.subject],
+    );
+    const past = await streamFor(t, server, '/v1/roundtable/stream?since=all&limit=2');
+    const [first, second] = [await past.event(), await past.event()];
+    assert.deepEqual([first.sequence, second.sequence], ['2', '4']);
+    assert.match(first.resume, /^all\/roundtable:/);
+    const again = await streamFor(t, server,
+      `/v1/roundtable/stream?limit=1&since=${encodeURIComponent(first.resume)}`);
+    assert.equal((await again.event()).sequence, '4');
+  });
+
+  it('that were deleted are not made again, but taken over or found elsewhere', async (t) => {
+    const { nats, client, manager } = await natsWith(t, [['old', ['roundtable.>']]]);
+    const server = await parleyFor(t, { nats: nats.url });
+    assert.equal((await receiptOf(sendTask(server, taskRequest('a.b')))).stream, 'old');
+    const live = await streamFor(t, server, '/v1/roundtable/stream');
+    await manager.streams.delete('old');
+    await manager.streams.add({ name: 'new', subjects: ['roundtable.>'] }).catch(() => undefined);
+    let last = await live.anyEvent();
+    while (last.type !== 'parley.end') last = await live.anyEvent();
+    assert.match(last.data.reason, /other streams/);
+    const { stream } = await receiptOf(sendTask(server, taskRequest('a.b')));
+    assert.ok(['new', 'ROUNDTABLE'].includes(stream), stream);
+    assert.ok(await streamInfo(client, stream));
+  });
+});
+
+describe('streams that cover a family in part', () => {
+  it('stop the start, and are named with their subjects', async (t) => {
+    const { nats } = await natsWith(t, [
+      ['research', ['fleet-a.tasks.research.>']],
+      ['security', ['fleet-a.tasks.security.>']],
+    ]);
+    const result = await parley(
+      serveArguments({ data: temporaryFolder(), nats: nats.url, args: FLEET }),
+    );
+    assert.equal(result.code, 1);
+    assert.match(result.stderr, /fleet-a\.tasks\.> lie in part in/);
+    assert.match(result.stderr, /stream research \(fleet-a\.tasks\.research\.>\)/);
+    assert.match(result.stderr, /stream security \(fleet-a\.tasks\.security\.>\)/);
+    assert.equal(result.stderr.trim().split('\n').length, 1, 'told once');
+  });
+});
