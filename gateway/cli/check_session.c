@@ -91,10 +91,11 @@ static int find_codec(struct check_session *session) {
 }
 
 int check_session_arguments(struct check_session *session, int argc, char **argv) {
-    enum { COMMON = 8 };
+    enum { COMMON = 9 };
     struct argument_flag flags[COMMON + CHECK_SESSION_OWN_FLAGS + 1] = {
-        {"type", 0, true},  {"strict", 0, false}, {"stamp", 0, false},   {"from", 0, true},
-        {"agent", 0, true}, {"domain", 0, true},  {"quiet", 'q', false}, {"help", 'h', false},
+        {"type", 0, true},   {"strict", 0, false},  {"escalate", 0, false},
+        {"stamp", 0, false}, {"from", 0, true},     {"agent", 0, true},
+        {"domain", 0, true}, {"quiet", 'q', false}, {"help", 'h', false},
     };
     memcpy(flags + COMMON, session->own_flags, sizeof session->own_flags);
     struct arguments arguments = {

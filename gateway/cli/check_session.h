@@ -14,6 +14,9 @@
 #define CHECK_SESSION_OPTIONS_HELP                                                                 \
     "  --type MEDIA     media type of the input; without it, the format is detected\n"             \
     "  --strict         VLP: check earned confidence (VLP-012) in messages of every type\n"        \
+    "  --escalate       VLP: give claims that only break VLP-012 the level review, as the "        \
+    "server\n"                                                                                     \
+    "                   does with escalate=true, instead of reporting them\n"                      \
     "  --stamp          fill in a missing id, protocol, version and timestamp before checking\n"   \
     "  --from SIDE      supervisor: the sending side, gerbil or elixir\n"                          \
     "  --agent NAME     supervisor: the agent that the messages belong to\n"                       \

@@ -36,6 +36,7 @@ struct configuration {
     const char *tokens;        /* the file, which must exist; NULL: none was given … */
     const char *token_file;    /* … and it is DIR/tokens.json, if that exists */
     bool bind_sender;          /* a sender must have the name of the token */
+    bool escalate;             /* parley_options.escalate of requests that do not say */
     bool first_token;          /* make one where there is no token file */
     bool insecure;             /* allow an address other than loopback without access control */
     bool quarantine;           /* keep what was refused as invalid */

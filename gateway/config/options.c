@@ -131,6 +131,13 @@ const struct option options[] = {
      .is_reloadable = true,
      .help = "Accept only messages whose sender has the name of the token (rule GW-102). A token "
              "made with --agent is bound to that agent in any case."},
+    {.flag = "escalate",
+     .type = OPTION_SWITCH,
+     FIELD(escalate),
+     .fallback = "false",
+     .is_reloadable = true,
+     .help = "Forward VLP claims that break only VLP-012 with safety.level review, instead of "
+             "refusing them. A request can decide it with escalate=true or escalate=false."},
     {.flag = "insecure",
      .type = OPTION_SWITCH,
      FIELD(insecure),

@@ -79,6 +79,12 @@ static void write_subject(const struct facts *facts, struct parley_buffer *out) 
     facts->receipt->subject_end = out->length;
 }
 
+static void write_escalated(const struct facts *facts, struct parley_buffer *out) {
+    if (facts->message->is_escalated) {
+        parley_buffer_text(out, ",\"escalated\":true");
+    }
+}
+
 static void write_stream(const struct facts *facts, struct parley_buffer *out) {
     parley_buffer_text(out, ",\"stream\":");
     parley_buffer_json(out, parley_bytes_of(facts->place->stream));
@@ -122,6 +128,7 @@ static void write_of_message(const struct facts *facts, enum receipt_form form,
     }
     if (form != RECEIPT_ID_ONLY) {
         write_subject(facts, out);
+        write_escalated(facts, out);
     }
 }
 

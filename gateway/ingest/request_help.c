@@ -4,10 +4,10 @@
 
 #include "request_options.h"
 
-static const char *const names_to_send[] = {"results", "emit",  "strict", "stamp",
+static const char *const names_to_send[] = {"results", "emit",  "strict", "escalate", "stamp",
                                             "from",    "agent", "domain", NULL};
-static const char *const names_to_convert[] = {"to",    "strict", "stamp", "from",
-                                               "agent", "domain", NULL};
+static const char *const names_to_convert[] = {"to",   "strict", "escalate", "stamp",
+                                               "from", "agent",  "domain",   NULL};
 
 static const struct parley_option_help helps[] = {
     {"results",

@@ -337,6 +337,7 @@ static bool prefers_own_refusal(const struct request_options *options,
 
 bool request_options_read(struct request_options *options, struct http_request *request) {
     options->check.message_bytes_max = (size_t)options->gateway->configuration->message_max_bytes;
+    options->check.escalate = options->gateway->configuration->escalate;
     options->check.subject_prefix =
         channel_find(options->gateway->configuration->channels, options->protocol)->prefix;
     if (!read_coding(options, request) || !read_media_type(options, request) ||

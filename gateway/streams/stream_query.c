@@ -370,7 +370,7 @@ const char *const stream_query_names[] = {"since",    "follow",   "limit",    "t
                                           "priority", "agent",    "envelope", NULL};
 
 /* Options of other endpoints and other protocols. */
-static const char *const elsewhere[] = {"strict", "stamp", "from", "results", "emit"};
+static const char *const elsewhere[] = {"strict", "escalate", "stamp", "from", "results", "emit"};
 
 static const struct option *find_option(const char *name) {
     for (size_t i = 0; i < OPTION_COUNT; i++) {

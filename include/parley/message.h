@@ -33,6 +33,7 @@ struct parley_options {
     const char *only_sender;    /* GW-102: who must be the sender; NULL: anybody */
     enum parley_lifecycle lifecycle;
     const struct parley_known_facts *known; /* parley_message_decide sets it; NULL: nothing */
+    bool escalate;                          /* VLP: have unearned claims reviewed, not refused */
 };
 
 enum parley_option_result {
@@ -77,6 +78,7 @@ struct parley_message {
     bool is_decoded;         /* no GW rule stopped it */
     bool is_fault_contained; /* GW-001 concerns this message only: its end is known */
     bool is_certain;         /* decode has found that it keeps every rule */
+    bool is_escalated;       /* options.escalate has changed it */
     struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
     struct parley_findings findings;
@@ -99,10 +101,10 @@ void parley_message_init(struct parley_message *message, const struct parley_sch
 void parley_message_reset(struct parley_message *message);
 void parley_message_finish(struct parley_message *message);
 
-/* Decodes (and stamps, if asked) and validates `sent`. Afterwards the findings are complete, and
- * the message is valid unless findings.has_error.
- * Owns: `sent` and the texts of `options` are borrowed until the next reset.
- * Returns: PARLEY_OK for invalid messages too; any other status: there is no verdict. */
+/* Decodes (and stamps, if asked) and validates `sent`, and escalates it, if asked. Afterwards the
+ * findings are complete, and the message is valid unless findings.has_error. Owns: `sent` and the
+ * texts of `options` are borrowed until the next reset. Returns: PARLEY_OK for invalid messages
+ * too; any other status: there is no verdict. */
 enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
                                         const struct parley_codec *codec,
                                         const struct parley_options *options,

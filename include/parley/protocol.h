@@ -216,6 +216,10 @@ struct parley_protocol {
     /* The protocol's own format for refusals, for clients that accept its media type. */
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
+    /* With options.escalate, of an invalid message: where people are to judge it instead of having
+     * it refused, changes its text, facts and findings so that it is valid, and sets is_escalated.
+     * NULL: nothing is escalated. */
+    enum parley_status (*escalate)(struct parley_message *message);
 
     /* Its messages are about work that one agent holds; NULL: they are not. */
     const struct parley_work_kind *work;

@@ -25,7 +25,7 @@ void parley_message_reset(struct parley_message *message) {
     message->stamp_offset = message->stamp_length = 0;
     message->derived = message->source = NULL;
     message->is_decoded = message->is_certain = message->has_route = false;
-    message->is_fault_contained = false;
+    message->is_fault_contained = message->is_escalated = false;
     walk_forget_facts(message);
     message->findings = (struct parley_findings){0};
 }
@@ -158,6 +158,15 @@ static enum parley_status check_sender(struct parley_message *message) {
     return is_accepted ? PARLEY_OK : refuse_sender(message, sender, field);
 }
 
+/* The last step, so that the other rules judge what was sent. */
+static enum parley_status escalate(struct parley_message *message) {
+    const struct parley_protocol *protocol = message->protocol;
+    const bool is_asked = message->options.escalate && protocol->escalate != NULL;
+    return is_asked && message->is_decoded && message->findings.has_error
+               ? protocol->escalate(message)
+               : PARLEY_OK;
+}
+
 enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
                                         const struct parley_codec *codec,
                                         const struct parley_options *options,
@@ -186,7 +195,8 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
     if (message->is_decoded) {
         PARLEY_TRY(message->protocol->validate(message));
     }
-    return check_sender(message);
+    PARLEY_TRY(check_sender(message));
+    return escalate(message);
 }
 
 /* `member` with its comma, quotes and colon. */
@@ -313,7 +323,8 @@ enum parley_status parley_message_write_verdict(struct parley_message *message,
     write_or_null(out, ",\"id\":", route.id);
     write_or_null(out, ",\"lane\":", route.lane);
     write_or_null(out, ",\"subject\":", route.subject);
-    parley_buffer_text(out, ",\"violations\":");
+    parley_buffer_text(out, message->is_escalated ? ",\"escalated\":true,\"violations\":"
+                                                  : ",\"violations\":");
     parley_findings_write(&message->findings, out);
     return parley_buffer_status(out);
 }

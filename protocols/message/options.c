@@ -23,6 +23,10 @@ static enum parley_option_result set_stamp(struct parley_options *options, const
     return set_flag(&options->stamp, value);
 }
 
+static enum parley_option_result set_escalate(struct parley_options *options, const char *value) {
+    return set_flag(&options->escalate, value);
+}
+
 static enum parley_option_result set_from(struct parley_options *options, const char *value) {
     if (strcmp(value, "gerbil") != 0 && strcmp(value, "elixir") != 0) {
         return PARLEY_OPTION_INVALID;
@@ -60,6 +64,9 @@ static const struct option {
       "before the message is checked.",
       "true or false", "{\"type\":\"boolean\"}"},
      set_stamp},
+    {{"escalate", "Has claims that break only VLP-012 reviewed, instead of refusing them.",
+      "true or false", "{\"type\":\"boolean\"}"},
+     set_escalate},
     {{"from", "The side that sends.", "gerbil or elixir",
       "{\"type\":\"string\",\"enum\":[\"gerbil\",\"elixir\"]}"},
      set_from},

@@ -203,7 +203,7 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
                        .message = "evidence must name a source, and `provenance` has no item"}),
     },
     {
-        .id = "VLP-012",
+        .id = VLP_RULE_EARNED_CONFIDENCE,
         .severity = PARLEY_ERROR,
         .summary =
             "earned confidence: a claim with `confidence` of 0.9 or more has a provenance "

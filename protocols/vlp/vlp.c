@@ -26,6 +26,7 @@ static const char *const fields[] = {
     [VLP_PAYLOAD] = "/payload",
     [VLP_SAFETY] = "/safety",
     [VLP_SAFETY_LEVEL] = "/safety/level",
+    [VLP_SAFETY_ISSUES] = "/safety/issues",
     NULL,
 };
 
@@ -60,7 +61,7 @@ const struct parley_protocol vlp_protocol = {
     .rule_count = VLP_RULE_COUNT,
     .codecs = codecs,
     .stamps = stamps,
-    .options = (const char *const[]){"strict", NULL},
+    .options = (const char *const[]){"strict", "escalate", NULL},
     .examples = vlp_examples,
     .decode = json_decode,
     .validate = json_validate,
@@ -69,4 +70,5 @@ const struct parley_protocol vlp_protocol = {
     .convert = json_convert,
     .sender_field = sender_field,
     .stamp = json_stamp,
+    .escalate = vlp_escalate,
 };

@@ -30,12 +30,15 @@ enum vlp_field {
     VLP_PAYLOAD,
     VLP_SAFETY,
     VLP_SAFETY_LEVEL,
+    VLP_SAFETY_ISSUES,
 };
 
 extern const char *const vlp_types[];
 extern const char *const vlp_lanes[];
 #define VLP_RULE_COUNT 19
+#define VLP_RULE_EARNED_CONFIDENCE "VLP-012"
 extern const struct parley_rule vlp_rules[VLP_RULE_COUNT];
 extern const struct parley_example vlp_examples[];
 
 enum parley_status vlp_route(struct parley_message *message, struct parley_route *out);
+enum parley_status vlp_escalate(struct parley_message *message);

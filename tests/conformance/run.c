@@ -67,6 +67,18 @@ struct library {
     json_t *verdicts;
 };
 
+/* What would be published, as the member `payload`. */
+static void add_payload(struct parley_message *message, json_t *verdict) {
+    struct parley_buffer payload;
+    parley_buffer_init(&payload);
+    if (parley_message_is_valid(message) &&
+        message->protocol->encode(message, &payload) != PARLEY_OK) {
+        payload.length = 0;
+    }
+    json_object_set_new(verdict, "payload", json_stringn(payload.data, payload.length));
+    parley_buffer_finish(&payload);
+}
+
 static void add_verdict(struct library *library, enum parley_split split,
                         const struct parley_slice *slice) {
     struct parley_buffer out;
@@ -76,8 +88,9 @@ static void add_verdict(struct library *library, enum parley_split split,
                               &library->options) == PARLEY_OK &&
         parley_message_write_verdict(&library->message, &out) == PARLEY_OK) {
         parley_buffer_char(&out, '}');
-        json_array_append_new(library->verdicts,
-                              json_loadb(out.data, out.length, JSON_ALLOW_NUL, NULL));
+        json_t *verdict = json_loadb(out.data, out.length, JSON_ALLOW_NUL, NULL);
+        add_payload(&library->message, verdict);
+        json_array_append_new(library->verdicts, verdict);
     }
     parley_buffer_finish(&out);
 }
@@ -333,6 +346,12 @@ static bool misses_place(struct runner *runner, const char *name, json_t *places
     return false;
 }
 
+/* A server does not say it. */
+static bool differs_in_payload(const char *name, json_t *wanted, json_t *payload) {
+    return wanted != NULL && payload != NULL &&
+           differs(name, "payload", json_string_value(wanted), json_string_value(payload));
+}
+
 static void note_mended(struct runner *runner, json_t *expect) {
     static const char *const severities[] = {"errors", "warnings"};
     for (size_t k = 0; k < 2; k++) {
@@ -381,6 +400,8 @@ static bool is_unexpected(struct runner *runner, const struct parley_protocol *p
     has_failed |= differs(name, "errors", wanted_errors, errors);
     has_failed |= differs(name, "warnings", wanted_warnings, warnings);
     has_failed |= is_out_of_order(protocol, name, violations);
+    has_failed |= differs_in_payload(name, json_object_get(expect, "payload"),
+                                     json_object_get(verdict, "payload"));
     has_failed |= misses_place(runner, name, json_object_get(expect, "places"), violations);
     for (size_t i = 0; i < protocol->rule_count; i++) {
         if (strstr(errors, protocol->rules[i].id) == NULL &&

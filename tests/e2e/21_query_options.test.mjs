@@ -77,6 +77,48 @@ describe('query options', () => {
     assert.deepEqual(violations[0].at, { line: 1, column: text.indexOf('7') + 1 });
   });
 
+  // The first 200 KB are checked by the reactor, more by the worker pool.
+  for (const [size, filler] of [['a', 1], ['a large', 600_000]]) {
+    it(`escalate=true has ${size} unearned claim reviewed, and its receipt says so`, async () => {
+      const message = unearned('claim', { content: 'x'.repeat(filler), safety: { level: 'safe' } });
+      const query = '?escalate=true';
+      const receipt = assertAccepted(await send(its.parley, message, { query }));
+      assert.equal(receipt.escalated, true);
+      assert.equal(receipt.subject, 'vlp.review.claim');
+      assert.equal(receipt.lane, 'review');
+      const stored = JSON.parse((await storedMessage(its.nats, receipt.seq)).payload.toString());
+      const code = 'missing_provenance_high_confidence';
+      const detail = 'confidence >= 0.9 without provenance';
+      const safety = { level: 'review', issues: [{ code, detail }] };
+      assert.deepEqual(stored, { ...message, safety });
+      const again = assertAccepted(await send(its.parley, message, { query }));
+      assert.deepEqual(again, { ...receipt, duplicate: true });
+      assertProblem(await send(its.parley, message), 422, 'invalid-message');
+    });
+  }
+
+  it('escalate=true says so of every line that it changes, and of no other', async () => {
+    const large = unearned('claim', { content: 'x'.repeat(600_000) });
+    const batch = lines([unearned('claim'), claim(), large, claim({ confidence: 7 })]);
+    const { lines: results } = await sendLines(its.parley, batch, { query: '?escalate=true' });
+    assert.deepEqual(
+      results.slice(0, 4).map(({ status, escalated }) => [status, escalated]),
+      [['accepted', true], ['accepted', undefined], ['accepted', true], ['invalid', undefined]],
+    );
+  });
+
+  it('escalate=true: a verdict and a conversion are of what would be stored', async () => {
+    const message = unearned('claim');
+    const query = '?escalate=true';
+    const verdict = (await validate(its.parley, message, { query })).json;
+    assert.equal(verdict.valid, true);
+    assert.equal(verdict.escalated, true);
+    assert.equal(verdict.subject, 'vlp.review.claim');
+    const path = `/v1/vlp/convert${query}&to=json`;
+    const converted = await post(its.parley, path, JSON.stringify(message));
+    assert.equal(JSON.parse(converted.text).safety.level, 'review');
+  });
+
   it('an object with nothing in it can be stamped', async () => {
     const answer = await validate(its.parley, '{}', { query: '?stamp=true' });
     assert.deepEqual(ruleIds(answer.json.violations), ['VLP-003', 'VLP-005', 'VLP-006', 'VLP-007']);

@@ -121,6 +121,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_false(configuration->insecure);
     assert_false(configuration->first_token);
     assert_false(configuration->bind_sender);
+    assert_false(configuration->escalate);
     assert_null(configuration->tokens);
     assert_string_equal(configuration->token_file,
                         "/home/somebody/.local/state/parley/tokens.json");
@@ -173,6 +174,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"tokens\": null,\n"
                                     "  \"first-token\": false,\n"
                                     "  \"bind-sender\": false,\n"
+                                    "  \"escalate\": false,\n"
                                     "  \"insecure\": false,\n"
                                     "  \"quarantine\": false,\n"
                                     "  \"log-format\": \"logfmt\",\n"

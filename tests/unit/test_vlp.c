@@ -15,6 +15,7 @@
 
 #include <parley/message.h>
 
+#include "lib/cases.h"
 #include "lib/message_fixture.h"
 
 static void check(struct message_fixture *fixture, const char *text) {
@@ -190,6 +191,75 @@ static void test_its_examples_show_every_type_without_a_warning(void **state) {
     assert_int_equal(shown, PARLEY_TYPE_BIT(7) - 1);
 }
 
+/* ---- escalation ---- */
+
+static enum parley_status check_with(struct message_fixture *fixture, struct parley_bytes text,
+                                     const struct test_case *test, bool escalate) {
+    struct parley_options options = test->options;
+    options.escalate = escalate;
+    return parley_message_check(&fixture->message, text, &parley_codec_json, &options,
+                                (struct parley_position){1, 1});
+}
+
+/* Returns: whether it was; then it is right in itself, with the warnings that it had, and nothing
+ * but `safety` has changed. */
+static bool is_escalated_well(struct message_fixture *fixture, const struct test_case *test) {
+    struct parley_message *message = &fixture->message;
+    assert_int_equal(check_with(fixture, test->body, test, true), PARLEY_OK);
+    if (!message->is_escalated) {
+        return false;
+    }
+    parley_buffer_clear(&fixture->out);
+    assert_int_equal(message->protocol->encode(message, &fixture->out), PARLEY_OK);
+    const size_t warning_count = message->findings.warning_count;
+    const struct parley_bytes payload = parley_buffer_bytes(&fixture->out);
+    struct parley_route route, again;
+    assert_int_equal(parley_message_route(message, &route), PARLEY_OK);
+    assert_is(route.subject, "vlp.review.claim");
+    assert_int_equal(check_with(fixture, payload, test, false), PARLEY_OK);
+    assert_true(parley_message_is_valid(message));
+    assert_int_equal(message->findings.count, warning_count);
+    assert_int_equal(parley_message_route(message, &again), PARLEY_OK);
+    assert_is(again.subject, "vlp.review.claim");
+    json_t *before = json_loadb(test->body.data, test->body.length, JSON_ALLOW_NUL, NULL);
+    json_t *after = json_loadb(payload.data, payload.length, JSON_ALLOW_NUL, NULL);
+    json_object_del(before, "safety");
+    json_object_del(after, "safety");
+    assert_true(test->options.stamp || json_equal(before, after));
+    json_decref(before);
+    json_decref(after);
+    return true;
+}
+
+static void test_an_escalated_message_is_right_in_itself(void **state) {
+    struct test_cases cases;
+    struct parley_schema *schema = cases_read_of(&cases, "vlp");
+    size_t count = 0;
+    for (size_t i = 0; i < cases.count; i++) {
+        count +=
+            cases.items[i].body.length < (1 << 20) && is_escalated_well(*state, &cases.items[i]);
+    }
+    assert_in_range(count, 10, cases.count / 2);
+    parley_schema_destroy(schema);
+    cases_finish(&cases);
+}
+
+static void test_a_message_of_somebody_else_is_not_escalated(void **state) {
+    struct message_fixture *fixture = *state;
+    const struct parley_options options = {.escalate = true, .only_sender = "me"};
+    assert_int_equal(
+        parley_message_check(&fixture->message,
+                             parley_bytes_of("{\"id\":\"MSG001\",\"protocol\":\"VLP/1.1\","
+                                             "\"timestamp\":\"2025-12-14T10:30:00Z\",\"sender\":"
+                                             "\"you\",\"content\":\"c\",\"confidence\":1,"
+                                             "\"type\":\"claim\"}"),
+                             &parley_codec_json, &options, (struct parley_position){1, 1}),
+        PARLEY_OK);
+    assert_false(fixture->message.is_escalated);
+    assert_false(parley_message_is_valid(&fixture->message));
+    assert_int_equal(fixture->message.findings.count, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_claim_goes_to_its_lane_and_type),
@@ -201,6 +271,8 @@ int main(void) {
         cmocka_unit_test(test_the_verdict_on_an_invalid_message_says_what_can_be_read),
         cmocka_unit_test(test_the_verdict_on_what_cannot_be_read_is_null_all_over),
         cmocka_unit_test(test_a_violation_has_all_its_members),
+        cmocka_unit_test(test_an_escalated_message_is_right_in_itself),
+        cmocka_unit_test(test_a_message_of_somebody_else_is_not_escalated),
         cmocka_unit_test(test_its_examples_show_every_type_without_a_warning),
     };
     return cmocka_run_group_tests(tests, message_set_up_vlp, message_tear_down);
