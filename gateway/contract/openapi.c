@@ -8,6 +8,9 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include <parley/agents.h>
+
+#include "agent_options.h"
 #include "contract_files.h"
 #include "encodings.h"
 #include "openapi_answers.h"
@@ -105,6 +108,22 @@ static void write_read_options(struct json_writer *json, enum operation_kind kin
     write_parameter_ref(json, "Last-Event-ID");
 }
 
+static void write_agent_options(struct json_writer *json, const struct parley_protocol *protocol) {
+    assert(protocol != NULL && protocol->agents != NULL); /* write_paths leaves the others out */
+    const struct parley_agents *agents = protocol->agents;
+    for (const struct parley_option_help *option = agent_query_options; option->name != NULL;
+         option++) {
+        write_option(json, option, protocol);
+    }
+    if (agents->option != NULL) {
+        const struct parley_option_help own = {.name = agents->option,
+                                               .does = agents->option_does,
+                                               .wants = NULL,
+                                               .schema = "{\"type\":\"string\"}"};
+        write_option(json, &own, protocol);
+    }
+}
+
 static void write_name(struct json_writer *json, const struct operation *operation) {
     json_open(json, NULL, '{');
     json_text(json, "name", "name");
@@ -132,6 +151,10 @@ static void write_parameters(struct json_writer *json, const struct operation *o
     case OPERATION_READ_REJECTED:
         write_read_options(json, operation->kind, protocol);
         break;
+    case OPERATION_AGENTS:
+        write_agent_options(json, protocol);
+        break;
+    case OPERATION_AGENT:
     case OPERATION_PLAIN:
         break;
     }
@@ -282,13 +305,19 @@ static void write_path(struct json_writer *json, const struct contract_route *ro
     json_close(json, '}');
 }
 
+static bool is_of_agents(const struct operation *operation) {
+    return operation->kind == OPERATION_AGENTS || operation->kind == OPERATION_AGENT;
+}
+
 static void write_paths(struct json_writer *json, contract_route_fn *next) {
     struct contract_route route;
     json_open(json, "paths", '{');
     for (size_t i = 0; next(i, &route); i++) {
         const bool is_of_protocols = strstr(route.path, "{protocol}") != NULL;
         for (size_t j = 0; is_of_protocols && parley_protocols[j] != NULL; j++) {
-            write_path(json, &route, parley_protocols[j]);
+            if (!is_of_agents(route.operation) || parley_protocols[j]->agents != NULL) {
+                write_path(json, &route, parley_protocols[j]);
+            }
         }
         if (!is_of_protocols) {
             write_path(json, &route, NULL);

@@ -142,6 +142,29 @@ const struct operation operation_stream_of_all = {
     .answers = ANSWERS(EVENTS_OR_MESSAGES),
     .problems = PROBLEMS_OF_STREAMS};
 
+#define PROBLEMS_OF_AGENTS                                                                         \
+    (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |                       \
+     PROBLEM_BIT(PROBLEM_OVERLOADED))
+
+const struct operation operation_agents = {
+    .id = "agents",
+    .tag = "Reading",
+    .summary = "Which agents are alive, and what their last messages say",
+    .description = "In the order of their names. With `next`, there may be more: ask again with "
+                   "`cursor=`.",
+    .kind = OPERATION_AGENTS,
+    .answers = ANSWERS({"application/json", "AgentList"}),
+    .problems = PROBLEMS_OF_AGENTS};
+
+const struct operation operation_agent = {.id = "agent",
+                                          .tag = "Reading",
+                                          .summary = "One agent",
+                                          .kind = OPERATION_AGENT,
+                                          .answers = ANSWERS({"application/json", "Agent"}),
+                                          .problems = PROBLEMS_OF_AGENTS,
+                                          .name_description = "The agent's name.",
+                                          .name_example = "galahad"};
+
 const struct operation operation_rejected = {
     .id = "readRejected",
     .tag = "Reading",

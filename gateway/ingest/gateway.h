@@ -28,6 +28,7 @@ struct duplicate;
 struct describe_pages;
 struct limits;
 struct streams;
+struct agents;
 
 /* Of duplicates.h.  Zeroed at first. */
 struct duplicates {
@@ -59,6 +60,7 @@ struct gateway {
     struct guard *guard;
     struct http_server *http;
     struct streams *streams;
+    struct agents *agents;
     const atomic_uint *away_count; /* the workers that NATS is not ready for; NULL: only this one */
     struct figures *figures;       /* what this worker counts */
     const struct figures_set *all_figures; /* what all do, shared; /metrics needs it */

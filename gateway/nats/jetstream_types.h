@@ -207,9 +207,16 @@ static inline const char *jetstream_stored_header(const struct jetstream_stored 
 }
 
 struct jetstream_start {
-    enum { JETSTREAM_FROM_NEW, JETSTREAM_FROM_SEQUENCE, JETSTREAM_FROM_TIME } from;
+    enum {
+        JETSTREAM_FROM_NEW,
+        JETSTREAM_FROM_SEQUENCE,
+        JETSTREAM_FROM_TIME,
+        JETSTREAM_FROM_LAST, /* the last message on each subject, then new ones. After a break it
+                                begins anew: messages may be delivered again */
+    } from;
     uint64_t sequence; /* inclusive */
     int64_t time_ns;   /* inclusive, Unix time */
     /* Only messages on these subjects; borrowed for the consumer's life. NULL: all. */
     const char *filter;
+    bool is_headers_only; /* without payloads; the header Nats-Msg-Size has their size */
 };

@@ -138,7 +138,9 @@ static json_t *time_text(int64_t time_ns) {
 
 static void set_start(const struct ordered_consumer *consumer, json_t *config) {
     const char *policy = "by_start_sequence";
-    if (consumer->position >= ORDERED_KNOWN) {
+    if (consumer->start.from == JETSTREAM_FROM_LAST) {
+        policy = "last_per_subject";
+    } else if (consumer->position >= ORDERED_KNOWN) {
         uint64_t sequence = consumer->next_sequence > 0 ? consumer->next_sequence : 1;
         json_object_set_new(config, "opt_start_seq", json_integer((json_int_t)sequence));
     } else if (consumer->start.from == JETSTREAM_FROM_NEW) {
@@ -152,9 +154,10 @@ static void set_start(const struct ordered_consumer *consumer, json_t *config) {
 
 static json_t *configuration(const struct ordered_consumer *consumer) {
     json_t *config =
-        json_pack("{s:s, s:s, s:s, s:b, s:i, s:I}", "name", consumer->name, "ack_policy", "none",
-                  "replay_policy", "instant", "mem_storage", true, "num_replicas", 1,
-                  "inactive_threshold", (json_int_t)(INACTIVE_MS * NS_A_MS));
+        json_pack("{s:s, s:s, s:s, s:b, s:b, s:i, s:I}", "name", consumer->name, "ack_policy",
+                  "none", "replay_policy", "instant", "mem_storage", true, "headers_only",
+                  consumer->start.is_headers_only, "num_replicas", 1, "inactive_threshold",
+                  (json_int_t)(INACTIVE_MS * NS_A_MS));
     set_start(consumer, config);
     if (consumer->start.filter != NULL) {
         json_object_set_new(config, "filter_subject", json_string(consumer->start.filter));
@@ -314,7 +317,9 @@ enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char
     consumer->start = start_at;
     consumer->mode = mode;
     consumer->events = *events;
-    consumer->position = start_at.from == JETSTREAM_FROM_SEQUENCE ? ORDERED_KNOWN : ORDERED_UNKNOWN;
+    const bool is_known =
+        start_at.from == JETSTREAM_FROM_SEQUENCE || start_at.from == JETSTREAM_FROM_LAST;
+    consumer->position = is_known ? ORDERED_KNOWN : ORDERED_UNKNOWN;
     consumer->next_sequence = start_at.sequence;
     consumer->wanted_count = mode == ORDERED_FOLLOW ? FOLLOW_AHEAD_COUNT : 0;
     consumer->retry.fire = on_retry;

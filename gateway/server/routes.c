@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The addresses of docs/api.md as a table. A path has at most one variable part, which is a
- * protocol's name or any other name. */
+/* The addresses of docs/api.md as a table. A path may have two variable parts: a protocol's name,
+ * and any other name. */
 
 #include "routes.h"
 
@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "access_log.h"
+#include "agents.h"
 #include "describe_pages.h"
 #include "health.h"
 #include "problem.h"
@@ -19,10 +20,12 @@
 #include "figures.h"
 #include "streams.h"
 
-/* The variable part of a path. */
+enum { NAME_SIZE = 512 };
+
+/* The variable parts of a path. */
 struct variable {
-    const struct parley_protocol *protocol;
-    const char *name;
+    const struct parley_protocol *protocol;         /* NULL: there is none of that name */
+    char protocol_name[NAME_SIZE], name[NAME_SIZE]; /* ""; cut if they are too long */
 };
 
 typedef void serve_fn(struct gateway *gateway, struct http_request *request,
@@ -47,6 +50,12 @@ static void serve_stream(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     streams_serve(gateway->streams, gateway->limits, request, variable->protocol,
                   guard_principal(request)->scopes.read);
+}
+
+static void serve_agents(struct gateway *gateway, struct http_request *request,
+                         const struct variable *variable) {
+    agents_serve(gateway->agents, request, variable->protocol,
+                 variable->name[0] != '\0' ? variable->name : NULL);
 }
 
 static void serve_rejected(struct gateway *gateway, struct http_request *request,
@@ -194,6 +203,8 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
     ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
     ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
+    ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents),
+    ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents),
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/protocols", OPEN, protocols, .get = serve_protocols),
     ROUTE("/v1/protocols/{protocol}", OPEN, protocol, .get = serve_protocol),
@@ -227,29 +238,38 @@ bool gateway_route(size_t index, struct contract_route *out) {
     return true;
 }
 
-/* Whether `path` matches `pattern`; `out` then has the part in braces. */
-static bool matches(const char *pattern, const char *path, char *name, size_t name_size,
-                    struct variable *out) {
-    const size_t fixed = strcspn(pattern, "{");
-    *out = (struct variable){0};
-    if (strncmp(pattern, path, fixed) != 0) {
-        return false;
+static void copy_segment(char out[NAME_SIZE], struct parley_bytes segment) {
+    const size_t length = segment.length < NAME_SIZE ? segment.length : NAME_SIZE - 1;
+    memcpy(out, segment.data, length);
+    out[length] = '\0';
+}
+
+/* Whether `path` matches `pattern`; `out` then has the parts in braces. */
+static bool matches(const char *pattern, const char *path, struct variable *out) {
+    static const char protocol[] = "{protocol}";
+    out->protocol = NULL;
+    out->protocol_name[0] = out->name[0] = '\0';
+    while (*pattern != '\0') {
+        if (*pattern != '{') {
+            if (*pattern++ != *path++) {
+                return false;
+            }
+            continue;
+        }
+        const struct parley_bytes segment = {path, strcspn(path, "/")};
+        if (segment.length == 0) {
+            return false;
+        }
+        if (strncmp(pattern, protocol, sizeof protocol - 1) == 0) {
+            out->protocol = parley_protocol_find(segment);
+            copy_segment(out->protocol_name, segment);
+        } else {
+            copy_segment(out->name, segment);
+        }
+        path += segment.length;
+        pattern = strchr(pattern, '}') + 1;
     }
-    if (pattern[fixed] == '\0') {
-        return path[fixed] == '\0';
-    }
-    const char *segment = path + fixed;
-    const size_t length = strcspn(segment, "/");
-    const char *rest = strchr(pattern + fixed, '}') + 1;
-    if (length == 0 || strcmp(segment + length, rest) != 0) {
-        return false;
-    }
-    const size_t kept = length < name_size ? length : name_size - 1;
-    memcpy(name, segment, kept);
-    name[kept] = '\0';
-    out->name = name;
-    out->protocol = parley_protocol_find((struct parley_bytes){segment, length});
-    return true;
+    return *path == '\0';
 }
 
 static const char *allowed_methods(const struct route *route) {
@@ -305,14 +325,13 @@ void gateway_begin(void *context, struct http_request *request) {
         return;
     }
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        char name[128];
         struct variable variable;
-        if (!matches(routes[i].path, path, name, sizeof name, &variable)) {
+        if (!matches(routes[i].path, path, &variable)) {
             continue;
         }
         http_request_note(request, HTTP_NOTE_ROUTE, (unsigned char)(i + 1));
         if (variable.protocol == NULL && strstr(routes[i].path, "{protocol}") != NULL) {
-            refuse_protocol(request, name);
+            refuse_protocol(request, variable.protocol_name);
         } else {
             serve(gateway, request, &routes[i], &variable);
         }
@@ -363,9 +382,8 @@ bool gateway_stays_open(const char *method, const char *path, bool waits) {
         const bool is_asked = (is_get && route->get != NULL) || (is_post && route->post != NULL);
         const bool stays =
             route->stay == ROUTE_STAYS || (route->stay == ROUTE_MAY_WAIT && is_post && waits);
-        char name[128];
         struct variable variable;
-        if (is_asked && stays && matches(route->path, path, name, sizeof name, &variable)) {
+        if (is_asked && stays && matches(route->path, path, &variable)) {
             return true;
         }
     }

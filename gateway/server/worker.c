@@ -11,6 +11,7 @@
 
 #include "offload.h"
 #include "quarantine.h"
+#include "agents.h"
 #include "channel.h"
 #include "correlation_consumer.h"
 #include "listen_address.h"
@@ -277,6 +278,8 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
                               gateway->schemas, gateway->configuration->channels,
                               &gateway->streams));
+    PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
+                             gateway->configuration->channels, &gateway->agents));
     worker_figures_start(&worker->figures, gateway);
     return PARLEY_OK;
 }
@@ -296,6 +299,7 @@ static void take_apart(struct worker *worker) {
     jwks_unref(atomic_exchange(&worker->next_jwks, NULL));
     free(atomic_exchange(&worker->next_configuration, NULL));
     streams_destroy(gateway->streams);
+    agents_destroy(gateway->agents);
     destroy_memories(worker);
     jetstream_destroy(gateway->jetstream);
     for (size_t i = 0; gateway->messages != NULL && i < parley_protocol_count(); i++) {

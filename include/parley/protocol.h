@@ -10,6 +10,7 @@
 #include <parley/rule.h>
 #include <parley/status.h>
 
+struct parley_agents;
 struct parley_message;
 struct parley_work_kind;
 struct parley_options;
@@ -231,6 +232,7 @@ struct parley_protocol {
     /* Messages on these subjects may have bypassed the gateway, and leave the same facts;
      * NULL-terminated, below the protocol's first token: "tasks.>". */
     const char *const *fact_subjects;
+    const struct parley_agents *agents; /* parley/agents.h; NULL: it has none */
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

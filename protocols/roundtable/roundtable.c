@@ -96,4 +96,5 @@ const struct parley_protocol roundtable_protocol = {
     .work = &roundtable_work,
     .decide = roundtable_decide,
     .fact_subjects = (const char *const[]){"tasks.>", "events.task.claimed", "results.>", NULL},
+    .agents = &roundtable_agents,
 };

@@ -51,6 +51,7 @@ extern const char *const roundtable_types[];
 extern const char *const roundtable_priorities[];
 extern const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT];
 extern const struct parley_example roundtable_examples[];
+extern const struct parley_agents roundtable_agents;
 
 extern const struct parley_work_kind roundtable_work;
 

@@ -181,4 +181,5 @@ const struct parley_protocol supervisor_protocol = {
     .stamp = stamp,
     .inspect = supervisor_inspect,
     .inspects_facts = true,
+    .agents = &supervisor_agents,
 };

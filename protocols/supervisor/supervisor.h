@@ -54,6 +54,7 @@ enum supervisor_rule {
 extern const char *const supervisor_types[];
 extern const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT];
 extern const struct parley_example supervisor_examples[];
+extern const struct parley_agents supervisor_agents;
 
 /* The sides that send messages of a type, as a set; nothing for PARLEY_TYPE_OTHER. */
 enum supervisor_side { SUPERVISOR_GERBIL = 1, SUPERVISOR_ELIXIR = 2 };

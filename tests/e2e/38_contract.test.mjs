@@ -2,6 +2,7 @@
 // The documents for machines, tried: what they say can be done, and their examples are accepted.
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { get, post, request } from './lib/http.mjs';
@@ -10,6 +11,26 @@ import { run } from './lib/program.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 
 const API = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
+
+// The agent that the documents name as an example is there.
+async function beatAs(server, name) {
+  const timestamp = new Date().toISOString();
+  const knight = {
+    id: randomUUID(),
+    version: '1.0',
+    type: 'heartbeat',
+    from: name,
+    timestamp,
+    payload: { status: 'healthy' },
+  };
+  const agent = { type: 'heartbeat', timestamp: 1705392000 };
+  for (const [path, message] of [
+    ['/v1/roundtable/messages', knight],
+    [`/v1/supervisor/messages?agent=${name}`, agent],
+  ]) {
+    assert.equal((await post(server, path, JSON.stringify(message))).status, 200);
+  }
+}
 
 describe('openapi.json', () => {
   const its = useParley({ args: ['--quarantine'] });
@@ -38,6 +59,7 @@ describe('openapi.json', () => {
 
   // Every answer is held against the document by lib/contract.mjs.
   it('has only operations that the server serves', async () => {
+    await beatAs(its.parley, 'galahad');
     for (const { path, method, operation } of operationsOf(await document())) {
       const query = isStream(path) ? '?since=all&follow=false' : '';
       const url = concrete(path, operation) + query;

@@ -19,6 +19,7 @@
 
 #include "describe_pages.h"
 #include "jansson_setup.h"
+#include "agents.h"
 #include "routes.h"
 #include "ingest.h"
 #include "metrics_page.h"
@@ -198,6 +199,12 @@ void streams_serve(struct streams *streams, const struct limits *limits,
     (void)limits;
     assert_true(readable != 0);
     note(request, "stream", protocol);
+}
+
+void agents_serve(struct agents *agents, struct http_request *request,
+                  const struct parley_protocol *protocol, const char *name) {
+    (void)agents;
+    note(request, name != NULL ? "agent" : "agents", protocol);
 }
 
 void metrics_page_serve(struct gateway *gateway, struct http_request *request) {
@@ -385,7 +392,7 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
         const char *brace = strstr(route.path, "{protocol}");
         snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
                  (int)(brace != NULL ? (size_t)(brace - route.path) : strlen(route.path)),
-                 route.path, brace != NULL ? "vlp" : "", brace != NULL ? brace + 10 : "",
+                 route.path, brace != NULL ? "roundtable" : "", brace != NULL ? brace + 10 : "",
                  route.has_post ? "post" : "get");
         assert_non_null(strstr(document.data, key));
     }
@@ -609,6 +616,8 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"POST", "/v1/vlp/convert", 0, "convert vlp"},
         {"GET", "/v1/vlp/stream", 0, "stream vlp"},
         {"HEAD", "/v1/vlp/stream", 0, "stream vlp"},
+        {"GET", "/v1/roundtable/agents", 0, "agents roundtable"},
+        {"GET", "/v1/supervisor/agents/a", 0, "agent supervisor"},
         {"GET", "/v1/stream", 0, "stream all"},
         {"GET", "/v1/rejected/stream", 0, "rejected all"},
         {"HEAD", "/v1/stream", 0, "stream all"},
@@ -632,6 +641,9 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "*", 404, NULL},
         {"GET", "//", 404, NULL},
         {"GET", "/livez/", 404, NULL},
+        {"GET", "/v1/supervisor/agents/", 404, NULL},
+        {"GET", "/v1/supervisor/agents/a/b", 404, NULL},
+        {"GET", "/v1/nope/agents/a", 404, NULL},
         {"GET", "/v1/stream/", 404, NULL},
         {"GET", "/v1/protocols/", 404, NULL},
         {"GET", "/v1/protocols/nope", 404, NULL},

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See agent_reader.h. */
+
+#include "agent_reader.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PULL_COUNT = 256,
+    PULL_BYTES = 256 * 1024,
+    TEXT_BYTES_MAX = 16 * 1024, /* of what one message says of its agent; more is left out */
+    STORED_BYTES_MAX = 64 * 1024 * 1024, /* NATS takes no more */
+    SUBJECT_MAX = 600,
+    ID_MAX = 256,
+};
+
+/* One source. The consumer is closed once it is done. */
+struct feed {
+    struct agent_reader *reader;
+    unsigned source;
+    char subject[SUBJECT_MAX]; /* of the consumer */
+    struct ordered_consumer *consumer;
+};
+
+struct agent_reader {
+    struct agent_reader_options options;
+    struct parley_message message;
+    struct parley_buffer text;
+    size_t open_count; /* feeds that are not done */
+    unsigned depth;    /* of callbacks in which it is used */
+    bool is_closed;
+    struct feed feeds[PARLEY_AGENT_SOURCES_MAX];
+};
+
+static const struct parley_agents *agents_of(const struct agent_reader *reader) {
+    return reader->options.channel->protocol->agents;
+}
+
+/* ---- names ---- */
+
+static bool is_unreserved(char c) {
+    return isalnum((unsigned char)c) != 0 || c == '-' || c == '_' || c == '~';
+}
+
+static int hex_digit(char c) {
+    return isxdigit((unsigned char)c) == 0  ? -1
+           : isdigit((unsigned char)c) != 0 ? c - '0'
+                                            : toupper((unsigned char)c) - 'A' + 10;
+}
+
+/* Takes a character off *at, which may be encoded. */
+static char next_char(const char **at) {
+    const int high = **at == '%' ? hex_digit((*at)[1]) : -1;
+    const int low = high >= 0 ? hex_digit((*at)[2]) : -1;
+    const char c = low >= 0 ? (char)(16 * high + low) : **at;
+    *at += low >= 0 ? 3 : 1;
+    return c;
+}
+
+bool agent_token(const char *name, char out[AGENT_TOKEN_SIZE]) {
+    size_t length = 0;
+    while (*name != '\0' && length < AGENT_TOKEN_SIZE - 3) {
+        const char c = next_char(&name);
+        if (is_unreserved(c)) {
+            out[length++] = c;
+        } else {
+            length += (size_t)snprintf(out + length, 4, "%%%02X", (unsigned char)c);
+        }
+    }
+    out[length] = '\0';
+    return *name == '\0' && length > 0;
+}
+
+/* The token of `subject` where the source's pattern has its asterisk; data NULL: none that could be
+ * an agent. */
+static struct parley_bytes name_in(const struct agent_reader *reader,
+                                   const struct parley_agent_source *source, const char *subject) {
+    const char *at = strchr(subject, '.');
+    for (const char *c = source->subject; at != NULL && *c != '*'; c++) {
+        at = *c == '.' ? strchr(at + 1, '.') : at;
+    }
+    const struct parley_bytes name = {at != NULL ? at + 1 : NULL,
+                                      at != NULL ? strcspn(at + 1, ".") : 0};
+    for (size_t i = 0; i < name.length; i++) {
+        if (!is_unreserved(name.data[i]) && name.data[i] != '%') {
+            return (struct parley_bytes){0};
+        }
+    }
+    /* Where messages name no sender, `_` stands for nobody. */
+    const bool is_nobody = reader->options.channel->protocol->sender_field == NULL &&
+                           parley_bytes_equal(name, PARLEY_BYTES("_"));
+    return is_nobody || name.length == 0 || name.length >= AGENT_TOKEN_SIZE
+               ? (struct parley_bytes){0}
+               : name;
+}
+
+/* ---- messages ---- */
+
+/* Whether the payload is a valid message, and of the agent on whose subject it is. */
+static enum parley_status check(struct agent_reader *reader, const struct jetstream_stored *stored,
+                                bool *out_is_ours) {
+    const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
+                                           .subject_prefix = reader->options.channel->prefix,
+                                           .stored_subject = stored->subject};
+    struct parley_message *message = &reader->message;
+    struct parley_route route = {0};
+    const enum parley_status status = parley_message_check(
+        message, stored->payload, &parley_codec_json, &options, (struct parley_position){1, 1});
+    *out_is_ours = status == PARLEY_OK && parley_message_is_valid(message);
+    if (*out_is_ours) {
+        PARLEY_TRY(parley_message_route(message, &route));
+        *out_is_ours = parley_bytes_equal(route.subject, parley_bytes_of(stored->subject));
+    }
+    return status == PARLEY_E_MEMORY ? status : PARLEY_OK;
+}
+
+static size_t size_of(const struct jetstream_stored *stored) {
+    const char *size = jetstream_stored_header(stored, "Nats-Msg-Size");
+    return size != NULL ? (size_t)strtoull(size, NULL, 10) : stored->payload.length;
+}
+
+/* The id of its event, which any publisher may write; NULL: it is not plain. */
+static const char *id_of(const struct jetstream_stored *stored) {
+    const char *id = jetstream_stored_header(stored, "ce-id");
+    size_t length = 0;
+    while (id != NULL && id[length] > ' ' && id[length] <= '~') {
+        length++;
+    }
+    return length > 0 && length <= ID_MAX && id[length] == '\0' ? id : NULL;
+}
+
+static enum parley_status match(struct agent_reader *reader, struct agent_news *news) {
+    const char *value = reader->options.value;
+    news->is_match = value == NULL;
+    return news->is_beat && value != NULL
+               ? agents_of(reader)->matches(&reader->message, parley_bytes_of(value),
+                                            &news->is_match)
+               : PARLEY_OK;
+}
+
+static enum parley_status report(struct agent_reader *reader, const struct feed *feed,
+                                 const struct jetstream_stored *stored, struct agent_news *news) {
+    const struct parley_agent_source *source = &agents_of(reader)->sources[feed->source];
+    char at[AGENT_TIME_SIZE];
+    agent_time_text(stored->time_ns, at);
+    const struct parley_agent_report of = {
+        .source = feed->source,
+        .message = source->is_unread ? NULL : &reader->message,
+        .size_bytes = size_of(stored),
+        .id = id_of(stored),
+        .at = at,
+        .age_seconds = agent_age_seconds(stored->time_ns, reader->options.now_ns),
+        .sequence = stored->sequence};
+    parley_buffer_clear(&reader->text);
+    PARLEY_TRY(agents_of(reader)->report(&of, &reader->text));
+    PARLEY_TRY(match(reader, news));
+    if (reader->text.length <= TEXT_BYTES_MAX) {
+        news->text = parley_buffer_bytes(&reader->text);
+    }
+    return reader->options.note(reader->options.context, news);
+}
+
+static enum parley_status read_message(struct agent_reader *reader, const struct feed *feed,
+                                       const struct jetstream_stored *stored) {
+    const struct parley_agent_source *source = &agents_of(reader)->sources[feed->source];
+    struct agent_news news = {.name = name_in(reader, source, stored->subject),
+                              .part = source->part,
+                              .sequence = stored->sequence,
+                              .is_beat = feed->source == 0,
+                              .time_ns = stored->time_ns};
+    bool is_ours = news.name.data != NULL;
+    if (is_ours && !source->is_unread) {
+        PARLEY_TRY(check(reader, stored, &is_ours));
+    }
+    return is_ours ? report(reader, feed, stored, &news) : PARLEY_OK;
+}
+
+/* ---- consumers ---- */
+
+static void free_reader(struct agent_reader *reader) {
+    parley_message_finish(&reader->message);
+    parley_buffer_finish(&reader->text);
+    free(reader);
+}
+
+static void enter(struct agent_reader *reader) {
+    reader->depth++;
+}
+
+static void leave(struct agent_reader *reader) {
+    if (--reader->depth == 0 && reader->is_closed) {
+        free_reader(reader);
+    }
+}
+
+static void close_feed(struct feed *feed) {
+    ordered_consumer_close(feed->consumer);
+    feed->consumer = NULL;
+}
+
+static void fail(struct agent_reader *reader, enum parley_status status, const char *error) {
+    for (size_t i = 0; i < PARLEY_AGENT_SOURCES_MAX; i++) {
+        close_feed(&reader->feeds[i]);
+    }
+    reader->options.done(reader->options.context, status, error);
+}
+
+static void on_opened(void *context, uint64_t next_sequence) {
+    const struct feed *feed = context;
+    (void)next_sequence;
+    ordered_consumer_pull(feed->consumer, PULL_COUNT, PULL_BYTES);
+}
+
+static void on_pull_ended(void *context) {
+    const struct feed *feed = context;
+    if (feed->consumer != NULL) {
+        ordered_consumer_pull(feed->consumer, PULL_COUNT, PULL_BYTES);
+    }
+}
+
+static void on_stored(void *context, const struct jetstream_stored *stored) {
+    const struct feed *feed = context;
+    struct agent_reader *reader = feed->reader;
+    enter(reader);
+    const enum parley_status status = read_message(reader, feed, stored);
+    parley_message_reset(&reader->message);
+    if (status != PARLEY_OK) {
+        fail(reader, status, NULL);
+    }
+    leave(reader);
+}
+
+static void on_current(void *context) {
+    struct feed *feed = context;
+    struct agent_reader *reader = feed->reader;
+    enter(reader);
+    close_feed(feed);
+    if (--reader->open_count == 0) {
+        reader->options.done(reader->options.context, PARLEY_OK, NULL);
+    }
+    leave(reader);
+}
+
+static void on_refused(void *context, const char *error) {
+    const struct feed *feed = context;
+    struct agent_reader *reader = feed->reader;
+    enter(reader);
+    fail(reader, PARLEY_E_IO, error);
+    leave(reader);
+}
+
+/* ---- its life ---- */
+
+/* The source's subject, on this server, with the name of the agent if it is one. */
+static void write_subject(const struct agent_reader *reader, struct feed *feed) {
+    const struct channel *channel = reader->options.channel;
+    const char *pattern = agents_of(reader)->sources[feed->source].subject;
+    const char *star = strchr(pattern, '*');
+    const struct parley_bytes agent =
+        reader->options.agent.data != NULL ? reader->options.agent : PARLEY_BYTES("*");
+    snprintf(feed->subject, sizeof feed->subject, "%s.%.*s%.*s%s",
+             channel->prefix != NULL ? channel->prefix : channel->protocol->name,
+             (int)(star - pattern), pattern, (int)agent.length, agent.data, star + 1);
+}
+
+static enum parley_status open_feed(struct agent_reader *reader, unsigned source) {
+    struct feed *feed = &reader->feeds[source];
+    *feed = (struct feed){.reader = reader, .source = source};
+    write_subject(reader, feed);
+    const struct jetstream_place *place =
+        jetstream_place_find(reader->options.jetstream, feed->subject);
+    if (!jetstream_place_takes_consumers(place)) {
+        return PARLEY_E_IO;
+    }
+    const struct jetstream_start start = {.from = JETSTREAM_FROM_LAST,
+                                          .filter = feed->subject,
+                                          .is_headers_only =
+                                              agents_of(reader)->sources[source].is_unread};
+    const struct ordered_consumer_events events = {.opened = on_opened,
+                                                   .stored = on_stored,
+                                                   .pull_ended = on_pull_ended,
+                                                   .refused = on_refused,
+                                                   .current = on_current,
+                                                   .context = feed};
+    reader->open_count++;
+    return ordered_consumer_open(reader->options.jetstream, place->stream, start, ORDERED_REPLAY,
+                                 &events, &feed->consumer);
+}
+
+enum parley_status agent_reader_open(const struct agent_reader_options *options,
+                                     struct agent_reader **out) {
+    struct agent_reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    reader->options = *options;
+    parley_message_init(&reader->message, options->schema);
+    parley_buffer_init(&reader->text);
+    enum parley_status status = PARLEY_OK;
+    for (unsigned i = 0; status == PARLEY_OK && agents_of(reader)->sources[i].subject != NULL;
+         i++) {
+        status = open_feed(reader, i);
+    }
+    if (status != PARLEY_OK) {
+        agent_reader_close(reader);
+        return status;
+    }
+    *out = reader;
+    return PARLEY_OK;
+}
+
+void agent_reader_close(struct agent_reader *reader) {
+    if (reader == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < PARLEY_AGENT_SOURCES_MAX; i++) {
+        close_feed(&reader->feeds[i]);
+    }
+    reader->is_closed = true;
+    if (reader->depth == 0) {
+        free_reader(reader);
+    }
+}

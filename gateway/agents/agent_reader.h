@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Reads the last messages of agents: of each source of the protocol's table with a consumer, all at
+ * once. It checks each message, since anybody may publish to NATS, and keeps none. */
+
+#include <parley/agents.h>
+#include <parley/message.h>
+
+#include "agent_page.h"
+#include "channel.h"
+#include "jetstream.h"
+
+struct agent_reader;
+
+struct agent_reader_options {
+    struct jetstream *jetstream;
+    const struct channel *channel;
+    const struct parley_schema *schema;
+    struct parley_bytes agent; /* as in subjects; data NULL: all agents */
+    const char *value;         /* for parley_agents.matches; NULL: every agent matches */
+    int64_t now_ns;            /* Unix time */
+    /* What a message says.  Owns: borrowed for the call. */
+    enum parley_status (*note)(void *context, const struct agent_news *news);
+    /* Everything was noted; or it cannot be: `error` says why (half a sentence), NULL: out of
+     * memory. Called once. The reader may be closed from here. */
+    void (*done)(void *context, enum parley_status status, const char *error);
+    void *context;
+};
+
+/* Owns: copies the options, borrows the rest; returns a new reader, which the caller closes. No
+ * callback comes before it returns.
+ * Returns: PARLEY_E_IO: the messages lie in a stream of which parley may have no consumers, or it
+ * is not known where. */
+enum parley_status agent_reader_open(const struct agent_reader_options *options,
+                                     struct agent_reader **out) PARLEY_MUST_CHECK;
+/* NULL is allowed. */
+void agent_reader_close(struct agent_reader *reader);
+
+/* An agent's name as the token of a subject: as in a path, so some of it may be percent-encoded.
+ * Returns: false if it is too long. */
+#define AGENT_TOKEN_SIZE 400 /* 128 characters that are encoded, and a NUL */
+bool agent_token(const char *name, char out[AGENT_TOKEN_SIZE]);

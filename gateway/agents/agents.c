@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A request reads each source of its protocol's agents with a consumer of its own, all at once, up
+ * to what the stream held when it was created. The answer is made when the last of them is done. */
+
+#include "agents.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "agent_page.h"
+#include "agent_query.h"
+#include "agent_reader.h"
+#include "problem.h"
+
+enum {
+    READINGS_MAX = 16, /* of a worker at a time */
+    DEADLINE_MS = 5000,
+    PAGE_COUNT_MAX = AGENT_LIMIT_MAX,
+    PAGE_BYTES_MAX = 4 * 1024 * 1024,
+};
+
+/* READING ──▶ OVER: it is answered, or its client is gone. */
+enum phase { PHASE_READING, PHASE_OVER };
+
+struct reading {
+    LIST_ENTRY(reading) link;
+    struct agents *agents;
+    struct http_request *request;
+    const struct parley_protocol *protocol;
+    bool is_of_one;
+    enum phase phase;
+    struct agent_query query;
+    struct agent_page page;
+    struct agent_reader *reader;
+    struct reactor_timer deadline;
+};
+
+struct agents {
+    struct reactor *reactor;
+    struct jetstream *jetstream;
+    struct parley_schema *const *schemas;
+    const struct channel *channels;
+    size_t reading_count;
+    LIST_HEAD(, reading) readings;
+};
+
+static int64_t wall_clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- the answer ---- */
+
+static void end(struct reading *reading) {
+    reading->phase = PHASE_OVER;
+    reactor_timer_clear(reading->agents->reactor, &reading->deadline);
+    agent_reader_close(reading->reader);
+    reading->reader = NULL;
+}
+
+static void refuse(struct reading *reading, enum problem problem, const char *detail) {
+    end(reading);
+    problem_respond(reading->request, problem, detail);
+}
+
+static bool is_wanted(const struct reading *reading, const struct agent_entry *entry,
+                      int64_t now_ns) {
+    const struct agent_query *query = &reading->query;
+    const enum agent_state state = agent_state_of(entry, reading->protocol->agents, now_ns);
+    return (query->states >> state & 1) != 0 && (query->value == NULL || entry->is_match);
+}
+
+/* The members `items` and, if there may be more, `next`. */
+static void write_list(const struct reading *reading, int64_t now_ns, struct parley_buffer *out) {
+    const struct agent_page *page = &reading->page;
+    const char *last = NULL;
+    size_t count = 0, i = 0;
+    parley_buffer_text(out, "{\"items\":[");
+    for (; i < page->count && count < reading->query.limit; i++) {
+        const struct agent_entry *entry = &page->entries[i];
+        last = entry->name;
+        if (is_wanted(reading, entry, now_ns)) {
+            parley_buffer_text(out, count++ > 0 ? "," : "");
+            agent_entry_write(entry, reading->protocol->agents, now_ns, out);
+        }
+    }
+    parley_buffer_char(out, ']');
+    if (last != NULL && (i < page->count || page->has_more)) {
+        parley_buffer_text(out, ",\"next\":");
+        parley_buffer_json(out, parley_bytes_of(last));
+    }
+    parley_buffer_char(out, '}');
+}
+
+static void respond(struct reading *reading, struct parley_buffer *text) {
+    parley_buffer_char(text, '\n');
+    if (text->has_failed) {
+        problem_respond(reading->request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    http_header(reading->request, "Cache-Control", "no-store");
+    http_compress(reading->request);
+    http_respond(reading->request, 200, "application/json", parley_buffer_bytes(text));
+}
+
+static void answer(struct reading *reading) {
+    const int64_t now_ns = wall_clock_ns();
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    if (!reading->is_of_one) {
+        write_list(reading, now_ns, &text);
+        respond(reading, &text);
+    } else if (reading->page.count > 0) {
+        agent_entry_write(&reading->page.entries[0], reading->protocol->agents, now_ns, &text);
+        respond(reading, &text);
+    } else {
+        problem_respond_format(reading->request, PROBLEM_NOT_FOUND,
+                               "The stream %s has no message of this agent. "
+                               "GET /v1/%s/agents lists those that it has messages of.",
+                               channel_find(reading->agents->channels, reading->protocol)->stream,
+                               reading->protocol->name);
+    }
+    parley_buffer_finish(&text);
+}
+
+/* ---- what the reader says ---- */
+
+static enum parley_status note(void *context, const struct agent_news *news) {
+    struct reading *reading = context;
+    return agent_page_note(&reading->page, news);
+}
+
+static void done(void *context, enum parley_status status, const char *error) {
+    struct reading *reading = context;
+    if (status == PARLEY_OK) {
+        end(reading);
+        answer(reading);
+    } else if (error != NULL) {
+        char detail[512];
+        snprintf(detail, sizeof detail, "The stream %s cannot be read: %s.",
+                 channel_find(reading->agents->channels, reading->protocol)->stream, error);
+        refuse(reading, PROBLEM_BUS_UNAVAILABLE, detail);
+    } else {
+        refuse(reading, PROBLEM_INTERNAL, "Out of memory.");
+    }
+}
+
+static void on_deadline(struct reactor_timer *timer) {
+    struct reading *reading = OWNER_OF(timer, struct reading, deadline);
+    const char *trouble = jetstream_trouble(reading->agents->jetstream);
+    refuse(reading, PROBLEM_BUS_UNAVAILABLE,
+           trouble != NULL ? trouble : "NATS did not send the agents' messages in time.");
+}
+
+/* ---- requests ---- */
+
+static void request_ended(void *state, struct http_request *request) {
+    (void)state;
+    (void)request;
+}
+
+static void request_closed(void *state, bool is_complete) {
+    struct reading *reading = state;
+    (void)is_complete;
+    end(reading);
+    reading->agents->reading_count--;
+    LIST_REMOVE(reading, link);
+    agent_page_finish(&reading->page);
+    free(reading);
+}
+
+static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
+
+static bool is_serving(const struct agents *agents, struct http_request *request) {
+    if (!jetstream_can_read(agents->jetstream)) {
+        const char *trouble = jetstream_trouble(agents->jetstream);
+        problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.",
+                               trouble != NULL ? trouble : "NATS cannot be read now");
+        return false;
+    }
+    if (agents->reading_count >= READINGS_MAX) {
+        problem_respond(request, PROBLEM_OVERLOADED,
+                        "Too many requests for agents are in progress. Try again later.");
+        return false;
+    }
+    return true;
+}
+
+static enum parley_status begin(struct reading *reading, struct parley_bytes name) {
+    struct agents *agents = reading->agents;
+    const struct agent_reader_options options = {
+        .jetstream = agents->jetstream,
+        .channel = channel_find(agents->channels, reading->protocol),
+        .schema =
+            agents->schemas[channel_find(agents->channels, reading->protocol) - agents->channels],
+        .agent = name,
+        .value = reading->query.value,
+        .now_ns = wall_clock_ns(),
+        .note = note,
+        .done = done,
+        .context = reading};
+    return agent_reader_open(&options, &reading->reader);
+}
+
+static void start(struct agents *agents, struct http_request *request,
+                  const struct parley_protocol *protocol, const struct agent_query *query,
+                  struct parley_bytes name) {
+    struct reading *reading = calloc(1, sizeof *reading);
+    if (reading == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    *reading = (struct reading){.agents = agents,
+                                .request = request,
+                                .protocol = protocol,
+                                .is_of_one = name.data != NULL,
+                                .query = *query,
+                                .deadline = {.fire = on_deadline}};
+    agent_page_init(&reading->page, query->after, PAGE_COUNT_MAX, PAGE_BYTES_MAX);
+    agents->reading_count++;
+    LIST_INSERT_HEAD(&agents->readings, reading, link);
+    http_request_serve(request, &handler, reading);
+    reactor_timer_set(agents->reactor, &reading->deadline, DEADLINE_MS);
+    const enum parley_status status = begin(reading, name);
+    if (status == PARLEY_E_IO) {
+        refuse(reading, PROBLEM_BUS_UNAVAILABLE,
+               "The agents' messages lie in no stream that can be read, or only in a work queue.");
+    } else if (status != PARLEY_OK) {
+        refuse(reading, PROBLEM_INTERNAL, "Out of memory.");
+    }
+}
+
+void agents_serve(struct agents *agents, struct http_request *request,
+                  const struct parley_protocol *protocol, const char *name) {
+    struct agent_query query;
+    char token[AGENT_TOKEN_SIZE];
+    if (protocol->agents == NULL) {
+        problem_respond_format(request, PROBLEM_NOT_FOUND,
+                               "Messages of %s do not say which agents are alive.", protocol->name);
+        return;
+    }
+    if (!agent_query_parse(request, protocol->agents, &query) || !is_serving(agents, request)) {
+        return;
+    }
+    if (name != NULL && !agent_token(name, token)) {
+        problem_respond(request, PROBLEM_NOT_FOUND, "No agent has such a name.");
+        return;
+    }
+    start(agents, request, protocol, &query,
+          name != NULL ? parley_bytes_of(token) : (struct parley_bytes){0});
+}
+
+/* ---- all of them ---- */
+
+enum parley_status agents_create(struct reactor *reactor, struct jetstream *jetstream,
+                                 struct parley_schema *const *schemas,
+                                 const struct channel *channels, struct agents **out) {
+    struct agents *agents = calloc(1, sizeof *agents);
+    if (agents == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    *agents = (struct agents){
+        .reactor = reactor, .jetstream = jetstream, .schemas = schemas, .channels = channels};
+    LIST_INIT(&agents->readings);
+    *out = agents;
+    return PARLEY_OK;
+}
+
+void agents_destroy(struct agents *agents) {
+    assert(agents == NULL || LIST_EMPTY(&agents->readings));
+    free(agents);
+}

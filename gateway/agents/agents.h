@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* GET /v1/{protocol}/agents and /agents/{agent}: which agents there are, and what their last
+ * messages say, read from the stream for each request. Nothing is kept between requests. */
+
+#include <parley/protocol.h>
+
+#include "channel.h"
+#include "http.h"
+#include "jetstream.h"
+
+struct agents;
+
+/* `schemas`, `channels`: of parley_protocols, borrowed.  Owns: returns a new object, to be
+ * destroyed after the HTTP server and before the jetstream. */
+enum parley_status agents_create(struct reactor *reactor, struct jetstream *jetstream,
+                                 struct parley_schema *const *schemas,
+                                 const struct channel *channels,
+                                 struct agents **out) PARLEY_MUST_CHECK;
+/* NULL is allowed. */
+void agents_destroy(struct agents *agents);
+
+/* Answers, now or later.  `name`: the agent, as in the path; NULL: all agents. */
+void agents_serve(struct agents *agents, struct http_request *request,
+                  const struct parley_protocol *protocol, const char *name);

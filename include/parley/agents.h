@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a protocol's messages say of the agents that send them: from the last message on each
+ * subject of an agent. A protocol that has agents gives a table of these subjects, and a pure
+ * function that reads a message; the gateway reads the stream. */
+
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+struct parley_message;
+
+#define PARLEY_AGENT_SOURCES_MAX 16
+#define PARLEY_AGENT_PARTS_MAX 8
+
+/* A kind of subject, of which each agent has one. */
+struct parley_agent_source {
+    const char *subject; /* below the first token, `*` in place of the agent: "heartbeat.*" */
+    unsigned part;       /* of an agent's answer; of several sources of one part the last message
+                            counts */
+    bool is_unread;      /* what is needed is its size: it is not fetched */
+};
+
+/* The last message on a subject of an agent.  Owns: everything is borrowed. */
+struct parley_agent_report {
+    unsigned source;                /* index into parley_agents.sources */
+    struct parley_message *message; /* checked, and valid; NULL: is_unread */
+    size_t size_bytes;              /* of its payload */
+    const char *id;                 /* of its event; NULL: none */
+    const char *at;                 /* when it was stored, RFC 3339 */
+    int64_t age_seconds;            /* since then; not negative */
+    uint64_t sequence;
+};
+
+struct parley_agents {
+    const struct parley_agent_source *sources; /* subject NULL ends them; the first is the beat */
+    unsigned alive_seconds;                    /* the beat is no older: alive … */
+    unsigned late_seconds;                     /* … or late; else the agent is lost */
+    /* Appends members of the agent's answer, each with a comma in front. */
+    enum parley_status (*report)(const struct parley_agent_report *report,
+                                 struct parley_buffer *out);
+    /* The query option that selects agents by their beat, and whether a beat matches its value;
+     * NULL: there is none. */
+    const char *option;
+    const char *option_does; /* one sentence, Markdown */
+    enum parley_status (*matches)(struct parley_message *beat, struct parley_bytes value,
+                                  bool *out);
+};
