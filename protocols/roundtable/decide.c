@@ -411,7 +411,7 @@ static bool is_the_end(const struct deciding *deciding) {
     const struct parley_bytes id = roundtable_fact_text(end, ROUNDTABLE_MEMBER_END);
     const struct parley_bytes type = roundtable_fact_text(end, ROUNDTABLE_MEMBER_TYPE);
     const struct parley_bytes own = parley_message_text(deciding->message, ROUNDTABLE_ID);
-    return id.data != NULL && type.data != NULL && id.length == own.length &&
+    return id.data != NULL && own.data != NULL && id.length == own.length &&
            strncasecmp(id.data, own.data, id.length) == 0 &&
            parley_bytes_equal(type, parley_message_text(deciding->message, ROUNDTABLE_TYPE));
 }
