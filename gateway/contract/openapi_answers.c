@@ -202,11 +202,27 @@ static void write_encodings(struct json_writer *json, const struct parley_protoc
     }
 }
 
+/* What streams have besides JSON: frames, or one message. */
+static void write_stream_encodings(struct json_writer *json,
+                                   const struct parley_protocol *protocol) {
+    const struct parley_codec *const *codec = protocol != NULL ? protocol->codecs : NULL;
+    for (; codec != NULL && *codec != NULL; codec++) {
+        const bool is_json =
+            (*codec)->framing == PARLEY_FRAMING_JSON || (*codec)->framing == PARLEY_FRAMING_LINES;
+        if (!is_json) {
+            write_media_type(json, (*codec)->media_types[0], schema_of_encoding(*codec), protocol);
+        }
+    }
+}
+
 static void write_content(struct json_writer *json, const struct operation *operation,
                           const struct parley_protocol *protocol) {
     json_open(json, "content", '{');
     if (operation->kind == OPERATION_CONVERT) {
         write_encodings(json, protocol);
+    }
+    if (operation->kind == OPERATION_READ) {
+        write_stream_encodings(json, protocol);
     }
     for (const struct operation_answer *answer = operation->answers;
          answer != NULL && answer->media_type != NULL; answer++) {

@@ -263,6 +263,37 @@ struct stream_event *stream_render(struct stream_renderer *renderer, const char 
     return event;
 }
 
+/* ---- in another encoding ---- */
+
+static enum parley_status convert(struct stream_renderer *renderer, struct parley_bytes text,
+                                  const struct parley_codec *codec) {
+    const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX};
+    struct parley_message *message = &renderer->message;
+    PARLEY_TRY(parley_message_check(message, text, &parley_codec_json, &options,
+                                    (struct parley_position){1, 1}));
+    return message->protocol->convert(message, codec, &renderer->text);
+}
+
+struct stream_event *stream_render_converted(struct stream_renderer *renderer,
+                                             const struct stream_event *event,
+                                             const struct parley_codec *codec) {
+    const struct stream_layout layout = {0};
+    struct stream_event *converted = NULL;
+    if (convert(renderer, event->bare, codec) == PARLEY_OK) {
+        converted = stream_event_make(&renderer->text, &layout, (struct parley_bytes){0}, NULL);
+    }
+    clear_message(&renderer->message);
+    clear_text(&renderer->text);
+    if (converted != NULL) {
+        converted->line.length--; /* without the newline that stream_event_make adds */
+        converted->token = (struct parley_bytes){0};
+        converted->text = (struct parley_bytes){NULL, event->text.length}; /* known again by it */
+        converted->sequence = event->sequence;
+        converted->time_ns = event->time_ns;
+    }
+    return converted;
+}
+
 /* ---- events of parley's own ---- */
 
 static int64_t now_ns(void) {

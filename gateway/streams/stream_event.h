@@ -21,7 +21,8 @@ struct stream_event {
     struct stream_event *next; /* for its owner's queue */
 
     struct parley_bytes text;  /* the whole object; `resume` holds the token of this stream alone.
-                                  NULL: no event, but bytes that go out as `line` has them */
+                                  NULL: bytes that go out as `line` has them; the length is that of
+                                  the event that they are made of */
     struct parley_bytes line;  /* that with a newline after it */
     struct parley_bytes token; /* where that lies in text */
     struct parley_bytes
@@ -64,6 +65,12 @@ void stream_renderer_finish(struct stream_renderer *renderer);
  * Owns: returns a new reference.  Returns: NULL: out of memory. */
 struct stream_event *stream_render(struct stream_renderer *renderer, const char *created,
                                    const struct jetstream_stored *stored);
+
+/* The message of an event of this renderer's stream in another encoding, as bytes that have the
+ * event's place in the stream.  Owns, Returns: as above. */
+struct stream_event *stream_render_converted(struct stream_renderer *renderer,
+                                             const struct stream_event *event,
+                                             const struct parley_codec *codec);
 
 /* The messages from `first` to `last` are gone; `last` 0: all from `first` on, since the stream
  * was created again.  `token`: of this reader, after the gap.  Returns: as above. */

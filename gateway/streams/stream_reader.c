@@ -199,7 +199,8 @@ static bool start_cursors(struct stream_reader *reader, struct stream_hub *hubs,
 }
 
 bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs, size_t hub_count) {
-    reader->due = reader->is_sse || !reader->query.is_ending ? STREAM_DUE_OPEN : STREAM_DUE_NOTHING;
+    const bool begins = reader->is_sse || !reader->query.is_ending;
+    reader->due = begins && reader->codec == NULL ? STREAM_DUE_OPEN : STREAM_DUE_NOTHING;
     reader->pool = hubs[0].pool;
     const bool has_started = start_cursors(reader, hubs, hub_count);
     if (!has_started) {
@@ -210,7 +211,8 @@ bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs, 
 
 void stream_reader_keep_alive(struct stream_reader *reader) {
     bool is_within_event = reader->returned.sequence != 0;
-    if (reader->is_waiting && !is_within_event && !reader->query.is_ending) {
+    if (reader->is_waiting && !is_within_event && !reader->query.is_ending &&
+        reader->codec == NULL) {
         reader->due = STREAM_DUE_KEEPALIVE;
         wake(reader);
     }
@@ -293,6 +295,18 @@ static enum stream_item take_due(struct stream_reader *reader) {
     return reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
 }
 
+/* The event, or in its place the message in the reader's encoding.  Owns: takes the event. */
+static struct stream_event *in_encoding(const struct stream_reader *reader,
+                                        struct stream_cursor *cursor, struct stream_event *event) {
+    if (reader->codec == NULL || event == NULL) {
+        return event;
+    }
+    struct stream_event *converted =
+        stream_render_converted(&cursor->hub->renderer, event, reader->codec);
+    stream_event_unref(event);
+    return converted;
+}
+
 /* Takes what was given back, to continue within it. If it is not the same event any more (the
  * message was deleted, the stream was created again), its rest is lost. */
 static enum stream_item take_again(struct stream_reader *reader) {
@@ -307,9 +321,9 @@ static enum stream_item take_again(struct stream_reader *reader) {
         event->time_ns != returned->time_ns || event->text.length != returned->length) {
         return STREAM_FAILED;
     }
-    reader->current = stream_cursor_take(cursor, event);
+    reader->current = in_encoding(reader, cursor, stream_cursor_take(cursor, event));
     reader->returned = (struct stream_returned){0};
-    return item;
+    return reader->current != NULL ? item : STREAM_FAILED;
 }
 
 static void count_event(struct stream_reader *reader) {
@@ -322,12 +336,21 @@ static void count_event(struct stream_reader *reader) {
 static enum stream_item take(struct stream_reader *reader, struct stream_cursor *cursor) {
     struct stream_event *event = NULL;
     enum stream_item item = stream_cursor_peek(cursor, &event);
+    while (item == STREAM_EVENT && reader->codec != NULL && event->bare.data == NULL) {
+        stream_event_unref(stream_cursor_take(cursor, event)); /* not a message of the protocol */
+        item = stream_cursor_peek(cursor, &event);
+    }
     if (item == STREAM_EVENT) {
-        reader->current = stream_cursor_take(cursor, event);
+        reader->current = in_encoding(reader, cursor, stream_cursor_take(cursor, event));
+        if (reader->current == NULL) {
+            return STREAM_FAILED;
+        }
         count_event(reader);
         if (reader->tokens != NULL) {
             write_tokens(reader, NULL);
         }
+    } else if (item == STREAM_GAP && reader->codec != NULL) {
+        return STREAM_FAILED; /* no message says it: the response is not complete */
     } else if (item == STREAM_GAP) {
         reader->current = render_gap(reader, cursor);
         item = reader->current != NULL ? STREAM_GAP : STREAM_FAILED;
@@ -338,6 +361,9 @@ static enum stream_item take(struct stream_reader *reader, struct stream_cursor 
 /* Sets `current` to the last event. */
 static enum stream_item take_end(struct stream_reader *reader, const char *reason) {
     reader->course = STREAM_ENDS;
+    if (reader->codec != NULL) {
+        return STREAM_DONE;
+    }
     reader->current = render_end(reader, reason);
     return reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
 }

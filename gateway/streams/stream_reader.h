@@ -40,6 +40,8 @@ struct stream_reader {
     TAILQ_ENTRY(stream_reader) access_link; /* stream_access.h's … */
     uint64_t access_round;                  /* … which looked at it in this round; 0: not in it */
     const char *media_type;
+    /* In which encoding it gets the bare messages, and nothing else; NULL: lines of JSON. */
+    const struct parley_codec *codec;
     enum { STREAM_ASKED, STREAM_STARTING, STREAM_FLOWING, STREAM_REFUSED } phase;
 
     bool is_sse, is_waiting;

@@ -6,6 +6,7 @@
  *
  *   stream_query   what is asked for
  *   stream_closed  … and that the types and lanes in it exist
+ *   stream_form    … and in which encoding
  *   stream_event   a message rendered once, for all; stream_rejected: one that was refused
  *   stream_envelope  the members that all of them have
  *   stream_ring    the newest events of one stream
@@ -27,12 +28,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "negotiate.h"
 #include "query_names.h"
 #include "query_problem.h"
 #include "sender.h"
 #include "stream_access.h"
 #include "stream_closed.h"
+#include "stream_form.h"
 
 enum {
     QUIET_MS = 15000, /* without a byte: a keepalive, or 503 for a reader that cannot start */
@@ -58,10 +59,6 @@ struct streams {
     struct stream_hub hubs[]; /* of the places of parley_protocols, in their order, and of what was
                                  refused */
 };
-
-static const char *const offers[] = {"application/x-ndjson", "text/event-stream",
-                                     "application/ndjson", "application/jsonl", NULL};
-enum { OFFER_SSE = 1 };
 
 /* ---- keepalive ---- */
 
@@ -419,17 +416,19 @@ static bool open_for_sender(const struct limits *limits, struct http_request *re
     return false;
 }
 
+static const struct parley_protocol *protocol_of(const struct reading *reading) {
+    return reading->only != NULL ? reading->only->protocol : NULL;
+}
+
 static void serve(struct streams *streams, const struct limits *limits,
                   struct http_request *request, const struct reading *reading) {
     struct stream_query query;
-    int content = negotiate(http_request_header(request, "Accept"), offers);
-    if (content < 0) {
-        problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
-                        "Streams are available as application/x-ndjson and text/event-stream: "
-                        "accept one of them, or omit the Accept header.");
+    struct stream_form form;
+    if (!stream_form_choose(request, protocol_of(reading), &form)) {
         return;
     }
-    if (!parse_query(streams, request, reading, &query) || !is_serving(streams, request)) {
+    if (!parse_query(streams, request, reading, &query) ||
+        !stream_form_fits(request, &form, &query) || !is_serving(streams, request)) {
         return;
     }
     if (reading->only == NULL) {
@@ -437,7 +436,7 @@ static void serve(struct streams *streams, const struct limits *limits,
     }
     if (strcmp(http_request_method(request), "HEAD") == 0) {
         add_headers(request);
-        http_respond_stream(request, 200, offers[content], read_nothing);
+        http_respond_stream(request, 200, form.media_type, read_nothing);
         return;
     }
     struct tally_entry *opening;
@@ -452,9 +451,10 @@ static void serve(struct streams *streams, const struct limits *limits,
         return;
     }
     reader->opening = opening;
-    reader->media_type = offers[content];
+    reader->media_type = form.media_type;
+    reader->codec = form.codec;
     reader->reads = reading->bits;
-    reader->is_sse = content == OFFER_SSE;
+    reader->is_sse = form.is_sse;
     reader->moved_ms = reactor_now_ms(streams->reactor);
     TAILQ_INSERT_TAIL(&streams->readers, reader, link);
     if (!streams->timer.is_armed) {

@@ -122,6 +122,7 @@ struct world {
     uint64_t first_sequence;
     bool is_ready, is_ending;
     size_t moved_count;
+    const struct parley_codec *codec; /* of the reader */
     char sent[SENT_MAX];
     size_t length;
 };
@@ -194,6 +195,7 @@ static void start_reader(struct world *world, size_t stream_count, bool is_sse) 
     assert_non_null(world->reader);
     world->reader->is_sse = is_sse;
     world->reader->reads = UINT64_MAX;
+    world->reader->codec = world->codec;
     assert_true(stream_reader_start(world->reader, world->hubs, stream_count));
     for (size_t i = 0; i < stream_count; i++) {
         const struct jetstream_stream_info info = {.is_known = true,
@@ -704,6 +706,68 @@ static void test_a_drained_reader_finishes_the_event_under_way(void **state) {
     assert_non_null(strstr(world->sent, "\"resume\":\"" TOKEN(41) "\",\"data\":{\"reason\""));
 }
 
+/* ---- in another encoding: here lines, whose messages are not followed by a line feed ---- */
+
+static void store_foreign(struct world *world, uint64_t sequence) {
+    const struct jetstream_stored stored = {.sequence = sequence,
+                                            .time_ns = 1,
+                                            .subject = "vlp.safe.claim",
+                                            .payload = PARLEY_BYTES("no JSON")};
+    const struct ordered_consumer_events *feed = &world->servers[0].feed.events;
+    feed->stored(feed->context, &stored);
+}
+
+static void test_in_an_encoding_there_are_messages_alone(void **state) {
+    struct world *world = *state;
+    world->codec = &parley_codec_ndjson;
+    start_reader(world, 2, false);
+    assert_int_equal(read_all(world, 7), 0);
+    stream_reader_keep_alive(world->reader);
+    assert_int_equal(read_all(world, 7), 0);
+    assert_int_equal(world->length, 0);
+    store(world, 0, 41);
+    store_foreign(world, 42);
+    store(world, 1, 41);
+    assert_int_equal(read_all(world, 7), 0);
+    assert_string_equal(world->sent, CLAIM CLAIM);
+    stream_reader_end(world->reader, "draining");
+    assert_int_equal(read_all(world, 7), HTTP_SOURCE_END);
+    assert_string_equal(world->sent, CLAIM CLAIM);
+}
+
+static void test_in_an_encoding_a_gap_breaks_the_response(void **state) {
+    struct world *world = *state;
+    world->codec = &parley_codec_ndjson;
+    start_reader(world, 1, false);
+    store(world, 0, 41);
+    store(world, 0, 43);
+    assert_int_equal(read_all(world, 7), HTTP_SOURCE_ABORT);
+    assert_string_equal(world->sent, CLAIM);
+}
+
+static void test_in_an_encoding_what_was_given_back_is_sent_to_its_end(void **state) {
+    struct world *world = *state;
+    world->codec = &parley_codec_ndjson;
+    world->query.limit = 2;
+    start_reader(world, 2, false);
+    store(world, 0, 41);
+    store(world, 1, 41);
+    size_t given_back_count = 0;
+    while (world->length < 2 * strlen(CLAIM)) {
+        ssize_t count = stream_reader_read(world->reader, world->sent + world->length, 7);
+        assert_in_range(count, 1, 7);
+        world->length += (size_t)count;
+        if (world->reader->current != NULL) {
+            fill_pool(world);
+            given_back_count++;
+        }
+    }
+    assert_true(given_back_count > 2);
+    assert_string_equal(world->sent, CLAIM CLAIM);
+    char buffer[7];
+    assert_int_equal(stream_reader_read(world->reader, buffer, sizeof buffer), HTTP_SOURCE_END);
+}
+
 static void test_a_limit_ends_the_response_and_gaps_do_not_count(void **state) {
     struct world *world = *state;
     world->query.limit = 2;
@@ -766,6 +830,9 @@ int main(void) {
         TEST(test_a_stream_whose_past_does_not_come_is_not_waited_for_long),
         TEST(test_a_drained_reader_gets_an_end_and_ends),
         TEST(test_a_drained_reader_finishes_the_event_under_way),
+        TEST(test_in_an_encoding_there_are_messages_alone),
+        TEST(test_in_an_encoding_a_gap_breaks_the_response),
+        TEST(test_in_an_encoding_what_was_given_back_is_sent_to_its_end),
         TEST(test_a_limit_ends_the_response_and_gaps_do_not_count),
         TEST(test_a_reader_sleeps_through_what_its_filters_refuse),
         cmocka_unit_test(test_an_idle_reader_is_small),
