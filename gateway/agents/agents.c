@@ -18,8 +18,8 @@
 #include "problem.h"
 
 enum {
-    READINGS_MAX = 16, /* of a worker at a time */
-    DEADLINE_MS = 5000,
+    READINGS_MAX = 16,   /* of a worker at a time */
+    DEADLINE_MS = 10000, /* a request that NATS ends in silence takes four of them */
     PAGE_COUNT_MAX = AGENT_LIMIT_MAX,
     PAGE_BYTES_MAX = 4 * 1024 * 1024,
 };

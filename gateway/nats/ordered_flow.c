@@ -206,13 +206,14 @@ size_t ordered_consumer_pulled_bytes(const struct jetstream *jetstream) {
 
 /* ---- requests ---- */
 
-/* `bytes` 0: any.  Returns: false when the bus is full, or going away: the next tick tries again.
+/* `bytes` 0: any. The server counts payloads that it does not send, so that headers are requested
+ * by count alone.  Returns: false when the bus is full, or going away: the next tick tries again.
  */
 static bool request(struct ordered_consumer *consumer, size_t count, size_t bytes,
                     int64_t expires_ms) {
     struct bus *bus = consumer->jetstream->bus;
     char subject[JETSTREAM_SUBJECT_MAX], address[BUS_SUBJECT_MAX], body[192], limit[48] = "";
-    if (bytes > 0) {
+    if (bytes > 0 && !consumer->start.is_headers_only) {
         snprintf(limit, sizeof limit, ",\"max_bytes\":%zu", bytes);
     }
     snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s", consumer->stream,
