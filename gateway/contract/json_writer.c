@@ -31,7 +31,7 @@ void json_number(struct json_writer *json, const char *key, unsigned number) {
     parley_buffer_uint(json->out, number);
 }
 
-void json_true(struct json_writer *json, const char *key) {
+void json_write_true(struct json_writer *json, const char *key) {
     begin_member(json, key);
     parley_buffer_text(json->out, "true");
 }

@@ -17,7 +17,8 @@ void json_open(struct json_writer *json, const char *key, char bracket);
 void json_close(struct json_writer *json, char bracket);
 void json_text(struct json_writer *json, const char *key, const char *text);
 void json_number(struct json_writer *json, const char *key, unsigned number);
-void json_true(struct json_writer *json, const char *key);
+/* (json_true is a function of jansson, which the same program links.) */
+void json_write_true(struct json_writer *json, const char *key);
 /* `raw` is JSON. */
 void json_raw(struct json_writer *json, const char *key, struct parley_bytes raw);
 /* The members of `object`, which is a JSON object with at least one. */

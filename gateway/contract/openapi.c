@@ -37,7 +37,7 @@ static void write_parameter_ref(struct json_writer *json, const char *name) {
 }
 
 static void write_encoding_names(struct json_writer *json, const struct parley_protocol *protocol) {
-    json_true(json, "required");
+    json_write_true(json, "required");
     json_open(json, "schema", '{');
     json_open(json, "enum", '[');
     for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
@@ -128,7 +128,7 @@ static void write_name(struct json_writer *json, const struct operation *operati
     json_open(json, NULL, '{');
     json_text(json, "name", "name");
     json_text(json, "in", "path");
-    json_true(json, "required");
+    json_write_true(json, "required");
     json_text(json, "description", operation->name_description);
     json_raw(json, "schema", PARLEY_BYTES("{\"type\":\"string\"}"));
     json_text(json, "example", operation->name_example);
@@ -208,7 +208,7 @@ static void write_body_schema(struct json_writer *json, const struct parley_code
 static void write_body(struct json_writer *json, const struct parley_protocol *protocol) {
     assert(protocol != NULL); /* every POST is of a protocol */
     json_open(json, "requestBody", '{');
-    json_true(json, "required");
+    json_write_true(json, "required");
     json_open(json, "content", '{');
     for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
         for (const char *const *type = (*codec)->media_types; *type != NULL; type++) {
