@@ -176,6 +176,20 @@ static enum parley_status name_bucket(struct channel *channel, struct parley_are
     return channel->correlation_bucket != NULL && has_subjects ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+static enum parley_status name_halts(struct channel *channel, struct parley_arena *arena) {
+    const struct parley_protocol *protocol = channel->protocol;
+    const char *prefix = channel->prefix;
+    if (protocol->halts == NULL) {
+        return PARLEY_OK;
+    }
+    channel->halt_bucket =
+        prefix != NULL ? join(arena, protocol->halts, "_", prefix) : protocol->halts;
+    channel->halt_subjects =
+        join(arena, prefix != NULL ? prefix : protocol->name, ".", protocol->halt_subjects);
+    return channel->halt_bucket != NULL && channel->halt_subjects != NULL ? PARLEY_OK
+                                                                          : PARLEY_E_MEMORY;
+}
+
 static enum parley_status read_prefixes(const char *prefixes, struct channel *channels,
                                         struct parley_arena *arena, char error[CHANNEL_ERROR_MAX]) {
     while (prefixes != NULL) {
@@ -213,6 +227,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
     for (size_t i = 0; i < count; i++) {
         PARLEY_TRY(name_families(&channels[i], arena));
         PARLEY_TRY(name_bucket(&channels[i], arena));
+        PARLEY_TRY(name_halts(&channels[i], arena));
     }
     *out = channels;
     return PARLEY_OK;

@@ -23,6 +23,8 @@ struct channel {
     /* Whose messages have correlations, also when they were published straight to NATS; NULL: none
      * have. */
     const char *correlation_subjects;
+    const char *halt_bucket;   /* parley_halts, or parley_halts_fleet-a; NULL: nothing halts */
+    const char *halt_subjects; /* of messages that halt: vlp.block.> */
     const char *absence; /* what it means that the stream does not exist; NULL: it is created */
 };
 

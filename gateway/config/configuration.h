@@ -19,6 +19,10 @@ struct tls_files;
 enum access_log { ACCESS_LOG_OFF, ACCESS_LOG_ERRORS, ACCESS_LOG_ALL };
 extern const char *const access_log_names[]; /* end with NULL */
 
+/* What happens to messages of a conversation that is halted. */
+enum on_halt { ON_HALT_REFUSE, ON_HALT_IGNORE };
+extern const char *const on_halt_names[]; /* end with NULL */
+
 struct configuration {
     const char *listen;     /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
     const char *data;       /* NULL until loaded: $XDG_STATE_HOME/parley or ~/.local/state/parley */
@@ -37,6 +41,7 @@ struct configuration {
     const char *token_file;    /* … and it is DIR/tokens.json, if that exists */
     bool bind_sender;          /* a sender must have the name of the token */
     bool escalate;             /* parley_options.escalate of requests that do not say */
+    uint64_t on_halt;          /* enum on_halt */
     bool first_token;          /* make one where there is no token file */
     bool insecure;             /* allow an address other than loopback without access control */
     bool quarantine;           /* keep what was refused as invalid */

@@ -10,6 +10,7 @@
 #define FIELD(name) .field = offsetof(struct configuration, name)
 #define DAY_MS 86400000
 
+const char *const on_halt_names[] = {"refuse", "ignore", NULL};
 const char *const access_log_names[] = {"off", "errors", "all", NULL};
 
 const struct option options[] = {
@@ -138,6 +139,16 @@ const struct option options[] = {
      .is_reloadable = true,
      .help = "Forward VLP claims that break only VLP-012 with safety.level review, instead of "
              "refusing them. A request can decide it with escalate=true or escalate=false."},
+    {.flag = "on-halt",
+     .type = OPTION_CHOICE,
+     FIELD(on_halt),
+     .value_name = "WHAT",
+     .choices = on_halt_names,
+     .fallback = "refuse",
+     .is_reloadable = true,
+     .help = "What happens to messages for the lane safe of a VLP session that a block has halted: "
+             "refuse (409 halted) or ignore (they are stored). Blocks are recorded in the bucket "
+             "parley_halts in both cases."},
     {.flag = "insecure",
      .type = OPTION_SWITCH,
      FIELD(insecure),

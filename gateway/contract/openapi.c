@@ -124,6 +124,24 @@ static void write_agent_options(struct json_writer *json, const struct parley_pr
     }
 }
 
+/* A release takes one of the first. */
+static void write_halt_options(struct json_writer *json, enum operation_kind kind,
+                               const struct parley_protocol *protocol) {
+    static const char text[] = "{\"type\":\"string\",\"minLength\":1}";
+    for (const char *const *name = protocol->halt_kinds; *name != NULL; name++) {
+        write_option(
+            json,
+            &(struct parley_option_help){.name = *name, .does = "Whose halts.", .schema = text},
+            protocol);
+    }
+    if (kind == OPERATION_RELEASE) {
+        write_option(json,
+                     &(struct parley_option_help){
+                         .name = "reason", .does = "Why, for people.", .schema = text},
+                     protocol);
+    }
+}
+
 static void write_name(struct json_writer *json, const struct operation *operation) {
     json_open(json, NULL, '{');
     json_text(json, "name", "name");
@@ -150,6 +168,10 @@ static void write_parameters(struct json_writer *json, const struct operation *o
     case OPERATION_READ:
     case OPERATION_READ_REJECTED:
         write_read_options(json, operation->kind, protocol);
+        break;
+    case OPERATION_HALTS:
+    case OPERATION_RELEASE:
+        write_halt_options(json, operation->kind, protocol);
         break;
     case OPERATION_AGENTS:
         write_agent_options(json, protocol);
@@ -266,10 +288,10 @@ static void write_id(struct json_writer *json, const struct operation *operation
     json_text(json, "operationId", id);
 }
 
-static void write_operation(struct json_writer *json, const struct contract_route *route,
+static void write_operation(struct json_writer *json, const char *method,
+                            const struct operation *operation, enum guard_need need,
                             const struct parley_protocol *protocol) {
-    const struct operation *operation = route->operation;
-    json_open(json, route->has_post ? "post" : "get", '{');
+    json_open(json, method, '{');
     write_id(json, operation, protocol);
     json_open(json, "tags", '[');
     json_text(json, NULL, operation->tag);
@@ -278,12 +300,12 @@ static void write_operation(struct json_writer *json, const struct contract_rout
     if (operation->description != NULL) {
         json_text(json, "description", operation->description);
     }
-    write_security(json, route->need, protocol);
+    write_security(json, need, protocol);
     write_parameters(json, operation, protocol);
-    if (route->has_post) {
+    if (strcmp(method, "post") == 0) {
         write_body(json, protocol);
     }
-    openapi_write_answers(json, operation, route->need, protocol);
+    openapi_write_answers(json, operation, need, protocol);
     json_close(json, '}');
 }
 
@@ -301,12 +323,25 @@ static void write_path(struct json_writer *json, const struct contract_route *ro
                  protocol->name, at + sizeof variable - 1);
     }
     json_open(json, path, '{');
-    write_operation(json, route, protocol);
+    write_operation(json, route->has_post ? "post" : "get", route->operation, route->need,
+                    protocol);
+    if (route->remove_operation != NULL) {
+        write_operation(json, "delete", route->remove_operation, GUARD_ADMIN, protocol);
+    }
     json_close(json, '}');
 }
 
-static bool is_of_agents(const struct operation *operation) {
-    return operation->kind == OPERATION_AGENTS || operation->kind == OPERATION_AGENT;
+/* Not all protocols have agents, or halt conversations. */
+static bool is_of(const struct contract_route *route, const struct parley_protocol *protocol) {
+    switch (route->operation->kind) {
+    case OPERATION_AGENTS:
+    case OPERATION_AGENT:
+        return protocol->agents != NULL;
+    case OPERATION_HALTS:
+        return protocol->halts != NULL;
+    default:
+        return true;
+    }
 }
 
 static void write_paths(struct json_writer *json, contract_route_fn *next) {
@@ -315,7 +350,7 @@ static void write_paths(struct json_writer *json, contract_route_fn *next) {
     for (size_t i = 0; next(i, &route); i++) {
         const bool is_of_protocols = strstr(route.path, "{protocol}") != NULL;
         for (size_t j = 0; is_of_protocols && parley_protocols[j] != NULL; j++) {
-            if (!is_of_agents(route.operation) || parley_protocols[j]->agents != NULL) {
+            if (is_of(&route, parley_protocols[j])) {
                 write_path(json, &route, parley_protocols[j]);
             }
         }

@@ -11,7 +11,8 @@ struct contract_route {
     const char *path; /* {protocol} and {name} stand for one segment */
     enum guard_need need;
     const struct operation *operation;
-    bool has_get, has_post; /* one of them */
+    const struct operation *remove_operation; /* of DELETE, for admins; NULL: there is none */
+    bool has_get, has_post;                   /* one of them */
 };
 /* Returns: false after the last row. */
 typedef bool contract_route_fn(size_t index, struct contract_route *out);

@@ -70,8 +70,9 @@ const struct operation operation_messages = {
                                      "{\"$ref\":\"#/components/schemas/ResultDocument\"}]}"},
                 LINES_OF_RESULTS),
     .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_ID_REUSED) |
-                PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |
-                PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};
+                PROBLEM_BIT(PROBLEM_HALTED) | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) |
+                PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) | PROBLEM_BIT(PROBLEM_OVERLOADED) |
+                PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};
 
 #define SCHEMA_OF_VERDICT_LINE                                                                     \
     "{\"anyOf\":[{\"$ref\":\"#/components/schemas/VerdictLine\"},"                                 \
@@ -176,6 +177,28 @@ const struct operation operation_rejected = {
                         "{\"$ref\":\"#/components/schemas/ControlEvent\"},{\"type\":\"object\"}]}"},
                        {"text/event-stream", "Text"}),
     .problems = PROBLEMS_OF_STREAMS};
+
+/* ---- halts ---- */
+
+#define PROBLEMS_OF_HALTS                                                                          \
+    (PROBLEM_BIT(PROBLEM_INVALID_PARAMETER) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE))
+
+const struct operation operation_halts = {.id = "listHalts",
+                                          .tag = "Reading",
+                                          .summary = "The conversations that are halted",
+                                          .description =
+                                              "At most 1,000 halts that are not released.",
+                                          .kind = OPERATION_HALTS,
+                                          .answers = ANSWERS({"application/json", "Halts"}),
+                                          .problems = PROBLEMS_OF_HALTS};
+
+const struct operation operation_release = {
+    .id = "releaseHalts",
+    .tag = "Sending",
+    .summary = "Releases all halts of one conversation, and tells its readers",
+    .kind = OPERATION_RELEASE,
+    .answers = ANSWERS({"application/json", "Release"}),
+    .problems = PROBLEMS_OF_HALTS};
 
 /* ---- describing ---- */
 

@@ -106,6 +106,12 @@ static void on_capacity(struct jetstream_waiter *waiter) {
     pending->on_moved(pending);
 }
 
+static void on_released(struct halt_hold *hold) {
+    struct batch_pending *pending = OWNER_OF(hold, struct batch_publisher, hold)->pending;
+    finish_all(pending);
+    pending->on_moved(pending);
+}
+
 static void on_lookup(struct correlation_lookup *lookup) {
     struct batch_pending *pending = OWNER_OF(lookup, struct pending, lookup)->line;
     finish_all(pending);
@@ -163,7 +169,7 @@ static void wait_in_line(struct batch_pending *pending, struct batch_result *res
 
 void batch_pending_finish_valid(struct batch_pending *pending, struct batch_result *result,
                                 const struct verdict *verdict, struct parley_bytes key) {
-    if (key.data != NULL || pending->first != NULL) {
+    if (key.data != NULL || pending->first != NULL || batch_pending_is_blocked(pending)) {
         wait_in_line(pending, result, verdict, key);
     } else if (!finish_valid(pending, result, verdict) && add(pending, result, verdict) != NULL) {
         wait_for_room(pending);
@@ -175,6 +181,8 @@ void batch_pending_init(struct batch_pending *pending, struct request_options *o
                         void (*on_moved)(struct batch_pending *pending)) {
     pending->options = options;
     pending->publisher = publisher;
+    publisher->pending = pending;
+    publisher->hold.released = on_released;
     pending->intake = intake;
     pending->end = &pending->first;
     pending->waiter.room = on_capacity;

@@ -29,9 +29,9 @@ void batch_pending_init(struct batch_pending *pending, struct request_options *o
 void batch_pending_finish_valid(struct batch_pending *pending, struct batch_result *result,
                                 const struct verdict *verdict, struct parley_bytes key);
 
-/* Whether no message may be published, for JetStream's window is full. */
+/* Whether no message may be published: JetStream's window is full, or halts hold the last one. */
 static inline bool batch_pending_is_blocked(const struct batch_pending *pending) {
-    return pending->waiter.is_waiting;
+    return pending->waiter.is_waiting || pending->publisher->hold.held_count > 0;
 }
 static inline bool batch_pending_is_empty(const struct batch_pending *pending) {
     return pending->first == NULL;

@@ -64,15 +64,21 @@ bool batch_publish(struct batch_publisher *publisher, struct batch_result *resul
     struct publication publication;
     enum jetstream_publish published = JETSTREAM_AWAY;
     result->account = account_mark(options, verdict->message);
+    struct failure halted;
+    if (halting_refuses(options, verdict->message, &halted)) {
+        batch_result_end_failed(result, &halted);
+        return true;
+    }
     if (!verdict_is_unpublishable(options, verdict)) {
         const enum parley_status status = verdict_prepare(options, verdict, &publication);
         if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
             batch_result_end_internal(result, status);
             return true;
         }
-        published = status == PARLEY_E_LIMIT ? JETSTREAM_TOO_LARGE
-                                             : verdict_publish(options, verdict, &publication,
-                                                               &publisher->sender, on_ack, result);
+        published = status == PARLEY_E_LIMIT
+                        ? JETSTREAM_TOO_LARGE
+                        : verdict_publish(options, verdict, &publication, &publisher->sender,
+                                          &publisher->hold, on_ack, result);
     }
     if (published == JETSTREAM_FULL) {
         publisher->share = admission_share(options->protocol, publication.route.priority);

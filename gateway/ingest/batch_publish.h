@@ -5,6 +5,9 @@
  * JetStream calls it a duplicate, when it was compared with what is stored. */
 
 #include "batch_results.h"
+#include "halting.h"
+
+struct batch_pending;
 
 /* The owner embeds it. */
 struct batch_publisher {
@@ -12,6 +15,8 @@ struct batch_publisher {
     struct batch_results *results;
     size_t awaited_count;
     struct jetstream_sender sender;
+    struct halt_hold hold;         /* while a message is held that those after it must not pass */
+    struct batch_pending *pending; /* what waits for its turn */
     unsigned share; /* of the window, for the last message that found none of it free */
     /* A result has ended; the owner may destroy the publisher. */
     void (*on_settled)(struct batch_publisher *publisher);

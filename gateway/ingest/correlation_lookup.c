@@ -109,7 +109,8 @@ void correlation_lookup_keep_early(struct request_options *options,
 enum jetstream_publish correlation_lookup_publish(struct request_options *options,
                                                   const struct publication *publication,
                                                   struct jetstream_sender *sender,
-                                                  jetstream_ack_fn *done, void *context) {
+                                                  struct halt_hold *hold, jetstream_ack_fn *done,
+                                                  void *context) {
     struct gateway *gateway = options->gateway;
     struct correlation_store *store = gateway_correlation_store(gateway, options->protocol);
     const struct parley_route *route = &publication->route;
@@ -121,7 +122,7 @@ enum jetstream_publish correlation_lookup_publish(struct request_options *option
         .sender = sender,
         .share = admission_share(options->protocol, route->priority)};
     if (store == NULL || route->remember_key.data == NULL) {
-        return jetstream_publish(gateway->jetstream, &message, done, context);
+        return halting_publish(options, route, &message, hold, done, context);
     }
     return correlation_store_publish(store, route->remember_key, route->remember_value, &message,
                                      done, context);

@@ -5,6 +5,7 @@
  * know its request before its subject is known. */
 
 #include "failure.h"
+#include "halting.h"
 
 enum correlation_lookup_state {
     LOOKUP_NONE,
@@ -43,8 +44,10 @@ struct failure correlation_lookup_failure(const struct correlation_lookup *looku
  * need not wait for it. */
 void correlation_lookup_keep_early(struct request_options *options, struct parley_message *message);
 
-/* Publishes, and puts into the store what later messages need; as jetstream_publish. */
+/* Publishes as halts allow (halting.h), and puts into the store what later messages need; as
+ * jetstream_publish. */
 enum jetstream_publish correlation_lookup_publish(struct request_options *options,
                                                   const struct publication *publication,
                                                   struct jetstream_sender *sender,
-                                                  jetstream_ack_fn *done, void *context);
+                                                  struct halt_hold *hold, jetstream_ack_fn *done,
+                                                  void *context);

@@ -39,3 +39,8 @@ struct correlation_store *gateway_correlation_store(struct gateway *gateway,
                                                     const struct parley_protocol *protocol) {
     return gateway->correlation_stores[index_of(protocol)];
 }
+
+struct halt_gate *gateway_halt_gate(struct gateway *gateway,
+                                    const struct parley_protocol *protocol) {
+    return gateway->halt_gates != NULL ? gateway->halt_gates[index_of(protocol)] : NULL;
+}

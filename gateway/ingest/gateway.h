@@ -22,6 +22,7 @@
 #include "origin.h"
 #include "reactor.h"
 
+struct halt_gate;
 struct offload;
 struct spool_quota;
 struct duplicate;
@@ -43,6 +44,7 @@ struct gateway {
     const struct describe_pages *pages;            /* read-only, shared */
     struct parley_message *messages;               /* one a protocol, for the verdict under way */
     struct correlation_store **correlation_stores; /* one a protocol; NULL: it remembers nothing */
+    struct halt_gate **halt_gates;                 /* one a protocol; NULL: nothing halts */
     struct parley_buffer payload;                  /* what is being published */
     struct id_pool identities;                     /* for messages without an id */
     struct budget *budget;              /* of the bodies of all workers; NULL: no limit */
@@ -84,3 +86,7 @@ struct protocol_figures *gateway_figures(struct gateway *gateway,
 /* NULL: the protocol remembers nothing. */
 struct correlation_store *gateway_correlation_store(struct gateway *gateway,
                                                     const struct parley_protocol *protocol);
+
+/* NULL: nothing of the protocol is halted. */
+struct halt_gate *gateway_halt_gate(struct gateway *gateway,
+                                    const struct parley_protocol *protocol);

@@ -281,17 +281,27 @@ static enum parley_status note_receipt(struct single *single, const struct parle
     return parley_buffer_status(&single->receipt.text);
 }
 
+/* Nothing was published. */
+static void respond_failure(struct single *single, const struct failure *failure) {
+    account_problem(&single->options, single->account, failure->problem);
+    if (single->request != NULL) {
+        problem_respond(single->request, failure->problem, failure->detail);
+    }
+}
+
 static void respond_refused(struct single *single, enum jetstream_publish refused) {
     const struct failure failure = failure_of_refusal(&single->options, refused);
-    account_problem(&single->options, single->account, failure.problem);
-    if (single->request != NULL) {
-        problem_respond(single->request, failure.problem, failure.detail);
-    }
+    respond_failure(single, &failure);
 }
 
 static void publish(struct single *single, const struct verdict *verdict) {
     struct publication publication;
     single->account = account_mark(&single->options, verdict->message);
+    struct failure halted;
+    if (halting_refuses(&single->options, verdict->message, &halted)) {
+        respond_failure(single, &halted);
+        return;
+    }
     if (verdict_is_unpublishable(&single->options, verdict)) {
         respond_refused(single, JETSTREAM_AWAY);
         return;
@@ -307,7 +317,7 @@ static void publish(struct single *single, const struct verdict *verdict) {
     const enum jetstream_publish published =
         status == PARLEY_E_LIMIT ? JETSTREAM_TOO_LARGE
                                  : verdict_publish(&single->options, verdict, &publication,
-                                                   &single->sender, on_ack, single);
+                                                   &single->sender, NULL, on_ack, single);
     if (published != JETSTREAM_PUBLISHED) {
         respond_refused(single, published);
         return;

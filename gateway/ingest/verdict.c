@@ -35,14 +35,14 @@ enum parley_status verdict_prepare(const struct request_options *options,
 enum jetstream_publish verdict_publish(struct request_options *options,
                                        const struct verdict *verdict,
                                        const struct publication *publication,
-                                       struct jetstream_sender *sender, jetstream_ack_fn *done,
-                                       void *context) {
+                                       struct jetstream_sender *sender, struct halt_hold *hold,
+                                       jetstream_ack_fn *done, void *context) {
     if (!is_prepared(verdict)) {
-        return correlation_lookup_publish(options, publication, sender, done, context);
+        return correlation_lookup_publish(options, publication, sender, hold, done, context);
     }
     swap(&options->gateway->payload, &verdict->offload->payload);
     const enum jetstream_publish published =
-        correlation_lookup_publish(options, publication, sender, done, context);
+        correlation_lookup_publish(options, publication, sender, hold, done, context);
     swap(&options->gateway->payload, &verdict->offload->payload);
     return published;
 }

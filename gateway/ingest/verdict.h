@@ -4,6 +4,7 @@
 /* A message that was checked, and what can be made of it: a publication, or the message in another
  * encoding. What the worker pool has prepared already is used as it is. */
 
+#include "halting.h"
 #include "offload.h"
 
 /* Owns: everything is borrowed, for the call. */
@@ -28,8 +29,8 @@ enum parley_status verdict_prepare(const struct request_options *options,
 enum jetstream_publish verdict_publish(struct request_options *options,
                                        const struct verdict *verdict,
                                        const struct publication *publication,
-                                       struct jetstream_sender *sender, jetstream_ack_fn *done,
-                                       void *context);
+                                       struct jetstream_sender *sender, struct halt_hold *hold,
+                                       jetstream_ack_fn *done, void *context);
 
 /* Writes a valid message in the encoding that the request asks for (INGEST_CONVERT) to `out`, whose
  * contents are replaced. */

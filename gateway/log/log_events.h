@@ -53,6 +53,12 @@
       "the configuration cannot be used; all options have the values that they had", "",           \
       "Correct what the message names (`parley serve --check-config` says the same), then send "   \
       "SIGHUP.")                                                                                   \
+    X(LOG_HALT_LATCHED, "halt.latched", WARN, "a message halted its conversation",                 \
+      "protocol kind name by id",                                                                  \
+      "Find out why. Until people release it (DELETE /v1/PROTOCOL/halts), what it halts gets "     \
+      "409 halted.")                                                                               \
+    X(LOG_HALT_RELEASED, "halt.released", INFO, "a conversation is no longer halted",              \
+      "protocol kind name count by reason", "Nothing.")                                            \
     X(LOG_NATS_TROUBLE, "nats.trouble", WARN, "NATS or a stream cannot be used", "subject",        \
       "Do as the message says. Messages wait for --bus-patience, then get 503; parley tries "      \
       "again "                                                                                     \

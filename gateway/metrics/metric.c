@@ -72,6 +72,11 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
     [METRIC_REJECTED_MESSAGES] = {"parley_rejected_messages", METRIC_COUNTER, .labels = {"outcome"},
                                   .help = "Refused messages that were kept (--quarantine), and "
                                           "those that could not be (dropped)."},
+    [METRIC_HALTS_OPEN] = {"parley_halts_open", METRIC_GAUGE,
+                           .help = "Halts of conversations that nobody has released yet."},
+    [METRIC_HALTED_MESSAGES] = {"parley_halted_messages", METRIC_COUNTER,
+                                .help = "Messages that were refused because their conversation is "
+                                        "halted."},
     [METRIC_STREAM_READERS] = {"parley_stream_readers", METRIC_GAUGE, .labels = {"protocol"},
                                .help = "Open streams; one of /v1/stream counts for each protocol "
                                        "that it reads."},

@@ -281,6 +281,18 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
     return request;
 }
 
+static void ignore_answer(void *context, json_t *answer) {
+    (void)context;
+    (void)answer;
+}
+
+void jetstream_purge(struct jetstream *jetstream, const char *stream, const char *subject) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    snprintf(what, sizeof what, "STREAM.PURGE.%s", stream);
+    (void)jetstream_request_send(jetstream, what, json_pack("{s:s}", "filter", subject),
+                                 ignore_answer, NULL);
+}
+
 struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const char *stream,
                                              const char *subject, jetstream_last_fn *done,
                                              void *context) {

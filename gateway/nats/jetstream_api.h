@@ -27,6 +27,10 @@ struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const 
 struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
                                                jetstream_info_fn *done, void *context);
 
+/* Removes all messages of a stream on one subject, if the server can be asked; nothing says whether
+ * it has. */
+void jetstream_purge(struct jetstream *jetstream, const char *stream, const char *subject);
+
 /* For how long the server recognises a Nats-Msg-Id: `stream` is the name of one of options.streams.
  * The shortest setting of the streams in which its messages lie, or
  * jetstream_options.dedupe_window_ms while that is not known. */

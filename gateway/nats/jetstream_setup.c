@@ -120,7 +120,8 @@ static json_t *bucket_configuration(const struct jetstream_check *check) {
     const struct jetstream_stream *stream = check->group->stream;
     const struct jetstream *jetstream = check->jetstream;
     const json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
-    const json_int_t age_ns = (json_int_t)stream->bucket_days * DAY_MS * NS_A_MS;
+    const bool expires = stream->bucket_days != JETSTREAM_BUCKET_FOR_EVER;
+    const json_int_t age_ns = expires ? (json_int_t)stream->bucket_days * DAY_MS * NS_A_MS : 0;
     return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:I, s:I, s:b, s:b,"
                      " s:b, s:b, s:s}",
                      "name", stream->name, "subjects", stream->subjects, "retention", "limits",

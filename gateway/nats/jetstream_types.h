@@ -4,6 +4,7 @@
 /* The types of JetStream's interface; the functions are in jetstream.h and the headers that it
  * includes. Everything is called on the reactor's thread, and so are all callbacks. */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +23,9 @@ struct jetstream_stream {
     const char *const *families; /* within subjects; NULL-terminated, at most
                                     JETSTREAM_FAMILIES_MAX; NULL: it holds all itself */
     unsigned bucket_days; /* for how long a key-value bucket keeps a key; 0: it is not a bucket */
-    unsigned days;        /* for how long it keeps a message; 0: 7 */
-    int64_t bytes_max;    /* the oldest go beyond it; 0: no limit */
+#define JETSTREAM_BUCKET_FOR_EVER UINT_MAX
+    unsigned days;     /* for how long it keeps a message; 0: 7 */
+    int64_t bytes_max; /* the oldest go beyond it; 0: no limit */
 };
 
 #define JETSTREAM_FAMILIES_MAX 8

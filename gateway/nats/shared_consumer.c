@@ -164,10 +164,11 @@ static void ask_server(struct shared_consumer *consumer, const char *verb, json_
 
 static json_t *configuration(const struct shared_consumer *consumer) {
     const struct shared_consumer_options *options = &consumer->options;
-    json_t *config = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:i}", "durable_name", options->durable, "filter_subject",
-        options->filter, "deliver_policy", "all", "ack_policy", "explicit", "replay_policy",
-        "instant", "ack_wait", (json_int_t)(options->ack_wait_ms * NS_A_MS), "max_deliver", -1);
+    json_t *config = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i}", "durable_name",
+                               options->durable, "filter_subject", options->filter,
+                               "deliver_policy", options->is_from_now ? "new" : "all", "ack_policy",
+                               "explicit", "replay_policy", "instant", "ack_wait",
+                               (json_int_t)(options->ack_wait_ms * NS_A_MS), "max_deliver", -1);
     return json_pack("{s:s, s:o}", "stream_name", consumer->stream, "config", config);
 }
 

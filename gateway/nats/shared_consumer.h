@@ -15,6 +15,7 @@ struct shared_consumer_options {
     const char *stream, *durable, *filter;
     size_t batch;        /* how many messages are requested at a time */
     int64_t ack_wait_ms; /* after which another gateway may get a message */
+    bool is_from_now;    /* one that is created begins with what is stored from then on */
 };
 
 /* Handles a message, which `receipt` acknowledges.  Owns: borrowed for the call. */

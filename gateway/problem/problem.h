@@ -46,6 +46,11 @@
       "sending it again does not help: use a new id or key. A repeated message must be the "       \
       "same message: a Round Table message with the same from, to, correlationId and "             \
       "payload; with an Idempotency-Key, the same body.")                                          \
+    X(PROBLEM_HALTED, "halted", 409, "The conversation is halted",                                 \
+      "A message halted this session, or this sender's messages without a session, and people "    \
+      "have not released it yet; the detail names that message. Nothing was stored, and sending "  \
+      "it again does not help until then. Messages for review and block still pass. An operator "  \
+      "releases it: DELETE /v1/PROTOCOL/halts, with a reason.")                                    \
     X(PROBLEM_TOO_LARGE, "too-large", 413, "The message is too large",                             \
       "The detail names the limit. Store large data elsewhere and refer to it, or ask the "        \
       "operator to raise --message-max, --body-max, or max_payload of NATS.")                      \

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "halt_gate.h"
 #include "negotiate.h"
 #include "problem.h"
 
@@ -69,13 +70,33 @@ static struct finding ask_streams(const struct gateway *gateway, size_t number) 
                             .reason = remark};
 }
 
+/* What halts concern waits meanwhile. */
+static struct finding ask_halts(const struct gateway *gateway, size_t number) {
+    bool is_seen = true, was_seen = true;
+    for (size_t i = 0; gateway->halt_gates != NULL && i < parley_protocol_count(); i++) {
+        if (gateway->halt_gates[i] != NULL) {
+            is_seen = is_seen && halt_set_is_seen(halt_gate_set(gateway->halt_gates[i]));
+            was_seen = was_seen && halt_set_was_seen(halt_gate_set(gateway->halt_gates[i]));
+        }
+    }
+    if (number > 0 || is_seen || gateway->configuration->on_halt == ON_HALT_IGNORE) {
+        return (struct finding){0};
+    }
+    return (struct finding){.health = was_seen ? HEALTH_DEGRADED : HEALTH_FAILED,
+                            .problem = PROBLEM_BUS_UNAVAILABLE,
+                            .prefix = "",
+                            .reason = "the halts cannot be read from NATS; messages that they may "
+                                      "concern wait"};
+}
+
 static const struct {
     const char *name;
     ask_fn *ask;
 } checks[] = {{"draining", ask_draining},
               {"nats", ask_nats},
               {"workers", ask_workers},
-              {"streams", ask_streams}};
+              {"streams", ask_streams},
+              {"halts", ask_halts}};
 
 enum { CHECK_COUNT = sizeof checks / sizeof checks[0] };
 

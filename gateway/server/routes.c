@@ -15,6 +15,7 @@
 #include "problem.h"
 #include "problem_pages.h"
 #include "rule_pages.h"
+#include "halts.h"
 #include "ingest.h"
 #include "metrics_page.h"
 #include "figures.h"
@@ -170,6 +171,16 @@ static void serve_metrics(struct gateway *gateway, struct http_request *request,
     metrics_page_serve(gateway, request);
 }
 
+static void serve_halts(struct gateway *gateway, struct http_request *request,
+                        const struct variable *variable) {
+    halt_list_serve(gateway, request, variable->protocol);
+}
+
+static void serve_release(struct gateway *gateway, struct http_request *request,
+                          const struct variable *variable) {
+    halt_release_serve(gateway, request, variable->protocol);
+}
+
 /* How long its requests may stay open. Those that do are served by the daemon for streams, for they
  * slow all others of theirs (ADR 3). */
 enum route_stay {
@@ -187,6 +198,9 @@ struct route {
     const struct operation *operation; /* what the documents say of it */
     serve_fn *get, *post;              /* one of them */
     enum route_stay stay;
+    /* Of DELETE, where there is one, which needs the scope admin. */
+    serve_fn *remove;
+    const struct operation *remove_operation;
 };
 
 /* A row that does not say what it needs, or how it is described (contract/operations.c), does not
@@ -205,6 +219,8 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents),
     ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents),
+    ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .remove = serve_release,
+          .remove_operation = &operation_release),
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/protocols", OPEN, protocols, .get = serve_protocols),
     ROUTE("/v1/protocols/{protocol}", OPEN, protocol, .get = serve_protocol),
@@ -233,6 +249,7 @@ bool gateway_route(size_t index, struct contract_route *out) {
     *out = (struct contract_route){.path = route->path,
                                    .need = route->need,
                                    .operation = route->operation,
+                                   .remove_operation = route->remove_operation,
                                    .has_get = route->get != NULL,
                                    .has_post = route->post != NULL};
     return true;
@@ -273,9 +290,10 @@ static bool matches(const char *pattern, const char *path, struct variable *out)
 }
 
 static const char *allowed_methods(const struct route *route) {
-    return route->post == NULL  ? "GET, HEAD, OPTIONS"
-           : route->get == NULL ? "POST, OPTIONS"
-                                : "GET, HEAD, POST, OPTIONS";
+    return route->remove != NULL ? "GET, HEAD, DELETE, OPTIONS"
+           : route->post == NULL ? "GET, HEAD, OPTIONS"
+           : route->get == NULL  ? "POST, OPTIONS"
+                                 : "GET, HEAD, POST, OPTIONS";
 }
 
 static void serve(struct gateway *gateway, struct http_request *request, const struct route *route,
@@ -283,7 +301,12 @@ static void serve(struct gateway *gateway, struct http_request *request, const s
     const char *method = http_request_method(request);
     const bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     const bool is_post = strcmp(method, "POST") == 0;
-    serve_fn *function = is_get ? route->get : is_post ? route->post : NULL;
+    const bool is_delete = strcmp(method, "DELETE") == 0;
+    serve_fn *function = is_get      ? route->get
+                         : is_post   ? route->post
+                         : is_delete ? route->remove
+                                     : NULL;
+    const enum guard_need need = is_delete ? GUARD_ADMIN : route->need;
     if (strcmp(method, "OPTIONS") == 0) {
         origin_answer_options(&gateway->origins, request, allowed_methods(route));
     } else if (function == NULL) {
@@ -291,7 +314,7 @@ static void serve(struct gateway *gateway, struct http_request *request, const s
         problem_respond_format(request, PROBLEM_METHOD_NOT_ALLOWED, "%s allows %s.",
                                http_request_path(request), allowed_methods(route));
     } else if (origin_admit(&gateway->origins, request, route->need == GUARD_OPEN) &&
-               guard_admit(gateway->guard, request, route->need, variable->protocol)) {
+               guard_admit(gateway->guard, request, need, variable->protocol)) {
         function(gateway, request, variable);
     }
 }
@@ -320,7 +343,7 @@ void gateway_begin(void *context, struct http_request *request) {
     }
     if (strcmp(path, "*") == 0 && strcmp(http_request_method(request), "OPTIONS") == 0) {
         /* The server as a whole, not one of its addresses (RFC 9110, section 9.3.7). */
-        http_header(request, "Allow", "GET, HEAD, POST, OPTIONS");
+        http_header(request, "Allow", "GET, HEAD, POST, DELETE, OPTIONS");
         http_respond(request, 204, NULL, (struct parley_bytes){0});
         return;
     }

@@ -37,6 +37,7 @@
 #include "tls_context.h"
 #include "token_keeper.h"
 #include "worker.h"
+#include "worker_halts.h"
 
 enum {
     DRAIN_AT_LEAST_MS = 12000, /* for bodies that are under way */
@@ -60,6 +61,7 @@ struct server {
     struct token_keeper tokens;
     struct jwks_keeper keys;
     struct bounds bounds;
+    struct halt_set **halt_sets; /* one a protocol; NULL: it halts nothing */
     struct worker_pool *worker_pool;
     struct describe_pages *pages;
     struct figures_set figures;
@@ -350,7 +352,8 @@ static void hand_out_tokens(struct token_keeper *keeper, struct tokens *tokens) 
 }
 
 static int create_bounds(struct server *server) {
-    const enum parley_status status = bounds_init(&server->bounds, &server->configuration);
+    enum parley_status status = bounds_init(&server->bounds, &server->configuration);
+    status = status == PARLEY_OK ? halt_sets_create(&server->halt_sets) : status;
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
@@ -369,6 +372,7 @@ static int create_figures(struct server *server) {
     const struct shared_sources shared = {.configuration = &server->configuration,
                                           .bounds = &server->bounds,
                                           .away_count = &server->away_count,
+                                          .halt_sets = server->halt_sets,
                                           .set = &server->figures};
     shared_figures_start(&server->shared_figures, server->reactor, &shared);
     return 0;
@@ -422,6 +426,7 @@ static int start_workers(struct server *server) {
         .codings = &server->bounds.codings,
         .spools = &server->bounds.spools,
         .limits = &server->bounds.limits,
+        .halt_sets = server->halt_sets,
         .all_figures = &server->figures,
         .full_answer = parley_buffer_bytes(&server->bounds.full_answer),
         .worker_pool = server->worker_pool,
@@ -490,6 +495,7 @@ static void finish(struct server *server) {
     shared_figures_stop(&server->shared_figures);
     figures_set_destroy(&server->figures);
     worker_pool_destroy(server->worker_pool);
+    halt_sets_destroy(server->halt_sets);
     embedded_destroy(server->embedded);
     troubles_destroy(server->troubles);
     for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {

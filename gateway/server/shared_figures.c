@@ -3,6 +3,7 @@
 #include "shared_figures.h"
 
 #include "configuration.h"
+#include "halt_set.h"
 #include "process.h"
 
 enum {
@@ -21,6 +22,14 @@ static void copy_bounds(const struct shared_sources *from, struct figures *out) 
     counter_set(&out->values[FIGURE_CONNECTIONS_LIMIT], from->configuration->connections_max);
 }
 
+static void copy_halts(const struct shared_sources *from, struct figures *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        count += from->halt_sets[i] != NULL ? halt_set_open_count(from->halt_sets[i]) : 0;
+    }
+    counter_set(&out->values[FIGURE_HALTS_OPEN], count);
+}
+
 static void copy_workers(const struct shared_sources *from, struct figures *out) {
     const size_t count = from->set->count - 1;
     counter_set(&out->values[FIGURE_WORKERS], count);
@@ -32,6 +41,7 @@ static void on_time(struct reactor_timer *timer) {
     struct figures *out = figures_main(copier->sources.set);
     copy_bounds(&copier->sources, out);
     copy_workers(&copier->sources, out);
+    copy_halts(&copier->sources, out);
     process_read(out);
     if (copier->turn++ % COPIES_A_COUNT == 0) {
         process_read_fds(out);

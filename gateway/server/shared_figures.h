@@ -12,7 +12,8 @@
 struct shared_sources {
     const struct configuration *configuration;
     const struct bounds *bounds;
-    const atomic_uint *away_count; /* of the workers: those that NATS is not ready for */
+    const atomic_uint *away_count;     /* of the workers: those that NATS is not ready for */
+    struct halt_set *const *halt_sets; /* one a protocol; NULL: it halts nothing */
     const struct figures_set *set;
 };
 

@@ -18,6 +18,7 @@
 #include "routes.h"
 #include "streams.h"
 #include "worker_figures.h"
+#include "worker_halts.h"
 
 enum {
     DRAIN_POLL_MS = 20,
@@ -37,7 +38,7 @@ struct worker {
     struct worker_options options;
     struct worker_events events;
     struct jetstream_stream *streams; /* what must exist in NATS */
-    struct bucket *buckets;           /* one a protocol, for the names of those that have one */
+    struct bucket *buckets;           /* two a protocol, for the names of those that have some */
     struct correlation_consumer **correlation_consumers; /* one a protocol; NULL: none */
     pthread_t thread;
     struct reactor_timer away_timer;      /* until NATS was away for too long */
@@ -48,6 +49,7 @@ struct worker {
     _Atomic(struct configuration *) next_configuration; /* owned, until it is taken; NULL: none */
     struct jwt_rules jwt_rules;
     struct worker_figures figures;
+    struct worker_halts halts;
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
     bool is_drained;
@@ -55,14 +57,31 @@ struct worker {
 
 /* ---- events of JetStream ---- */
 
+/* What is halted is known, or is not asked for. The worker that reads it is not ready before. */
+static bool knows_halts(const struct worker *worker) {
+    return !worker->options.is_correlating ||
+           worker->options.configuration->on_halt == ON_HALT_IGNORE ||
+           halt_sets_were_seen(worker->options.halt_sets);
+}
+
 static void on_ready(void *context) {
     struct worker *worker = context;
+    if (!knows_halts(worker)) {
+        return; /* on_halts_seen follows */
+    }
     reactor_timer_clear(worker->gateway.reactor, &worker->away_timer);
     if (worker->is_away) {
         worker->is_away = false;
         atomic_fetch_sub(worker->options.away_count, 1);
     }
     worker->events.ready(worker->events.context);
+}
+
+static void on_halts_seen(void *context) {
+    struct worker *worker = context;
+    if (jetstream_is_ready(worker->gateway.jetstream)) {
+        on_ready(worker);
+    }
 }
 
 static void on_away_for_long(struct reactor_timer *timer) {
@@ -110,8 +129,8 @@ static void on_unresponsive(void *context) {
 /* The streams of all channels, and the buckets of those protocols that remember. */
 static enum parley_status list_streams(struct worker *worker, size_t *out_count) {
     const size_t count = parley_protocol_count();
-    worker->streams = calloc(2 * count + 1, sizeof *worker->streams); /* and the quarantine */
-    worker->buckets = calloc(count, sizeof *worker->buckets);
+    worker->streams = calloc(3 * count + 1, sizeof *worker->streams); /* and the quarantine */
+    worker->buckets = calloc(2 * count, sizeof *worker->buckets);
     if (worker->streams == NULL || worker->buckets == NULL) {
         return PARLEY_E_MEMORY;
     }
@@ -132,6 +151,18 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
                 (struct jetstream_stream){.name = bucket->stream,
                                           .subjects = bucket->subjects,
                                           .bucket_days = protocol->memory_days};
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct bucket *bucket = &worker->buckets[count + i];
+        const char *name = worker->options.configuration->channels[i].halt_bucket;
+        if (name != NULL) {
+            correlation_stream_name(name, bucket->stream);
+            correlation_stream_subjects(name, bucket->subjects);
+            worker->streams[(*out_count)++] =
+                (struct jetstream_stream){.name = bucket->stream,
+                                          .subjects = bucket->subjects,
+                                          .bucket_days = JETSTREAM_BUCKET_FOR_EVER};
         }
     }
     if (worker->options.configuration->quarantine) {
@@ -275,6 +306,12 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_memories(worker));
+    const struct worker_halts_options halts = {.gateway = gateway,
+                                               .sets = worker->options.halt_sets,
+                                               .is_keeper = worker->options.is_correlating,
+                                               .seen = on_halts_seen,
+                                               .context = worker};
+    PARLEY_TRY(worker_halts_create(&worker->halts, &halts));
     PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
                               gateway->schemas, gateway->configuration->channels,
                               &gateway->streams));
@@ -300,6 +337,7 @@ static void take_apart(struct worker *worker) {
     free(atomic_exchange(&worker->next_configuration, NULL));
     streams_destroy(gateway->streams);
     agents_destroy(gateway->agents);
+    worker_halts_destroy(&worker->halts);
     destroy_memories(worker);
     jetstream_destroy(gateway->jetstream);
     for (size_t i = 0; gateway->messages != NULL && i < parley_protocol_count(); i++) {
@@ -438,8 +476,10 @@ static void poll_drained(struct reactor_timer *timer) {
     atomic_uint *busy_count = worker->options.busy_count;
     const bool is_idle = http_server_active_count(gateway->http) == 0 &&
                          LIST_EMPTY(&gateway->offloads) && has_idle_memories(gateway) &&
+                         worker_halts_are_idle(&worker->halts) &&
                          jetstream_in_flight_count(gateway->jetstream) == 0;
     if (reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms - DRAIN_LAST_MS) {
+        worker_halts_give_up(&worker->halts);
         jetstream_give_up(gateway->jetstream);
     }
     if (is_idle && !worker->is_drained) {
@@ -464,6 +504,7 @@ static void begin_drain(void *context) {
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         correlation_consumer_stop(worker->correlation_consumers[i]);
     }
+    worker_halts_stop(&worker->halts);
     worker->drain_timer.fire = poll_drained;
     reactor_timer_set(gateway->reactor, &worker->drain_timer, 0);
 }

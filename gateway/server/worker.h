@@ -32,6 +32,7 @@ struct worker_options {
     struct coding_quota *codings;      /* shared */
     struct spool_quota *spools;        /* shared */
     struct limits *limits;             /* shared */
+    struct halt_set *const *halt_sets; /* shared: one a protocol; NULL: it halts nothing */
     struct parley_bytes full_answer;   /* of http_options; shared */
     struct worker_pool *worker_pool;   /* shared */
     struct tokens *tokens;             /* shared, borrowed for the call; NULL: none */

@@ -50,6 +50,13 @@ enum parley_dedupe {
 
 #define PARLEY_FACT_KEYS_MAX 3
 
+/* What a message has to do with halts: a conversation stays halted until people release it. */
+enum parley_halt_role {
+    PARLEY_HALT_NONE,    /* passes */
+    PARLEY_HALT_LATCHES, /* halts its conversation */
+    PARLEY_HALT_OBEYS,   /* is refused while its conversation is halted */
+};
+
 /* Where a valid message goes, and what an event's envelope says about it.  Owns: all text is static
  * or borrowed from the message; data is NULL for what the message does not have. */
 struct parley_route {
@@ -81,6 +88,21 @@ struct parley_route {
     /* The facts that deciding on this message needs: keys of the bucket, read together, each at the
      * place that the plugin gives it; data NULL: none at that place. */
     struct parley_bytes fact_keys[PARLEY_FACT_KEYS_MAX];
+
+    /* The conversation is the one that `halt_kind` (of protocol->halt_kinds) and `halt_name` name
+     * together. `halt_why`: the reason, for people, of one that latches. */
+    enum parley_halt_role halt_role;
+    const char *halt_kind;
+    struct parley_bytes halt_name, halt_why;
+};
+
+/* Halts of one conversation that are released. */
+struct parley_release {
+    const char *kind; /* of protocol->halt_kinds */
+    struct parley_bytes name, reason;
+    const struct parley_bytes *ids; /* of the messages that had halted it */
+    size_t id_count;
+    const char *id, *now; /* for the message: a new UUID, RFC 3339 */
 };
 
 /* What is known from earlier messages. Anybody who can write to the bucket may have written the
@@ -233,6 +255,14 @@ struct parley_protocol {
      * NULL-terminated, below the protocol's first token: "tasks.>". */
     const char *const *fact_subjects;
     const struct parley_agents *agents; /* parley/agents.h; NULL: it has none */
+
+    /* The key-value bucket of halts; NULL: no message halts a conversation. `halt_subjects`:
+     * messages on these that bypassed the gateway halt, too, below the protocol's first token. */
+    const char *halts;
+    const char *halt_subjects;     /* "block.>" */
+    const char *const *halt_kinds; /* NULL-terminated */
+    /* Appends the message, as JSON, that says that halts were released. */
+    void (*write_release)(const struct parley_release *release, struct parley_buffer *out);
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

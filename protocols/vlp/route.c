@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Where a VLP message goes: vlp.<lane>.<type>. Lanes only sort messages: a reader of vlp.safe.>
- * does not see a block, and continues. */
+ * does not see a block, and continues. What halts is in halt.c. */
 
 #include "vlp.h"
 
@@ -41,5 +41,9 @@ enum parley_status vlp_route(struct parley_message *message, struct parley_route
         out->receivers = &receiver->text;
         out->receiver_count = 1;
     }
-    return parley_message_is_valid(message) ? address(message, lane, out) : PARLEY_OK;
+    if (!parley_message_is_valid(message)) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(address(message, lane, out));
+    return vlp_halt(message, out);
 }

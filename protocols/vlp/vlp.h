@@ -41,4 +41,8 @@ extern const struct parley_rule vlp_rules[VLP_RULE_COUNT];
 extern const struct parley_example vlp_examples[];
 
 enum parley_status vlp_route(struct parley_message *message, struct parley_route *out);
+/* Fills in what `out` says of halts. */
+enum parley_status vlp_halt(struct parley_message *message, struct parley_route *out);
+extern const char *const vlp_halt_kinds[];
+void vlp_write_release(const struct parley_release *release, struct parley_buffer *out);
 enum parley_status vlp_escalate(struct parley_message *message);

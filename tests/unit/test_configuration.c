@@ -122,6 +122,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_false(configuration->first_token);
     assert_false(configuration->bind_sender);
     assert_false(configuration->escalate);
+    assert_int_equal(configuration->on_halt, ON_HALT_REFUSE);
     assert_null(configuration->tokens);
     assert_string_equal(configuration->token_file,
                         "/home/somebody/.local/state/parley/tokens.json");
@@ -175,6 +176,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"first-token\": false,\n"
                                     "  \"bind-sender\": false,\n"
                                     "  \"escalate\": false,\n"
+                                    "  \"on-halt\": \"refuse\",\n"
                                     "  \"insecure\": false,\n"
                                     "  \"quarantine\": false,\n"
                                     "  \"log-format\": \"logfmt\",\n"

@@ -20,6 +20,8 @@
 #include "describe_pages.h"
 #include "jansson_setup.h"
 #include "agents.h"
+#include "halt_gate.h"
+#include "halts.h"
 #include "routes.h"
 #include "ingest.h"
 #include "metrics_page.h"
@@ -207,6 +209,22 @@ void agents_serve(struct agents *agents, struct http_request *request,
     note(request, name != NULL ? "agent" : "agents", protocol);
 }
 
+void halt_list_serve(struct gateway *gateway, struct http_request *request,
+                     const struct parley_protocol *protocol) {
+    (void)gateway;
+    note(request, "halts", protocol);
+}
+
+void halt_release_serve(struct gateway *gateway, struct http_request *request,
+                        const struct parley_protocol *protocol) {
+    (void)gateway;
+    note(request, "release", protocol);
+}
+
+struct halt_set *halt_gate_set(struct halt_gate *gate) {
+    return (struct halt_set *)gate; /* the tests put one there */
+}
+
 void metrics_page_serve(struct gateway *gateway, struct http_request *request) {
     (void)gateway;
     note(request, "metrics", NULL);
@@ -390,10 +408,14 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
     for (size_t i = 0; gateway_route(i, &route); i++) {
         char key[160];
         const char *brace = strstr(route.path, "{protocol}");
+        const bool has_halts = route.operation->kind == OPERATION_HALTS; /* not all have them */
         snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
                  (int)(brace != NULL ? (size_t)(brace - route.path) : strlen(route.path)),
-                 route.path, brace != NULL ? "roundtable" : "", brace != NULL ? brace + 10 : "",
-                 route.has_post ? "post" : "get");
+                 route.path,
+                 brace == NULL ? ""
+                 : has_halts   ? "vlp"
+                               : "roundtable",
+                 brace != NULL ? brace + 10 : "", route.has_post ? "post" : "get");
         assert_non_null(strstr(document.data, key));
     }
     parley_buffer_finish(&document);
@@ -618,6 +640,8 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"HEAD", "/v1/vlp/stream", 0, "stream vlp"},
         {"GET", "/v1/roundtable/agents", 0, "agents roundtable"},
         {"GET", "/v1/supervisor/agents/a", 0, "agent supervisor"},
+        {"GET", "/v1/vlp/halts", 0, "halts vlp"},
+        {"DELETE", "/v1/vlp/halts", 0, "release vlp"},
         {"GET", "/v1/stream", 0, "stream all"},
         {"GET", "/v1/rejected/stream", 0, "rejected all"},
         {"HEAD", "/v1/stream", 0, "stream all"},
@@ -681,6 +705,7 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
         {{"GET", "/v1/vlp/convert", 405, NULL}, "POST, OPTIONS"},
         {{"POST", "/v1/vlp/stream", 405, NULL}, "GET, HEAD, OPTIONS"},
         {{"POST", "/v1/protocols", 405, NULL}, "GET, HEAD, OPTIONS"},
+        {{"POST", "/v1/vlp/halts", 405, NULL}, "GET, HEAD, DELETE, OPTIONS"},
         {{"PUT", "/v1/protocols/vlp/schema", 405, NULL}, "GET, HEAD, OPTIONS"},
         {{"OPTIONS", "/v1/protocols/vlp/rules", 204, NULL}, "GET, HEAD, OPTIONS"},
         {{"DELETE", "/", 405, NULL}, "GET, HEAD, OPTIONS"},
@@ -688,7 +713,7 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
         {{"OPTIONS", "/v1/vlp/messages", 204, NULL}, "POST, OPTIONS"},
         {{"OPTIONS", "/v1/stream", 204, NULL}, "GET, HEAD, OPTIONS"},
         {{"OPTIONS", "/nowhere", 404, NULL}, ""},
-        {{"OPTIONS", "*", 204, NULL}, "GET, HEAD, POST, OPTIONS"}, /* (contract 19) */
+        {{"OPTIONS", "*", 204, NULL}, "GET, HEAD, POST, DELETE, OPTIONS"}, /* (contract 19) */
     };
     struct jetstream jetstream = {.is_ready = true};
     struct gateway gateway = {.jetstream = &jetstream};
@@ -780,6 +805,8 @@ static void test_it_is_ready_when_nats_is(void **state) {
     check(&gateway, &(struct row){"GET", "/livez", 200, NULL}, &request);
 }
 
+enum { PROTOCOLS_MOST = 8 };
+
 static void test_it_is_ready_once_nats_is_for_every_worker(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true};
@@ -810,6 +837,29 @@ static void test_it_is_ready_while_one_stream_is_full_and_says_which(void **stat
     assert_string_equal(request.body, "ready\nbut: stream VLP is full\n");
 }
 
+static void test_it_is_ready_once_the_halts_were_read(void **state) {
+    (void)state;
+    struct jetstream jetstream = {.is_ready = true};
+    struct halt_set *set;
+    assert_int_equal(halt_set_create("vlp", &set), PARLEY_OK);
+    struct halt_gate *gates[PROTOCOLS_MOST] = {(struct halt_gate *)set};
+    struct configuration configuration = {.on_halt = ON_HALT_REFUSE};
+    struct gateway gateway = {
+        .jetstream = &jetstream, .halt_gates = gates, .configuration = &configuration};
+    struct http_request request;
+    check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
+    configuration.on_halt = ON_HALT_IGNORE;
+    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    configuration.on_halt = ON_HALT_REFUSE;
+    halt_set_see(set, true);
+    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    assert_string_equal(request.body, "ready\n");
+    halt_set_see(set, false);
+    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    assert_non_null(strstr(request.body, "but: the halts cannot be read"));
+    halt_set_destroy(set);
+}
+
 static void test_health_has_a_reason_for_each_check(void **state) {
     (void)state;
 #define OK(name) "{\"name\":\"" name "\",\"status\":\"ok\"}"
@@ -823,21 +873,23 @@ static void test_health_has_a_reason_for_each_check(void **state) {
     } rows[] = {
         {{.is_ready = true},
          .status = 200,
-         .checks = OK("draining") "," OK("nats") "," OK("workers") "," OK("streams")},
+         .checks =
+             OK("draining") "," OK("nats") "," OK("workers") "," OK("streams") "," OK("halts")},
         {{.is_ready = true, .remark = "stream VLP is full"},
          .status = 200,
-         .checks = OK("draining") "," OK("nats") "," OK("workers") "," SAYS("streams", "degraded",
-                                                                            "stream VLP is full")},
+         .checks = OK("draining") "," OK("nats") "," OK("workers") "," SAYS(
+             "streams", "degraded", "stream VLP is full") "," OK("halts")},
         {{.is_patient = true, .trouble = "NATS is away"},
          .status = 200,
-         .checks = OK("draining") "," SAYS("nats", "degraded",
-                                           "NATS is away") "," OK("workers") "," OK("streams")},
+         .checks = OK("draining") "," SAYS("nats", "degraded", "NATS is away") "," OK(
+             "workers") "," OK("streams") "," OK("halts")},
         {{.trouble = "NATS is away"},
          .away_count = 2,
          .status = 503,
          .detail = "NATS is away.",
          .checks = OK("draining") "," SAYS("nats", "failed", "NATS is away") "," SAYS(
-             "workers", "failed", "NATS is not ready yet for all workers") "," OK("streams")},
+             "workers", "failed",
+             "NATS is not ready yet for all workers") "," OK("streams") "," OK("halts")},
         {{.is_ready = true},
          .away_count = 1,
          .status = 503,
@@ -966,6 +1018,7 @@ int main(void) {
         cmocka_unit_test(test_it_is_ready_once_nats_is_for_every_worker),
         cmocka_unit_test(test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which),
         cmocka_unit_test(test_it_is_ready_while_one_stream_is_full_and_says_which),
+        cmocka_unit_test(test_it_is_ready_once_the_halts_were_read),
         cmocka_unit_test(test_health_has_a_reason_for_each_check),
         cmocka_unit_test(test_that_it_lives_is_said_in_json_too),
         cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),

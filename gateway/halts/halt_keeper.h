@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What one worker does for all of the process: it reads the bucket of halts into the set, halts
+ * what messages that were published straight to NATS halt (each is read by one of all gateways),
+ * and removes from the bucket what was released long ago. */
+
+#include <parley/message.h>
+
+#include "channel.h"
+#include "halt_gate.h"
+
+struct halt_keeper;
+
+struct halt_keeper_options {
+    struct reactor *reactor;
+    struct jetstream *jetstream;
+    struct halt_gate *gate;
+    const struct channel *channel;
+    struct parley_message *message; /* of the protocol, used during callbacks only */
+    void (*seen)(void *context);    /* the bucket was read for the first time */
+    void *context;
+};
+
+/* Owns: copies the options, and borrows what they point to; returns a new keeper, which the caller
+ * destroys before gate and jetstream. */
+enum parley_status halt_keeper_create(const struct halt_keeper_options *options,
+                                      struct halt_keeper **out) PARLEY_MUST_CHECK;
+/* Takes no more messages. NULL is allowed. */
+void halt_keeper_stop(struct halt_keeper *keeper);
+void halt_keeper_destroy(struct halt_keeper *keeper);

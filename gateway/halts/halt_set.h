@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The halts of one protocol that this process knows: those of the bucket, and those whose keys are
+ * being written. One set is shared by all workers. A message touches it only where something is
+ * halted, or the bucket cannot be read: else it reads one number.
+ *
+ * A halt, by its key:
+ *
+ *   (none)   ──▶ LATCHING  a message that halts is to be published: its key is being written
+ *   LATCHING ──▶ OPEN      the key is stored
+ *   LATCHING ──▶ (none)    it is not: the message is refused
+ *   any      ──▶ OPEN, RELEASED, (none)   as the bucket says, which is read in order
+ *
+ * Threads: any, for all functions. */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "halt_value.h"
+
+struct halt_set;
+
+enum {
+    HALTS_OPEN_MAX = 32768,     /* more cannot be latched */
+    HALTS_RELEASED_MAX = 65536, /* of more, the oldest are forgotten, and halt again if repeated */
+};
+
+/* `protocol`: its name, for the log; borrowed. */
+enum parley_status halt_set_create(const char *protocol, struct halt_set **out);
+void halt_set_destroy(struct halt_set *set);
+
+/* ---- messages ---- */
+
+/* Nothing is halted, and the bucket is read: every message passes. */
+bool halt_set_is_idle(const struct halt_set *set);
+
+enum halt_answer {
+    HALT_CLEAR,
+    HALT_HALTED,
+    HALT_BLIND, /* the bucket cannot be read, or holds more halts than can be kept */
+};
+/* Whether a conversation is halted.  `out_value`: the value of one of its halts, if that is known,
+ * is appended; NULL: it is not wanted. */
+enum halt_answer halt_set_ask(struct halt_set *set, const char *conversation,
+                              struct parley_buffer *out_value);
+
+enum halt_latch {
+    HALT_LATCH_WRITE, /* write its key, then call halt_set_latched or halt_set_unlatch */
+    HALT_LATCH_KNOWN, /* its key has been written, and may be released */
+    HALT_LATCH_FULL,
+    HALT_LATCH_NO_MEMORY,
+};
+/* Halts the conversation of `key` from now on, unless this very halt was released. */
+enum halt_latch halt_set_latch(struct halt_set *set, const char *key, struct parley_bytes value);
+/* The key is stored, at `sequence`; 0: it was stored before. */
+void halt_set_latched(struct halt_set *set, const char *key, uint64_t sequence);
+/* It is not, or that is not known: then the bucket will say. */
+void halt_set_unlatch(struct halt_set *set, const char *key);
+
+/* ---- the bucket ---- */
+
+/* It is read from its beginning: forgets what came of it before. */
+void halt_set_begin(struct halt_set *set);
+/* `value`: data NULL: the key was deleted.  `seconds`: when it was stored, Unix time. */
+void halt_set_read(struct halt_set *set, struct parley_bytes key, struct parley_bytes value,
+                   uint64_t sequence, int64_t seconds);
+/* Whether all that is in it was read, and what is written to it comes at once. At first it is not.
+ */
+void halt_set_see(struct halt_set *set, bool is_seen);
+/* It was seen at least once. */
+bool halt_set_was_seen(const struct halt_set *set);
+bool halt_set_is_seen(const struct halt_set *set);
+
+/* ---- people ---- */
+
+size_t halt_set_open_count(const struct halt_set *set);
+/* Calls `each` with halts that are open, `value` data NULL where it is not known, until that
+ * returns false. It must not call the set.  `conversation` NULL: all. */
+void halt_set_each(struct halt_set *set, const char *conversation,
+                   bool (*each)(void *context, const char *key, struct parley_bytes value),
+                   void *context);
+/* Forgets a halt that was released before that time, and gives its key, so that it can be purged
+ * from the bucket.  Returns: false: there is none. */
+bool halt_set_expire(struct halt_set *set, int64_t before_seconds, char out[HALT_KEY_LENGTH + 1]);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "halt_value.h"
+
+#include <sodium.h>
+
+#include <parley/status.h>
+
+#include "json_reader.h"
+#include "log.h"
+#include "text.h"
+
+/* ---- keys ---- */
+
+static void write_hex(const unsigned char hash[HALT_DIGEST_LENGTH / 2],
+                      char out[HALT_DIGEST_LENGTH + 1]) {
+    sodium_bin2hex(out, HALT_DIGEST_LENGTH + 1, hash, HALT_DIGEST_LENGTH / 2);
+}
+
+void halt_digest_conversation(const char *kind, struct parley_bytes name,
+                              char out[HALT_DIGEST_LENGTH + 1]) {
+    unsigned char hash[HALT_DIGEST_LENGTH / 2];
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, sizeof hash);
+    crypto_generichash_update(&state, (const unsigned char *)kind, strlen(kind));
+    crypto_generichash_update(&state, (const unsigned char *)":", 1);
+    crypto_generichash_update(&state, (const unsigned char *)name.data, name.length);
+    crypto_generichash_final(&state, hash, sizeof hash);
+    write_hex(hash, out);
+}
+
+void halt_key(const char conversation[HALT_DIGEST_LENGTH + 1], struct parley_bytes payload,
+              char out[HALT_KEY_LENGTH + 1]) {
+    unsigned char hash[HALT_DIGEST_LENGTH / 2];
+    memcpy(out, conversation, HALT_DIGEST_LENGTH);
+    out[HALT_DIGEST_LENGTH] = '.';
+    crypto_generichash(hash, sizeof hash, (const unsigned char *)payload.data, payload.length, NULL,
+                       0);
+    write_hex(hash, out + HALT_DIGEST_LENGTH + 1);
+}
+
+bool halt_key_is_one(struct parley_bytes key) {
+    if (key.length != HALT_KEY_LENGTH || key.data[HALT_DIGEST_LENGTH] != '.') {
+        return false;
+    }
+    const size_t digits = strspn(key.data, "0123456789abcdef");
+    return digits == HALT_DIGEST_LENGTH &&
+           strspn(key.data + digits + 1, "0123456789abcdef") == HALT_DIGEST_LENGTH;
+}
+
+/* ---- values ---- */
+
+bool halt_text_is_valid(struct parley_bytes text) {
+    return text_utf8_prefix(text) == text.length;
+}
+
+bool halt_value_is_json(struct parley_bytes text) {
+    struct parley_arena arena;
+    struct json_fault fault;
+    parley_arena_init(&arena, 0);
+    const bool is_json = text.length > 0 && text.data[0] == '{' &&
+                         json_reader_read(text, NULL, &arena, NULL, &fault) == JSON_READER_READ;
+    parley_arena_finish(&arena);
+    return is_json;
+}
+
+static void write_member(struct parley_buffer *out, const char *name, struct parley_bytes text,
+                         size_t length_max) {
+    if (text.data != NULL) {
+        parley_buffer_char(out, ',');
+        parley_buffer_json(out, parley_bytes_of(name));
+        parley_buffer_char(out, ':');
+        parley_buffer_json(out, text_prefix(text, length_max));
+    }
+}
+
+void halt_value_write(const struct halt_value *value, struct parley_buffer *out) {
+    enum { NAME_MAX_SHOWN = 256, TEXT_MAX_SHOWN = 128 };
+    parley_buffer_char(out, '{');
+    parley_buffer_json(out, value->kind);
+    parley_buffer_char(out, ':');
+    parley_buffer_json(out, text_prefix(value->name, NAME_MAX_SHOWN));
+    write_member(out, "by", value->by, TEXT_MAX_SHOWN);
+    write_member(out, "id", value->id, TEXT_MAX_SHOWN);
+    write_member(out, "why", value->why, NAME_MAX_SHOWN);
+    write_member(out, "at", value->at, TEXT_MAX_SHOWN);
+    write_member(out, "released_by", value->released_by, TEXT_MAX_SHOWN);
+    write_member(out, "reason", value->reason, NAME_MAX_SHOWN);
+    write_member(out, "released_at", value->released_at, TEXT_MAX_SHOWN);
+    parley_buffer_char(out, '}');
+}
+
+void halt_value_log(const char *protocol, struct parley_bytes value) {
+    struct parley_arena arena;
+    struct halt_value says;
+    parley_arena_init(&arena, 0);
+    if (halt_value_read(value, &arena, &says) == PARLEY_OK) {
+        log_event(LOG_HALT_LATCHED,
+                  LOG_FIELDS(LOG_TEXT("protocol", protocol), LOG_BYTES("kind", says.kind),
+                             LOG_BYTES("name", says.name), LOG_BYTES("by", says.by),
+                             LOG_BYTES("id", says.id)));
+    }
+    parley_arena_finish(&arena);
+}
+
+/* Reads the top level's texts. */
+struct reading {
+    struct halt_value *out;
+    struct parley_bytes *next; /* where the value of the last key goes */
+    bool is_begun, has_name;
+};
+
+static bool on_value(void *context, const struct parley_value *value) {
+    struct reading *reading = context;
+    if (!reading->is_begun) {
+        reading->is_begun = true;
+        return value->kind == PARLEY_OBJECT;
+    }
+    *reading->next = parley_value_text(value);
+    return false;
+}
+
+static struct parley_bytes *place_of(struct halt_value *out, struct parley_bytes key) {
+    const struct {
+        const char *name;
+        struct parley_bytes *place;
+    } members[] = {{"by", &out->by},
+                   {"id", &out->id},
+                   {"why", &out->why},
+                   {"at", &out->at},
+                   {"released_by", &out->released_by},
+                   {"reason", &out->reason},
+                   {"released_at", &out->released_at}};
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (parley_bytes_equal(key, parley_bytes_of(members[i].name))) {
+            return members[i].place;
+        }
+    }
+    return NULL;
+}
+
+/* The first member that is none of the others says who is halted. */
+static bool on_key(void *context, struct parley_bytes key) {
+    struct reading *reading = context;
+    reading->next = place_of(reading->out, key);
+    if (reading->next == NULL && !reading->has_name) {
+        reading->has_name = true;
+        reading->out->kind = key;
+        reading->next = &reading->out->name;
+    }
+    return reading->next != NULL;
+}
+
+static void on_leave(void *context, size_t count) {
+    (void)context;
+    (void)count;
+}
+
+enum parley_status halt_value_read(struct parley_bytes text, struct parley_arena *arena,
+                                   struct halt_value *out) {
+    *out = (struct halt_value){0};
+    struct reading reading = {.out = out};
+    struct json_fault fault;
+    const struct json_events events = {
+        .context = &reading, .value = on_value, .key = on_key, .leave = on_leave};
+    switch (json_reader_read(text, &events, arena, NULL, &fault)) {
+    case JSON_READER_MEMORY:
+        return PARLEY_E_MEMORY;
+    case JSON_READER_FAULT:
+        *out = (struct halt_value){0};
+        break;
+    case JSON_READER_READ:
+        break;
+    }
+    return PARLEY_OK;
+}
+
+void halt_of_message(const struct parley_route *route, struct parley_bytes payload, const char *now,
+                     struct halt_of_message *out, struct parley_buffer *value) {
+    const struct halt_value says = {.kind = parley_bytes_of(route->halt_kind),
+                                    .name = route->halt_name,
+                                    .by = route->sender,
+                                    .id = route->id,
+                                    .why = route->halt_why,
+                                    .at = parley_bytes_of(now)};
+    halt_digest_conversation(route->halt_kind, route->halt_name, out->conversation);
+    halt_key(out->conversation, payload, out->key);
+    halt_value_write(&says, value);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A halt as it is kept in NATS: a key of the bucket, and a value that is JSON. */
+
+#include <parley/arena.h>
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/protocol.h>
+
+enum {
+    HALT_DIGEST_LENGTH = 32,
+    HALT_KEY_LENGTH = 2 * HALT_DIGEST_LENGTH + 1,
+    HALT_VALUE_MAX = 2048, /* longer ones are not kept in memory, and halt all the same */
+};
+
+/* BLAKE2b of 128 bits, in lower-case hexadecimal, of "KIND:NAME": what a conversation's keys begin
+ * with. */
+void halt_digest_conversation(const char *kind, struct parley_bytes name,
+                              char out[HALT_DIGEST_LENGTH + 1]);
+/* "<digest of the conversation>.<digest of the message that halts it>" */
+void halt_key(const char conversation[HALT_DIGEST_LENGTH + 1], struct parley_bytes payload,
+              char out[HALT_KEY_LENGTH + 1]);
+bool halt_key_is_one(struct parley_bytes key);
+
+/* What a value says; data NULL: nothing.  Owns: borrowed. */
+struct halt_value {
+    struct parley_bytes kind, name; /* "session", or whatever its first member is */
+    struct parley_bytes by, id, why, at;
+    struct parley_bytes released_by, reason, released_at;
+};
+
+/* It is UTF-8. */
+bool halt_text_is_valid(struct parley_bytes text);
+/* It is JSON, an object. */
+bool halt_value_is_json(struct parley_bytes text);
+/* Logs that it is new. */
+void halt_value_log(const char *protocol, struct parley_bytes value);
+/* Long texts are cut. */
+void halt_value_write(const struct halt_value *value, struct parley_buffer *out);
+/* Of a value that is not as it should be, `out` has nothing.  Owns: decoded texts are in `arena`,
+ * others in `text`. */
+enum parley_status halt_value_read(struct parley_bytes text, struct parley_arena *arena,
+                                   struct halt_value *out);
+
+/* The halt that a valid message with this route and payload is: its key, and its value. */
+struct halt_of_message {
+    char conversation[HALT_DIGEST_LENGTH + 1], key[HALT_KEY_LENGTH + 1];
+};
+void halt_of_message(const struct parley_route *route, struct parley_bytes payload, const char *now,
+                     struct halt_of_message *out, struct parley_buffer *value);

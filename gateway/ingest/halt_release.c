@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Releases the halts of a conversation: overwrites their keys, some at a time, and once all are
+ * stored publishes one message that says so. Should its client go away, it goes on.
+ *
+ *   WRITING ── the last key is stored ──▶ TELLING ── the message's ack ──▶ (answered)
+ *   WRITING ── a key is not stored ──▶ (503: asked again, it releases the rest) */
+
+#include "halts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "channel.h"
+#include "clock_and_ids.h"
+#include "log.h"
+#include "publication.h"
+
+enum { KEYS_MAX = 1024, AT_A_TIME = 32 };
+
+struct key {
+    char text[HALT_KEY_LENGTH + 1];
+    char *value; /* as it was; then as it is */
+    size_t length;
+    struct parley_bytes id; /* of the message that had halted; in the arena */
+};
+
+struct release {
+    struct gateway *gateway;
+    const struct parley_protocol *protocol;
+    struct http_request *request; /* NULL once it is gone */
+    struct parley_arena arena;
+    struct key *keys;
+    size_t count, written_count, stored_count, awaited_count;
+    bool has_failed, has_more;
+    const char *kind, *name, *reason, *by; /* in the arena */
+    char now[32], notice_id[37];
+};
+
+struct writing {
+    struct release *release;
+    struct key *key;
+};
+
+static void destroy(struct release *release) {
+    for (size_t i = 0; i < release->count; i++) {
+        free(release->keys[i].value);
+    }
+    free(release->keys);
+    parley_arena_finish(&release->arena);
+    free(release);
+}
+
+static void on_closed(void *state, bool is_complete) {
+    struct release *release = state;
+    (void)is_complete;
+    release->request = NULL;
+    if (release->awaited_count == 0) {
+        destroy(release);
+    }
+}
+
+static void on_end(void *state, struct http_request *request) {
+    (void)state; /* it is answered when all is done */
+    (void)request;
+}
+
+static const struct http_handler handler = {.end = on_end, .closed = on_closed};
+
+/* ---- the answer ---- */
+
+/* `ack` NULL: nobody was told. */
+static void respond(struct release *release, const struct jetstream_ack *ack) {
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    parley_buffer_format(&out, "{\"released\":%zu,\"notice\":", release->count);
+    if (ack == NULL) {
+        parley_buffer_text(&out, "null");
+    } else {
+        parley_buffer_format(&out, "{\"id\":\"%s\",\"stream\":", release->notice_id);
+        parley_buffer_json(&out, parley_bytes_of(ack->stream));
+        parley_buffer_text(&out, ",\"seq\":");
+        parley_buffer_uint(&out, ack->sequence);
+        parley_buffer_char(&out, '}');
+    }
+    parley_buffer_text(&out, release->has_more ? ",\"more\":true}\n" : "}\n");
+    if (out.has_failed) {
+        problem_respond(release->request, PROBLEM_INTERNAL, "Out of memory.");
+    } else {
+        http_respond(release->request, 200, "application/json", parley_buffer_bytes(&out));
+    }
+    parley_buffer_finish(&out);
+}
+
+/* ---- the message that says so ---- */
+
+static void on_told(void *context, const struct jetstream_ack *ack) {
+    struct release *release = context;
+    release->awaited_count--;
+    if (release->request == NULL) {
+        destroy(release);
+        return;
+    }
+    respond(release, ack->outcome == JETSTREAM_STORED ? ack : NULL);
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(((const struct key *)a)->text, ((const struct key *)b)->text);
+}
+
+/* One release is told once, whichever gateway was asked. */
+static void write_message_id(struct release *release, char out[64]) {
+    struct parley_buffer all;
+    char digest[HALT_DIGEST_LENGTH + 1];
+    parley_buffer_init(&all);
+    qsort(release->keys, release->count, sizeof *release->keys, by_text);
+    for (size_t i = 0; i < release->count; i++) {
+        parley_buffer_text(&all, release->keys[i].text);
+    }
+    halt_digest_conversation("release", parley_buffer_bytes(&all), digest);
+    snprintf(out, 64, "release:%s", digest);
+    parley_buffer_finish(&all);
+}
+
+static enum jetstream_publish publish(struct release *release, struct parley_bytes text) {
+    struct gateway *gateway = release->gateway;
+    struct parley_message *message = gateway_message(gateway, release->protocol);
+    const struct channel *channel =
+        channel_find(gateway->configuration->channels, release->protocol);
+    const struct parley_options options = {.subject_prefix = channel->prefix};
+    const struct publication_context context = {.identities = &gateway->identities};
+    struct publication publication;
+    char message_id[64];
+    if (parley_message_check(message, text, &parley_codec_json, &options,
+                             (struct parley_position){1, 1}) != PARLEY_OK ||
+        !parley_message_is_valid(message) ||
+        publication_prepare(message, &context, 1, &gateway->payload, &publication) != PARLEY_OK ||
+        publication.header_count == PUBLICATION_HEADERS_MAX) {
+        return JETSTREAM_FAILED;
+    }
+    write_message_id(release, message_id);
+    publication.headers[publication.header_count++] =
+        (struct bus_header){"Nats-Msg-Id", message_id};
+    const struct jetstream_message published = {.subject = publication.route.subject.data,
+                                                .headers = publication.headers,
+                                                .header_count = publication.header_count,
+                                                .payload = parley_buffer_bytes(&gateway->payload)};
+    return jetstream_publish(gateway->jetstream, &published, on_told, release);
+}
+
+static void tell(struct release *release) {
+    struct parley_bytes *ids = calloc(release->count, sizeof *ids);
+    struct parley_buffer text;
+    size_t id_count = 0;
+    parley_buffer_init(&text);
+    for (size_t i = 0; ids != NULL && i < release->count; i++) {
+        if (release->keys[i].id.data != NULL) {
+            ids[id_count++] = release->keys[i].id;
+        }
+    }
+    id_new(release->notice_id);
+    const struct parley_release says = {.kind = release->kind,
+                                        .name = parley_bytes_of(release->name),
+                                        .reason = parley_bytes_of(release->reason),
+                                        .ids = ids,
+                                        .id_count = id_count,
+                                        .id = release->notice_id,
+                                        .now = release->now};
+    release->protocol->write_release(&says, &text);
+    const bool is_published =
+        !text.has_failed && publish(release, parley_buffer_bytes(&text)) == JETSTREAM_PUBLISHED;
+    parley_buffer_finish(&text);
+    free(ids);
+    gateway_forget_message(release->gateway, release->protocol);
+    if (is_published) {
+        release->awaited_count++;
+    } else if (release->request != NULL) {
+        respond(release, NULL);
+    } else {
+        destroy(release);
+    }
+}
+
+/* ---- keys ---- */
+
+static void log_released(const struct release *release) {
+    log_event(LOG_HALT_RELEASED,
+              LOG_FIELDS(LOG_TEXT("protocol", release->protocol->name),
+                         LOG_TEXT("kind", release->kind), LOG_TEXT("name", release->name),
+                         LOG_NUMBER("count", release->count), LOG_TEXT("by", release->by),
+                         LOG_TEXT("reason", release->reason)));
+}
+
+static void write_keys(struct release *release);
+
+static void finish_writing(struct release *release) {
+    if (!release->has_failed) {
+        log_released(release);
+        tell(release);
+    } else if (release->request == NULL) {
+        destroy(release);
+    } else {
+        problem_respond_format(
+            release->request, PROBLEM_BUS_UNAVAILABLE,
+            "NATS has stored %zu of %zu releases: the conversation is still halted. Send the "
+            "request again; it releases the rest.",
+            release->stored_count, release->count);
+    }
+}
+
+static void on_written(void *context, const struct jetstream_ack *ack) {
+    struct writing *writing = context;
+    struct release *release = writing->release;
+    struct key *key = writing->key;
+    free(writing);
+    release->awaited_count--;
+    if (ack->outcome == JETSTREAM_STORED) {
+        release->stored_count++;
+        halt_set_read(halt_gate_set(gateway_halt_gate(release->gateway, release->protocol)),
+                      parley_bytes_of(key->text), (struct parley_bytes){key->value, key->length},
+                      ack->sequence, clock_now_seconds());
+    } else {
+        release->has_failed = true;
+    }
+    write_keys(release);
+}
+
+static bool write_key(struct release *release, struct key *key) {
+    struct writing *writing = malloc(sizeof *writing);
+    if (writing == NULL) {
+        return false;
+    }
+    *writing = (struct writing){release, key};
+    const bool is_written =
+        halt_gate_overwrite(gateway_halt_gate(release->gateway, release->protocol), key->text,
+                            (struct parley_bytes){key->value, key->length}, on_written,
+                            writing) == JETSTREAM_PUBLISHED;
+    if (!is_written) {
+        free(writing);
+    }
+    return is_written;
+}
+
+static void write_keys(struct release *release) {
+    while (!release->has_failed && release->written_count < release->count &&
+           release->awaited_count < AT_A_TIME) {
+        release->has_failed = !write_key(release, &release->keys[release->written_count]);
+        if (!release->has_failed) {
+            release->written_count++;
+            release->awaited_count++;
+        }
+    }
+    if (release->awaited_count == 0) {
+        finish_writing(release);
+    }
+}
+
+/* ---- its beginning ---- */
+
+static bool add_key(void *context, const char *text, struct parley_bytes value) {
+    struct release *release = context;
+    release->has_more = release->count == KEYS_MAX;
+    if (release->has_more) {
+        return false;
+    }
+    struct key *key = &release->keys[release->count++];
+    memcpy(key->text, text, HALT_KEY_LENGTH + 1);
+    key->length = value.length;
+    key->value = value.data != NULL ? strndup(value.data, value.length) : NULL;
+    return true;
+}
+
+/* The value says what it said, and who released it. */
+static enum parley_status rewrite(struct release *release, struct key *key) {
+    struct halt_value says = {0};
+    struct parley_buffer out;
+    const char *old = parley_arena_copy(
+        &release->arena, (struct parley_bytes){key->value != NULL ? key->value : "", key->length});
+    if (old == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    PARLEY_TRY(halt_value_read(parley_bytes_of(old), &release->arena, &says));
+    key->id = says.id;
+    says.kind = parley_bytes_of(release->kind);
+    says.name = parley_bytes_of(release->name);
+    says.released_by = parley_bytes_of(release->by);
+    says.reason = parley_bytes_of(release->reason);
+    says.released_at = parley_bytes_of(release->now);
+    parley_buffer_init(&out);
+    halt_value_write(&says, &out);
+    free(key->value);
+    key->value = out.has_failed ? NULL : strndup(out.data, out.length);
+    key->length = out.length;
+    parley_buffer_finish(&out);
+    return key->value != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+static const char *keep(struct release *release, const char *text) {
+    return parley_arena_copy(&release->arena, parley_bytes_of(text));
+}
+
+static enum parley_status collect(struct release *release, const struct halts_query *query) {
+    char conversation[HALT_DIGEST_LENGTH + 1];
+    const char *by = guard_principal(release->request)->name;
+    release->keys = calloc(KEYS_MAX, sizeof *release->keys);
+    release->kind = keep(release, query->kind);
+    release->name = keep(release, query->name);
+    release->reason = keep(release, query->reason);
+    release->by = keep(release, by[0] != '\0' ? by : "anybody");
+    if (release->keys == NULL || release->kind == NULL || release->name == NULL ||
+        release->reason == NULL || release->by == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    clock_now_text(release->now);
+    halt_digest_conversation(query->kind, parley_bytes_of(query->name), conversation);
+    halt_set_each(halt_gate_set(gateway_halt_gate(release->gateway, release->protocol)),
+                  conversation, add_key, release);
+    for (size_t i = 0; i < release->count; i++) {
+        PARLEY_TRY(rewrite(release, &release->keys[i]));
+    }
+    return PARLEY_OK;
+}
+
+static void begin(struct release *release, const struct halts_query *query) {
+    if (collect(release, query) != PARLEY_OK) {
+        problem_respond(release->request, PROBLEM_INTERNAL, "Out of memory.");
+    } else if (release->count == 0) {
+        respond(release, NULL);
+    } else {
+        write_keys(release);
+    }
+}
+
+void halt_release_serve(struct gateway *gateway, struct http_request *request,
+                        const struct parley_protocol *protocol) {
+    struct halt_gate *gate = gateway_halt_gate(gateway, protocol);
+    struct halts_query query;
+    if (gate == NULL) {
+        problem_respond_format(request, PROBLEM_NOT_FOUND, "Nothing halts in %s.", protocol->name);
+        return;
+    }
+    if (!halts_query_read(request, protocol, true, &query)) {
+        return;
+    }
+    if (!halt_set_is_seen(halt_gate_set(gate))) {
+        problem_respond(request, PROBLEM_BUS_UNAVAILABLE,
+                        "The halts cannot be read from NATS at present. Send it again later.");
+        return;
+    }
+    struct release *release = calloc(1, sizeof *release);
+    if (release == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    *release = (struct release){.gateway = gateway, .protocol = protocol, .request = request};
+    parley_arena_init(&release->arena, 0);
+    http_request_serve(request, &handler, release);
+    begin(release, &query);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "halting.h"
+
+#include <stdio.h>
+
+#include "clock_and_ids.h"
+
+static bool obeys(const struct request_options *options, const struct parley_route *route) {
+    return route->halt_role == PARLEY_HALT_OBEYS &&
+           options->gateway->configuration->on_halt == ON_HALT_REFUSE;
+}
+
+static int shown(struct parley_bytes text, size_t length_max) {
+    return (int)(text.length < length_max ? text.length : length_max);
+}
+
+/* `value`: of one of the halts. What it says may be cut within a character: so its parts are short
+ * enough to be whole in the answer, or end with one that is. */
+static struct failure describe(struct parley_bytes value) {
+    struct failure failure = {.problem = PROBLEM_HALTED};
+    struct parley_arena arena;
+    struct halt_value says = {0};
+    parley_arena_init(&arena, 0);
+    if (halt_value_read(value, &arena, &says) != PARLEY_OK || says.by.data == NULL) {
+        says = (struct halt_value){.by = PARLEY_BYTES("?"), .at = PARLEY_BYTES("?")};
+    }
+    snprintf(failure.detail, sizeof failure.detail,
+             "%.*s has halted this conversation by the message `%.*s` (%.*s). Nothing was stored: "
+             "people have to release it first.",
+             shown(says.by, 128), says.by.data, shown(says.id, 128),
+             says.id.data != NULL ? says.id.data : "", shown(says.at, 32),
+             says.at.data != NULL ? says.at.data : "");
+    parley_arena_finish(&arena);
+    return failure;
+}
+
+bool halting_refuses(const struct request_options *options, struct parley_message *message,
+                     struct failure *out) {
+    struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
+    struct parley_route route;
+    if (gate == NULL || halt_set_is_idle(halt_gate_set(gate)) ||
+        parley_message_route(message, &route) != PARLEY_OK || !obeys(options, &route)) {
+        return false;
+    }
+    char conversation[HALT_DIGEST_LENGTH + 1];
+    struct parley_buffer value;
+    parley_buffer_init(&value);
+    halt_digest_conversation(route.halt_kind, route.halt_name, conversation);
+    const bool is_halted = halt_set_ask(halt_gate_set(gate), conversation, &value) == HALT_HALTED;
+    if (is_halted) {
+        *out = describe(parley_buffer_bytes(&value));
+        counter_add(&options->gateway->figures->values[FIGURE_HALTED_MESSAGES], 1);
+    }
+    parley_buffer_finish(&value);
+    return is_halted;
+}
+
+static enum jetstream_publish
+publish_halting(struct halt_gate *gate, const struct parley_route *route, struct halt_post post) {
+    struct halt_of_message halt;
+    struct parley_buffer value;
+    char now[32];
+    clock_now_text(now);
+    parley_buffer_init(&value);
+    halt_of_message(route, post.message->payload, now, &halt, &value);
+    post.conversation = halt.conversation;
+    post.key = halt.key;
+    post.value = parley_buffer_bytes(&value);
+    const enum jetstream_publish published =
+        value.has_failed ? JETSTREAM_FAILED : halt_gate_publish(gate, &post);
+    parley_buffer_finish(&value);
+    return published;
+}
+
+enum jetstream_publish halting_publish(const struct request_options *options,
+                                       const struct parley_route *route,
+                                       const struct jetstream_message *message,
+                                       struct halt_hold *hold, jetstream_ack_fn *done,
+                                       void *context) {
+    struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
+    struct halt_post post = {.message = message, .hold = hold, .done = done, .context = context};
+    if (gate != NULL && route->halt_role == PARLEY_HALT_LATCHES) {
+        return publish_halting(gate, route, post);
+    }
+    if (gate == NULL || halt_set_is_idle(halt_gate_set(gate)) || !obeys(options, route)) {
+        return jetstream_publish(options->gateway->jetstream, message, done, context);
+    }
+    char conversation[HALT_DIGEST_LENGTH + 1];
+    halt_digest_conversation(route->halt_kind, route->halt_name, conversation);
+    post.conversation = conversation;
+    return halt_gate_publish(gate, &post);
+}

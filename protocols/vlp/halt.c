@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A block halts its session, or its sender's messages without a session: those for the lane safe
+ * are refused until people release it (overview, "IF block → HALT"). Review does not latch, and
+ * review and block always pass, so that people can still be told. */
+
+#include "vlp.h"
+
+#include "json_reader.h"
+#include "text.h"
+
+const char *const vlp_halt_kinds[] = {"session", "sender", NULL};
+
+enum { WHY_MAX = 256 };
+
+/* ---- why: `content`, if it is a text. It is no fact, for other messages do not need it. ---- */
+
+struct content {
+    bool is_in_object;
+    struct parley_bytes text;
+};
+
+static bool content_value(void *context, const struct parley_value *value) {
+    struct content *content = context;
+    const bool is_message = !content->is_in_object;
+    content->is_in_object = true;
+    if (!is_message) {
+        content->text = parley_value_text(value);
+    }
+    return is_message;
+}
+
+static bool content_key(void *context, struct parley_bytes key) {
+    (void)context;
+    return parley_bytes_equal(key, PARLEY_BYTES("content"));
+}
+
+static void content_leave(void *context, size_t count) {
+    (void)context;
+    (void)count;
+}
+
+static enum parley_status read_content(struct parley_message *message, struct parley_bytes *out) {
+    struct content content = {0};
+    struct json_fault fault;
+    const struct json_events events = {
+        .context = &content, .value = content_value, .key = content_key, .leave = content_leave};
+    if (json_reader_read(message->text, &events, &message->arena, NULL, &fault) !=
+        JSON_READER_READ) {
+        return PARLEY_E_MEMORY; /* this text was read before: it has no fault */
+    }
+    *out = text_prefix(content.text, WHY_MAX);
+    return PARLEY_OK;
+}
+
+/* ---- the route ---- */
+
+enum parley_status vlp_halt(struct parley_message *message, struct parley_route *out) {
+    enum { SAFE, REVIEW, BLOCK };
+    const size_t lane = text_choice(out->lane, vlp_lanes);
+    const bool has_session = out->thread.data != NULL;
+    out->halt_role = lane == BLOCK  ? PARLEY_HALT_LATCHES
+                     : lane == SAFE ? PARLEY_HALT_OBEYS
+                                    : PARLEY_HALT_NONE;
+    out->halt_kind = vlp_halt_kinds[has_session ? 0 : 1];
+    out->halt_name = has_session ? out->thread : out->sender;
+    return lane == BLOCK ? read_content(message, &out->halt_why) : PARLEY_OK;
+}
+
+/* ---- the notice ---- */
+
+static void write_member(struct parley_buffer *out, const char *member, struct parley_bytes text) {
+    parley_buffer_text(out, member);
+    parley_buffer_json(out, text);
+}
+
+void vlp_write_release(const struct parley_release *release, struct parley_buffer *out) {
+    struct parley_buffer content;
+    parley_buffer_init(&content);
+    parley_buffer_text(&content, "Halt released: ");
+    parley_buffer_append(&content, release->reason);
+    out->has_failed = out->has_failed || content.has_failed;
+    write_member(out, "{\"id\":", parley_bytes_of(release->id));
+    parley_buffer_text(out, ",\"protocol\":\"VLP/1.1\",\"type\":\"notice\"");
+    write_member(out, ",\"timestamp\":", parley_bytes_of(release->now));
+    parley_buffer_text(out, ",\"sender\":\"parley\"");
+    write_member(
+        out, strcmp(release->kind, vlp_halt_kinds[0]) == 0 ? ",\"session_id\":" : ",\"receiver\":",
+        release->name);
+    write_member(out, ",\"content\":", parley_buffer_bytes(&content));
+    parley_buffer_text(out, ",\"confidence\":1,\"provenance\":[\"parley:halts\"],"
+                            "\"safety\":{\"level\":\"safe\"},\"refers_to\":[");
+    for (size_t i = 0; i < release->id_count; i++) {
+        write_member(out, i > 0 ? "," : "", release->ids[i]);
+    }
+    parley_buffer_text(out, "]}");
+    parley_buffer_finish(&content);
+}

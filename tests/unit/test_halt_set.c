@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What is halted, by what messages and the bucket say, in whatever order they say it. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include <pthread.h>
+
+#include "halt_set.h"
+
+#define OPEN "{\"session\":\"S\",\"by\":\"a\",\"id\":\"M\",\"at\":\"now\"}"
+#define RELEASED "{\"session\":\"S\",\"by\":\"a\",\"released_at\":\"now\"}"
+
+static char conversation[HALT_DIGEST_LENGTH + 1];
+static char key[HALT_KEY_LENGTH + 1], other_key[HALT_KEY_LENGTH + 1];
+
+static int set_up(void **state) {
+    struct halt_set *set;
+    halt_digest_conversation("session", PARLEY_BYTES("S"), conversation);
+    halt_key(conversation, PARLEY_BYTES("one"), key);
+    halt_key(conversation, PARLEY_BYTES("two"), other_key);
+    const int status = halt_set_create("vlp", &set) == PARLEY_OK ? 0 : -1;
+    *state = set;
+    return status;
+}
+
+static int tear_down(void **state) {
+    halt_set_destroy(*state);
+    return 0;
+}
+
+static enum halt_answer ask(struct halt_set *set) {
+    return halt_set_ask(set, conversation, NULL);
+}
+
+/* One step: what happens, and the answer after it. */
+enum event {
+    LATCH,
+    LATCH_KNOWN,
+    STORED,
+    EXISTS,
+    FAILED,
+    READ_OPEN,
+    READ_RELEASED,
+    READ_GONE,
+    BEGIN
+};
+struct step {
+    enum event event;
+    uint64_t sequence;
+    enum halt_answer answer;
+};
+
+static void take(struct halt_set *set, const struct step *step) {
+    const struct parley_bytes bytes = parley_bytes_of(key);
+    switch (step->event) {
+    case LATCH:
+        assert_int_equal(halt_set_latch(set, key, PARLEY_BYTES(OPEN)), HALT_LATCH_WRITE);
+        break;
+    case LATCH_KNOWN:
+        assert_int_equal(halt_set_latch(set, key, PARLEY_BYTES(OPEN)), HALT_LATCH_KNOWN);
+        break;
+    case STORED:
+    case EXISTS:
+        halt_set_latched(set, key, step->sequence);
+        break;
+    case FAILED:
+        halt_set_unlatch(set, key);
+        break;
+    case READ_OPEN:
+        halt_set_read(set, bytes, PARLEY_BYTES(OPEN), step->sequence, 1);
+        break;
+    case READ_RELEASED:
+        halt_set_read(set, bytes, PARLEY_BYTES(RELEASED), step->sequence, 1);
+        break;
+    case READ_GONE:
+        halt_set_read(set, bytes, (struct parley_bytes){0}, step->sequence, 1);
+        break;
+    case BEGIN:
+        halt_set_begin(set);
+        break;
+    }
+    assert_int_equal(ask(set), step->answer);
+}
+
+static void test_a_conversation_is_halted_from_its_latch_to_its_release(void **state) {
+    static const struct step rows[][6] = {
+        {{LATCH, 0, HALT_HALTED}, {STORED, 5, HALT_HALTED}, {READ_RELEASED, 6, HALT_CLEAR}},
+        {{LATCH, 0, HALT_HALTED}, {FAILED, 0, HALT_CLEAR}},
+        {{LATCH, 0, HALT_HALTED}, {FAILED, 0, HALT_CLEAR}, {READ_OPEN, 5, HALT_HALTED}},
+        {{LATCH, 0, HALT_HALTED},
+         {LATCH, 0, HALT_HALTED},
+         {FAILED, 0, HALT_HALTED},
+         {STORED, 5, HALT_HALTED}},
+        {{LATCH, 0, HALT_HALTED}, {READ_OPEN, 5, HALT_HALTED}, {STORED, 5, HALT_HALTED}},
+        {{LATCH, 0, HALT_HALTED}, {READ_OPEN, 5, HALT_HALTED}, {FAILED, 0, HALT_HALTED}},
+        {{LATCH, 0, HALT_HALTED}, {READ_RELEASED, 6, HALT_CLEAR}, {EXISTS, 0, HALT_CLEAR}},
+        {{READ_OPEN, 5, HALT_HALTED},
+         {LATCH_KNOWN, 0, HALT_HALTED},
+         {READ_RELEASED, 6, HALT_CLEAR}},
+        {{READ_RELEASED, 6, HALT_CLEAR}, {LATCH_KNOWN, 0, HALT_CLEAR}},
+        {{READ_RELEASED, 6, HALT_CLEAR}, {READ_OPEN, 5, HALT_CLEAR}},
+        {{READ_RELEASED, 6, HALT_CLEAR}, {READ_OPEN, 7, HALT_HALTED}},
+        {{READ_OPEN, 5, HALT_HALTED}, {READ_GONE, 6, HALT_CLEAR}},
+        {{READ_OPEN, 5, HALT_HALTED}, {BEGIN, 0, HALT_CLEAR}},
+        {{LATCH, 0, HALT_HALTED}, {BEGIN, 0, HALT_HALTED}, {STORED, 1, HALT_HALTED}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct halt_set *set;
+        assert_int_equal(halt_set_create("vlp", &set), PARLEY_OK);
+        halt_set_see(set, true);
+        for (size_t j = 0; j == 0 || (j < 6 && rows[i][j].answer + rows[i][j].event > 0); j++) {
+            take(set, &rows[i][j]);
+        }
+        halt_set_destroy(set);
+    }
+}
+
+static void test_one_release_does_not_release_another_halt(void **state) {
+    struct halt_set *set = *state;
+    halt_set_see(set, true);
+    assert_true(halt_set_is_idle(set));
+    halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(OPEN), 1, 1);
+    halt_set_read(set, parley_bytes_of(other_key), PARLEY_BYTES(OPEN), 2, 1);
+    assert_int_equal(halt_set_open_count(set), 2);
+    halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(RELEASED), 3, 1);
+    assert_int_equal(ask(set), HALT_HALTED);
+    halt_set_read(set, parley_bytes_of(other_key), PARLEY_BYTES(RELEASED), 4, 1);
+    assert_int_equal(ask(set), HALT_CLEAR);
+    assert_true(halt_set_is_idle(set));
+}
+
+static void test_what_was_not_read_is_not_known(void **state) {
+    struct halt_set *set = *state;
+    assert_false(halt_set_is_idle(set));
+    assert_int_equal(ask(set), HALT_BLIND);
+    halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(OPEN), 1, 1);
+    assert_int_equal(ask(set), HALT_HALTED);
+    halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(RELEASED), 2, 1);
+    assert_int_equal(ask(set), HALT_BLIND);
+    halt_set_see(set, true);
+    halt_set_see(set, true);
+    assert_int_equal(ask(set), HALT_CLEAR);
+    halt_set_see(set, false);
+    assert_int_equal(ask(set), HALT_BLIND);
+    assert_true(halt_set_was_seen(set));
+}
+
+static void test_a_broken_value_halts_and_a_foreign_key_does_nothing(void **state) {
+    static const char *const values[] = {"", "{", "[]", "null", "{\"released_at\":1}", "\xff", "x"};
+    static const char *const keys[] = {
+        "", "x", "a.b", "0123456789abcdef0123456789abcdef",
+        "0123456789ABCDEF0123456789abcdef.0123456789abcdef0123456789abcdef"};
+    struct halt_set *set = *state;
+    halt_set_see(set, true);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        halt_set_read(set, parley_bytes_of(key), parley_bytes_of(values[i]), i + 1, 1);
+        assert_int_equal(ask(set), HALT_HALTED);
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        halt_set_read(set, parley_bytes_of(keys[i]), PARLEY_BYTES(OPEN), 99, 1);
+    }
+    assert_int_equal(halt_set_open_count(set), 1);
+}
+
+static void test_released_ones_expire_in_their_order(void **state) {
+    struct halt_set *set = *state;
+    char out[HALT_KEY_LENGTH + 1];
+    halt_set_read(set, parley_bytes_of(other_key), PARLEY_BYTES(RELEASED), 1, 100);
+    halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(RELEASED), 2, 200);
+    assert_false(halt_set_expire(set, 100, out));
+    assert_true(halt_set_expire(set, 150, out));
+    assert_string_equal(out, other_key);
+    assert_false(halt_set_expire(set, 150, out));
+}
+
+static void test_no_more_than_can_be_kept_are_latched(void **state) {
+    struct halt_set *set = *state;
+    char one[HALT_KEY_LENGTH + 1];
+    halt_set_see(set, true);
+    for (unsigned i = 0; i <= 2 * HALTS_OPEN_MAX; i++) {
+        halt_key(conversation, (struct parley_bytes){(const char *)&i, sizeof i}, one);
+        if (i < HALTS_OPEN_MAX) {
+            assert_int_equal(halt_set_latch(set, one, PARLEY_BYTES(OPEN)), HALT_LATCH_WRITE);
+        } else if (i == HALTS_OPEN_MAX) {
+            assert_int_equal(halt_set_latch(set, one, PARLEY_BYTES(OPEN)), HALT_LATCH_FULL);
+        }
+        halt_set_read(set, parley_bytes_of(one), PARLEY_BYTES(OPEN), i + 1, 1);
+    }
+    assert_int_equal(halt_set_open_count(set), 2 * HALTS_OPEN_MAX);
+    assert_int_equal(halt_set_ask(set, "00000000000000000000000000000000", NULL), HALT_BLIND);
+    halt_set_begin(set);
+    assert_int_equal(halt_set_open_count(set), HALTS_OPEN_MAX); /* their keys are being written */
+}
+
+/* ---- threads ---- */
+
+static void *latch_and_ask(void *context) {
+    struct halt_set *set = context;
+    for (uint64_t i = 0; i < 2000; i++) {
+        if (halt_set_latch(set, key, PARLEY_BYTES(OPEN)) == HALT_LATCH_WRITE) {
+            halt_set_latched(set, key, 2 * i + 1);
+        }
+        (void)ask(set);
+        halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(RELEASED), 2 * i + 2, 1);
+        halt_set_read(set, parley_bytes_of(key), (struct parley_bytes){0}, 2 * i + 3, 1);
+    }
+    return NULL;
+}
+
+static void test_several_threads_may_use_it(void **state) {
+    struct halt_set *set = *state;
+    pthread_t threads[4];
+    halt_set_see(set, true);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, latch_and_ask, set), 0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(RELEASED), UINT64_MAX, 1);
+    assert_true(halt_set_is_idle(set));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_conversation_is_halted_from_its_latch_to_its_release),
+        cmocka_unit_test_setup_teardown(test_one_release_does_not_release_another_halt, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_what_was_not_read_is_not_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_broken_value_halts_and_a_foreign_key_does_nothing,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_released_ones_expire_in_their_order, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_no_more_than_can_be_kept_are_latched, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_several_threads_may_use_it, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
