@@ -4,8 +4,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
 import { get, ndjson, post } from './lib/http.mjs';
-import { useParley } from './lib/parley.mjs';
+import { natsClient, startNats, streamInfo } from './lib/nats.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 
 const beat = (from, payload = {}) => ({
@@ -236,5 +239,34 @@ describe('more agents than a page can have', () => {
     assert.deepEqual([namesOf(rare), rare.next], [[name(0), name(500)], name(999)]);
     const last = await agents(its.parley, 'roundtable', `?capability=rare&cursor=${rare.next}`);
     assert.deepEqual([namesOf(last), last.next], [[name(1000), name(1500)], undefined]);
+  });
+});
+
+describe('agents in an operator\'s stream', () => {
+  it('are read where they lie, and not while NATS is away', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const client = await natsClient(t, nats.url);
+    const manager = await client.jetstreamManager();
+    await manager.streams.add({ name: 'fleet-a_beats', subjects: ['fleet-a.heartbeat.>'] });
+    const args = ['--subject-prefix', 'roundtable=fleet-a', '--bus-patience', '0'];
+    const server = await parleyFor(t, { nats: nats.url, args });
+    await sendAll(server, 'roundtable', [beat('bors'), beat('kay'), beat('bors')]);
+    assert.deepEqual(namesOf(await agents(server, 'roundtable')), ['bors', 'kay']);
+    assert.equal((await streamInfo(client, 'fleet-a_beats')).state.messages, 3);
+
+    await nats.stop();
+    const refused = await until('agents are refused', async () => {
+      const answer = await get(server, '/v1/roundtable/agents');
+      return answer.status !== 200 && answer;
+    });
+    assertProblem(refused, 503, 'bus-unavailable');
+    const again = await nats.restart();
+    atEnd(t, () => again.stop());
+    const answer = await until('agents are read again', async () => {
+      const each = await get(server, '/v1/roundtable/agents/kay');
+      return each.status === 200 && each;
+    });
+    assert.equal(answer.json.agent, 'kay');
   });
 });
