@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Round Table messages to begin with: one task from the request to its end, as in the contract. Its
- * request is dated far ahead, so that it does not expire (RT-103). */
+/* Round Table messages to begin with: one task from the request to its end, as in the contract, and
+ * one that fails. Their requests are dated far ahead, so that they do not expire (RT-103). Sent in
+ * this order, none gets a warning. */
 
 #include "roundtable.h"
 
@@ -65,7 +66,7 @@ const struct parley_example roundtable_examples[] = {
         .text = "{\"id\": \"990e8400-e29b-41d4-a716-446655440004\", \"version\": \"1.0\", "
                 "\"type\": \"task.failed\", \"from\": \"galahad\", \"to\": \"tim\", \"timestamp\": "
                 "\"2099-02-08T15:02:00Z\", \"correlationId\": "
-                "\"550e8400-e29b-41d4-a716-446655440000\", \"payload\": {\"error\": "
+                "\"560e8400-e29b-41d4-a716-446655440006\", \"payload\": {\"error\": "
                 "\"rate_limited\", \"message\": \"LLM API rate limit exceeded. Retry after "
                 "60s.\", \"retryable\": true, \"retryAfterSeconds\": 60}}",
     },
