@@ -57,7 +57,7 @@ static void write_message_event(struct json_writer *json, const struct parley_pr
     json_text(json, "type", "object");
     json_raw(json, "required",
              PARLEY_BYTES("[\"specversion\",\"id\",\"source\",\"type\",\"subject\",\"time\","
-                          "\"datacontenttype\",\"sequence\",\"resume\",\"data\"]"));
+                          "\"datacontenttype\",\"data\"]"));
     json_open(json, "properties", '{');
     json_raw(json, "specversion", PARLEY_BYTES("{\"const\":\"1.0\"}"));
     json_raw(json, "id", PARLEY_BYTES("{\"type\":\"string\"}"));

@@ -59,6 +59,15 @@
       "409 halted.")                                                                               \
     X(LOG_HALT_RELEASED, "halt.released", INFO, "a conversation is no longer halted",              \
       "protocol kind name count by reason", "Nothing.")                                            \
+    X(LOG_NATS_QUEUE, "nats.queue", INFO,                                                          \
+      "a stream is a work queue: it is read by core subscription, from now on only", "stream",     \
+      "Nothing. Events of it have no sequence and no resume token, and `since=` cannot ask for "   \
+      "its past.")                                                                                 \
+    X(LOG_NATS_INTEREST, "nats.interest", WARN,                                                    \
+      "a stream keeps only what a consumer waits for: without one, messages are acknowledged and " \
+      "not stored",                                                                                \
+      "stream",                                                                                    \
+      "Create the consumers before messages are sent, or give the stream the retention `limits`.") \
     X(LOG_NATS_TROUBLE, "nats.trouble", WARN, "NATS or a stream cannot be used", "subject",        \
       "Do as the message says. Messages wait for --bus-patience, then get 503; parley tries "      \
       "again "                                                                                     \

@@ -18,7 +18,8 @@
  * for as long as that lasts, whatever the timeout, so an opener that burns processor time is
  * cancelled. And natsSubscription_NextMsg swallows the server's "no responders" (503) and does not
  * say which request it was for, so messages are taken at the library's filter, which sees them
- * before any subscription does, and takes no lock. */
+ * before any subscription does, and takes no lock. Only what is for none of its addresses goes on
+ * to the library's subscriptions: those of bus_subscribe, which know whose a message is. */
 
 #include "bus.h"
 
@@ -112,6 +113,8 @@ struct bus {
     struct mailboxes mailboxes;
     struct messages incoming;
     struct bus_alias *aliases;
+    struct bus_subscription *subscriptions;
+    bool has_removed; /* one of them */
 
     /* The opener writes `connection`, and what the hooks write, until has_opened is set. */
     pthread_t opener;
@@ -230,11 +233,16 @@ static void messages_destroy_all(struct messages *messages) {
     messages->count = 0;
 }
 
+static bool is_addressed(const struct bus *bus, natsMsg *message);
+
 /* Without memory the message is lost, as it would be anywhere in the library: what waits for it has
  * a deadline. */
 static void take_message(natsConnection *connection, natsMsg **message, void *context) {
     (void)connection;
     struct bus *bus = context;
+    if (bus->subscriptions != NULL && !is_addressed(bus, *message)) {
+        return;
+    }
     if (!messages_add(&bus->incoming, *message)) {
         natsMsg_free(*message);
     }
@@ -262,6 +270,25 @@ static bool is_listened_to(const struct bus *bus, const char *subject) {
     return bus->listen != NULL && strncmp(subject, bus->listen, strlen(bus->listen) - 1) == 0;
 }
 
+/* Not for a core subscription. (What a consumer of an earlier connection still delivers has the
+ * subject of a message, and the reply subject of a consumer.) */
+static bool is_addressed(const struct bus *bus, natsMsg *message) {
+    const char *subject = natsMsg_GetSubject(message), *reply = natsMsg_GetReply(message);
+    return find_address(bus, subject, reply) != NULL || is_listened_to(bus, subject) ||
+           (reply != NULL && strncmp(reply, "$JS.ACK.", 8) == 0);
+}
+
+static struct bus_message describe(natsMsg *native) {
+    const int length = natsMsg_GetDataLength(native);
+    return (struct bus_message){
+        .subject = natsMsg_GetSubject(native),
+        .reply = natsMsg_GetReply(native),
+        .reply_tail = "",
+        .payload = {natsMsg_GetData(native), length > 0 ? (size_t)length : 0},
+        .native = native,
+    };
+}
+
 static void deliver(struct bus *bus, natsMsg *native) {
     const char *subject = natsMsg_GetSubject(native);
     const char *reply = natsMsg_GetReply(native);
@@ -278,15 +305,32 @@ static void deliver(struct bus *bus, natsMsg *native) {
         }
         return; /* else it is for the inbox of an earlier connection */
     }
-    int length = natsMsg_GetDataLength(native);
-    struct bus_message message = {
-        .subject = subject,
-        .reply = reply,
-        .reply_tail = "",
-        .payload = {natsMsg_GetData(native), length > 0 ? (size_t)length : 0},
-        .native = native,
-    };
+    struct bus_message message = describe(native);
     mailboxes_deliver(&bus->mailboxes, address, &message);
+}
+
+/* Delivers what comes next; the library drops what exceeds 65,536 messages.  Returns: false: there
+ * is nothing. */
+static bool receive_core(const struct bus_subscription *subscription) {
+    natsMsg *native = NULL;
+    if (subscription->native == NULL ||
+        natsSubscription_NextMsg(&native, subscription->native, 0) != NATS_OK) {
+        return false;
+    }
+    const struct bus_message message = describe(native);
+    subscription->receive(subscription->context, &message);
+    natsMsg_free(native);
+    return true;
+}
+
+/* A receiver may remove any of the subscriptions: then it begins again. */
+static void receive_all_core(struct bus *bus) {
+    struct bus_subscription *at = bus->subscriptions;
+    while (at != NULL) {
+        bus->has_removed = false;
+        const bool has_received = receive_core(at);
+        at = bus->has_removed ? bus->subscriptions : has_received ? at : at->next;
+    }
 }
 
 static void receive_all(struct bus *bus) {
@@ -294,6 +338,46 @@ static void receive_all(struct bus *bus) {
         deliver(bus, bus->incoming.items[i]);
     }
     messages_destroy_all(&bus->incoming);
+    receive_all_core(bus);
+}
+
+/* ---- core subscriptions ---- */
+
+/* One that fails (out of memory, a wrong subject) is tried again with the next connection. */
+static void open_subscription(struct bus *bus, struct bus_subscription *subscription) {
+    natsSubscription *native = NULL;
+    const natsStatus status =
+        subscription->queue != NULL
+            ? natsConnection_QueueSubscribeSync(&native, bus->connection, subscription->subject,
+                                                subscription->queue)
+            : natsConnection_SubscribeSync(&native, bus->connection, subscription->subject);
+    subscription->native = status == NATS_OK ? native : NULL;
+}
+
+static void close_subscription(struct bus_subscription *subscription) {
+    natsSubscription_Destroy(subscription->native);
+    subscription->native = NULL;
+}
+
+void bus_subscribe(struct bus *bus, struct bus_subscription *subscription) {
+    subscription->native = NULL;
+    subscription->next = bus->subscriptions;
+    bus->subscriptions = subscription;
+    if (bus->is_connected) {
+        open_subscription(bus, subscription);
+    }
+}
+
+void bus_unsubscribe(struct bus *bus, struct bus_subscription *subscription) {
+    struct bus_subscription **link = &bus->subscriptions;
+    while (*link != NULL && *link != subscription) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = subscription->next;
+        bus->has_removed = true;
+        close_subscription(subscription);
+    }
 }
 
 const char *bus_message_header(const struct bus_message *message, const char *name) {
@@ -371,6 +455,9 @@ static void cut(struct bus *bus) {
 static void forget_connection(struct bus *bus) {
     natsSubscription_Destroy(bus->inbox);
     natsSubscription_Destroy(bus->listener);
+    for (struct bus_subscription *at = bus->subscriptions; at != NULL; at = at->next) {
+        close_subscription(at);
+    }
     natsConnection_Destroy(bus->connection);
     bus->inbox = NULL;
     bus->listener = NULL;
@@ -393,6 +480,9 @@ static void adopt(struct bus *bus) {
     int64_t max_payload = natsConnection_GetMaxPayload(bus->connection);
     bus->max_payload_bytes = max_payload > 0 ? (size_t)max_payload : 0;
     reactor_timer_set(bus->reactor, &bus->pulse, PULSE_MS);
+    for (struct bus_subscription *at = bus->subscriptions; at != NULL; at = at->next) {
+        open_subscription(bus, at);
+    }
     bus->events.connected(bus->events.context);
 }
 

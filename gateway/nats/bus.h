@@ -135,6 +135,20 @@ void bus_alias_add(struct bus *bus, struct bus_alias *alias);
 /* Harmless when it was not added. */
 void bus_alias_remove(struct bus *bus, struct bus_alias *alias);
 
+/* Messages on a subject, as they are published: a core subscription of NATS. It is made again with
+ * each connection.  Owns: the caller embeds it, and keeps it until it is removed. */
+struct bus_subscription {
+    const char *subject; /* it may have wildcards */
+    const char *queue;   /* each message goes to one of the subscriptions of a queue; NULL: none */
+    bus_receive_fn *receive;
+    void *context;
+    void *native; /* the bus's; NULL at first */
+    struct bus_subscription *next;
+};
+void bus_subscribe(struct bus *bus, struct bus_subscription *subscription);
+/* Harmless when it was not added. */
+void bus_unsubscribe(struct bus *bus, struct bus_subscription *subscription);
+
 /* ---- sending ---- */
 
 enum bus_send {

@@ -105,6 +105,7 @@ static void note_lacking(struct jetstream_check *check, const char *lacking) {
 
 static bool find_fault(struct jetstream_check *check, const json_t *config) {
     const char *name = check->place.stream, *lacking = find_lacking(check, config);
+    const bool is_lenient = check->group->stream->families != NULL; /* read by core_reading.c */
     if (lacking != NULL) {
         note_lacking(check, lacking);
     } else if (json_is_true(json_object_get(config, "no_ack"))) {
@@ -112,13 +113,13 @@ static bool find_fault(struct jetstream_check *check, const json_t *config) {
                             "stream %s exists already and does not acknowledge messages (no_ack): "
                             "recreate it without that option",
                             name);
-    } else if (check->place.retention == JETSTREAM_WORK_QUEUE) {
+    } else if (check->place.retention == JETSTREAM_WORK_QUEUE && !is_lenient) {
         jetstream_grade_set(check, JETSTREAM_IS_UNUSABLE,
                             "stream %s exists already and is a work queue (retention workqueue), "
                             "in which each message has one reader and is then removed: recreate it "
                             "with retention limits, or choose another subject prefix",
                             name);
-    } else if (check->place.retention == JETSTREAM_INTEREST) {
+    } else if (check->place.retention == JETSTREAM_INTEREST && !is_lenient) {
         jetstream_grade_set(
             check, JETSTREAM_IS_UNUSABLE,
             "stream %s exists already and keeps only messages that a consumer waits "

@@ -94,10 +94,10 @@ int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char
 
 /* ---- changes ---- */
 
-static void note_moved(struct jetstream_group *group) {
+static void note_moved(struct jetstream_group *group, const struct jetstream_place *place) {
     const struct jetstream *jetstream = group->jetstream;
     if (jetstream->events.moved != NULL) {
-        jetstream->events.moved(jetstream->events.context, group->stream);
+        jetstream->events.moved(jetstream->events.context, group->stream, place);
     }
 }
 
@@ -172,7 +172,7 @@ void jetstream_places_assign(struct jetstream_group *group, const struct jetstre
         }
     }
     if (has_moved) {
-        note_moved(group);
+        note_moved(group, NULL);
     }
 }
 
@@ -183,7 +183,7 @@ void jetstream_places_give_up(struct jetstream_group *group) {
         has_moved |= assign(check, check->place.stream, i == 0 ? all_families(group->stream) : 0);
     }
     if (has_moved) {
-        note_moved(group);
+        note_moved(group, NULL);
     }
 }
 
@@ -191,10 +191,12 @@ void jetstream_places_give_up(struct jetstream_group *group) {
 
 static enum jetstream_retention read_retention(const json_t *config) {
     const char *text = json_string_value(json_object_get(config, "retention"));
-    if (text != NULL && strcmp(text, "workqueue") == 0) {
-        return JETSTREAM_WORK_QUEUE;
+    for (int i = JETSTREAM_INTEREST; text != NULL && i > JETSTREAM_LIMITS; i--) {
+        if (strcmp(text, jetstream_retention_name((enum jetstream_retention)i)) == 0) {
+            return (enum jetstream_retention)i;
+        }
     }
-    return text != NULL && strcmp(text, "interest") == 0 ? JETSTREAM_INTEREST : JETSTREAM_LIMITS;
+    return JETSTREAM_LIMITS;
 }
 
 static bool has_others(const struct jetstream_stream *stream, const json_t *config) {
@@ -217,6 +219,6 @@ void jetstream_place_describe(struct jetstream_check *check, const json_t *confi
     place->has_others = has_others(check->group->stream, config);
     place->message_bytes_max = bytes_max > 0 ? (size_t)bytes_max : 0;
     if (place->retention != before.retention || place->has_others != before.has_others) {
-        note_moved(check->group);
+        note_moved(check->group, place);
     }
 }

@@ -25,6 +25,14 @@ static inline bool jetstream_place_takes_consumers(const struct jetstream_place 
     return place != NULL && place->retention == JETSTREAM_LIMITS;
 }
 
+/* As in the configuration of a stream: "workqueue".  Owns: static. */
+static inline const char *jetstream_retention_name(enum jetstream_retention retention) {
+    static const char *const names[] = {[JETSTREAM_LIMITS] = "limits",
+                                        [JETSTREAM_WORK_QUEUE] = "workqueue",
+                                        [JETSTREAM_INTEREST] = "interest"};
+    return names[retention];
+}
+
 /* The largest message that can be stored on `subject`, headers and payload together: NATS's
  * max_payload, or its stream's max_msg_size where that is less. 0 before the first connection. */
 size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char *subject);

@@ -80,8 +80,10 @@ struct jetstream_events {
     void (*trouble)(void *context, const char *subject, const char *text);
     /* A stream was deleted and created again: its sequence starts at 1 again. May be NULL. */
     void (*renewed)(void *context, const char *stream);
-    /* Messages of `stream` lie in other streams than before. May be NULL. */
-    void (*moved)(void *context, const struct jetstream_stream *stream);
+    /* Messages of `stream` lie in other streams than before; or (`place`) one of these is of
+     * another kind. May be NULL. */
+    void (*moved)(void *context, const struct jetstream_stream *stream,
+                  const struct jetstream_place *place);
     /* Only with is_probing: no ack for five seconds. */
     void (*unresponsive)(void *context);
     void *context;

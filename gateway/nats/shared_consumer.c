@@ -8,14 +8,20 @@
  *
  * All gateways use one name for the consumer, so its messages have no mailbox's tag (bus.h), but an
  * alias. What was delivered to a gateway that then dies is delivered to another one when the time
- * for its acknowledgement is over. */
+ * for its acknowledgement is over.
+ *
+ * Where the stream is a work queue or keeps what consumers wait for, there is no consumer, but a
+ * core subscription in a queue of all gateways. What comes is delivered some seconds late, when the
+ * gateway that published it, if one did, has done its part. */
 
 #include "shared_consumer.h"
 
+#include "core_reading.h"
 #include "jetstream_delivery.h"
 #include "jetstream_places.h"
 #include "jetstream_request.h"
 #include "jetstream_state.h"
+#include "late_queue.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,6 +36,7 @@ enum {
     SILENCE_MAX_MS = 15000,
     WATCH_MS = 5000,
     ALIAS_MAX = 300,
+    LATE_MS = 5000,
 };
 
 struct shared_consumer {
@@ -46,12 +53,16 @@ struct shared_consumer {
     bool is_running;                   /* the consumer exists, and the mailbox is open */
     size_t requested_count;            /* from the server, not yet received */
     int64_t heard_ms;
+    struct core_reading *core;  /* instead of a consumer; NULL: none */
+    struct late_queue late;     /* what it has read */
     struct reactor_timer timer; /* to try again; while running, to watch for silence */
 };
 
 static void look_up(struct shared_consumer *consumer);
 
 static void stop(struct shared_consumer *consumer) {
+    core_reading_close(consumer->core);
+    consumer->core = NULL;
     jetstream_request_cancel(consumer->request);
     consumer->request = NULL;
     reactor_timer_clear(consumer->jetstream->reactor, &consumer->timer);
@@ -185,7 +196,35 @@ static void on_info(void *context, json_t *answer) {
     }
 }
 
-static void find_stream(struct shared_consumer *consumer) {
+/* ---- without a consumer ---- */
+
+static void on_read(void *context, const struct jetstream_stored *stored) {
+    struct shared_consumer *consumer = context;
+    late_queue_add(&consumer->late, stored);
+}
+
+static void on_late(struct late_queue *queue, const struct jetstream_stored *stored) {
+    struct shared_consumer *consumer = OWNER_OF(queue, struct shared_consumer, late);
+    struct jetstream_stored late = *stored;
+    late.sequence = 0;
+    consumer->delivered(consumer->context, &late, "");
+}
+
+static void read_core(struct shared_consumer *consumer) {
+    struct jetstream *jetstream = consumer->jetstream;
+    if (consumer->core == NULL &&
+        core_reading_open(jetstream, &consumer->options.filter, 1, "parley", on_read, consumer,
+                          &consumer->core) != PARLEY_OK) {
+        restart(consumer);
+        return;
+    }
+    reactor_timer_set(jetstream->reactor, &consumer->timer, WATCH_MS);
+}
+
+/* ---- which of both ---- */
+
+/* Returns: whether there may be a consumer. */
+static bool find_stream(struct shared_consumer *consumer) {
     const struct shared_consumer_options *options = &consumer->options;
     const struct jetstream_place *place =
         jetstream_place_find(consumer->jetstream, options->filter);
@@ -193,11 +232,23 @@ static void find_stream(struct shared_consumer *consumer) {
              place != NULL ? place->stream : options->stream);
     snprintf(consumer->alias_text, sizeof consumer->alias_text, ".%s.%s.", consumer->stream,
              options->durable);
+    return place == NULL || jetstream_place_takes_consumers(place);
+}
+
+/* An operator has made another stream for these subjects. */
+static bool has_moved(const struct shared_consumer *consumer) {
+    const struct jetstream_place *place =
+        jetstream_place_find(consumer->jetstream, consumer->options.filter);
+    return place != NULL && (strcmp(place->stream, consumer->stream) != 0 ||
+                             jetstream_place_takes_consumers(place) == (consumer->core != NULL));
 }
 
 static void look_up(struct shared_consumer *consumer) {
-    find_stream(consumer);
-    ask_server(consumer, "INFO", NULL, on_info);
+    if (find_stream(consumer)) {
+        ask_server(consumer, "INFO", NULL, on_info);
+    } else {
+        read_core(consumer);
+    }
 }
 
 /* ---- opening and closing ---- */
@@ -207,10 +258,13 @@ static void on_timer(struct reactor_timer *timer) {
     if (!consumer->jetstream->is_ready) {
         return;
     }
-    if (!consumer->is_running) {
-        look_up(consumer);
-    } else if (reactor_now_ms(consumer->jetstream->reactor) - consumer->heard_ms > SILENCE_MAX_MS) {
+    const bool is_silent =
+        reactor_now_ms(consumer->jetstream->reactor) - consumer->heard_ms > SILENCE_MAX_MS;
+    const bool is_reading = consumer->is_running || consumer->core != NULL;
+    if ((consumer->is_running && is_silent) || (is_reading && has_moved(consumer))) {
         restart(consumer);
+    } else if (!consumer->is_running) {
+        look_up(consumer);
     } else {
         reactor_timer_set(consumer->jetstream->reactor, timer, WATCH_MS);
     }
@@ -244,6 +298,7 @@ enum parley_status shared_consumer_open(struct jetstream *jetstream,
     consumer->delivered = delivered;
     consumer->context = context;
     consumer->timer.fire = on_timer;
+    late_queue_init(&consumer->late, jetstream->reactor, LATE_MS, on_late);
     consumer->next = jetstream->shared_consumers;
     consumer->link = &jetstream->shared_consumers;
     if (consumer->next != NULL) {
@@ -262,6 +317,7 @@ void shared_consumer_close(struct shared_consumer *consumer) {
         return;
     }
     stop(consumer);
+    late_queue_finish(&consumer->late);
     *consumer->link = consumer->next;
     if (consumer->next != NULL) {
         consumer->next->link = consumer->link;
@@ -271,11 +327,15 @@ void shared_consumer_close(struct shared_consumer *consumer) {
 
 /* When the acknowledgement is lost, the message is delivered again. */
 void shared_consumer_ack(struct jetstream *jetstream, const char *receipt) {
-    (void)bus_publish(jetstream->bus, receipt, NULL, PARLEY_BYTES("+ACK"));
+    if (receipt[0] != '\0') {
+        (void)bus_publish(jetstream->bus, receipt, NULL, PARLEY_BYTES("+ACK"));
+    }
 }
 
 void shared_consumer_return(struct jetstream *jetstream, const char *receipt, int64_t delay_ms) {
     char body[64];
     snprintf(body, sizeof body, "-NAK {\"delay\":%" PRId64 "}", delay_ms * NS_A_MS);
-    (void)bus_publish(jetstream->bus, receipt, NULL, parley_bytes_of(body));
+    if (receipt[0] != '\0') {
+        (void)bus_publish(jetstream->bus, receipt, NULL, parley_bytes_of(body));
+    }
 }

@@ -3,7 +3,9 @@
 
 /* Reading a stream together with other gateways: a durable consumer, each message of which goes to
  * one of those that read from it, again and again until it is acknowledged. A consumer that is
- * missing is created; one that exists is used as it is. */
+ * missing is created; one that exists is used as it is. Where the stream takes no consumer of
+ * parley (jetstream_places.h), a core subscription takes its place, and messages are delivered five
+ * seconds late. */
 
 #include "jetstream_types.h"
 
@@ -18,7 +20,9 @@ struct shared_consumer_options {
     bool is_from_now;    /* one that is created begins with what is stored from then on */
 };
 
-/* Handles a message, which `receipt` acknowledges.  Owns: borrowed for the call. */
+/* Handles a message, which `receipt` acknowledges; "": it is delivered once, whatever becomes of
+ * it, since its stream takes no consumer, and its sequence is not known (0).  Owns: borrowed for
+ * the call. */
 typedef void shared_consumer_fn(void *context, const struct jetstream_stored *stored,
                                 const char *receipt);
 

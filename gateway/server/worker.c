@@ -15,6 +15,7 @@
 #include "channel.h"
 #include "correlation_consumer.h"
 #include "listen_address.h"
+#include "log.h"
 #include "routes.h"
 #include "streams.h"
 #include "worker_figures.h"
@@ -111,8 +112,21 @@ static void on_renewed(void *context, const char *stream) {
     streams_renewed(worker->gateway.streams, stream);
 }
 
-static void on_moved(void *context, const struct jetstream_stream *stream) {
+/* What an operator should know of a stream that was found, once a process. */
+static void tell_kind(const struct worker *worker, const struct jetstream_place *place) {
+    if (worker->options.number == 0 && place->retention == JETSTREAM_WORK_QUEUE) {
+        log_event(LOG_NATS_QUEUE, LOG_FIELDS(LOG_TEXT("stream", place->stream)));
+    } else if (worker->options.number == 0 && place->retention == JETSTREAM_INTEREST) {
+        log_event(LOG_NATS_INTEREST, LOG_FIELDS(LOG_TEXT("stream", place->stream)));
+    }
+}
+
+static void on_moved(void *context, const struct jetstream_stream *stream,
+                     const struct jetstream_place *place) {
     const struct worker *worker = context;
+    if (place != NULL) {
+        tell_kind(worker, place);
+    }
     const size_t number = (size_t)(stream - worker->streams); /* list_streams: protocols first */
     if (number < parley_protocol_count()) {
         streams_moved(worker->gateway.streams, number);

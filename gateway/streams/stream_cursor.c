@@ -248,6 +248,11 @@ static void refill(struct stream_cursor *cursor) {
         close_feed(cursor);
         return;
     }
+    if (stream_hub_is_core(cursor->hub)) {
+        stream_hub_note_overrun(cursor->hub);
+        cursor->failure = STREAM_FORBIDDEN;
+        return;
+    }
     size_t share = stream_pool_share(cursor->hub->pool);
     bool is_large = cursor->typical_bytes > LARGE_BYTES;
     if ((is_large && cursor->is_pulling) || cursor->failure != STREAM_SOUND ||
@@ -288,6 +293,9 @@ bool stream_cursor_start(struct stream_cursor *cursor, struct stream_hub *hub,
                                      .waiter.admitted = admitted};
     cursor->queue_end = &cursor->queue;
     LIST_INSERT_HEAD(&hub->asking, &cursor->member, link);
+    /* So that a core subscription is known to the server once that has answered the question. */
+    cursor->is_live =
+        stream_hub_is_core(hub) && !query->is_ending && stream_hub_join(hub) == PARLEY_OK;
     if (!stream_hub_ask(hub, &cursor->member)) {
         stream_cursor_stop(cursor);
         return false;
@@ -359,7 +367,9 @@ static void on_informed(struct stream_member *member, const struct jetstream_str
     struct stream_hub *hub = cursor->hub;
     const struct stream_query *query = cursor->query;
     set_place(cursor, STREAM_BUSY);
-    cursor->is_live = info->is_known && !query->is_ending && stream_hub_join(hub) == PARLEY_OK;
+    if (!cursor->is_live) {
+        cursor->is_live = info->is_known && !query->is_ending && stream_hub_join(hub) == PARLEY_OK;
+    }
     if (!info->is_known || (!cursor->is_live && !query->is_ending)) {
         cursor->events->failed(cursor);
         return;
@@ -370,6 +380,11 @@ static void on_informed(struct stream_member *member, const struct jetstream_str
     cursor->silent_until = query->since == STREAM_SINCE_ALL ? info->last_sequence : 0;
     cursor->not_before_ns = query->since == STREAM_SINCE_TIME ? query->time_ns : 0;
     uint64_t next;
+    if (stream_hub_is_core(hub)) {
+        set_next(cursor, hub->newest + 1);
+        become_ready(cursor);
+        return;
+    }
     if (stream_start_find(query, stream_of(cursor), info, &next)) {
         set_next(cursor, next);
         cursor->awaited =

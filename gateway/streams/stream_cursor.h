@@ -122,5 +122,5 @@ uint64_t stream_cursor_next(const struct stream_cursor *cursor);
 uint64_t stream_cursor_waits_for(const struct stream_cursor *cursor, uint64_t *out_last);
 
 /* Its part of a resume token (struct stream_token): a reader that comes back with it gets what this
- * reader has not got so far, gaps included, and nothing that it did not ask for. */
+ * reader has not got so far, gaps included, and nothing that it did not ask for. 0: it has none. */
 size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM_TOKEN_MAX]);

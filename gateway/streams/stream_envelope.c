@@ -127,6 +127,9 @@ static void close_token(struct parley_buffer *out, struct stream_layout *layout)
 
 void stream_write_token(struct parley_buffer *out, struct parley_bytes token,
                         struct stream_layout *layout) {
+    if (token.length == 0) {
+        return; /* of streams that cannot be resumed */
+    }
     open_token(out, layout);
     parley_buffer_append(out, token);
     close_token(out, layout);
@@ -173,7 +176,8 @@ static void write_source(struct parley_buffer *out, struct parley_bytes source,
 void stream_write_stored(struct parley_buffer *out, const struct channel *channel,
                          const char *created, const struct jetstream_stored *stored,
                          const struct stream_envelope *envelope, struct stream_layout *layout) {
-    write_id(out, envelope->id, channel, stored->sequence);
+    write_id(out, envelope->id, channel,
+             created != NULL ? stored->sequence : (uint64_t)stored->time_ns);
     write_source(out, envelope->source, channel);
     stream_write_member(out, ",\"type\":", envelope->type);
     stream_write_member(out, ",\"subject\":", parley_bytes_of(stored->subject));
@@ -184,6 +188,9 @@ void stream_write_stored(struct parley_buffer *out, const struct channel *channe
     }
     if (envelope->content_type != NULL) {
         stream_write_member(out, ",\"datacontenttype\":", parley_bytes_of(envelope->content_type));
+    }
+    if (created == NULL) {
+        return;
     }
     parley_buffer_text(out, ",\"sequence\":\"");
     parley_buffer_uint(out, stored->sequence);

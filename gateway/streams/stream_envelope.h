@@ -21,7 +21,8 @@ struct stream_envelope {
 };
 
 /* Writes the members that every event of a stream has, from the opening brace up to and including
- * the resume token.  `created`: of the stream, for the token. */
+ * the resume token.  `created`: of the stream, for the token; NULL: there is neither token nor
+ * sequence. */
 void stream_write_stored(struct parley_buffer *out, const struct channel *channel,
                          const char *created, const struct jetstream_stored *stored,
                          const struct stream_envelope *envelope, struct stream_layout *layout);

@@ -61,7 +61,7 @@ void stream_renderer_finish(struct stream_renderer *renderer);
 
 /* Checks the message, which other clients may have published: a valid one becomes an event of its
  * type, any other parley.foreign. What was refused is not checked, and becomes parley.rejected.
- * `created`: of the stream, for the token.
+ * `created`: of the stream, for the token; NULL: the event has neither token nor sequence.
  * Owns: returns a new reference.  Returns: NULL: out of memory. */
 struct stream_event *stream_render(struct stream_renderer *renderer, const char *created,
                                    const struct jetstream_stored *stored);

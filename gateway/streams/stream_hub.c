@@ -57,6 +57,8 @@ static void close_feed(struct stream_hub *hub) {
         ordered_consumer_close(hub->feed);
         hub->feed = NULL;
     }
+    core_reading_close(hub->core);
+    hub->core = NULL;
     hub->is_open = false;
     stream_ring_finish(&hub->ring);
     hub->ring.low = UINT64_MAX;
@@ -134,7 +136,8 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
     if (sequence <= hub->newest) {
         rewind_to(hub, sequence);
     }
-    struct stream_event *event = stream_render(&hub->renderer, hub->created, stored);
+    struct stream_event *event =
+        stream_render(&hub->renderer, stream_hub_is_core(hub) ? NULL : hub->created, stored);
     const bool has_jumped = sequence != hub->newest + 1 && stream_hub_filter(hub) == NULL;
     if (event == NULL || has_jumped) {
         unpark_all(hub); /* a gap, which wakes all readers */
@@ -168,7 +171,37 @@ static void feed_refused(void *context, const char *error) {
     notify(&hub->fetching, STREAM_HUB_REFUSED);
 }
 
+void stream_hub_note_overrun(struct stream_hub *hub) {
+    snprintf(hub->refusal, sizeof hub->refusal,
+             "messages came faster than this reader took them, and the stream %.64s, which has "
+             "retention %s, cannot be read again",
+             hub->channel.stream, jetstream_retention_name(hub->place->retention));
+}
+
+static void core_published(void *context, const struct jetstream_stored *published) {
+    struct stream_hub *hub = context;
+    struct jetstream_stored stored = *published;
+    stored.sequence = hub->newest + 1;
+    feed_stored(hub, &stored);
+}
+
+static enum parley_status open_core(struct stream_hub *hub) {
+    PARLEY_TRY(stream_ring_init(&hub->ring, hub->ring_count_max, hub->ring_bytes_max));
+    const enum parley_status status =
+        core_reading_open_place(hub->jetstream, hub->place, core_published, hub, &hub->core);
+    if (status != PARLEY_OK) {
+        hub->core = NULL;
+        close_feed(hub);
+        return status;
+    }
+    feed_opened(hub, hub->newest + 1);
+    return PARLEY_OK;
+}
+
 static enum parley_status open_feed(struct stream_hub *hub) {
+    if (stream_hub_is_core(hub)) {
+        return open_core(hub);
+    }
     const struct ordered_consumer_events events = {
         .opened = feed_opened, .stored = feed_stored, .refused = feed_refused, .context = hub};
     PARLEY_TRY(stream_ring_init(&hub->ring, hub->ring_count_max, hub->ring_bytes_max));
@@ -184,7 +217,7 @@ static enum parley_status open_feed(struct stream_hub *hub) {
 }
 
 enum parley_status stream_hub_join(struct stream_hub *hub) {
-    if (hub->feed == NULL) {
+    if (hub->feed == NULL && hub->core == NULL) {
         PARLEY_TRY(open_feed(hub));
     }
     hub->live_count++;
@@ -199,7 +232,7 @@ void stream_hub_leave(struct stream_hub *hub) {
 
 /* ---- questions about the stream ---- */
 
-static void informed(void *context, const struct jetstream_stream_info *info);
+static void informed(void *context, const struct jetstream_stream_info *answer);
 
 static bool send_ask(struct stream_hub *hub) {
     hub->is_asking = jetstream_stream_ask(hub->jetstream, stream_hub_channel(hub)->stream, informed,
@@ -260,8 +293,16 @@ static void inform(struct stream_hub *hub, const struct jetstream_stream_info *i
     }
 }
 
-static void informed(void *context, const struct jetstream_stream_info *info) {
+/* Of a stream whose messages it counts itself: there is nothing before the present. */
+static struct jetstream_stream_info describe_core(const struct stream_hub *hub, bool is_known) {
+    return (struct jetstream_stream_info){
+        .is_known = is_known, .first_sequence = hub->newest + 1, .last_sequence = hub->newest};
+}
+
+static void informed(void *context, const struct jetstream_stream_info *answer) {
     struct stream_hub *hub = context;
+    const struct jetstream_stream_info core = describe_core(hub, answer->is_known);
+    const struct jetstream_stream_info *info = stream_hub_is_core(hub) ? &core : answer;
     bool was_check = hub->is_checking;
     hub->is_asking = hub->is_checking = false;
     if (info->is_known && !stream_start_is_same(parley_bytes_of(hub->created), hub->newest, info)) {

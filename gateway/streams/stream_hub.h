@@ -7,6 +7,7 @@
 
 #include <sys/queue.h>
 
+#include "core_reading.h"
 #include "stream_groups.h"
 #include "stream_pool.h"
 #include "stream_ring.h"
@@ -53,6 +54,7 @@ struct stream_hub {
     size_t ring_count_max, ring_bytes_max;
 
     struct ordered_consumer *feed; /* NULL: no reader follows */
+    struct core_reading *core;     /* instead of it, if it reads no past; NULL: likewise */
     bool is_open;                  /* the feed is opened, and the ring says what it covers */
     struct stream_ring ring;
     uint64_t newest;   /* the last sequence of the feed */
@@ -95,6 +97,14 @@ void stream_hub_look(struct stream_hub *hub);
 static inline bool stream_hub_is_used(const struct stream_hub *hub) {
     return hub->place == NULL || hub->place->families != 0;
 }
+/* Its stream takes no consumer of parley: it reads what is published from now on, and counts that
+ * itself. */
+static inline bool stream_hub_is_core(const struct stream_hub *hub) {
+    return hub->place != NULL && hub->place->families != 0 &&
+           !jetstream_place_takes_consumers(hub->place);
+}
+/* What a reader of it that was too slow has lost cannot be read again: notes why. */
+void stream_hub_note_overrun(struct stream_hub *hub);
 /* The subjects that it reads of a stream that holds something else too; NULL: all of it. */
 static inline const char *stream_hub_filter(const struct stream_hub *hub) {
     return hub->place != NULL && hub->place->has_others ? hub->channel.subjects : NULL;

@@ -237,11 +237,13 @@ static struct parley_bytes write_tokens(struct stream_reader *reader,
     }
     size_t length = 0;
     for (size_t i = 0; i < reader->cursor_count; i++) {
-        length += stream_cursor_token(&reader->cursors[i], reader->tokens + length);
-        reader->tokens[length] = ','; /* in place of the NUL */
-        length++;
+        const size_t added = stream_cursor_token(&reader->cursors[i], reader->tokens + length);
+        if (added > 0) {
+            length += added;
+            reader->tokens[length++] = ','; /* in place of the NUL */
+        }
     }
-    reader->tokens_length = length - 1;
+    reader->tokens_length = length > 0 ? length - 1 : 0;
     return (struct parley_bytes){reader->tokens, reader->tokens_length};
 }
 
@@ -446,7 +448,7 @@ static size_t slice_event(const struct stream_reader *reader,
                           struct parley_bytes slices[SLICES_MAX]) {
     const struct stream_event *event = reader->current;
     /* Events of parley's own were written for this reader. */
-    bool is_spliced = reader->tokens != NULL && event->sequence != 0;
+    bool is_spliced = reader->tokens != NULL && event->sequence != 0 && event->token.length > 0;
     struct parley_bytes token =
         is_spliced ? (struct parley_bytes){reader->tokens, reader->tokens_length} : event->token;
     size_t count = 0;
@@ -454,10 +456,12 @@ static size_t slice_event(const struct stream_reader *reader,
         add(slices, &count, event->line);
         return count;
     }
-    if (reader->is_sse) {
+    if (reader->is_sse && token.length > 0) {
         add(slices, &count, PARLEY_BYTES("id: "));
         add(slices, &count, token);
         add(slices, &count, PARLEY_BYTES("\ndata: "));
+    } else if (reader->is_sse) {
+        add(slices, &count, PARLEY_BYTES("data: "));
     }
     if (reader->query.is_bare && event->bare.data != NULL) {
         add(slices, &count, event->bare);

@@ -293,6 +293,24 @@ static void name_left_out(struct http_request *request, const struct reading *re
 
 /* ---- what is asked for ---- */
 
+/* What is published to a work queue can be read from now on only. (A token says so of its stream by
+ * having no part for it.) */
+static bool has_past(const struct streams *streams, struct http_request *request,
+                     const struct stream_query *query, const struct reading *reading) {
+    for (size_t i = 0; query->since != STREAM_SINCE_NOW && i < streams->hub_count; i++) {
+        const struct stream_hub *hub = &streams->hubs[i];
+        if (reads_hub(reading, hub) && stream_hub_is_core(hub)) {
+            problem_respond_format(
+                request, PROBLEM_INVALID_PARAMETER,
+                "The query option `since` must be `now` (or absent, or a resume token) here: the "
+                "stream %s has retention %s, so parley reads only what is published from now on.",
+                hub->channel.stream, jetstream_retention_name(hub->place->retention));
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A sequence counts in one stream only, and a token must speak of a stream that is read. */
 static bool fits_streams(const struct streams *streams, struct http_request *request,
                          const struct stream_query *query, const struct reading *reading) {
@@ -306,7 +324,10 @@ static bool fits_streams(const struct streams *streams, struct http_request *req
         return false;
     }
     if (query->since != STREAM_SINCE_TOKEN) {
-        return true;
+        return has_past(streams, request, query, reading);
+    }
+    if (count_hubs(streams, reading) == 0) {
+        return true; /* NATS is away, which is what to answer */
     }
     struct stream_token token;
     for (size_t i = 0; i < streams->hub_count; i++) {

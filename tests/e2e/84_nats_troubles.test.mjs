@@ -96,8 +96,7 @@ describe('a URL of NATS that cannot be', () => {
 });
 
 const CHANGED = [
-  ['a work queue', { retention: 'workqueue' }, /retention workqueue/],
-  ['interest retention', { retention: 'interest' }, /retention interest/],
+  ['not acknowledging', { no_ack: true }, /stream VLP .* does not acknowledge messages/],
 ];
 
 describe('a stream of others', () => {
@@ -109,7 +108,7 @@ describe('a stream of others', () => {
       const result = await parley(serveArguments({ data: temporaryFolder(), nats: nats.url }));
       assert.equal(result.code, 1);
       assert.match(result.stderr, pattern);
-      assert.match(result.stderr, /recreate it with retention limits/);
+      assert.match(result.stderr, /recreate it without that option/);
       assert.equal(result.stderr.trim().split('\n').length, 1, 'told once');
     });
   }
@@ -156,9 +155,9 @@ describe('what goes wrong later', () => {
       const sealed = { sealed: true, deny_delete: true, deny_purge: true, max_age: 0 };
       await manager.streams.update('VLP', { ...config, ...sealed, discard: 'new' });
     }],
-    ['a work queue', /stream VLP .* work queue/, async (manager) => {
+    ['one without acknowledgements', /stream VLP .*no_ack/, async (manager) => {
       await manager.streams.delete('VLP');
-      await manager.streams.add({ name: 'VLP', subjects: ['vlp.>'], retention: 'workqueue' });
+      await manager.streams.add({ name: 'VLP', subjects: ['vlp.>'], no_ack: true });
     }],
   ];
   for (const [what, pattern, change] of unusable) {
