@@ -71,13 +71,6 @@ const char *jetstream_place_subjects(const struct jetstream_check *check) {
     return stream->families[first];
 }
 
-size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char *subject) {
-    const struct jetstream_place *place = jetstream_place_find(jetstream, subject);
-    const size_t nats_max = bus_max_payload_bytes(jetstream->bus);
-    const size_t stream_max = place != NULL ? place->message_bytes_max : 0;
-    return stream_max > 0 && stream_max < nats_max ? stream_max : nats_max;
-}
-
 /* The shortest of the windows of all its streams. */
 int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream) {
     int64_t shortest_ms = -1;
@@ -212,12 +205,10 @@ static bool has_others(const struct jetstream_stream *stream, const json_t *conf
 }
 
 void jetstream_place_describe(struct jetstream_check *check, const json_t *config) {
-    const json_int_t bytes_max = json_integer_value(json_object_get(config, "max_msg_size"));
     struct jetstream_place *place = &check->place;
     const struct jetstream_place before = *place;
     place->retention = read_retention(config);
     place->has_others = has_others(check->group->stream, config);
-    place->message_bytes_max = bytes_max > 0 ? (size_t)bytes_max : 0;
     if (place->retention != before.retention || place->has_others != before.has_others) {
         note_moved(check->group, place);
     }

@@ -32,7 +32,3 @@ static inline const char *jetstream_retention_name(enum jetstream_retention rete
                                         [JETSTREAM_INTEREST] = "interest"};
     return names[retention];
 }
-
-/* The largest message that can be stored on `subject`, headers and payload together: NATS's
- * max_payload, or its stream's max_msg_size where that is less. 0 before the first connection. */
-size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char *subject);

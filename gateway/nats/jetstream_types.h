@@ -43,8 +43,7 @@ struct jetstream_place {
     char stream[JETSTREAM_STREAM_MAX]; /* its name */
     unsigned families;                 /* bit I: families[I]; 0: it is not in use */
     enum jetstream_retention retention;
-    bool has_others;          /* it has subjects of something else too */
-    size_t message_bytes_max; /* of headers and payload together; 0: NATS's own limit */
+    bool has_others; /* it has subjects of something else too */
 };
 
 struct jetstream_options {

@@ -216,6 +216,20 @@ static void feed_pull_ended(void *context) {
     refill(cursor);
 }
 
+/* It has all that the stream held. Where the last of that is of others, nothing else shows it. */
+static void feed_current(void *context) {
+    struct stream_cursor *cursor = context;
+    const uint64_t last = cursor->queue_next - 1;
+    if (stream_hub_filter(cursor->hub) == NULL || cursor->stage == STREAM_UNPLACED) {
+        return;
+    }
+    cursor->past_end = last < cursor->past_end ? last : cursor->past_end;
+    if (cursor->query->is_ending && last < cursor->end) {
+        cursor->end = last;
+        wake_if_waiting(cursor);
+    }
+}
+
 static void feed_refused(void *context, const char *error) {
     struct stream_cursor *cursor = context;
     stream_hub_note_refusal(cursor->hub, error);
@@ -232,6 +246,7 @@ static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start
                                                    .stored = feed_stored,
                                                    .pull_ended = feed_pull_ended,
                                                    .refused = feed_refused,
+                                                   .current = feed_current,
                                                    .context = cursor};
     const char *stream = stream_hub_channel(cursor->hub)->stream;
     if (ordered_consumer_open(cursor->hub->jetstream, stream, start, ORDERED_REPLAY, &events,

@@ -95,6 +95,11 @@ describe('streams with retention limits', () => {
     const [first, second] = [await past.event(), await past.event()];
     assert.deepEqual([first.sequence, second.sequence], ['2', '4']);
     assert.match(first.resume, /^all\/roundtable:/);
+    await js.publish('orders.3', '{}');
+    const all = await eventsOf(server, 'since=all');
+    assert.deepEqual(all.map((event) => event.sequence), ['2', '4']);
+    const brenner = await get(server, '/v1/brenner/stream?since=all&follow=false');
+    assert.deepEqual([brenner.status, ndjson(brenner.text)], [200, []]);
     const again = await streamFor(t, server,
       `/v1/roundtable/stream?limit=1&since=${encodeURIComponent(first.resume)}`);
     assert.equal((await again.event()).sequence, '4');
@@ -113,6 +118,20 @@ describe('streams with retention limits', () => {
     const { stream } = await receiptOf(sendTask(server, taskRequest('a.b')));
     assert.ok(['new', 'ROUNDTABLE'].includes(stream), stream);
     assert.ok(await streamInfo(client, stream));
+  });
+});
+
+describe('a stream with a max_msg_size', () => {
+  it('lowers the limit of a message: 413, and nothing is stored', async (t) => {
+    const { nats, manager } = await natsWith(t, [
+      ['small', ['roundtable.tasks.>'], { max_msg_size: 1024 }],
+    ]);
+    const server = await parleyFor(t, { nats: nats.url });
+    const large = taskRequest('a.b', { payload: { task: 'a.b', params: { x: 'y'.repeat(1024) } } });
+    const answer = await sendTask(server, large);
+    assert.equal(answer.status, 413, answer.text);
+    assert.match(answer.json.detail, /max_msg_size/);
+    assert.equal((await manager.streams.info('small')).state.messages, 0);
   });
 });
 
