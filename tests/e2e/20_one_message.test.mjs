@@ -83,7 +83,7 @@ describe('a valid message', () => {
 
   for (const [level, type, more] of [
     ['review', 'claim', {}],
-    ['block', 'notice', {}],
+    ['block', 'notice', { session_id: 'S-blocked' }],
     ['safe', 'evidence', { refers_to: 'MSG1', provenance: ['x'] }],
     ['safe', 'query', { confidence: undefined }],
     ['review', 'response', { refers_to: ['MSG1', 'MSG2'] }],

@@ -36,7 +36,7 @@ describe('NDJSON to /messages', () => {
   const its = useParley();
 
   it('gets one result a message, in order, then the summary', async () => {
-    const batch = [claim(), brokenClaim(), claim({ safety: { level: 'block' } })];
+    const batch = [claim(), brokenClaim(), claim({ safety: { level: 'block' }, session_id: 'S-blocked' })];
     const answer = await sendLines(its.parley, lines(batch));
     assert.equal(answer.status, 200, answer.text);
     assert.match(answer.headers['content-type'], /^application\/x-ndjson\b/);

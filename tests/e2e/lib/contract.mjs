@@ -14,7 +14,7 @@ const file = resolve(dirname(binary), 'openapi.json');
 
 const LINES_MAX = 200; // of an answer that are looked at, besides its last one
 const BYTES_MAX = 1 << 20; // of a body; larger ones are not parsed twice
-const METHODS = ['get', 'post'];
+const METHODS = ['get', 'post', 'delete'];
 
 // Compiled when it is first needed: most files need few schemas.
 class Contract {
