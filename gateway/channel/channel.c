@@ -134,46 +134,51 @@ static enum parley_status rename_channel(struct channel *channel, struct parley_
     return channel->stream != NULL && channel->subjects != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-/* A protocol without families has one, which is all. */
-static enum parley_status name_families(struct channel *channel, struct parley_arena *arena) {
-    const struct parley_protocol *protocol = channel->protocol;
-    const char *first = channel->prefix != NULL ? channel->prefix : protocol->name;
+/* `below`: of the protocol: "tasks.>". */
+static enum parley_status name_below(const struct channel *channel, const char *const *below,
+                                     struct parley_arena *arena, const char *const **out) {
+    const char *first = channel->prefix != NULL ? channel->prefix : channel->protocol->name;
     size_t count = 0;
-    while (protocol->families != NULL && protocol->families[count] != NULL) {
+    while (below[count] != NULL) {
         count++;
     }
-    const char **families = parley_arena_allocate(arena, (count + 2) * sizeof *families);
-    if (families == NULL) {
+    const char **subjects = parley_arena_allocate(arena, (count + 1) * sizeof *subjects);
+    if (subjects == NULL) {
         return PARLEY_E_MEMORY;
     }
-    families[0] = channel->subjects;
-    families[count > 0 ? count : 1] = NULL;
     for (size_t i = 0; i < count; i++) {
-        families[i] = join(arena, first, ".", protocol->families[i]);
-        if (families[i] == NULL) {
+        subjects[i] = join(arena, first, ".", below[i]);
+        if (subjects[i] == NULL) {
             return PARLEY_E_MEMORY;
         }
     }
-    channel->families = families;
+    subjects[count] = NULL;
+    *out = subjects;
     return PARLEY_OK;
 }
 
-/* Fleets do not share their correlations: copies of a fleet use the same ids. */
-static enum parley_status name_bucket(struct channel *channel, struct parley_arena *arena) {
+/* A protocol without families has one, which is all. */
+static enum parley_status name_families(struct channel *channel, struct parley_arena *arena) {
+    static const char *const all[] = {">", NULL};
+    const char *const *families = channel->protocol->families;
+    return name_below(channel, families != NULL ? families : all, arena, &channel->families);
+}
+
+/* Fleets do not share their facts: copies of a fleet use the same ids. */
+static enum parley_status name_facts(struct channel *channel, struct parley_arena *arena) {
     const struct parley_protocol *protocol = channel->protocol;
-    const char *prefix = channel->prefix;
     if (protocol->memory == NULL) {
         return PARLEY_OK;
     }
-    channel->correlation_bucket =
-        prefix != NULL ? join(arena, protocol->memory, "_", prefix) : protocol->memory;
-    if (protocol->memory_subjects != NULL) {
-        channel->correlation_subjects =
-            join(arena, prefix != NULL ? prefix : protocol->name, ".", protocol->memory_subjects);
+    channel->fact_bucket = channel->prefix != NULL
+                               ? join(arena, protocol->memory, "_", channel->prefix)
+                               : protocol->memory;
+    if (channel->fact_bucket == NULL) {
+        return PARLEY_E_MEMORY;
     }
-    const bool has_subjects =
-        protocol->memory_subjects == NULL || channel->correlation_subjects != NULL;
-    return channel->correlation_bucket != NULL && has_subjects ? PARLEY_OK : PARLEY_E_MEMORY;
+    return protocol->fact_subjects != NULL
+               ? name_below(channel, protocol->fact_subjects, arena, &channel->fact_subjects)
+               : PARLEY_OK;
 }
 
 static enum parley_status name_halts(struct channel *channel, struct parley_arena *arena) {
@@ -226,7 +231,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
     PARLEY_TRY(read_prefixes(prefixes, channels, arena, error));
     for (size_t i = 0; i < count; i++) {
         PARLEY_TRY(name_families(&channels[i], arena));
-        PARLEY_TRY(name_bucket(&channels[i], arena));
+        PARLEY_TRY(name_facts(&channels[i], arena));
         PARLEY_TRY(name_halts(&channels[i], arena));
     }
     *out = channels;

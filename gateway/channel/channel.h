@@ -18,11 +18,11 @@ struct channel {
     /* The groups of those subjects that may lie in streams of their own (jetstream_types.h), in
      * the order of the protocol; NULL-terminated. NULL: they are not looked up. */
     const char *const *families;
-    /* The bucket of its correlations: parley_tasks, or parley_tasks_fleet-a; NULL: it has none. */
-    const char *correlation_bucket;
-    /* Whose messages have correlations, also when they were published straight to NATS; NULL: none
-     * have. */
-    const char *correlation_subjects;
+    /* The bucket of its facts: parley_tasks, or parley_tasks_fleet-a; NULL: it has none. */
+    const char *fact_bucket;
+    /* Whose messages leave facts, also when they were published straight to NATS: fleet-a.tasks.>,
+     * …; NULL-terminated; NULL: none do. */
+    const char *const *fact_subjects;
     const char *halt_bucket;   /* parley_halts, or parley_halts_fleet-a; NULL: nothing halts */
     const char *halt_subjects; /* of messages that halt: vlp.block.> */
     const char *absence; /* what it means that the stream does not exist; NULL: it is created */

@@ -21,7 +21,8 @@ extern const char *const access_log_names[]; /* end with NULL */
 
 /* What happens to messages of a conversation that is halted. */
 enum on_halt { ON_HALT_REFUSE, ON_HALT_IGNORE };
-extern const char *const on_halt_names[]; /* end with NULL */
+extern const char *const on_halt_names[];   /* end with NULL */
+extern const char *const lifecycle_names[]; /* of enum parley_lifecycle; end with NULL */
 
 struct configuration {
     const char *listen;     /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
@@ -45,6 +46,7 @@ struct configuration {
     bool first_token;          /* make one where there is no token file */
     bool insecure;             /* allow an address other than loopback without access control */
     bool quarantine;           /* keep what was refused as invalid */
+    uint64_t lifecycle;        /* enum parley_lifecycle */
     uint64_t log_format, log_level; /* enum log_format, enum log_level */
     uint64_t access_log;            /* enum access_log */
     bool trace;                     /* start a trace for requests that have none */

@@ -12,6 +12,7 @@
 
 const char *const on_halt_names[] = {"refuse", "ignore", NULL};
 const char *const access_log_names[] = {"off", "errors", "all", NULL};
+const char *const lifecycle_names[] = {"off", "on", "strict", NULL};
 
 const struct option options[] = {
     {.flag = "listen",
@@ -163,6 +164,17 @@ const struct option options[] = {
              "rejected.PROTOCOL, in the stream REJECTED, for a day and up to 1 GiB. "
              "GET /v1/rejected/stream reads them, with the scope admin. Whatever senders put into "
              "them, such as secrets, is kept too."},
+    {.flag = "lifecycle",
+     .type = OPTION_CHOICE,
+     FIELD(lifecycle),
+     .value_name = "MODE",
+     .choices = lifecycle_names,
+     .fallback = "on",
+     .help = "Whether earlier messages decide on later ones: on refuses a claim of a task that "
+             "another agent holds or that is over, and an id that was used before, and warns of "
+             "the rest; strict also refuses reports of agents that do not hold the task, reports "
+             "on a task that is over, and claims by agents that it is not addressed to; off "
+             "decides nothing. All gateways of a fleet need the same one."},
     {.flag = "log-format",
      .type = OPTION_CHOICE,
      FIELD(log_format),

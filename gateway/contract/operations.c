@@ -70,6 +70,8 @@ const struct operation operation_messages = {
                                      "{\"$ref\":\"#/components/schemas/ResultDocument\"}]}"},
                 LINES_OF_RESULTS),
     .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_ID_REUSED) |
+                PROBLEM_BIT(PROBLEM_ALREADY_CLAIMED) | PROBLEM_BIT(PROBLEM_TASK_OVER) |
+                PROBLEM_BIT(PROBLEM_NOT_HOLDER) | PROBLEM_BIT(PROBLEM_NOT_ADDRESSEE) |
                 PROBLEM_BIT(PROBLEM_HALTED) | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) |
                 PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) | PROBLEM_BIT(PROBLEM_OVERLOADED) |
                 PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};

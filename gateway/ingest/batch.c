@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "batch_pending.h"
-#include "correlation_lookup.h"
+#include "lookup.h"
 #include "pace.h"
 #include "phase.h"
 #include "quarantine.h"
@@ -95,6 +95,7 @@ static void batch_closed(void *state) {
     batch->request = NULL;
     pace_close(&batch->pace);
     batch_publisher_close(&batch->publisher);
+    batch_pending_close(&batch->pending);
     batch_results_close(&batch->results);
     go_on_alone(batch);
 }
@@ -238,7 +239,8 @@ static ssize_t batch_read(void *state, char *buffer, size_t size) {
 static void on_verdict(struct intake *intake, const struct verdict *verdict) {
     struct batch *batch = OWNER_OF(intake, struct batch, intake);
     struct parley_message *message = verdict->message;
-    struct parley_bytes key = {0};
+    struct parley_route route;
+    bool is_decided = false;
     if (batch->request == NULL && !is_served_anyway(batch)) {
         return;
     }
@@ -250,9 +252,9 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
     const bool is_validated = batch->options.task == INGEST_VALIDATE;
     const bool is_valid = status == PARLEY_OK && parley_message_is_valid(message);
     if (is_valid) {
-        status = correlation_lookup_need(&batch->options, message, &key);
+        status = lookup_is_needed(&batch->options, message, &route, &is_decided);
     }
-    if (status == PARLEY_OK && is_validated && key.data == NULL && batch->results.first == NULL) {
+    if (status == PARLEY_OK && is_validated && !is_decided && batch->results.first == NULL) {
         batch_results_add_verdict(&batch->results, verdict);
         return;
     }
@@ -263,7 +265,7 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
     if (status != PARLEY_OK) {
         batch_result_end_internal(result, status);
     } else if (is_valid) {
-        batch_pending_finish_valid(&batch->pending, result, verdict, key);
+        batch_pending_finish_valid(&batch->pending, result, verdict, is_decided ? &route : NULL);
     } else if (is_validated) {
         batch_result_end_verdict(result, verdict);
     } else {

@@ -4,99 +4,191 @@
 
 #include <stdlib.h>
 
-#include "correlation_lookup.h"
+#include "dispatch.h"
 
 struct pending {
     struct batch_pending *line;
     struct pending *next;
+    LIST_ENTRY(pending) link; /* while it is under way */
     struct batch_result *result;
     struct parley_slice slice;
-    struct correlation_lookup lookup;
-    struct offload *offload; /* the intake's: it holds the message; NULL: it is checked again */
-    char bytes[];            /* of the slice; none if it was offloaded */
+    struct dispatch *dispatch; /* NULL: nothing decides on it */
+    struct offload *offload;   /* the intake's: it holds the message; NULL: it is checked again */
+    size_t counted_bytes;      /* of its receipt, in the window */
+    char bytes[];              /* of the slice; none if it was offloaded */
 };
 
-static void pop(struct batch_pending *pending) {
+static void free_pending(struct pending *one) {
+    struct batch_pending *pending = one->line;
+    pending->publisher->results->window_bytes -= one->slice.bytes.length;
+    if (one->offload != NULL) {
+        intake_release(pending->intake);
+    }
+    dispatch_finish(one->dispatch);
+    free(one->dispatch);
+    free(one);
+}
+
+/* Takes the first out of the line. */
+static struct pending *pop(struct batch_pending *pending) {
     struct pending *first = pending->first;
     pending->first = first->next;
     if (pending->first == NULL) {
         pending->end = &pending->first;
     }
-    pending->publisher->results->window_bytes -= first->slice.bytes.length;
-    if (first->offload != NULL) {
-        intake_release(pending->intake);
-    }
-    correlation_lookup_finish(&first->lookup);
-    free(first);
+    return first;
 }
 
 void batch_pending_drop(struct batch_pending *pending) {
     jetstream_wait_cancel(pending->options->gateway->jetstream, &pending->waiter);
     while (pending->first != NULL) {
-        pop(pending);
+        free_pending(pop(pending));
     }
 }
 
-static void wait_for_room(struct batch_pending *pending) {
-    pending->waiter.share = pending->publisher->share;
+static void wait_for_room(struct batch_pending *pending, unsigned share) {
+    pending->waiter.share = share;
     jetstream_wait_for_room(pending->options->gateway->jetstream, &pending->waiter);
 }
 
-/* ---- going on ---- */
+/* ---- those that nothing decides on ---- */
 
 /* Returns: false: JetStream's window is full. */
 static bool finish_valid(struct batch_pending *pending, struct batch_result *result,
                          const struct verdict *verdict) {
-    if (pending->options->task == INGEST_FORWARD) {
-        return batch_publish(pending->publisher, result, verdict);
+    if (pending->options->task != INGEST_FORWARD) {
+        batch_result_end_verdict(result, verdict);
+        return true;
     }
-    batch_result_end_verdict(result, verdict);
-    return true;
+    if (batch_publish(pending->publisher, result, verdict)) {
+        return true;
+    }
+    wait_for_room(pending, pending->publisher->share);
+    return false;
 }
 
 /* Checks it again, since the message object has served others meanwhile, unless the offload holds
- * it. */
-static struct verdict check_again(struct batch_pending *pending, const struct pending *first) {
+ * it.  Returns: as finish_valid. */
+static bool finish_plain(struct batch_pending *pending, struct pending *first) {
     struct request_options *options = pending->options;
-    const char *recalled = correlation_lookup_value(&first->lookup);
     struct verdict verdict = {.slice = &first->slice, .offload = first->offload};
     if (first->offload != NULL) {
         verdict.message = &first->offload->message;
-        verdict.message->options.recalled = recalled;
-        return verdict;
+    } else {
+        verdict.message = gateway_message(options->gateway, options->protocol);
+        verdict.status = check_message(options, first->slice.bytes, first->slice.origin);
     }
-    verdict.message = gateway_message(options->gateway, options->protocol);
-    options->check.recalled = recalled;
-    verdict.status = check_message(options, first->slice.bytes, first->slice.origin);
-    options->check.recalled = NULL;
-    return verdict;
-}
-
-/* Returns: as finish_valid. */
-static bool finish_first(struct batch_pending *pending) {
-    struct pending *first = pending->first;
-    if (first->lookup.state == LOOKUP_FAILED && pending->options->task == INGEST_FORWARD) {
-        const struct failure failure = correlation_lookup_failure(&first->lookup);
-        batch_result_end_failed(first->result, &failure);
-        return true;
-    }
-    const struct verdict verdict = check_again(pending, first);
     if (verdict.status != PARLEY_OK) {
         batch_result_end_internal(first->result, verdict.status);
-        return true;
+    } else if (!finish_valid(pending, first->result, &verdict)) {
+        return false;
     }
-    return finish_valid(pending, first->result, &verdict);
+    free_pending(pop(pending));
+    return true;
+}
+
+/* ---- those that earlier messages decide on ---- */
+
+/* The window has what its receipt takes. */
+static void count_receipt(struct pending *one) {
+    const size_t length = one->result->receipt.text.length;
+    one->line->publisher->results->window_bytes += length - one->counted_bytes;
+    one->counted_bytes = length;
+}
+
+static void end_dispatched(struct pending *one) {
+    struct batch_result *result = one->result;
+    count_receipt(one);
+    result->account = one->dispatch->account;
+    if (result->results->outlet.options.request != NULL) {
+        batch_result_end_dispatched(result, &one->dispatch->outcome);
+    } else {
+        dispatch_account(one->dispatch);
+    }
+    free_pending(one);
+}
+
+/* It is not in line any more. */
+static void follow(struct batch_pending *pending, struct pending *one) {
+    if (dispatch_has_sent_all(one->dispatch) && one->offload != NULL) {
+        intake_release(pending->intake);
+        one->offload = one->dispatch->offload = NULL;
+    }
+    LIST_INSERT_HEAD(&pending->under_way, one, link);
+    pending->publisher->awaited_count++;
+    count_receipt(one);
+}
+
+static void end_followed(struct pending *one) {
+    LIST_REMOVE(one, link);
+    one->line->publisher->awaited_count--;
+    end_dispatched(one);
+}
+
+static void on_settled(struct dispatch *dispatch) {
+    struct pending *one = dispatch->context;
+    struct batch_publisher *publisher = one->line->publisher;
+    end_followed(one);
+    publisher->on_settled(publisher);
+}
+
+static void end_checked(struct pending *one) {
+    const struct verdict *verdict = &one->dispatch->verdict;
+    if (verdict->status != PARLEY_OK) {
+        batch_result_end_internal(one->result, verdict->status);
+    } else {
+        batch_result_end_verdict(one->result, verdict);
+    }
+    free_pending(one);
+}
+
+/* Returns: false: it has to wait longer. */
+static bool finish_dispatched(struct batch_pending *pending, struct pending *first) {
+    switch (dispatch_decide(first->dispatch)) {
+    case DISPATCH_STEP_WAIT:
+        return false;
+    case DISPATCH_STEP_FULL:
+        wait_for_room(pending, first->dispatch->share);
+        return false;
+    case DISPATCH_STEP_GO:
+        follow(pending, pop(pending));
+        break;
+    case DISPATCH_STEP_SETTLED:
+        end_dispatched(pop(pending));
+        break;
+    case DISPATCH_STEP_CHECKED:
+        end_checked(pop(pending));
+        break;
+    }
+    return true;
+}
+
+void batch_pending_close(struct batch_pending *pending) {
+    struct pending *one = LIST_FIRST(&pending->under_way);
+    while (one != NULL) {
+        struct pending *next = LIST_NEXT(one, link);
+        if (dispatch_close(one->dispatch)) {
+            end_followed(one);
+        }
+        one = next;
+    }
+}
+
+/* ---- going on ---- */
+
+static bool is_ready(const struct pending *one) {
+    return one->dispatch == NULL || one->dispatch->phase == DISPATCH_READY;
 }
 
 /* Goes on in the order sent, up to one that has to wait longer. */
 static void finish_all(struct batch_pending *pending) {
-    while (pending->first != NULL && pending->first->lookup.state != LOOKUP_ASKING &&
+    while (pending->first != NULL && is_ready(pending->first) &&
            !batch_pending_is_blocked(pending)) {
-        if (!finish_first(pending)) {
-            wait_for_room(pending);
+        struct pending *first = pending->first;
+        if (first->dispatch == NULL ? !finish_plain(pending, first)
+                                    : !finish_dispatched(pending, first)) {
             return;
         }
-        pop(pending);
     }
 }
 
@@ -112,8 +204,13 @@ static void on_released(struct halt_hold *hold) {
     pending->on_moved(pending);
 }
 
-static void on_lookup(struct correlation_lookup *lookup) {
-    struct batch_pending *pending = OWNER_OF(lookup, struct pending, lookup)->line;
+static void on_ready(struct dispatch *dispatch) {
+    struct pending *one = dispatch->context;
+    struct batch_pending *pending = one->line;
+    if (one != pending->first) {
+        dispatch_foresee(dispatch);
+        return;
+    }
     finish_all(pending);
     pending->on_moved(pending);
 }
@@ -123,18 +220,21 @@ static void on_lookup(struct correlation_lookup *lookup) {
 /* Copies the message, but for one that was offloaded: nothing after that is read.
  * Returns: NULL: no memory, and the result is ended. */
 static struct pending *add(struct batch_pending *pending, struct batch_result *result,
-                           const struct verdict *verdict) {
+                           const struct verdict *verdict, bool is_dispatched) {
     const struct parley_bytes bytes = verdict->slice->bytes;
     const bool is_copied = verdict->offload == NULL;
     struct pending *last = malloc(sizeof *last + (is_copied ? bytes.length : 0));
-    if (last == NULL) {
+    struct dispatch *dispatch = is_dispatched ? malloc(sizeof *dispatch) : NULL;
+    if (last == NULL || (is_dispatched && dispatch == NULL)) {
+        free(last);
+        free(dispatch);
         batch_result_end_internal(result, PARLEY_E_MEMORY);
         return NULL;
     }
     *last = (struct pending){.line = pending,
                              .result = result,
                              .slice = *verdict->slice,
-                             .lookup.on_ready = on_lookup,
+                             .dispatch = dispatch,
                              .offload = verdict->offload};
     if (is_copied) {
         memcpy(last->bytes, bytes.data, bytes.length);
@@ -148,32 +248,36 @@ static struct pending *add(struct batch_pending *pending, struct batch_result *r
     return last;
 }
 
-static void wait_in_line(struct batch_pending *pending, struct batch_result *result,
-                         const struct verdict *verdict, struct parley_bytes key) {
-    const char *known = verdict->message->options.recalled;
-    result->account = account_mark(pending->options, verdict->message);
-    struct pending *last = add(pending, result, verdict);
-    if (last == NULL) {
-        return;
-    }
-    if (key.data != NULL) {
-        correlation_lookup_begin(&last->lookup, pending->options, key);
-    } else {
-        if (known != NULL) {
-            correlation_lookup_set(&last->lookup, known);
-        }
-        correlation_lookup_keep_early(pending->options, verdict->message);
-    }
-    finish_all(pending);
+static void begin_dispatch(struct batch_pending *pending, struct pending *one,
+                           const struct parley_route *route) {
+    static const struct dispatch_events events = {on_ready, on_settled};
+    const bool is_all = pending->options->results == RESULTS_ALL;
+    *one->dispatch = (struct dispatch){.events = &events,
+                                       .context = one,
+                                       .options = pending->options,
+                                       .slice = one->slice,
+                                       .offload = one->offload,
+                                       .receipt = &one->result->receipt,
+                                       .form = is_all ? RECEIPT_LINE : RECEIPT_ID_ONLY,
+                                       .sender = &pending->publisher->sender,
+                                       .account = one->result->account};
+    dispatch_begin(one->dispatch, route);
 }
 
 void batch_pending_finish_valid(struct batch_pending *pending, struct batch_result *result,
-                                const struct verdict *verdict, struct parley_bytes key) {
-    if (key.data != NULL || pending->first != NULL || batch_pending_is_blocked(pending)) {
-        wait_in_line(pending, result, verdict, key);
-    } else if (!finish_valid(pending, result, verdict) && add(pending, result, verdict) != NULL) {
-        wait_for_room(pending);
+                                const struct verdict *verdict, const struct parley_route *route) {
+    if (route == NULL && pending->first == NULL && !batch_pending_is_blocked(pending)) {
+        if (!finish_valid(pending, result, verdict)) {
+            (void)add(pending, result, verdict, false);
+        }
+        return;
     }
+    result->account = account_mark(pending->options, verdict->message);
+    struct pending *last = add(pending, result, verdict, route != NULL);
+    if (last != NULL && route != NULL) {
+        begin_dispatch(pending, last, route);
+    }
+    finish_all(pending);
 }
 
 void batch_pending_init(struct batch_pending *pending, struct request_options *options,

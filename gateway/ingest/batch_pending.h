@@ -2,7 +2,7 @@
 #pragma once
 
 /* The valid messages of a batch that have to wait, in the order sent: JetStream's window is full,
- * or they, or one before them, need to know of an earlier message first (correlation_lookup.h). */
+ * or earlier messages decide on them, or on one before them (dispatch.h). */
 
 #include "batch_publish.h"
 #include "intake.h"
@@ -15,6 +15,7 @@ struct batch_pending {
     struct batch_publisher *publisher;
     struct intake *intake;
     struct pending *first, **end;
+    LIST_HEAD(, pending) under_way; /* those that were published, and wait for their outcome */
     struct jetstream_waiter waiter; /* while the first waits for JetStream's window */
     /* Some of them went on; the owner may destroy all of this. */
     void (*on_moved)(struct batch_pending *pending);
@@ -24,10 +25,10 @@ void batch_pending_init(struct batch_pending *pending, struct request_options *o
                         struct batch_publisher *publisher, struct intake *intake,
                         void (*on_moved)(struct batch_pending *pending));
 
-/* What follows from the verdict on a valid message, now or in its turn.  `key`: what it needs to
- * know first (correlation_lookup_need); data NULL: nothing. */
+/* What follows from the verdict on a valid message, now or in its turn.  `route`: of one that
+ * earlier messages decide on (lookup_is_needed), else NULL. */
 void batch_pending_finish_valid(struct batch_pending *pending, struct batch_result *result,
-                                const struct verdict *verdict, struct parley_bytes key);
+                                const struct verdict *verdict, const struct parley_route *route);
 
 /* Whether no message may be published: JetStream's window is full, or halts hold the last one. */
 static inline bool batch_pending_is_blocked(const struct batch_pending *pending) {
@@ -37,5 +38,7 @@ static inline bool batch_pending_is_empty(const struct batch_pending *pending) {
     return pending->first == NULL;
 }
 
-/* Forgets all of them. */
+/* The client is gone: what has to be found out only for its answer is not. */
+void batch_pending_close(struct batch_pending *pending);
+/* Forgets all of them that were not published. */
 void batch_pending_drop(struct batch_pending *pending);

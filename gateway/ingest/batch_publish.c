@@ -70,7 +70,8 @@ bool batch_publish(struct batch_publisher *publisher, struct batch_result *resul
         return true;
     }
     if (!verdict_is_unpublishable(options, verdict)) {
-        const enum parley_status status = verdict_prepare(options, verdict, &publication);
+        const enum parley_status status =
+            verdict_prepare(options, verdict, (struct parley_bytes){0}, &publication);
         if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
             batch_result_end_internal(result, status);
             return true;

@@ -2,6 +2,8 @@
 
 #include "batch_results.h"
 
+#include "dispatch.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -315,20 +317,41 @@ static bool write_first(struct batch_result *result, const struct receipt_place 
     return true;
 }
 
-void batch_result_end_stored(struct batch_result *result, const char *stream, uint64_t sequence,
-                             bool is_duplicate) {
-    const struct receipt_place place = {result->number, stream, sequence, is_duplicate, NULL};
-    const enum result_status status = is_duplicate ? RESULT_DUPLICATE : RESULT_ACCEPTED;
-    account_stored(result->results->options, result->account, is_duplicate);
+static void end_stored(struct batch_result *result, const struct receipt_place *place) {
+    const enum result_status status = place->is_duplicate ? RESULT_DUPLICATE : RESULT_ACCEPTED;
+    account_stored(result->results->options, result->account, place->is_duplicate);
     const size_t counted_bytes = result->receipt.text.length;
-    if (is_reported(result->results, status) && !write_first(result, &place)) {
+    if (is_reported(result->results, status) && !write_first(result, place)) {
         struct parley_buffer line;
         parley_buffer_init(&line);
-        write_stored(result, &place, &line);
+        write_stored(result, place, &line);
         parley_buffer_finish(&result->receipt.text);
         result->receipt.text = line;
     }
     end_result(result, status, counted_bytes);
+}
+
+void batch_result_end_stored(struct batch_result *result, const char *stream, uint64_t sequence,
+                             bool is_duplicate) {
+    const struct receipt_place place = {.number = result->number,
+                                        .stream = stream,
+                                        .sequence = sequence,
+                                        .is_duplicate = is_duplicate};
+    end_stored(result, &place);
+}
+
+void batch_result_end_dispatched(struct batch_result *result,
+                                 const struct dispatch_outcome *outcome) {
+    if (outcome->is_stored) {
+        const struct receipt_place place = {.number = result->number,
+                                            .stream = outcome->stream,
+                                            .sequence = outcome->sequence,
+                                            .is_duplicate = outcome->is_duplicate,
+                                            .members = outcome->members};
+        end_stored(result, &place);
+    } else {
+        end_failed(result, &outcome->failure, outcome->members, result->receipt.text.length);
+    }
 }
 
 void batch_result_end_same(struct batch_result *result, const struct duplicate_answer *stored) {

@@ -11,6 +11,7 @@
 
 struct batch_results;
 struct batch_publisher;
+struct dispatch_outcome;
 
 /* One message's result. */
 struct batch_result {
@@ -75,6 +76,9 @@ void batch_result_end_stored(struct batch_result *result, const char *stream, ui
                              bool is_duplicate);
 /* … as `stored` says … */
 void batch_result_end_same(struct batch_result *result, const struct duplicate_answer *stored);
+/* … or as its dispatch says … */
+void batch_result_end_dispatched(struct batch_result *result,
+                                 const struct dispatch_outcome *outcome);
 /* … or it is not, or that is not known.  `stream` NULL: none. */
 void batch_result_end_published(struct batch_result *result, const struct failure *failure,
                                 const char *stream, uint64_t sequence);

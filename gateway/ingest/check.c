@@ -95,8 +95,8 @@ enum parley_status check_warn_of_size(const struct request_options *options,
         return PARLEY_OK;
     }
     scratch->limit_bytes = nats_bytes_max;
-    const enum parley_status status =
-        publication_prepare(message, &options->publication, number, scratch, &publication);
+    const enum parley_status status = publication_prepare(
+        message, &options->publication, number, (struct parley_bytes){0}, scratch, &publication);
     scratch->limit_bytes = 0;
     if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
         return status;

@@ -161,11 +161,20 @@ static void end(struct duplicate *duplicate, const struct duplicate_answer *answ
 }
 
 static void end_failed(struct duplicate *duplicate, struct failure failure) {
-    const struct duplicate_answer answer = {
-        .verdict = failure.problem == PROBLEM_ID_REUSED ? DUPLICATE_OTHER : DUPLICATE_UNKNOWN,
-        .stream = duplicate->stream,
-        .sequence = duplicate->sequence,
-        .failure = failure};
+    const struct duplicate_answer answer = {.verdict = DUPLICATE_UNKNOWN,
+                                            .stream = duplicate->stream,
+                                            .sequence = duplicate->sequence,
+                                            .failure = failure};
+    end(duplicate, &answer);
+}
+
+static void end_other(struct duplicate *duplicate, const struct jetstream_held *held) {
+    const struct duplicate_answer answer = {.verdict = DUPLICATE_OTHER,
+                                            .stream = duplicate->stream,
+                                            .sequence = duplicate->sequence,
+                                            .subject = held->subject,
+                                            .payload = held->payload,
+                                            .failure = reused(duplicate)};
     end(duplicate, &answer);
 }
 
@@ -180,6 +189,7 @@ static void end_same(struct duplicate *duplicate, const struct jetstream_held *h
                                             .sequence = duplicate->sequence,
                                             .is_again = duplicate->is_again,
                                             .subject = held->subject,
+                                            .payload = held->payload,
                                             .id = has_id ? id : NULL};
     end(duplicate, &answer);
 }
@@ -195,7 +205,7 @@ static void decide(struct duplicate *duplicate, const struct jetstream_held *hel
     } else if (duplicate->mark.digest[0] != '\0' &&
                read_header(held->headers, PUBLICATION_DIGEST_HEADER, digest) &&
                strcmp(digest, duplicate->mark.digest) != 0) {
-        end_failed(duplicate, reused(duplicate));
+        end_other(duplicate, held);
     } else {
         end_same(duplicate, held);
     }

@@ -16,10 +16,11 @@ struct duplicate_answer {
     } verdict;
     const char *stream;
     uint64_t sequence;
-    bool is_again;       /* SAME: as in the ack */
-    const char *subject; /* SAME: where it is stored; NULL: it was removed since */
-    const char *id;      /* SAME: the id it was stored with; NULL: it has none, or it is not
-                            known */
+    bool is_again;               /* SAME: as in the ack */
+    const char *subject;         /* where it is stored; NULL: it was removed since, or not known */
+    struct parley_bytes payload; /* what is stored; data NULL: it was removed since, or not known */
+    const char *id;              /* SAME: the id it was stored with; NULL: it has none, or it is not
+                                    known */
     struct failure failure;
 };
 typedef void duplicate_fn(void *context, const struct duplicate_answer *answer);

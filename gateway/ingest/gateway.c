@@ -35,9 +35,9 @@ struct protocol_figures *gateway_figures(struct gateway *gateway,
     return &gateway->figures->protocols[index_of(protocol)];
 }
 
-struct correlation_store *gateway_correlation_store(struct gateway *gateway,
-                                                    const struct parley_protocol *protocol) {
-    return gateway->correlation_stores[index_of(protocol)];
+struct fact_store *gateway_fact_store(struct gateway *gateway,
+                                      const struct parley_protocol *protocol) {
+    return gateway->fact_stores[index_of(protocol)];
 }
 
 struct halt_gate *gateway_halt_gate(struct gateway *gateway,

@@ -18,7 +18,7 @@
 #include "figures.h"
 #include "jetstream.h"
 #include "rate_headers.h"
-#include "correlation_store.h"
+#include "fact_store.h"
 #include "origin.h"
 #include "reactor.h"
 
@@ -39,18 +39,18 @@ struct duplicates {
 };
 
 struct gateway {
-    const struct configuration *configuration;     /* read-only, shared */
-    struct parley_schema *const *schemas;          /* of parley_protocols, read-only, shared */
-    const struct describe_pages *pages;            /* read-only, shared */
-    struct parley_message *messages;               /* one a protocol, for the verdict under way */
-    struct correlation_store **correlation_stores; /* one a protocol; NULL: it remembers nothing */
-    struct halt_gate **halt_gates;                 /* one a protocol; NULL: nothing halts */
-    struct parley_buffer payload;                  /* what is being published */
-    struct id_pool identities;                     /* for messages without an id */
-    struct budget *budget;              /* of the bodies of all workers; NULL: no limit */
-    struct spool_quota *spools;         /* of all workers */
-    const struct coding_quota *codings; /* of all workers */
-    struct limits *limits;              /* of all workers; NULL: nothing is limited */
+    const struct configuration *configuration; /* read-only, shared */
+    struct parley_schema *const *schemas;      /* of parley_protocols, read-only, shared */
+    const struct describe_pages *pages;        /* read-only, shared */
+    struct parley_message *messages;           /* one a protocol, for the verdict under way */
+    struct fact_store **fact_stores;           /* one a protocol; NULL: it has no facts */
+    struct halt_gate **halt_gates;             /* one a protocol; NULL: nothing halts */
+    struct parley_buffer payload;              /* what is being published */
+    struct id_pool identities;                 /* for messages without an id */
+    struct budget *budget;                     /* of the bodies of all workers; NULL: no limit */
+    struct spool_quota *spools;                /* of all workers */
+    const struct coding_quota *codings;        /* of all workers */
+    struct limits *limits;                     /* of all workers; NULL: nothing is limited */
     struct rate_headers rate_headers;
     struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
     struct completion_queue *completions;
@@ -83,9 +83,9 @@ void gateway_forget_message(struct gateway *gateway, const struct parley_protoco
 struct protocol_figures *gateway_figures(struct gateway *gateway,
                                          const struct parley_protocol *protocol);
 
-/* NULL: the protocol remembers nothing. */
-struct correlation_store *gateway_correlation_store(struct gateway *gateway,
-                                                    const struct parley_protocol *protocol);
+/* NULL: the protocol has no facts. */
+struct fact_store *gateway_fact_store(struct gateway *gateway,
+                                      const struct parley_protocol *protocol);
 
 /* NULL: nothing of the protocol is halted. */
 struct halt_gate *gateway_halt_gate(struct gateway *gateway,

@@ -134,7 +134,8 @@ static enum jetstream_publish publish(struct release *release, struct parley_byt
     if (parley_message_check(message, text, &parley_codec_json, &options,
                              (struct parley_position){1, 1}) != PARLEY_OK ||
         !parley_message_is_valid(message) ||
-        publication_prepare(message, &context, 1, &gateway->payload, &publication) != PARLEY_OK ||
+        publication_prepare(message, &context, 1, (struct parley_bytes){0}, &gateway->payload,
+                            &publication) != PARLEY_OK ||
         publication.header_count == PUBLICATION_HEADERS_MAX) {
         return JETSTREAM_FAILED;
     }

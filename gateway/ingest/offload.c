@@ -13,10 +13,10 @@ static struct offload *offload_of(struct worker_pool_task *task) {
     return OWNER_OF(task, struct offload, task);
 }
 
-/* A protocol with a correlation store may need it for the subject, and only the reactor may ask. */
+/* A protocol with facts may need them for the subject, and only the reactor may ask. */
 static bool can_publish(const struct offload *offload) {
     return offload->payload.limit_bytes > 0 &&
-           gateway_correlation_store(offload->options.gateway, offload->options.protocol) == NULL;
+           gateway_fact_store(offload->options.gateway, offload->options.protocol) == NULL;
 }
 
 static enum parley_status prepare(struct offload *offload) {
@@ -31,7 +31,8 @@ static enum parley_status prepare(struct offload *offload) {
     }
     if (options->task == INGEST_FORWARD && can_publish(offload)) {
         return publication_prepare(message, &options->publication, offload->slice.number,
-                                   &offload->payload, &offload->publication);
+                                   (struct parley_bytes){0}, &offload->payload,
+                                   &offload->publication);
     }
     offload->is_prepared = false;
     return PARLEY_OK;

@@ -9,8 +9,6 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include <sodium.h>
-
 enum {
     HEADER_VALUE_MAX = 256, /* one that would be longer is left out */
 };
@@ -93,34 +91,9 @@ void publication_encode(struct parley_bytes text, struct parley_buffer *out) {
 
 /* ---- digests ---- */
 
-/* BLAKE2b of 128 bits in hex, of the payload and, where it is known, of its agent: after the
- * length of that name, so that no two pairs give the same bytes. Lower case; nothing secret is in
- * it, which sodium_bin2hex takes three times as long for. */
-static void digest(struct parley_bytes agent, struct parley_bytes payload,
-                   char out[PUBLICATION_DIGEST_LENGTH + 1]) {
-    unsigned char hash[PUBLICATION_DIGEST_LENGTH / 2];
-    const unsigned char *bytes = (const unsigned char *)payload.data;
-    if (agent.data == NULL) {
-        crypto_generichash(hash, sizeof hash, bytes, payload.length, NULL, 0);
-    } else {
-        crypto_generichash_state state;
-        const unsigned char length = (unsigned char)agent.length; /* 64 at most */
-        crypto_generichash_init(&state, NULL, 0, sizeof hash);
-        crypto_generichash_update(&state, &length, 1);
-        crypto_generichash_update(&state, (const unsigned char *)agent.data, agent.length);
-        crypto_generichash_update(&state, bytes, payload.length);
-        crypto_generichash_final(&state, hash, sizeof hash);
-    }
-    for (size_t i = 0; i < sizeof hash; i++) {
-        out[2 * i] = (char)(hex_digits[hash[i] >> 4] | 0x20);
-        out[2 * i + 1] = (char)(hex_digits[hash[i] & 15] | 0x20);
-    }
-    out[PUBLICATION_DIGEST_LENGTH] = '\0';
-}
-
 static enum parley_status add_digest(struct publication *out, struct parley_arena *arena,
                                      struct parley_bytes agent, struct parley_bytes of) {
-    digest(agent, of, out->mark.digest);
+    digest_write(agent, of, out->mark.digest);
     out->mark.is_compared = true;
     return add(out, PUBLICATION_DIGEST_HEADER,
                parley_arena_copy(arena, parley_bytes_of(out->mark.digest)));
@@ -148,12 +121,12 @@ static enum parley_status identify_by_key(struct publication *out, struct parley
 static enum parley_status identify_by_payload(struct publication *out,
                                               struct parley_message *message,
                                               struct parley_bytes payload) {
-    char text[PUBLICATION_DIGEST_LENGTH + 1];
+    char text[DIGEST_LENGTH + 1];
     out->mark.repeat = message->options.stamp && message->stamp_length > 0
                            ? PUBLICATION_REPEAT_STAMPED
                            : PUBLICATION_REPEAT_SAME;
     out->mark.is_compared = out->route.is_subject_variable;
-    digest(out->route.agent, payload, text);
+    digest_write(out->route.agent, payload, text);
     return add(out, message_id, parley_arena_copy(&message->arena, parley_bytes_of(text)));
 }
 
@@ -173,15 +146,14 @@ static const char *type_and_id(struct parley_message *message, struct parley_byt
     return text;
 }
 
-static enum parley_status identify_by_id(struct publication *out, struct parley_message *message,
-                                         struct parley_bytes payload) {
+static enum parley_status identify_as(struct publication *out, struct parley_message *message,
+                                      const char *value, struct parley_bytes payload) {
     const struct parley_options *options = &message->options;
-    const struct parley_bytes id = out->route.id;
     const bool is_stamped =
-        options->stamp && parley_bytes_equal(id, parley_bytes_of(options->fresh_id));
+        options->stamp && parley_bytes_equal(out->route.id, parley_bytes_of(options->fresh_id));
     struct parley_bytes same = payload;
     out->mark.repeat = is_stamped ? PUBLICATION_REPEAT_STAMPED_ID : PUBLICATION_REPEAT_ID;
-    PARLEY_TRY(add(out, message_id, type_and_id(message, id)));
+    PARLEY_TRY(add(out, message_id, value));
     if (message->protocol->fingerprint != NULL) {
         PARLEY_TRY(message->protocol->fingerprint(message, &same));
     }
@@ -190,7 +162,10 @@ static enum parley_status identify_by_id(struct publication *out, struct parley_
 
 static enum parley_status identify(struct publication *out, struct parley_message *message,
                                    const struct publication_context *context, size_t number,
-                                   struct parley_bytes payload) {
+                                   struct parley_bytes decided, struct parley_bytes payload) {
+    if (decided.data != NULL) {
+        return identify_as(out, message, parley_arena_copy(&message->arena, decided), payload);
+    }
     if (context->idempotency_key != NULL) {
         return identify_by_key(out, message, context, number);
     }
@@ -198,7 +173,7 @@ static enum parley_status identify(struct publication *out, struct parley_messag
     case PARLEY_DEDUPE_PAYLOAD:
         return identify_by_payload(out, message, payload);
     case PARLEY_DEDUPE_ID:
-        return identify_by_id(out, message, payload);
+        return identify_as(out, message, type_and_id(message, out->route.id), payload);
     case PARLEY_DEDUPE_NONE:
         break;
     }
@@ -224,7 +199,8 @@ static enum parley_status add_trace(struct publication *out,
 
 enum parley_status publication_prepare(struct parley_message *message,
                                        const struct publication_context *context, size_t number,
-                                       struct parley_buffer *payload, struct publication *out) {
+                                       struct parley_bytes decided, struct parley_buffer *payload,
+                                       struct publication *out) {
     struct parley_arena *arena = &message->arena;
     out->header_count = 0;
     out->mark.repeat = PUBLICATION_REPEAT_ANOTHER;
@@ -233,7 +209,7 @@ enum parley_status publication_prepare(struct parley_message *message,
     parley_buffer_clear(payload);
     PARLEY_TRY(parley_message_route(message, &out->route));
     PARLEY_TRY(message->protocol->encode(message, payload));
-    PARLEY_TRY(identify(out, message, context, number, parley_buffer_bytes(payload)));
+    PARLEY_TRY(identify(out, message, context, number, decided, parley_buffer_bytes(payload)));
     PARLEY_TRY(add(out, "ce-specversion", "1.0"));
     PARLEY_TRY(add_event_id(out, arena, context));
     PARLEY_TRY(add_encoded(out, arena, "ce-source", out->route.source));

@@ -7,6 +7,7 @@
 
 #include "bus.h"
 #include "clock_and_ids.h"
+#include "digest.h"
 
 /* What the request adds to the headers. */
 struct publication_context {
@@ -28,7 +29,6 @@ enum publication_repeat {
     PUBLICATION_REPEAT_KEY,        /* send it again with the same Idempotency-Key */
 };
 
-enum { PUBLICATION_DIGEST_LENGTH = 32 };
 #define PUBLICATION_DIGEST_HEADER "Parley-Digest"
 
 /* What has to be known of a publication when its ack arrives. */
@@ -36,7 +36,7 @@ struct publication_mark {
     enum publication_repeat repeat;
     bool
         is_compared; /* what JetStream calls a duplicate may be another message, or lie elsewhere */
-    char digest[PUBLICATION_DIGEST_LENGTH + 1]; /* Parley-Digest; "": none */
+    char digest[DIGEST_LENGTH + 1]; /* Parley-Digest; "": none */
 };
 
 /* Appends a text as a header's value: percent-encoded as CloudEvents' binding says. */
@@ -52,9 +52,10 @@ struct publication {
 };
 
 /* Encodes `message`, which is valid, into `payload` (cleared first), and fills `out`.
- * `number`: of the message in its batch.
+ * `number`: of the message in its batch.  `decided`: a Nats-Msg-Id that was decided on, whatever
+ * the client's key is; data NULL: as the route and the key say.
  * Owns: all texts live in the message's arena. */
 enum parley_status publication_prepare(struct parley_message *message,
                                        const struct publication_context *context, size_t number,
-                                       struct parley_buffer *payload,
+                                       struct parley_bytes decided, struct parley_buffer *payload,
                                        struct publication *out) PARLEY_MUST_CHECK;

@@ -211,6 +211,7 @@ void receipt_write(const struct receipt *receipt, const struct receipt_place *pl
     }
     parley_buffer_append(out, part_of(text, 0, receipt->members_end));
     write_of_ack(&facts, receipt->form, out);
+    parley_buffer_append(out, place->members);
     parley_buffer_text(out, ",\"warnings\":");
     parley_buffer_append(out, part_of(text, receipt->members_end, text->length));
     parley_buffer_char(out, '}');

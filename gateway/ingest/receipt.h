@@ -38,6 +38,7 @@ struct receipt_place {
     uint64_t sequence;
     bool is_duplicate;
     const char *traceparent; /* of the request; NULL: none. A line of a batch does not have it. */
+    struct parley_bytes members; /* further ones, each with a comma before it */
 };
 
 void receipt_finish(struct receipt *receipt);

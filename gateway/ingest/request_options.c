@@ -340,6 +340,10 @@ bool request_options_read(struct request_options *options, struct http_request *
     options->check.escalate = options->gateway->configuration->escalate;
     options->check.subject_prefix =
         channel_find(options->gateway->configuration->channels, options->protocol)->prefix;
+    if (options->task == INGEST_FORWARD) {
+        options->check.lifecycle =
+            (enum parley_lifecycle)options->gateway->configuration->lifecycle;
+    }
     if (!read_coding(options, request) || !read_media_type(options, request) ||
         !read_query(options, request)) {
         return false;

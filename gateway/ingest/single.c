@@ -11,7 +11,7 @@
 
 #include "account.h"
 #include "budget.h"
-#include "correlation_lookup.h"
+#include "dispatch.h"
 #include "phase.h"
 #include "quarantine.h"
 #include "receipt.h"
@@ -21,7 +21,7 @@ enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
 
 /*   RECEIVING ── the body has ended ──▶ CHECKING ── verdict ──▶ IDLE
  *
- *   IDLE ── it needs an earlier message ──▶ LOOKING_UP ── answer ──▶ IDLE ──▶ CHECKING
+ *   IDLE ── earlier messages decide on it ──▶ DISPATCHED ── settled ──▶ IDLE
  *   IDLE ── publish ──▶ PUBLISHED ── ack ──▶ IDLE
  *   IDLE ── it is a duplicate ──▶ COMPARING ── answer ──▶ IDLE
  */
@@ -29,7 +29,7 @@ enum single_phase {
     SINGLE_RECEIVING,
     SINGLE_CHECKING,   /* by the worker pool, or right now */
     SINGLE_IDLE,       /* it waits for nothing: it is answered, or about to be */
-    SINGLE_LOOKING_UP, /* what the message needs to know of an earlier one */
+    SINGLE_DISPATCHED, /* the dispatch has it */
     SINGLE_PUBLISHED,  /* its ack is still to come */
     SINGLE_COMPARING,  /* JetStream calls it a duplicate */
 };
@@ -41,7 +41,7 @@ struct single {
     struct parley_buffer body;   /* up to a byte over the limit: enough to refuse it */
     struct parley_buffer answer; /* other than a receipt */
     struct receipt receipt;
-    struct correlation_lookup lookup;
+    struct dispatch *dispatch;    /* NULL: it needs none */
     struct budget_share held;     /* taken for the body */
     struct offload *offload;      /* that checks the message or did; NULL: this reactor does */
     struct publication_mark mark; /* of what was published */
@@ -54,9 +54,9 @@ static void enter(struct single *single, enum single_phase phase) {
     static const unsigned allowed[] = {
         [SINGLE_RECEIVING] = PHASE(SINGLE_CHECKING),
         [SINGLE_CHECKING] = PHASE(SINGLE_IDLE),
-        [SINGLE_IDLE] = PHASE(SINGLE_CHECKING) | PHASE(SINGLE_LOOKING_UP) |
-                        PHASE(SINGLE_PUBLISHED) | PHASE(SINGLE_COMPARING),
-        [SINGLE_LOOKING_UP] = PHASE(SINGLE_IDLE),
+        [SINGLE_IDLE] =
+            PHASE(SINGLE_DISPATCHED) | PHASE(SINGLE_PUBLISHED) | PHASE(SINGLE_COMPARING),
+        [SINGLE_DISPATCHED] = PHASE(SINGLE_IDLE),
         [SINGLE_PUBLISHED] = PHASE(SINGLE_IDLE),
         [SINGLE_COMPARING] = PHASE(SINGLE_IDLE),
     };
@@ -74,11 +74,12 @@ static void drop_offload(struct single *single) {
 }
 
 static void destroy(struct single *single) {
+    dispatch_finish(single->dispatch);
+    free(single->dispatch);
     drop_offload(single);
     drop_body(single);
     parley_buffer_finish(&single->answer);
     receipt_finish(&single->receipt);
-    correlation_lookup_finish(&single->lookup);
     gateway_forget_message(single->options.gateway, single->options.protocol);
     request_options_release(&single->options);
     free(single);
@@ -106,6 +107,15 @@ static void fail(struct single *single, enum parley_status status) {
     respond_internal(single, status);
 }
 
+/* Whether the answer was written; else the error is answered. */
+static bool is_written(struct single *single, enum parley_status status) {
+    status = status != PARLEY_OK ? status : parley_buffer_status(&single->answer);
+    if (status != PARLEY_OK) {
+        respond_internal(single, status);
+    }
+    return status == PARLEY_OK;
+}
+
 /* RFC 7763 requires a charset with text/markdown. */
 static void respond_as(struct single *single, unsigned status, const char *media_type) {
     char type[128];
@@ -119,13 +129,9 @@ static void respond_as(struct single *single, unsigned status, const char *media
 static void respond_own_refusal(struct single *single, struct parley_message *message,
                                 unsigned http_status) {
     const struct parley_protocol *protocol = message->protocol;
-    enum parley_status status = protocol->write_refusal(message, &single->answer);
-    status = status != PARLEY_OK ? status : parley_buffer_status(&single->answer);
-    if (status != PARLEY_OK) {
-        respond_internal(single, status);
-        return;
+    if (is_written(single, protocol->write_refusal(message, &single->answer))) {
+        respond_as(single, http_status, protocol->refusal_media_type);
     }
-    respond_as(single, http_status, protocol->refusal_media_type);
 }
 
 static void respond_converted(struct single *single, const struct verdict *verdict) {
@@ -133,16 +139,13 @@ static void respond_converted(struct single *single, const struct verdict *verdi
     if (!request_accepts_converted(&single->options, single->request, false)) {
         return;
     }
-    enum parley_status status = verdict_convert(&single->options, verdict, &single->answer);
+    const enum parley_status status = verdict_convert(&single->options, verdict, &single->answer);
     if (to->framing == PARLEY_FRAMING_LINES) {
         parley_buffer_char(&single->answer, '\n');
     }
-    status = status != PARLEY_OK ? status : parley_buffer_status(&single->answer);
-    if (status != PARLEY_OK) {
-        respond_internal(single, status);
-        return;
+    if (is_written(single, status)) {
+        respond_as(single, 200, request_converted_type(&single->options, false));
     }
-    respond_as(single, 200, request_converted_type(&single->options, false));
 }
 
 static void respond_verdict(struct single *single, const struct verdict *verdict) {
@@ -159,13 +162,10 @@ static void respond_verdict(struct single *single, const struct verdict *verdict
     parley_buffer_char(answer, '{');
     status = status != PARLEY_OK ? status : parley_message_write_verdict(message, answer);
     parley_buffer_text(answer, "}\n");
-    status = status != PARLEY_OK ? status : parley_buffer_status(answer);
-    if (status != PARLEY_OK) {
-        respond_internal(single, status);
-        return;
+    if (is_written(single, status)) {
+        http_compress(single->request);
+        http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
     }
-    http_compress(single->request);
-    http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
 }
 
 /* Broken rules: the problem names the first error, its violations are all findings. */
@@ -206,19 +206,23 @@ static void respond_stored(struct single *single, const struct receipt_place *pl
     http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
 }
 
+static void respond_problem(struct single *single, const struct failure *failure,
+                            struct parley_bytes members) {
+    account_problem(&single->options, single->account, failure->problem);
+    problem_respond_members(single->request, failure->problem, failure->detail, members);
+}
+
 /* `stream` NULL: none. */
 static void respond_failed(struct single *single, const struct failure *failure, const char *stream,
                            uint64_t sequence) {
     struct parley_buffer members;
-    account_problem(&single->options, single->account, failure->problem);
     parley_buffer_init(&members);
     failure_write_members(failure->problem, receipt_id(&single->receipt), stream, sequence,
                           &members);
     if (members.has_failed) {
-        respond_internal(single, PARLEY_E_MEMORY);
+        fail(single, PARLEY_E_MEMORY);
     } else {
-        problem_respond_members(single->request, failure->problem, failure->detail,
-                                parley_buffer_bytes(&members));
+        respond_problem(single, failure, parley_buffer_bytes(&members));
     }
     parley_buffer_finish(&members);
 }
@@ -306,7 +310,8 @@ static void publish(struct single *single, const struct verdict *verdict) {
         respond_refused(single, JETSTREAM_AWAY);
         return;
     }
-    enum parley_status status = verdict_prepare(&single->options, verdict, &publication);
+    enum parley_status status =
+        verdict_prepare(&single->options, verdict, (struct parley_bytes){0}, &publication);
     if (status == PARLEY_OK) {
         status = note_receipt(single, verdict->message, &publication.route);
     }
@@ -330,14 +335,22 @@ static void publish(struct single *single, const struct verdict *verdict) {
 
 /* ---- the verdict ---- */
 
+static void finish_checked(struct single *single, const struct verdict *verdict) {
+    if (verdict->status != PARLEY_OK) {
+        fail(single, verdict->status);
+        return;
+    }
+    account_valid(&single->options);
+    respond_verdict(single, verdict);
+}
+
 static void finish_valid(struct single *single, const struct verdict *verdict) {
     switch (single->options.task) {
     case INGEST_FORWARD:
         publish(single, verdict);
         break;
     case INGEST_VALIDATE:
-        account_valid(&single->options);
-        respond_verdict(single, verdict);
+        finish_checked(single, verdict);
         break;
     case INGEST_CONVERT:
         account_valid(&single->options);
@@ -346,53 +359,116 @@ static void finish_valid(struct single *single, const struct verdict *verdict) {
     }
 }
 
-static void finish_after_lookup(struct single *single);
-
 /* Whether a message that was received whole is served though the client may be gone. */
 static bool is_served(const struct single *single) {
     return single->request != NULL || single->options.task == INGEST_FORWARD;
 }
 
-static void on_lookup(struct correlation_lookup *lookup) {
-    struct single *single = OWNER_OF(lookup, struct single, lookup);
+/* ---- dispatching ---- */
+
+static void finish_dispatched(struct single *single) {
+    const struct dispatch *dispatch = single->dispatch;
+    const struct dispatch_outcome *outcome = &dispatch->outcome;
     enter(single, SINGLE_IDLE);
+    single->account = dispatch->account;
+    if (single->request == NULL) {
+        dispatch_account(dispatch);
+    } else if (outcome->is_stored) {
+        respond_stored(
+            single, &(struct receipt_place){.stream = outcome->stream,
+                                            .sequence = outcome->sequence,
+                                            .is_duplicate = outcome->is_duplicate,
+                                            .traceparent = single->options.publication.traceparent,
+                                            .members = outcome->members});
+    } else {
+        respond_problem(single, &outcome->failure, outcome->members);
+    }
+}
+
+static void decide(struct single *single) {
+    struct dispatch *dispatch = single->dispatch;
+    switch (dispatch_decide(dispatch)) {
+    case DISPATCH_STEP_WAIT:
+        break;
+    case DISPATCH_STEP_GO:
+        if (dispatch_has_sent_all(dispatch)) {
+            drop_body(single);
+            drop_offload(single);
+        }
+        break;
+    case DISPATCH_STEP_FULL:
+        enter(single, SINGLE_IDLE);
+        respond_refused(single, JETSTREAM_FULL);
+        break;
+    case DISPATCH_STEP_SETTLED:
+        finish_dispatched(single);
+        break;
+    case DISPATCH_STEP_CHECKED:
+        enter(single, SINGLE_IDLE);
+        finish_checked(single, &dispatch->verdict);
+        break;
+    }
+}
+
+static void on_dispatch_ready(struct dispatch *dispatch) {
+    struct single *single = dispatch->context;
     if (is_served(single)) {
-        finish_after_lookup(single);
+        decide(single);
+    } else {
+        enter(single, SINGLE_IDLE);
     }
     destroy_if_over(single);
 }
 
-static void look_up(struct single *single, struct parley_bytes key) {
-    single->lookup.on_ready = on_lookup;
-    correlation_lookup_begin(&single->lookup, &single->options, key);
-    if (single->lookup.state == LOOKUP_ASKING) {
-        enter(single, SINGLE_LOOKING_UP);
-    } else {
-        finish_after_lookup(single);
+static void on_dispatch_settled(struct dispatch *dispatch) {
+    struct single *single = dispatch->context;
+    finish_dispatched(single);
+    destroy_if_over(single);
+}
+
+static void begin_dispatch(struct single *single, const struct verdict *verdict,
+                           const struct parley_route *route) {
+    static const struct dispatch_events events = {on_dispatch_ready, on_dispatch_settled};
+    single->dispatch = malloc(sizeof *single->dispatch);
+    if (single->dispatch == NULL) {
+        fail(single, PARLEY_E_MEMORY);
+        return;
+    }
+    struct dispatch *dispatch = single->dispatch;
+    *dispatch = (struct dispatch){.events = &events,
+                                  .context = single,
+                                  .options = &single->options,
+                                  .slice = *verdict->slice,
+                                  .offload = verdict->offload,
+                                  .receipt = &single->receipt,
+                                  .form = RECEIPT_OBJECT,
+                                  .sender = &single->sender,
+                                  .account = single->account};
+    enter(single, SINGLE_DISPATCHED);
+    dispatch_begin(dispatch, route);
+    if (dispatch->phase == DISPATCH_READY) {
+        decide(single);
     }
 }
 
-static void look_up_or_finish(struct single *single, const struct verdict *verdict) {
-    struct parley_bytes key = {0};
-    enum parley_status status = PARLEY_OK;
-    if (single->lookup.state == LOOKUP_NONE) {
-        status = correlation_lookup_need(&single->options, verdict->message, &key);
-    }
+static void dispatch_or_finish(struct single *single, const struct verdict *verdict) {
+    struct parley_route route;
+    bool is_needed = false;
+    const enum parley_status status =
+        lookup_is_needed(&single->options, verdict->message, &route, &is_needed);
     if (status != PARLEY_OK) {
         fail(single, status);
-    } else if (key.data != NULL) {
+    } else if (is_needed) {
         single->account = account_mark(&single->options, verdict->message);
-        look_up(single, key);
+        begin_dispatch(single, verdict, &route);
     } else {
         finish_valid(single, verdict);
     }
 }
 
-/* Counts what the check found; the first time, for a message that is checked again is the same. */
+/* Counts what the check found. */
 static void account_verdict(struct single *single, const struct parley_message *message) {
-    if (single->lookup.state == LOOKUP_NONE) {
-        account_violations(&single->options, message);
-    }
+    account_violations(&single->options, message);
     if (!parley_message_is_valid(message)) {
         account_invalid(&single->options, message);
         meter_charge_invalid(&single->options.meter);
@@ -411,7 +487,7 @@ static void on_verdict(struct single *single, const struct verdict *verdict) {
     if (verdict->status != PARLEY_OK) {
         fail(single, verdict->status);
     } else if (parley_message_is_valid(message)) {
-        look_up_or_finish(single, verdict);
+        dispatch_or_finish(single, verdict);
     } else if (single->request == NULL) {
         return; /* no client is there to read it */
     } else if (single->options.task == INGEST_VALIDATE && !is_oversize) {
@@ -451,22 +527,6 @@ static void check(struct single *single) {
                                .slice = &slice,
                                .status = status});
     }
-}
-
-/* What it needed to know is known, or cannot be found out: checks it again, since the message
- * object has served others meanwhile. */
-static void finish_after_lookup(struct single *single) {
-    const bool is_forwarded = single->options.task == INGEST_FORWARD;
-    if (single->lookup.state == LOOKUP_FAILED && is_forwarded) {
-        const struct failure failure = correlation_lookup_failure(&single->lookup);
-        account_problem(&single->options, single->account, failure.problem);
-        if (single->request != NULL) {
-            problem_respond(single->request, failure.problem, failure.detail);
-        }
-        return;
-    }
-    single->options.check.recalled = correlation_lookup_value(&single->lookup);
-    check(single);
 }
 
 /* ---- the body ---- */
@@ -534,7 +594,9 @@ static void single_closed(void *state) {
     struct single *single = state;
     single->request = NULL;
     single->sender.is_abandoned = true;
-    if (single->phase == SINGLE_COMPARING) {
+    if (single->phase == SINGLE_DISPATCHED && dispatch_close(single->dispatch)) {
+        finish_dispatched(single);
+    } else if (single->phase == SINGLE_COMPARING) {
         enter(single, SINGLE_IDLE);
         account_uncompared(&single->options, single->account,
                            duplicate_is_again(single->duplicate));

@@ -2,7 +2,7 @@
 
 #include "verdict.h"
 
-#include "correlation_lookup.h"
+#include "admission.h"
 
 static bool is_prepared(const struct verdict *verdict) {
     return verdict->offload != NULL && verdict->offload->is_prepared;
@@ -20,7 +20,8 @@ bool verdict_is_unpublishable(const struct request_options *options,
 }
 
 enum parley_status verdict_prepare(const struct request_options *options,
-                                   const struct verdict *verdict, struct publication *out) {
+                                   const struct verdict *verdict, struct parley_bytes decided,
+                                   struct publication *out) {
     struct gateway *gateway = options->gateway;
     if (is_prepared(verdict)) {
         *out = verdict->offload->publication;
@@ -28,23 +29,25 @@ enum parley_status verdict_prepare(const struct request_options *options,
     }
     gateway->payload.limit_bytes = jetstream_max_payload_bytes(gateway->jetstream);
     return publication_prepare(verdict->message, &options->publication, verdict->slice->number,
-                               &gateway->payload, out);
+                               decided, &gateway->payload, out);
 }
 
-/* The offload's payload takes the place of the gateway's meanwhile. */
-enum jetstream_publish verdict_publish(struct request_options *options,
+enum jetstream_publish verdict_publish(const struct request_options *options,
                                        const struct verdict *verdict,
                                        const struct publication *publication,
                                        struct jetstream_sender *sender, struct halt_hold *hold,
                                        jetstream_ack_fn *done, void *context) {
-    if (!is_prepared(verdict)) {
-        return correlation_lookup_publish(options, publication, sender, hold, done, context);
-    }
-    swap(&options->gateway->payload, &verdict->offload->payload);
-    const enum jetstream_publish published =
-        correlation_lookup_publish(options, publication, sender, hold, done, context);
-    swap(&options->gateway->payload, &verdict->offload->payload);
-    return published;
+    struct gateway *gateway = options->gateway;
+    const struct parley_route *route = &publication->route;
+    const struct jetstream_message message = {
+        .subject = route->subject.data,
+        .headers = publication->headers,
+        .header_count = publication->header_count,
+        .payload = parley_buffer_bytes(is_prepared(verdict) ? &verdict->offload->payload
+                                                            : &gateway->payload),
+        .sender = sender,
+        .share = admission_share(options->protocol, route->priority)};
+    return halting_publish(options, route, &message, hold, done, context);
 }
 
 enum parley_status verdict_convert(const struct request_options *options,

@@ -20,13 +20,14 @@ struct verdict {
 bool verdict_is_unpublishable(const struct request_options *options, const struct verdict *verdict);
 
 /* Makes a publication of a valid message; the payload is the gateway's or the offload's.
+ * `decided`: as of publication_prepare.
  * Returns: PARLEY_E_LIMIT when it would be over what NATS takes, without having written more than
  * that: JETSTREAM_TOO_LARGE. */
 enum parley_status verdict_prepare(const struct request_options *options,
-                                   const struct verdict *verdict,
+                                   const struct verdict *verdict, struct parley_bytes decided,
                                    struct publication *out) PARLEY_MUST_CHECK;
-/* Publishes what verdict_prepare made; as correlation_lookup_publish. */
-enum jetstream_publish verdict_publish(struct request_options *options,
+/* Publishes what verdict_prepare made; as jetstream_publish. */
+enum jetstream_publish verdict_publish(const struct request_options *options,
                                        const struct verdict *verdict,
                                        const struct publication *publication,
                                        struct jetstream_sender *sender, struct halt_hold *hold,

@@ -179,7 +179,8 @@ struct jetstream_held {
     } found;
     const char *subject;
     struct parley_bytes headers; /* "NATS/1.0\r\nName: value\r\n…"; data NULL: none */
-    const char *error;           /* of JETSTREAM_HELD_UNKNOWN: the server's error, or NULL */
+    struct parley_bytes payload;
+    const char *error; /* of JETSTREAM_HELD_UNKNOWN: the server's error, or NULL */
 };
 typedef void jetstream_held_fn(void *context, const struct jetstream_held *held);
 

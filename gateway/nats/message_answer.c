@@ -109,13 +109,17 @@ void message_answer_last(struct message_answer *answer, struct jetstream_last *o
 }
 
 static void read_held_message(struct message_answer *answer, struct jetstream_held *out) {
-    struct parley_bytes headers = {0};
+    struct parley_bytes headers = {0}, payload = {0};
     const char *subject =
         parley_arena_copy(&answer->arena, value_of(answer, MESSAGE_ANSWER_SUBJECT)->text);
-    const enum parley_status status =
+    enum parley_status status =
         subject != NULL ? read_base64(answer, MESSAGE_ANSWER_HEADERS, &headers) : PARLEY_E_MEMORY;
     if (status == PARLEY_OK) {
+        status = read_base64(answer, MESSAGE_ANSWER_DATA, &payload);
+    }
+    if (status == PARLEY_OK) {
         out->found = JETSTREAM_HELD_FOUND;
+        out->payload = payload;
         out->subject = subject;
         out->headers = headers;
     } else if (status == PARLEY_E_MEMORY) {

@@ -26,6 +26,15 @@ unsigned problem_status(enum problem problem) {
     return table[problem].status;
 }
 
+enum problem problem_of_name(const char *name) {
+    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            return (enum problem)i;
+        }
+    }
+    return PROBLEM_INTERNAL;
+}
+
 const struct problem_about *problem_about(enum problem problem) {
     return &table[problem];
 }

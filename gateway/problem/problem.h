@@ -51,6 +51,18 @@
       "have not released it yet; the detail names that message. Nothing was stored, and sending "  \
       "it again does not help until then. Messages for review and block still pass. An operator "  \
       "releases it: DELETE /v1/PROTOCOL/halts, with a reason.")                                    \
+    X(PROBLEM_ALREADY_CLAIMED, "already-claimed", 409, "Another agent holds this task",            \
+      "The member `holder` names the agent whose claim was first, and `claimed_at` when that "     \
+      "was. Nothing was stored, and sending it again does not help: take another task.")           \
+    X(PROBLEM_TASK_OVER, "task-over", 409, "The task is over",                                     \
+      "The member `state` says how it ended: completed, failed or expired. A task that has ended " \
+      "stays ended: a retry is a new task.request with an id of its own, whose correlationId "     \
+      "names this one.")                                                                           \
+    X(PROBLEM_NOT_HOLDER, "not-holder", 409, "Another agent holds this task",                      \
+      "With --lifecycle strict only the agent that holds a task may report on it, and the one "    \
+      "that requested it may end it. Claim the task first.")                                       \
+    X(PROBLEM_NOT_ADDRESSEE, "not-addressee", 409, "The task is addressed to another agent",       \
+      "With --lifecycle strict only the agent that a task.request names in `to` may claim it.")    \
     X(PROBLEM_TOO_LARGE, "too-large", 413, "The message is too large",                             \
       "The detail names the limit. Store large data elsewhere and refer to it, or ask the "        \
       "operator to raise --message-max, --body-max, or max_payload of NATS.")                      \
@@ -115,6 +127,9 @@ enum problem {
 /* As in its address, /problems/NAME. */
 const char *problem_name(enum problem problem);
 unsigned problem_status(enum problem problem);
+
+/* The problem with this name. Returns: PROBLEM_INTERNAL: there is none. */
+enum problem problem_of_name(const char *name);
 
 /* A row of the table: all text is static. */
 struct problem_about {

@@ -444,7 +444,7 @@ static int start_workers(struct server *server) {
     for (; server->worker_count < count; server->worker_count++) {
         /* One worker is enough to notice that the embedded nats-server hangs. */
         options.is_probing = is_own && server->worker_count == 0;
-        options.is_correlating = server->worker_count == 0;
+        options.keeps_facts = server->worker_count == 0;
         options.number = server->worker_count;
         options.figures = server->figures.blocks[server->worker_count];
         const enum parley_status status =

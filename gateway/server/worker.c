@@ -13,7 +13,7 @@
 #include "quarantine.h"
 #include "agents.h"
 #include "channel.h"
-#include "correlation_consumer.h"
+#include "fact_consumers.h"
 #include "listen_address.h"
 #include "log.h"
 #include "routes.h"
@@ -31,7 +31,7 @@ enum {
 };
 
 struct bucket {
-    char stream[CORRELATION_NAME_MAX], subjects[CORRELATION_NAME_MAX];
+    char stream[FACT_NAME_MAX], subjects[FACT_NAME_MAX];
 };
 
 struct worker {
@@ -40,7 +40,7 @@ struct worker {
     struct worker_events events;
     struct jetstream_stream *streams; /* what must exist in NATS */
     struct bucket *buckets;           /* two a protocol, for the names of those that have some */
-    struct correlation_consumer **correlation_consumers; /* one a protocol; NULL: none */
+    struct fact_consumers **fact_consumers; /* one a protocol; NULL: none */
     pthread_t thread;
     struct reactor_timer away_timer;      /* until NATS was away for too long */
     bool is_away;                         /* it was, or was never there: counted in away_count */
@@ -60,7 +60,7 @@ struct worker {
 
 /* What is halted is known, or is not asked for. The worker that reads it is not ready before. */
 static bool knows_halts(const struct worker *worker) {
-    return !worker->options.is_correlating ||
+    return !worker->options.keeps_facts ||
            worker->options.configuration->on_halt == ON_HALT_IGNORE ||
            halt_sets_were_seen(worker->options.halt_sets);
 }
@@ -140,7 +140,7 @@ static void on_unresponsive(void *context) {
 
 /* ---- putting together ---- */
 
-/* The streams of all channels, and the buckets of those protocols that remember. */
+/* The streams of all channels, and the buckets of those protocols that have facts. */
 static enum parley_status list_streams(struct worker *worker, size_t *out_count) {
     const size_t count = parley_protocol_count();
     worker->streams = calloc(3 * count + 1, sizeof *worker->streams); /* and the quarantine */
@@ -157,10 +157,10 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
     for (size_t i = 0; i < count; i++) {
         const struct parley_protocol *protocol = parley_protocols[i];
         struct bucket *bucket = &worker->buckets[i];
-        const char *name = worker->options.configuration->channels[i].correlation_bucket;
+        const char *name = worker->options.configuration->channels[i].fact_bucket;
         if (name != NULL) {
-            correlation_stream_name(name, bucket->stream);
-            correlation_stream_subjects(name, bucket->subjects);
+            fact_stream_name(name, bucket->stream);
+            fact_stream_subjects(name, bucket->subjects);
             worker->streams[(*out_count)++] =
                 (struct jetstream_stream){.name = bucket->stream,
                                           .subjects = bucket->subjects,
@@ -171,8 +171,8 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
         struct bucket *bucket = &worker->buckets[count + i];
         const char *name = worker->options.configuration->channels[i].halt_bucket;
         if (name != NULL) {
-            correlation_stream_name(name, bucket->stream);
-            correlation_stream_subjects(name, bucket->subjects);
+            fact_stream_name(name, bucket->stream);
+            fact_stream_subjects(name, bucket->subjects);
             worker->streams[(*out_count)++] =
                 (struct jetstream_stream){.name = bucket->stream,
                                           .subjects = bucket->subjects,
@@ -268,41 +268,45 @@ static enum parley_status create_messages(struct worker *worker) {
     return PARLEY_OK;
 }
 
-static enum parley_status create_memories(struct worker *worker) {
+static enum parley_status create_facts(struct worker *worker) {
     const size_t count = parley_protocol_count();
     struct gateway *gateway = &worker->gateway;
-    gateway->correlation_stores = calloc(count, sizeof(struct correlation_store *));
-    worker->correlation_consumers = calloc(count, sizeof(struct correlation_consumer *));
-    if (gateway->correlation_stores == NULL || worker->correlation_consumers == NULL) {
+    gateway->fact_stores = calloc(count, sizeof(struct fact_store *));
+    worker->fact_consumers = calloc(count, sizeof(struct fact_consumers *));
+    if (gateway->fact_stores == NULL || worker->fact_consumers == NULL) {
         return PARLEY_E_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
         const struct channel *channel = &gateway->configuration->channels[i];
-        if (channel->correlation_bucket == NULL) {
+        if (channel->fact_bucket == NULL) {
             continue;
         }
-        PARLEY_TRY(correlation_store_create(gateway->reactor, gateway->jetstream,
-                                            channel->correlation_bucket,
-                                            &gateway->correlation_stores[i]));
-        if (worker->options.is_correlating && channel->correlation_subjects != NULL) {
-            PARLEY_TRY(correlation_consumer_create(
-                gateway->correlation_stores[i], gateway->jetstream, channel, &gateway->messages[i],
-                &worker->correlation_consumers[i]));
+        PARLEY_TRY(fact_store_create(gateway->reactor, gateway->jetstream, channel->fact_bucket,
+                                     &gateway->fact_stores[i]));
+        if (worker->options.keeps_facts && channel->fact_subjects != NULL) {
+            const struct fact_consumers_options options = {.reactor = gateway->reactor,
+                                                           .jetstream = gateway->jetstream,
+                                                           .store = gateway->fact_stores[i],
+                                                           .channel = channel,
+                                                           .message = &gateway->messages[i],
+                                                           .lifecycle =
+                                                               gateway->configuration->lifecycle};
+            PARLEY_TRY(fact_consumers_create(&options, &worker->fact_consumers[i]));
         }
     }
     return PARLEY_OK;
 }
 
-static void destroy_memories(struct worker *worker) {
+static void destroy_facts(struct worker *worker) {
     struct gateway *gateway = &worker->gateway;
-    for (size_t i = 0; worker->correlation_consumers != NULL && i < parley_protocol_count(); i++) {
-        correlation_consumer_destroy(worker->correlation_consumers[i]);
+    for (size_t i = 0; worker->fact_consumers != NULL && i < parley_protocol_count(); i++) {
+        fact_consumers_destroy(worker->fact_consumers[i]);
     }
-    for (size_t i = 0; gateway->correlation_stores != NULL && i < parley_protocol_count(); i++) {
-        correlation_store_destroy(gateway->correlation_stores[i]);
+    for (size_t i = 0; gateway->fact_stores != NULL && i < parley_protocol_count(); i++) {
+        fact_store_destroy(gateway->fact_stores[i]);
     }
-    free(worker->correlation_consumers);
-    free(gateway->correlation_stores);
+    free(worker->fact_consumers);
+    free(gateway->fact_stores);
 }
 
 static enum parley_status build(struct worker *worker) {
@@ -319,10 +323,10 @@ static enum parley_status build(struct worker *worker) {
     guard_set_jwks(gateway->guard, jwks_ref(worker->options.jwks), &worker->jwt_rules);
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
-    PARLEY_TRY(create_memories(worker));
+    PARLEY_TRY(create_facts(worker));
     const struct worker_halts_options halts = {.gateway = gateway,
                                                .sets = worker->options.halt_sets,
-                                               .is_keeper = worker->options.is_correlating,
+                                               .is_keeper = worker->options.keeps_facts,
                                                .seen = on_halts_seen,
                                                .context = worker};
     PARLEY_TRY(worker_halts_create(&worker->halts, &halts));
@@ -352,7 +356,7 @@ static void take_apart(struct worker *worker) {
     streams_destroy(gateway->streams);
     agents_destroy(gateway->agents);
     worker_halts_destroy(&worker->halts);
-    destroy_memories(worker);
+    destroy_facts(worker);
     jetstream_destroy(gateway->jetstream);
     for (size_t i = 0; gateway->messages != NULL && i < parley_protocol_count(); i++) {
         parley_message_finish(&gateway->messages[i]);
@@ -474,10 +478,9 @@ enum parley_status worker_set_configuration(struct worker *worker,
 
 /* ---- draining ---- */
 
-static bool has_idle_memories(const struct gateway *gateway) {
+static bool has_idle_facts(const struct gateway *gateway) {
     for (size_t i = 0; i < parley_protocol_count(); i++) {
-        if (gateway->correlation_stores[i] != NULL &&
-            !correlation_store_is_idle(gateway->correlation_stores[i])) {
+        if (gateway->fact_stores[i] != NULL && !fact_store_is_idle(gateway->fact_stores[i])) {
             return false;
         }
     }
@@ -489,7 +492,7 @@ static void poll_drained(struct reactor_timer *timer) {
     struct gateway *gateway = &worker->gateway;
     atomic_uint *busy_count = worker->options.busy_count;
     const bool is_idle = http_server_active_count(gateway->http) == 0 &&
-                         LIST_EMPTY(&gateway->offloads) && has_idle_memories(gateway) &&
+                         LIST_EMPTY(&gateway->offloads) && has_idle_facts(gateway) &&
                          worker_halts_are_idle(&worker->halts) &&
                          jetstream_in_flight_count(gateway->jetstream) == 0;
     if (reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms - DRAIN_LAST_MS) {
@@ -516,7 +519,7 @@ static void begin_drain(void *context) {
     http_server_drain(gateway->http);
     streams_drain(gateway->streams);
     for (size_t i = 0; i < parley_protocol_count(); i++) {
-        correlation_consumer_stop(worker->correlation_consumers[i]);
+        fact_consumers_stop(worker->fact_consumers[i]);
     }
     worker_halts_stop(&worker->halts);
     worker->drain_timer.fire = poll_drained;

@@ -45,8 +45,8 @@ struct worker_options {
     atomic_uint *away_count; /* shared: the workers that NATS is not ready for; all, at first */
     unsigned number, worker_count; /* this one's, from 0 */
     bool is_probing;
-    bool is_correlating; /* it keeps, for all workers, the correlations of what was published
-                            straight to NATS */
+    bool keeps_facts; /* it creates, for all workers, the facts of what was published straight to
+                         NATS */
 };
 
 struct worker;

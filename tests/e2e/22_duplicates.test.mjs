@@ -192,7 +192,8 @@ describe('an id or key that was used before', () => {
     const changes = { timestamp: '2026-01-01T00:00:00Z', ttl: 1e9, priority: 'high' };
     const later = { ...request, ...changes, id: request.id.toUpperCase() };
     const again = assertAccepted(await sendTask(its.parley, later));
-    assert.deepEqual({ ...again, warnings: [] }, { ...first, duplicate: true });
+    const expected = { ...first, id: later.id, duplicate: true, state: 'requested' };
+    assert.deepEqual({ ...again, warnings: [] }, expected);
   });
 
   it('of Round Table with another payload is 409, and says where the first lies', async () => {
@@ -322,12 +323,17 @@ describe('without a dedupe window', () => {
 describe('a message that was not acknowledged', () => {
   const bare = { type: 'claim', sender: 'me', content: 'x', confidence: 0.5 };
   const beat = { type: 'heartbeat', timestamp: 1705392000 };
+  const beatOf = (from) => ({
+    ...taskRequest('a.b', { from }),
+    type: 'heartbeat',
+    payload: { status: 'idle' },
+  });
   const rows = [
     ['vlp', '', claim(), {}, /^.* Send the same bytes again within 2 minutes/, true],
     ['vlp', '', claim(), keyed(uniqueId()), /the same Idempotency-Key within 2 minutes/, true],
     ['vlp', '?stamp=true', bare, {}, /may be stored twice.*Send an `Idempotency-Key`/, false],
     ['vlp', '?stamp=true', bare, keyed(uniqueId()), /the same Idempotency-Key within/, true],
-    ['roundtable', '', taskRequest('not.sure'), {}, /with the same id within 2 minutes/, true],
+    ['roundtable', '', beatOf('pilot'), {}, /with the same id within 2 minutes/, true],
     ['supervisor', '', beat, {}, /may be stored twice.*Send an `Idempotency-Key`/, false],
     ['supervisor', '?agent=a', beat, {}, /Send the same bytes again within 2 minutes/, true],
     ['brenner', '', { subject: 'INFO: so', body_md: '# So' }, {}, /may be stored twice/, false],

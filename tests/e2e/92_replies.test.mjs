@@ -85,9 +85,10 @@ describe('a reply', () => {
     const request = taskRequest('code.review', { id: randomUUID().toUpperCase() });
     await subjectOf(one, request);
     const bucket = await client.jetstream().views.kv('parley_tasks', { bindOnly: true });
-    assert.equal((await bucket.get(request.id.toLowerCase())).string(), 'code');
+    const fact = (await bucket.get(request.id.toLowerCase())).json();
+    assert.deepEqual([fact.stream, fact.task, fact.from], ['ROUNDTABLE', 'code.review', 'pilot']);
     const status = await bucket.status();
-    assert.equal(status.ttl, 7 * 24 * 3600 * 1000);
+    assert.equal(status.ttl, 8 * 24 * 3600 * 1000);
     assert.equal(status.history, 1);
   });
 

@@ -129,65 +129,129 @@ int fstatvfs(int fd, struct statvfs *out) {
 
 /* ---- memory ---- */
 
-const char *correlation_store_cached(struct correlation_store *store, struct parley_bytes key) {
-    return store->key != NULL && parley_bytes_equal(parley_bytes_of(store->key), key) ? store->known
-                                                                                      : NULL;
+static void take_known(struct fact_query *query, const char *value) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        if (query->keys[i] != NULL && query->values[i] == NULL && value != NULL) {
+            query->values[i] = strdup(value);
+        }
+    }
 }
 
-bool correlation_store_query(struct correlation_store *store, struct correlation_query *query,
-                             struct parley_bytes key, bool may_retry) {
-    assert_true(key.length > 0);
+bool fact_query_init(struct fact_query *query, struct fact_store *store,
+                     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX]) {
+    query->store = store;
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        query->keys[i] = keys[i].data != NULL ? strndup(keys[i].data, keys[i].length) : NULL;
+        if (keys[i].data != NULL && query->keys[i] == NULL) {
+            return false;
+        }
+    }
+    return fact_query_refresh(query) || true;
+}
+
+void fact_query_finish(struct fact_query *query) {
+    for (size_t i = 0; query->store != NULL && i < query->store->query_count; i++) {
+        if (query->store->queries[i] == query) {
+            query->store->queries[i] = NULL;
+        }
+    }
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        free(query->keys[i]);
+        free(query->values[i]);
+        query->keys[i] = query->values[i] = NULL;
+    }
+}
+
+bool fact_query_refresh(struct fact_query *query) {
+    const struct fact_store *store = query->store;
+    bool is_expected = false;
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        if (query->keys[i] != NULL && query->values[i] == NULL) {
+            if (store->key != NULL && strcmp(store->key, query->keys[i]) == 0) {
+                query->values[i] = strdup(store->known);
+            }
+            is_expected = is_expected || strcmp(store->expected, query->keys[i]) == 0;
+        }
+    }
+    return !is_expected;
+}
+
+bool fact_query_is_complete(const struct fact_query *query) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        if (query->keys[i] != NULL && query->values[i] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool fact_query_begin(struct fact_query *query, int64_t delay_ms) {
+    struct fact_store *store = query->store;
     if (!store->jetstream->is_ready) {
         return false;
     }
     assert_true(store->query_count < WORLD_PUBLISHED_MAX);
-    store->may_retry[store->query_count] = may_retry;
+    store->delays_ms[store->query_count] = delay_ms;
     store->queries[store->query_count++] = query;
     return true;
 }
 
-void correlation_query_cancel(struct correlation_query *query) {
-    (void)query; /* one that is answered after it shows as a use after free */
+bool fact_store_expect(struct fact_store *store, struct parley_bytes key) {
+    snprintf(store->expected, sizeof store->expected, "%.*s", (int)key.length, key.data);
+    return true;
 }
 
-enum jetstream_publish correlation_store_put(struct correlation_store *store,
-                                             struct parley_bytes key, struct parley_bytes value,
-                                             jetstream_ack_fn *done, void *context) {
-    (void)done;
-    (void)context;
+void fact_store_expect_end(struct fact_store *store, struct parley_bytes key) {
+    (void)key;
+    store->expected[0] = '\0';
+}
+
+enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
+                                        struct parley_bytes value, fact_written_fn *done,
+                                        void *context) {
     const size_t used = strlen(store->kept);
+    if (!store->jetstream->is_ready) {
+        return JETSTREAM_AWAY;
+    }
     snprintf(store->kept + used, sizeof store->kept - used, "%.*s=%.*s ", (int)key.length, key.data,
              (int)value.length, value.data);
+    assert_true(store->write_count < WORLD_PUBLISHED_MAX);
+    store->writes[store->write_count++] = (struct fact_write){done, context};
     return JETSTREAM_PUBLISHED;
 }
 
-enum jetstream_publish correlation_store_publish(struct correlation_store *store,
-                                                 struct parley_bytes key, struct parley_bytes value,
-                                                 const struct jetstream_message *message,
-                                                 jetstream_ack_fn *done, void *context) {
-    correlation_store_put(store, key, value, NULL, NULL);
-    return jetstream_publish(store->jetstream, message, done, context);
-}
-
-static void answer_lookup(struct world *world, size_t number,
-                          const struct correlation_answer *what) {
-    assert_true(number < world->store.query_count);
-    struct correlation_query *query = world->store.queries[number];
-    assert_non_null(query);
-    world->store.queries[number] = NULL;
-    query->done(query, what);
+void world_fact_written(struct world *world, size_t number, enum fact_written written) {
+    assert_true(number < world->store.write_count);
+    const struct fact_write write = world->store.writes[number];
+    const struct jetstream_ack ack = {.outcome = JETSTREAM_TIMEOUT, .error = "it is away"};
+    assert_non_null(write.done);
+    world->store.writes[number].done = NULL;
+    write.done(write.context, written, &ack);
     go_on(&world->request);
 }
 
+static struct fact_query *take_query(struct world *world, size_t number) {
+    assert_true(number < world->store.query_count);
+    struct fact_query *query = world->store.queries[number];
+    assert_non_null(query);
+    world->store.queries[number] = NULL;
+    return query;
+}
+
 void world_lookup_answers(struct world *world, size_t number, const char *value) {
-    const struct correlation_answer what = {
-        .found = value != NULL ? CORRELATION_FOUND : CORRELATION_ABSENT, .value = value};
-    answer_lookup(world, number, &what);
+    struct fact_query *query = take_query(world, number);
+    query->has_failed = false;
+    take_known(query, value);
+    query->done(query);
+    go_on(&world->request);
 }
 
 void world_lookup_fails(struct world *world, size_t number, const char *error) {
-    answer_lookup(world, number,
-                  &(struct correlation_answer){.found = CORRELATION_FAILED, .error = error});
+    struct fact_query *query = take_query(world, number);
+    query->has_failed = true;
+    query->error = error;
+    query->done(query);
+    go_on(&world->request);
 }
 
 /* ---- the worker pool ---- */
@@ -446,10 +510,10 @@ uint64_t world_measured_acks(const struct world *world) {
     return count;
 }
 
-struct correlation_store *gateway_correlation_store(struct gateway *gateway,
-                                                    const struct parley_protocol *protocol) {
+struct fact_store *gateway_fact_store(struct gateway *gateway,
+                                      const struct parley_protocol *protocol) {
     (void)protocol;
-    return gateway->correlation_stores != NULL ? gateway->correlation_stores[0] : NULL;
+    return gateway->fact_stores != NULL ? gateway->fact_stores[0] : NULL;
 }
 
 /* Halts are shown by their own tests. */
@@ -495,7 +559,8 @@ int world_set_up(void **state) {
     world->spools.max_bytes = UINT64_MAX / 2;
     LIST_INIT(&world->gateway.offloads);
     world->store.jetstream = &world->jetstream;
-    world->correlation_stores[0] = &world->store;
+    world->fact_stores[0] = &world->store;
+    world->configuration.lifecycle = PARLEY_LIFECYCLE_ON;
     world->jetstream = (struct jetstream){.is_ready = true,
                                           .room = SIZE_MAX,
                                           .max_payload_bytes = 1048576,
@@ -504,11 +569,26 @@ int world_set_up(void **state) {
     return 0;
 }
 
+/* What waits for facts ends. */
+static void end_facts(struct world *world) {
+    for (size_t i = 0; i < world->store.query_count; i++) {
+        if (world->store.queries[i] != NULL) {
+            world_lookup_fails(world, i, "It is over.");
+        }
+    }
+    for (size_t i = 0; i < world->store.write_count; i++) {
+        if (world->store.writes[i].done != NULL) {
+            world_fact_written(world, i, FACT_FAILED);
+        }
+    }
+}
+
 int world_tear_down(void **state) {
     struct world *world = *state;
     world_close(world);
     world_check_all(world);
     world_ack_all(world);
+    end_facts(world);
     assert_null(world->jetstream.waiter);
     assert_true(LIST_EMPTY(&world->gateway.offloads));
     assert_int_equal(world->budget.used_bytes, 0);
@@ -740,6 +820,17 @@ void world_held_found(struct world *world, size_t number, const char *subject,
     snprintf(wire, sizeof wire, "NATS/1.0\r\n%s\r\n", headers);
     const struct jetstream_held held = {
         .found = JETSTREAM_HELD_FOUND, .subject = subject, .headers = parley_bytes_of(wire)};
+    tell_held(world, number, &held);
+}
+
+void world_held_message(struct world *world, size_t number, const char *subject,
+                        const char *headers, const char *payload) {
+    char wire[1024];
+    snprintf(wire, sizeof wire, "NATS/1.0\r\n%s\r\n", headers);
+    const struct jetstream_held held = {.found = JETSTREAM_HELD_FOUND,
+                                        .subject = subject,
+                                        .headers = parley_bytes_of(wire),
+                                        .payload = parley_bytes_of(payload)};
     tell_held(world, number, &held);
 }
 

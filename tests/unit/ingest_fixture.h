@@ -38,14 +38,23 @@ struct published {
     char subject[64];
 };
 
-/* The memory of a protocol, played. */
-struct correlation_store {
+/* A fact that is being written. */
+struct fact_write {
+    fact_written_fn *done; /* NULL: answered */
+    void *context;
+};
+
+/* The facts of a protocol, played. */
+struct fact_store {
     struct jetstream *jetstream;
-    struct correlation_query *queries[WORLD_PUBLISHED_MAX]; /* NULL: answered or cancelled */
-    bool may_retry[WORLD_PUBLISHED_MAX];
+    struct fact_query *queries[WORLD_PUBLISHED_MAX]; /* NULL: answered or cancelled */
+    int64_t delays_ms[WORLD_PUBLISHED_MAX];
     size_t query_count;
-    char kept[1024];         /* "KEY=VALUE " of each, in order */
+    struct fact_write writes[WORLD_PUBLISHED_MAX];
+    size_t write_count;
+    char kept[4096];         /* "KEY=VALUE " of each write, in order */
     const char *key, *known; /* known without asking */
+    char expected[64];       /* the last key that is expected; "" for none */
 };
 
 /* A question for a message by its sequence. */
@@ -102,8 +111,8 @@ struct http_request {
 };
 
 struct world {
-    struct correlation_store store; /* a test that wants it sets gateway.correlation_stores */
-    struct correlation_store *correlation_stores[1];
+    struct fact_store store; /* a test that wants it sets gateway.fact_stores */
+    struct fact_store *fact_stores[1];
     struct configuration configuration;
     struct channel channel;
     struct parley_schema *schema;
@@ -156,6 +165,11 @@ void world_held_found(struct world *world, size_t number, const char *subject, c
 /* … or it is gone; or the server says that error, or nothing (NULL). */
 void world_held_gone(struct world *world, size_t number);
 void world_held_unknown(struct world *world, size_t number, const char *error);
+/* What the stream says: the message with this payload lies there, with these headers. */
+void world_held_message(struct world *world, size_t number, const char *subject,
+                        const char *headers, const char *payload);
+/* What the bucket says to the write with this number (from 0). */
+void world_fact_written(struct world *world, size_t number, enum fact_written written);
 /* What the bucket says to the look-up with this number (from 0). */
 void world_lookup_answers(struct world *world, size_t number, const char *value);
 void world_lookup_fails(struct world *world, size_t number, const char *error);

@@ -75,18 +75,17 @@ static void test_all_others_keep_their_names(void **state) {
     }
 }
 
-static void test_a_memory_is_named_by_the_prefix_too(void **state) {
+static void test_a_bucket_is_named_by_the_prefix_too(void **state) {
     (void)state;
     char error[CHANNEL_ERROR_MAX];
     const struct channel *channels = NULL;
     const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("roundtable"));
     assert_int_equal(channels_create(NULL, &arena, &channels, error), PARLEY_OK);
-    assert_string_equal(channel_find(channels, protocol)->correlation_bucket, "parley_tasks");
+    assert_string_equal(channel_find(channels, protocol)->fact_bucket, "parley_tasks");
     assert_int_equal(channels_create("roundtable=fleet-a", &arena, &channels, error), PARLEY_OK);
-    assert_string_equal(channel_find(channels, protocol)->correlation_bucket,
-                        "parley_tasks_fleet-a");
-    assert_string_equal(channel_find(channels, protocol)->correlation_subjects, "fleet-a.tasks.>");
-    assert_null(vlp_with("vlp=x")->correlation_bucket);
+    assert_string_equal(channel_find(channels, protocol)->fact_bucket, "parley_tasks_fleet-a");
+    assert_string_equal(channel_find(channels, protocol)->fact_subjects[0], "fleet-a.tasks.>");
+    assert_null(vlp_with("vlp=x")->fact_bucket);
 }
 
 static void test_what_cannot_be_a_prefix_is_refused(void **state) {
@@ -130,7 +129,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(
             test_a_prefix_is_the_first_token_and_part_of_the_streams_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_others_keep_their_names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_memory_is_named_by_the_prefix_too, set_up,
+        cmocka_unit_test_setup_teardown(test_a_bucket_is_named_by_the_prefix_too, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_what_cannot_be_a_prefix_is_refused, set_up, tear_down),
     };

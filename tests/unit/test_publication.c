@@ -66,9 +66,9 @@ static void prepare(struct world *world, const char *text,
                                           (struct parley_position){1, 1}),
                      PARLEY_OK);
     assert_true(parley_message_is_valid(&world->message));
-    assert_int_equal(
-        publication_prepare(&world->message, context, number, &world->payload, &world->publication),
-        PARLEY_OK);
+    assert_int_equal(publication_prepare(&world->message, context, number, (struct parley_bytes){0},
+                                         &world->payload, &world->publication),
+                     PARLEY_OK);
     assert_true(world->publication.header_count <= PUBLICATION_HEADERS_MAX);
 }
 

@@ -261,7 +261,7 @@ static void test_what_is_remembered_has_a_place_and_a_time(void **state) {
     const struct parley_protocol *protocol = fixture->message.protocol;
     assert_string_equal(protocol->memory, "parley_tasks");
     assert_string_equal(protocol->memory_subjects, "tasks.>");
-    assert_int_equal(protocol->memory_days, 7);
+    assert_int_equal(protocol->memory_days, 8);
 }
 
 /* ---- stamps ---- */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "digest.h"
+
+#include <sodium.h>
+
+/* After the length of the agent's name, so that no two pairs give the same bytes. Nothing secret is
+ * in it, which sodium_bin2hex takes three times as long for. */
+void digest_write(struct parley_bytes agent, struct parley_bytes payload,
+                  char out[DIGEST_LENGTH + 1]) {
+    static const char digits[] = "0123456789abcdef";
+    unsigned char hash[DIGEST_LENGTH / 2];
+    const unsigned char *bytes = (const unsigned char *)payload.data;
+    if (agent.data == NULL) {
+        crypto_generichash(hash, sizeof hash, bytes, payload.length, NULL, 0);
+    } else {
+        crypto_generichash_state state;
+        const unsigned char length = (unsigned char)agent.length; /* 64 at most */
+        crypto_generichash_init(&state, NULL, 0, sizeof hash);
+        crypto_generichash_update(&state, &length, 1);
+        crypto_generichash_update(&state, (const unsigned char *)agent.data, agent.length);
+        crypto_generichash_update(&state, bytes, payload.length);
+        crypto_generichash_final(&state, hash, sizeof hash);
+    }
+    for (size_t i = 0; i < sizeof hash; i++) {
+        out[2 * i] = digits[hash[i] >> 4];
+        out[2 * i + 1] = digits[hash[i] & 15];
+    }
+    out[DIGEST_LENGTH] = '\0';
+}
+
+enum parley_status digest_of_message(struct parley_message *message, char out[DIGEST_LENGTH + 1]) {
+    struct parley_bytes same = {0};
+    out[0] = '\0';
+    if (message->protocol->fingerprint != NULL) {
+        PARLEY_TRY(message->protocol->fingerprint(message, &same));
+        digest_write((struct parley_bytes){0}, same, out);
+    }
+    return PARLEY_OK;
+}

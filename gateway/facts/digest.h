@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The digest by which messages are compared (Parley-Digest): BLAKE2b of 128 bits, in lower-case
+ * hexadecimal. */
+
+#include <parley/message.h>
+
+enum { DIGEST_LENGTH = 32 };
+
+/* Of a payload and, where it is known, of its agent.  `agent`: at most 255 bytes; data NULL: none.
+ */
+void digest_write(struct parley_bytes agent, struct parley_bytes payload,
+                  char out[DIGEST_LENGTH + 1]);
+/* Of what its protocol compares of a valid message; "" where it compares nothing. */
+enum parley_status digest_of_message(struct parley_message *message,
+                                     char out[DIGEST_LENGTH + 1]) PARLEY_MUST_CHECK;

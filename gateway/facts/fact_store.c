@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See fact_store.h. A key is written on the condition that it has no value. A query is in one of
+ * four queues at a time:
+ *
+ *   waiting (of an entry)  until a key is not expected any more
+ *   line                   to be sent; a bounded number of requests is under way at a time
+ *   asked                  sent to the bucket's leader, all that is missing in one turn
+ *   pausing                until it is sent (again): keys were absent, or NATS did not answer
+ *
+ * All pauses are equally long, so one timer serves them. */
+
+#include "fact_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reactor.h"
+
+enum {
+    ASKED_COUNT_MAX = 1024,
+    RESEND_MS = 50,                /* when the bus accepts no request at present */
+    E_WRONG_LAST_SEQUENCE = 10071, /* of JetStream: the key has a value already */
+};
+
+struct fact_store {
+    struct reactor *reactor;
+    struct jetstream *jetstream;
+    char stream[FACT_NAME_MAX], prefix[FACT_NAME_MAX], error[512];
+    struct fact_cache cache;
+    struct fact_queries line, asked, pausing;
+    size_t asked_count, query_count;
+    struct reactor_timer ask_timer, pause_timer;
+    bool is_ending;
+};
+
+void fact_stream_name(const char *bucket, char out[FACT_NAME_MAX]) {
+    snprintf(out, FACT_NAME_MAX, "KV_%s", bucket);
+}
+
+void fact_stream_subjects(const char *bucket, char out[FACT_NAME_MAX]) {
+    snprintf(out, FACT_NAME_MAX, "$KV.%s.>", bucket);
+}
+
+static const char *bucket_name(const struct fact_store *store) {
+    return store->stream + strlen("KV_");
+}
+
+static int64_t now_ms(const struct fact_store *store) {
+    return reactor_now_ms(store->reactor);
+}
+
+/* ---- queues ---- */
+
+static void leave_list(struct fact_query *query) {
+    TAILQ_REMOVE(query->list, query, link);
+    query->list = NULL;
+}
+
+static void enter_list(struct fact_query *query, struct fact_queries *list) {
+    if (query->list != NULL) {
+        leave_list(query);
+    }
+    TAILQ_INSERT_TAIL(list, query, link);
+    query->list = list;
+}
+
+static void end_request(struct fact_request *request) {
+    if (request->request != NULL) {
+        jetstream_request_cancel(request->request);
+        request->request = NULL;
+        request->query->store->asked_count--;
+    }
+}
+
+static void end_requests(struct fact_query *query) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        end_request(&query->requests[i]);
+        query->requests[i].is_asked = false;
+    }
+}
+
+static void withdraw(struct fact_query *query) {
+    if (query->list != NULL) {
+        leave_list(query);
+        end_requests(query);
+        query->store->query_count--;
+    }
+}
+
+static void end_query(struct fact_query *query, bool has_failed, const char *error) {
+    withdraw(query);
+    query->has_failed = has_failed;
+    query->error = error;
+    query->done(query);
+}
+
+static void line_up(struct fact_query *query) {
+    struct fact_store *store = query->store;
+    enter_list(query, &store->line);
+    if (!store->ask_timer.is_armed) {
+        reactor_timer_set(store->reactor, &store->ask_timer, 0);
+    }
+}
+
+static void line_up_all(struct fact_queries *list) {
+    while (!TAILQ_EMPTY(list)) {
+        line_up(TAILQ_FIRST(list));
+    }
+}
+
+static void pause_query(struct fact_query *query) {
+    struct fact_store *store = query->store;
+    enter_list(query, &store->pausing);
+    query->due_ms = now_ms(store) + FACT_RETRY_MS;
+    if (!store->pause_timer.is_armed) {
+        reactor_timer_set(store->reactor, &store->pause_timer, FACT_RETRY_MS);
+    }
+}
+
+static void on_pause_over(struct reactor_timer *timer) {
+    struct fact_store *store = OWNER_OF(timer, struct fact_store, pause_timer);
+    struct fact_query *first;
+    while ((first = TAILQ_FIRST(&store->pausing)) != NULL && first->due_ms <= now_ms(store)) {
+        line_up(first);
+    }
+    if (first != NULL) {
+        reactor_timer_set(store->reactor, timer, first->due_ms - now_ms(store));
+    }
+}
+
+/* ---- failures ---- */
+
+static const char *away(struct fact_store *store) {
+    const char *trouble = jetstream_trouble(store->jetstream);
+    snprintf(store->error, sizeof store->error, "%.400s. Nothing was stored: send it again later.",
+             trouble != NULL ? trouble : "NATS cannot accept messages now");
+    return store->error;
+}
+
+/* Whether NATS may answer if the query is sent again a moment later. */
+static bool may_wait(const struct fact_query *query) {
+    const struct fact_store *store = query->store;
+    return now_ms(store) < query->patient_until_ms && jetstream_patience_ms(store->jetstream) > 0 &&
+           jetstream_is_accepting(store->jetstream);
+}
+
+static void fail_unanswered(struct fact_query *query, const struct jetstream_last *last) {
+    struct fact_store *store = query->store;
+    end_requests(query);
+    if (may_wait(query)) {
+        pause_query(query);
+        return;
+    }
+    if (!jetstream_is_ready(store->jetstream)) {
+        end_query(query, true, away(store));
+        return;
+    }
+    if (last->found == JETSTREAM_LAST_NO_STREAM) {
+        snprintf(store->error, sizeof store->error,
+                 "The key-value bucket `%s`, which records what this message depends on, is "
+                 "missing. parley is creating it again; if that fails, run `nats kv add %s`. "
+                 "Nothing was stored: send the message again.",
+                 bucket_name(store), bucket_name(store));
+    } else {
+        snprintf(store->error, sizeof store->error,
+                 "What this message depends on could not be looked up in the key-value bucket `%s` "
+                 "(%s). Nothing was stored: send it again.",
+                 bucket_name(store), last->error != NULL ? last->error : "no answer came in time");
+    }
+    end_query(query, true, store->error);
+}
+
+/* ---- queries to the bucket ---- */
+
+static bool is_missing(const struct fact_query *query, size_t number) {
+    return query->keys[number] != NULL && query->values[number] == NULL;
+}
+
+static bool is_under_way(const struct fact_query *query) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        if (query->requests[i].request != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns: false: no memory. */
+static bool take_value(struct fact_query *query, size_t number, struct parley_bytes value) {
+    struct fact_store *store = query->store;
+    struct fact_entry *entry = fact_cache_open(&store->cache, parley_bytes_of(query->keys[number]));
+    if (entry != NULL) {
+        fact_cache_learn(&store->cache, entry, value, now_ms(store));
+        fact_cache_tidy(&store->cache, entry);
+    }
+    query->values[number] = strndup(value.data, value.length);
+    return query->values[number] != NULL;
+}
+
+static void on_last(void *context, const struct jetstream_last *last) {
+    struct fact_request *request = context;
+    struct fact_query *query = request->query;
+    struct fact_store *store = query->store;
+    const bool is_found = last->found == JETSTREAM_LAST_FOUND && last->payload.length > 0;
+    request->request = NULL;
+    store->asked_count--;
+    if (!TAILQ_EMPTY(&store->line) && !store->ask_timer.is_armed) {
+        reactor_timer_set(store->reactor, &store->ask_timer, 0);
+    }
+    if (last->found != JETSTREAM_LAST_FOUND && last->found != JETSTREAM_LAST_NONE) {
+        fail_unanswered(query, last);
+    } else if (is_found && !take_value(query, (size_t)(request - query->requests), last->payload)) {
+        end_query(query, true, NULL);
+    } else if (query->list == &store->asked && !is_under_way(query)) {
+        end_query(query, false, NULL);
+    }
+}
+
+/* Returns: false: the bus takes no request now, or enough are under way. */
+static bool ask(struct fact_query *query, size_t number) {
+    struct fact_store *store = query->store;
+    struct fact_request *request = &query->requests[number];
+    char subject[FACT_NAME_MAX + FACT_KEY_MAX];
+    if (request->is_asked) {
+        return true;
+    }
+    if (store->asked_count >= ASKED_COUNT_MAX) {
+        return false;
+    }
+    snprintf(subject, sizeof subject, "%s%s", store->prefix, query->keys[number]);
+    request->query = query;
+    request->request =
+        jetstream_last_ask(store->jetstream, store->stream, subject, on_last, request);
+    request->is_asked = request->request != NULL;
+    store->asked_count += request->is_asked ? 1 : 0;
+    return request->is_asked;
+}
+
+/* Returns: false: not all of it could be asked now. */
+static bool ask_all(struct fact_query *query) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        if (is_missing(query, i) && !ask(query, i)) {
+            return false;
+        }
+    }
+    enter_list(query, &query->store->asked);
+    if (!is_under_way(query)) {
+        end_query(query, false, NULL);
+    }
+    return true;
+}
+
+/* The entry of a key that is missing and expected; NULL: there is none. */
+static struct fact_entry *expected_entry(struct fact_query *query) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        struct fact_entry *entry =
+            is_missing(query, i)
+                ? fact_cache_find(&query->store->cache, parley_bytes_of(query->keys[i]))
+                : NULL;
+        if (entry != NULL && entry->expected_count > 0) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+/* Returns: false: nothing more can be asked now. */
+static bool ask_first(struct fact_store *store, struct fact_query *first) {
+    const bool is_ready = jetstream_is_ready(store->jetstream);
+    struct fact_entry *expected;
+    if (!is_ready && may_wait(first)) {
+        end_requests(first);
+        pause_query(first);
+    } else if (!is_ready) {
+        end_query(first, true, away(store));
+    } else if (!is_under_way(first) && !fact_query_refresh(first) &&
+               (expected = expected_entry(first)) != NULL) {
+        enter_list(first, &expected->waiting);
+    } else {
+        return ask_all(first);
+    }
+    return true;
+}
+
+static void on_ask(struct reactor_timer *timer) {
+    struct fact_store *store = OWNER_OF(timer, struct fact_store, ask_timer);
+    struct fact_query *first;
+    while ((first = TAILQ_FIRST(&store->line)) != NULL) {
+        if (!ask_first(store, first)) {
+            /* Else the next answer continues. */
+            if (store->asked_count < ASKED_COUNT_MAX) {
+                reactor_timer_set(store->reactor, timer, RESEND_MS);
+            }
+            return;
+        }
+    }
+}
+
+bool fact_query_begin(struct fact_query *query, int64_t delay_ms) {
+    struct fact_store *store = query->store;
+    if (store->is_ending || !jetstream_is_accepting(store->jetstream)) {
+        return false;
+    }
+    query->has_failed = false;
+    query->patient_until_ms = now_ms(store) + jetstream_patience_ms(store->jetstream);
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        query->requests[i].is_asked = false;
+    }
+    store->query_count++;
+    if (delay_ms > 0) {
+        pause_query(query);
+    } else {
+        line_up(query);
+    }
+    return true;
+}
+
+/* ---- a query's keys and values ---- */
+
+bool fact_query_init(struct fact_query *query, struct fact_store *store,
+                     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX]) {
+    query->store = store;
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        const size_t length = keys[i].length < FACT_KEY_MAX ? keys[i].length : FACT_KEY_MAX - 1;
+        query->keys[i] = keys[i].data != NULL ? strndup(keys[i].data, length) : NULL;
+        if (keys[i].data != NULL && query->keys[i] == NULL) {
+            return false;
+        }
+    }
+    (void)fact_query_refresh(query);
+    return true;
+}
+
+void fact_query_finish(struct fact_query *query) {
+    withdraw(query);
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        free(query->keys[i]);
+        free(query->values[i]);
+        query->keys[i] = query->values[i] = NULL;
+    }
+}
+
+bool fact_query_refresh(struct fact_query *query) {
+    struct fact_store *store = query->store;
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        const char *known =
+            is_missing(query, i)
+                ? fact_cache_value(&store->cache, parley_bytes_of(query->keys[i]), now_ms(store))
+                : NULL;
+        if (known != NULL) {
+            query->values[i] = strdup(known); /* without memory it is asked for */
+        }
+    }
+    return expected_entry(query) == NULL;
+}
+
+bool fact_query_is_complete(const struct fact_query *query) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        if (is_missing(query, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- writing ---- */
+
+bool fact_store_expect(struct fact_store *store, struct parley_bytes key) {
+    struct fact_entry *entry = fact_cache_open(&store->cache, key);
+    if (entry == NULL) {
+        return false;
+    }
+    entry->expected_count++;
+    return true;
+}
+
+void fact_store_expect_end(struct fact_store *store, struct parley_bytes key) {
+    struct fact_entry *entry = fact_cache_find(&store->cache, key);
+    if (--entry->expected_count == 0) {
+        line_up_all(&entry->waiting);
+        fact_cache_tidy(&store->cache, entry);
+    }
+}
+
+/* A write that awaits its ack, and is freed with it. */
+struct write {
+    struct fact_store *store;
+    fact_written_fn *done;
+    void *context;
+    struct parley_bytes key, value; /* in `bytes` */
+    char bytes[];
+};
+
+static void learn(const struct write *write) {
+    struct fact_cache *cache = &write->store->cache;
+    struct fact_entry *entry = fact_cache_open(cache, write->key);
+    if (entry != NULL) {
+        fact_cache_learn(cache, entry, write->value, now_ms(write->store));
+        fact_cache_tidy(cache, entry);
+    }
+}
+
+static void on_written(void *context, const struct jetstream_ack *ack) {
+    struct write *write = context;
+    enum fact_written written = FACT_FAILED;
+    if (ack->outcome == JETSTREAM_STORED) {
+        written = FACT_WRITTEN;
+        learn(write);
+    } else if (ack->outcome == JETSTREAM_REFUSED && ack->error_code == E_WRONG_LAST_SEQUENCE) {
+        written = FACT_EXISTS;
+    }
+    write->done(write->context, written, ack);
+    free(write);
+}
+
+static struct write *create_write(struct fact_store *store, struct parley_bytes key,
+                                  struct parley_bytes value, fact_written_fn *done, void *context) {
+    struct write *write = malloc(sizeof *write + key.length + value.length);
+    if (write == NULL) {
+        return NULL;
+    }
+    *write = (struct write){.store = store, .done = done, .context = context};
+    memcpy(write->bytes, key.data, key.length);
+    memcpy(write->bytes + key.length, value.data, value.length);
+    write->key = (struct parley_bytes){write->bytes, key.length};
+    write->value = (struct parley_bytes){write->bytes + key.length, value.length};
+    return write;
+}
+
+enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
+                                        struct parley_bytes value, fact_written_fn *done,
+                                        void *context) {
+    static const struct bus_header first = {"Nats-Expected-Last-Subject-Sequence", "0"};
+    char subject[FACT_NAME_MAX + FACT_KEY_MAX + 1];
+    if (key.length > FACT_KEY_MAX || store->is_ending) {
+        return store->is_ending ? JETSTREAM_AWAY : JETSTREAM_FAILED;
+    }
+    struct write *write = create_write(store, key, value, done, context);
+    if (write == NULL) {
+        return JETSTREAM_FAILED;
+    }
+    snprintf(subject, sizeof subject, "%s%.*s", store->prefix, (int)key.length, key.data);
+    const struct jetstream_message message = {
+        .subject = subject, .headers = &first, .header_count = 1, .payload = value};
+    const enum jetstream_publish published =
+        jetstream_publish_second(store->jetstream, &message, on_written, write);
+    if (published != JETSTREAM_PUBLISHED) {
+        free(write);
+    }
+    return published;
+}
+
+/* ---- its life ---- */
+
+enum parley_status fact_store_create(struct reactor *reactor, struct jetstream *jetstream,
+                                     const char *bucket, struct fact_store **out) {
+    struct fact_store *store = calloc(1, sizeof *store);
+    if (store == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    store->reactor = reactor;
+    store->jetstream = jetstream;
+    fact_stream_name(bucket, store->stream);
+    snprintf(store->prefix, sizeof store->prefix, "$KV.%s.", bucket);
+    fact_cache_init(&store->cache);
+    TAILQ_INIT(&store->line);
+    TAILQ_INIT(&store->asked);
+    TAILQ_INIT(&store->pausing);
+    store->ask_timer.fire = on_ask;
+    store->pause_timer.fire = on_pause_over;
+    *out = store;
+    return PARLEY_OK;
+}
+
+static void end_all(struct fact_queries *list) {
+    while (!TAILQ_EMPTY(list)) {
+        end_query(TAILQ_FIRST(list), true,
+                  "parley is shutting down. Nothing was stored: send it again.");
+    }
+}
+
+/* Writes that await their ack are not reported any more: they end with the jetstream. */
+void fact_store_destroy(struct fact_store *store) {
+    if (store == NULL) {
+        return;
+    }
+    store->is_ending = true;
+    for (size_t i = 0; i < FACT_CHAIN_COUNT; i++) {
+        for (struct fact_entry *entry = store->cache.chains[i]; entry != NULL;
+             entry = entry->chain_next) {
+            line_up_all(&entry->waiting);
+        }
+    }
+    end_all(&store->line);
+    end_all(&store->asked);
+    end_all(&store->pausing);
+    fact_cache_finish(&store->cache);
+    reactor_timer_clear(store->reactor, &store->ask_timer);
+    reactor_timer_clear(store->reactor, &store->pause_timer);
+    free(store);
+}
+
+bool fact_store_is_idle(const struct fact_store *store) {
+    return store->query_count == 0;
+}

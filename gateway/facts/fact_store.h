@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Facts of one protocol on one reactor: texts by keys in a key-value bucket of JetStream that all
+ * gateways share. A key is created once and never changed, so that writing it twice or late changes
+ * nothing, and what was read may be cached (ADR 25). */
+
+#include <sys/queue.h>
+
+#include <parley/protocol.h>
+
+#include "fact_cache.h"
+#include "jetstream.h"
+
+struct fact_store;
+
+/* The stream of a bucket, as jetstream_setup creates it: KV_<bucket> with $KV.<bucket>.> */
+#define FACT_NAME_MAX 128
+void fact_stream_name(const char *bucket, char out[FACT_NAME_MAX]);
+void fact_stream_subjects(const char *bucket, char out[FACT_NAME_MAX]);
+
+/* `bucket`: one token.  Owns: borrows all arguments; returns a new store, which the caller destroys
+ * before the jetstream. */
+enum parley_status fact_store_create(struct reactor *reactor, struct jetstream *jetstream,
+                                     const char *bucket, struct fact_store **out) PARLEY_MUST_CHECK;
+/* Pending queries fail. NULL is allowed. */
+void fact_store_destroy(struct fact_store *store);
+
+/* No query is pending. */
+bool fact_store_is_idle(const struct fact_store *store);
+
+/* A key is one or more tokens of a subject, and at most this long. */
+#define FACT_KEY_MAX 256
+
+/* ---- writing ---- */
+
+enum fact_written {
+    FACT_WRITTEN,
+    FACT_EXISTS, /* the key has a value already */
+    FACT_FAILED, /* `ack` says why: it may have been written */
+};
+typedef void fact_written_fn(void *context, enum fact_written written,
+                             const struct jetstream_ack *ack);
+
+/* Creates `key` with `value`, for a message whose ack has just come: it takes that one's room in
+ * the window.  Owns: copies key and value.  Returns: as jetstream_publish. */
+enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
+                                        struct parley_bytes value, fact_written_fn *done,
+                                        void *context);
+
+/* A message that is being published will create the key: queries of this reactor wait until each
+ * fact_store_expect is followed by fact_store_expect_end.  Returns: false: no memory. */
+bool fact_store_expect(struct fact_store *store, struct parley_bytes key) PARLEY_MUST_CHECK;
+void fact_store_expect_end(struct fact_store *store, struct parley_bytes key);
+
+/* ---- reading ---- */
+
+/* What is asked of up to PARLEY_FACT_KEYS_MAX keys together, and their values.  Owns: the caller
+ * embeds it, zeroed at first, keeps it until `done` is called, and calls fact_query_finish. */
+struct fact_query {
+    void (*done)(struct fact_query *query);
+
+    /* The answer. */
+    char *values[PARLEY_FACT_KEYS_MAX]; /* NULL: the key has none */
+    bool has_failed;                    /* NATS is away or does not answer */
+    const char *error; /* then: one or more sentences for the sender, during `done`; NULL: out of
+                          memory */
+
+    /* Private. */
+    TAILQ_ENTRY(fact_query) link;
+    struct fact_queries *list; /* the queue that holds it; NULL: none */
+    struct fact_store *store;
+    char *keys[PARLEY_FACT_KEYS_MAX];
+    struct fact_request {
+        struct fact_query *query;
+        struct jetstream_request *request; /* NULL: not under way */
+        bool is_asked;
+    } requests[PARLEY_FACT_KEYS_MAX];
+    int64_t due_ms, patient_until_ms;
+};
+
+/* Takes the keys and what is known of them here.  `keys`: data NULL: none at
+ * that place.  Returns: false: no memory.  Owns: copies the keys. */
+bool fact_query_init(struct fact_query *query, struct fact_store *store,
+                     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX]) PARLEY_MUST_CHECK;
+/* `done` is not called any more; frees keys and values. */
+void fact_query_finish(struct fact_query *query);
+
+/* Learns what became known here since.  Returns: whether nothing that is missing is expected. */
+bool fact_query_refresh(struct fact_query *query);
+/* Whether every key has a value. */
+bool fact_query_is_complete(const struct fact_query *query);
+
+/* Asks the bucket's leader for what is missing, after `delay_ms`: 0 or FACT_RETRY_MS. While NATS
+ * does not answer, the query waits as long as a message would (jetstream_options).
+ * Returns: true: `done` is called once, in a later turn; false: NATS is away and not waited for. */
+#define FACT_RETRY_MS 250
+bool fact_query_begin(struct fact_query *query, int64_t delay_ms) PARLEY_MUST_CHECK;

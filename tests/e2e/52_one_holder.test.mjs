@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// One agent holds a task: what a request, a claim and a report are answered, alone and in a body of
+// many, by two gateways and beside messages that were published straight to NATS.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { natsClient, startNats } from './lib/nats.mjs';
+import { parleyFor, startParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
+import { assertProblem } from './lib/vlp.mjs';
+
+const claimOf = (request, from, changes) => ({
+  ...taskRequest('a.b', { from, correlationId: request.id }),
+  type: 'task.claimed',
+  payload: {},
+  ...changes,
+});
+
+const warningsOf = (receipt) => receipt.warnings.map((each) => each.rule);
+
+async function accepted(server, message, options) {
+  const answer = await sendTask(server, message, options);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json;
+}
+
+describe('a task', () => {
+  let nats;
+  let client;
+  let one;
+  let two;
+  before(async () => {
+    nats = await startNats();
+    one = await startParley({ nats: nats.url });
+    two = await startParley({ nats: nats.url });
+    client = await natsClient({ after: () => {} }, nats.url);
+  });
+  after(async () => {
+    await client?.close();
+    await one?.stop();
+    await two?.stop();
+    await nats?.stop();
+  });
+
+  const keyOf = async (key) => {
+    const bucket = await client.jetstream().views.kv('parley_tasks', { bindOnly: true });
+    return (await bucket.get(key))?.json();
+  };
+  const publish = (subject, message) => client.jetstream().publish(subject, JSON.stringify(message));
+
+  it('is held by the first that claims it, at any gateway', async () => {
+    const request = taskRequest('hold.it');
+    await accepted(one, request);
+    const first = await accepted(one, claimOf(request, 'galahad'));
+    const again = await accepted(two, claimOf(request, 'galahad'));
+    assert.deepEqual([again.duplicate, again.seq], [true, first.seq]);
+    const other = assertProblem(await sendTask(two, claimOf(request, 'kay')), 409, 'already-claimed');
+    assert.equal(other.holder, 'galahad');
+    assert.equal((await keyOf(`${request.id}.claim`)).seq, first.seq);
+    assert.equal((await accepted(two, request)).state, 'claimed');
+  });
+
+  it('that is over cannot be claimed, and warns of reports', async () => {
+    const request = taskRequest('end.it');
+    await accepted(one, request);
+    await accepted(one, claimOf(request, 'worker'));
+    await accepted(two, taskResult(request.id));
+    const late = await sendTask(one, claimOf(request, 'kay'));
+    assert.equal(assertProblem(late, 409, 'task-over').state, 'completed');
+    assert.deepEqual(warningsOf(await accepted(one, taskResult(request.id))), ['RT-203']);
+    assert.equal((await accepted(one, request)).state, 'completed');
+  });
+
+  it('is held by one of many that claim it at once, in one body and in several', async () => {
+    const request = taskRequest('race.it');
+    await accepted(one, request);
+    const claims = Array.from({ length: 200 }, (_, i) => claimOf(request, `k${i}`));
+    const many = claims.slice(0, 100);
+    const answers = await Promise.all([
+      sendTask(one, many),
+      ...claims.slice(100).map((claim, i) => sendTask(i % 2 ? one : two, claim)),
+    ]);
+    const lines = answers[0].lines.filter((line) => line.line !== undefined);
+    const outcomes = [
+      ...lines.map((line, i) => [line.status === 'accepted', many[i].from, line.problem]),
+      ...answers.slice(1).map((a, i) => [a.status === 200, claims[100 + i].from, a.json]),
+    ];
+    const winners = outcomes.filter(([won]) => won);
+    assert.equal(winners.length, 1);
+    for (const [won, , problem] of outcomes) {
+      if (!won) assert.equal(problem.holder, winners[0][1]);
+    }
+    assert.equal((await keyOf(`${request.id}.claim`)).holder, winners[0][1]);
+  });
+
+  it('waits in a body for what is before it', async () => {
+    const request = taskRequest('row.it');
+    const body = [request, claimOf(request, 'worker'), taskResult(request.id), request];
+    const { lines } = await sendTask(one, body);
+    const statuses = lines.slice(0, 4).map((line) => line.status);
+    assert.deepEqual(statuses, ['accepted', 'accepted', 'accepted', 'duplicate']);
+    assert.equal(lines[2].subject, `roundtable.results.row.${request.id}`);
+    assert.equal(lines[3].state, 'completed');
+  });
+
+  it('may live without the gateways: they know what was published straight to NATS', async () => {
+    const request = taskRequest('straight.it');
+    await publish('roundtable.tasks.straight.it', request);
+    const claim = claimOf(request, 'galahad');
+    const ack = await publish('roundtable.events.task.claimed', claim);
+    await until('the claim has its key', () => keyOf(`${request.id}.claim`));
+    const fact = await keyOf(`${request.id}.claim`);
+    assert.deepEqual([fact.holder, fact.seq, fact.request !== null], ['galahad', ack.seq, true]);
+    assertProblem(await sendTask(two, claimOf(request, 'kay')), 409, 'already-claimed');
+    await publish(`roundtable.results.straight.${request.id}`, {
+      ...taskResult(request.id),
+      from: 'galahad',
+    });
+    await until('the result has its key', () => keyOf(`${request.id}.end`));
+    assert.equal((await accepted(one, request)).state, 'completed');
+  });
+
+  it('that nobody requested can be claimed, with a warning', async () => {
+    const request = taskRequest('no.it');
+    const receipt = await accepted(one, claimOf(request, 'galahad'));
+    assert.deepEqual(warningsOf(receipt), ['RT-201']);
+    const verdict = await sendTask(one, claimOf(request, 'kay'), { to: 'validate' });
+    assert.equal(verdict.json.valid, true);
+    assert.deepEqual(verdict.json.violations, []);
+  });
+});
+
+describe('--lifecycle', () => {
+  it('strict refuses what it would warn of; off decides nothing', async (t) => {
+    const nats = await startNats();
+    t.after(() => nats.stop());
+    const strict = await parleyFor(t, { nats: nats.url, args: ['--lifecycle', 'strict'] });
+    const request = taskRequest('strict.it', { to: 'galahad' });
+    await accepted(strict, request);
+    assertProblem(await sendTask(strict, claimOf(request, 'kay')), 409, 'not-addressee');
+    await accepted(strict, claimOf(request, 'galahad'));
+    const report = taskResult(request.id, { from: 'kay' });
+    assert.equal(assertProblem(await sendTask(strict, report), 409, 'not-holder').holder, 'galahad');
+    const off = await parleyFor(t, { nats: nats.url, args: ['--lifecycle', 'off'] });
+    await accepted(off, claimOf(request, 'kay'));
+    const again = await accepted(off, request);
+    assert.deepEqual([again.duplicate, again.state], [true, undefined]);
+  });
+});
