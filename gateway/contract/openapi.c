@@ -14,6 +14,7 @@
 #include "contract_files.h"
 #include "encodings.h"
 #include "openapi_answers.h"
+#include "work_options.h"
 #include "request_options.h"
 #include "schemas.h"
 #include "stream_query.h"
@@ -173,10 +174,16 @@ static void write_parameters(struct json_writer *json, const struct operation *o
     case OPERATION_RELEASE:
         write_halt_options(json, operation->kind, protocol);
         break;
+    case OPERATION_TASKS:
+        for (const struct parley_option_help *at = work_list_options; at->name != NULL; at++) {
+            write_option(json, at, protocol);
+        }
+        break;
     case OPERATION_AGENTS:
         write_agent_options(json, protocol);
         break;
     case OPERATION_AGENT:
+    case OPERATION_TASK:
     case OPERATION_PLAIN:
         break;
     }
@@ -331,7 +338,7 @@ static void write_path(struct json_writer *json, const struct contract_route *ro
     json_close(json, '}');
 }
 
-/* Not all protocols have agents, or halt conversations. */
+/* Not all protocols have agents or work, or halt conversations. */
 static bool is_of(const struct contract_route *route, const struct parley_protocol *protocol) {
     switch (route->operation->kind) {
     case OPERATION_AGENTS:
@@ -339,6 +346,9 @@ static bool is_of(const struct contract_route *route, const struct parley_protoc
         return protocol->agents != NULL;
     case OPERATION_HALTS:
         return protocol->halts != NULL;
+    case OPERATION_TASKS:
+    case OPERATION_TASK:
+        return protocol->work != NULL;
     default:
         return true;
     }

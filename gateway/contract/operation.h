@@ -21,6 +21,8 @@ enum operation_kind {
     OPERATION_AGENT,
     OPERATION_HALTS,
     OPERATION_RELEASE,
+    OPERATION_TASKS, /* only of protocols that have work */
+    OPERATION_TASK,
 };
 
 /* What stands for the protocol's own in `schema`: its messages, its events. */
@@ -55,8 +57,8 @@ uint64_t operation_problems(const struct operation *operation, enum guard_need n
 
 extern const struct operation operation_index, operation_script, operation_style,
     operation_messages, operation_validate, operation_convert, operation_stream, operation_agents,
-    operation_agent, operation_halts, operation_release, operation_stream_of_all,
-    operation_rejected, operation_protocols, operation_protocol, operation_schema, operation_rules,
-    operation_examples, operation_problem_list, operation_problem, operation_rule_list,
-    operation_rule, operation_livez, operation_readyz, operation_metrics, operation_openapi,
-    operation_asyncapi, operation_guide;
+    operation_agent, operation_tasks, operation_task, operation_halts, operation_release,
+    operation_stream_of_all, operation_rejected, operation_protocols, operation_protocol,
+    operation_schema, operation_rules, operation_examples, operation_problem_list,
+    operation_problem, operation_rule_list, operation_rule, operation_livez, operation_readyz,
+    operation_metrics, operation_openapi, operation_asyncapi, operation_guide;

@@ -167,6 +167,28 @@ const struct operation operation_agent = {.id = "agent",
                                           .problems = PROBLEMS_OF_AGENTS,
                                           .name_description = "The agent's name.",
                                           .name_example = "galahad"};
+#define PROBLEMS_OF_TASKS (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE))
+
+const struct operation operation_tasks = {
+    .id = "tasks",
+    .tag = "Reading",
+    .summary = "The tasks that are known, and who holds them",
+    .description = "The newest first, from the memory of this server, which follows the bucket in "
+                   "NATS: what was just stored through another server may be missing for a moment. "
+                   "At most 100,000 are kept.",
+    .kind = OPERATION_TASKS,
+    .answers = ANSWERS({"application/json", "TaskList"}),
+    .problems = PROBLEMS_OF_TASKS};
+
+const struct operation operation_task = {
+    .id = "task",
+    .tag = "Reading",
+    .summary = "One task: who asked for it, who holds it, how it ended",
+    .kind = OPERATION_TASK,
+    .answers = ANSWERS({"application/json", "Task"}),
+    .problems = PROBLEMS_OF_TASKS,
+    .name_description = "The id of the task: that of its request.",
+    .name_example = "650e8400-e29b-41d4-a716-446655440000"};
 
 const struct operation operation_rejected = {
     .id = "readRejected",

@@ -44,3 +44,7 @@ struct halt_gate *gateway_halt_gate(struct gateway *gateway,
                                     const struct parley_protocol *protocol) {
     return gateway->halt_gates != NULL ? gateway->halt_gates[index_of(protocol)] : NULL;
 }
+
+struct board *gateway_board(const struct gateway *gateway, const struct parley_protocol *protocol) {
+    return gateway->boards[index_of(protocol)];
+}

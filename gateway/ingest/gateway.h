@@ -30,6 +30,7 @@ struct describe_pages;
 struct limits;
 struct streams;
 struct agents;
+struct board;
 
 /* Of duplicates.h.  Zeroed at first. */
 struct duplicates {
@@ -63,6 +64,7 @@ struct gateway {
     struct http_server *http;
     struct streams *streams;
     struct agents *agents;
+    struct board *const *boards;   /* one a protocol, shared; NULL: it has no work */
     const atomic_uint *away_count; /* the workers that NATS is not ready for; NULL: only this one */
     struct figures *figures;       /* what this worker counts */
     const struct figures_set *all_figures; /* what all do, shared; /metrics needs it */
@@ -90,3 +92,6 @@ struct fact_store *gateway_fact_store(struct gateway *gateway,
 /* NULL: nothing of the protocol is halted. */
 struct halt_gate *gateway_halt_gate(struct gateway *gateway,
                                     const struct parley_protocol *protocol);
+
+/* NULL: the protocol has no work. */
+struct board *gateway_board(const struct gateway *gateway, const struct parley_protocol *protocol);

@@ -20,6 +20,7 @@
 #include "metrics_page.h"
 #include "figures.h"
 #include "streams.h"
+#include "work.h"
 
 enum { NAME_SIZE = 512 };
 
@@ -57,6 +58,16 @@ static void serve_agents(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     agents_serve(gateway->agents, request, variable->protocol,
                  variable->name[0] != '\0' ? variable->name : NULL);
+}
+
+static void serve_work(struct gateway *gateway, struct http_request *request,
+                       const struct variable *variable) {
+    work_serve_one(gateway, request, variable->protocol, variable->name);
+}
+
+static void serve_works(struct gateway *gateway, struct http_request *request,
+                        const struct variable *variable) {
+    work_serve_list(gateway, request, variable->protocol);
 }
 
 static void serve_rejected(struct gateway *gateway, struct http_request *request,
@@ -221,6 +232,8 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents),
     ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .remove = serve_release,
           .remove_operation = &operation_release),
+    ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works),
+    ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work),
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/protocols", OPEN, protocols, .get = serve_protocols),
     ROUTE("/v1/protocols/{protocol}", OPEN, protocol, .get = serve_protocol),

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock_and_ids.h"
+#include "boards.h"
 #include "bounds.h"
 #include "configuration.h"
 #include "data_folder.h"
@@ -66,6 +67,7 @@ struct server {
     struct describe_pages *pages;
     struct figures_set figures;
     struct shared_figures shared_figures;
+    struct board **boards;
     struct worker **workers;
     unsigned worker_count, ready_count;
     atomic_uint busy_count;  /* of the workers, while they drain */
@@ -406,7 +408,8 @@ static int start_workers(struct server *server) {
     if (server->workers == NULL) {
         return fail("cannot start", "out of memory");
     }
-    if (worker_pool_create(count < WORKER_POOL_THREADS ? count : WORKER_POOL_THREADS,
+    if (boards_create(configuration->channels, &server->boards) != PARLEY_OK ||
+        worker_pool_create(count < WORKER_POOL_THREADS ? count : WORKER_POOL_THREADS,
                            &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }
@@ -430,6 +433,7 @@ static int start_workers(struct server *server) {
         .all_figures = &server->figures,
         .full_answer = parley_buffer_bytes(&server->bounds.full_answer),
         .worker_pool = server->worker_pool,
+        .boards = server->boards,
         .tokens = server->tokens.tokens,
         .jwks = server->keys.jwks,
         .busy_count = &server->busy_count,
@@ -496,6 +500,7 @@ static void finish(struct server *server) {
     figures_set_destroy(&server->figures);
     worker_pool_destroy(server->worker_pool);
     halt_sets_destroy(server->halt_sets);
+    boards_destroy(server->boards);
     embedded_destroy(server->embedded);
     troubles_destroy(server->troubles);
     for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {

@@ -12,6 +12,7 @@
 #include "offload.h"
 #include "quarantine.h"
 #include "agents.h"
+#include "board.h"
 #include "channel.h"
 #include "fact_consumers.h"
 #include "listen_address.h"
@@ -339,6 +340,14 @@ static enum parley_status build(struct worker *worker) {
     return PARLEY_OK;
 }
 
+static void end_boards(const struct gateway *gateway) {
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        if (gateway->boards[i] != NULL) {
+            board_end(gateway->boards[i], gateway->reactor);
+        }
+    }
+}
+
 static void take_apart(struct worker *worker) {
     struct gateway *gateway = &worker->gateway;
     if (gateway->reactor != NULL) {
@@ -355,6 +364,7 @@ static void take_apart(struct worker *worker) {
     free(atomic_exchange(&worker->next_configuration, NULL));
     streams_destroy(gateway->streams);
     agents_destroy(gateway->agents);
+    end_boards(gateway);
     worker_halts_destroy(&worker->halts);
     destroy_facts(worker);
     jetstream_destroy(gateway->jetstream);
@@ -400,6 +410,7 @@ enum parley_status worker_create(const struct worker_options *options,
         .hosts = options->configuration->hosts,
         .sites = options->configuration->cors_origins,
         .is_loopback = listen_address_is_loopback(options->configuration->address)};
+    worker->gateway.boards = options->boards;
     worker->gateway.budget = options->budget;
     worker->gateway.spools = options->spools;
     worker->gateway.codings = options->codings;

@@ -28,6 +28,7 @@ struct worker_options {
     struct bus_identity nats_identity; /* for --nats */
     const char *nats_store;            /* where the embedded nats-server stores; NULL: --nats */
     int listen_fd;                     /* shared */
+    struct board *const *boards;       /* shared */
     struct budget *budget;             /* shared */
     struct coding_quota *codings;      /* shared */
     struct spool_quota *spools;        /* shared */

@@ -24,8 +24,15 @@ async function beatAs(server, name) {
     payload: { status: 'healthy' },
   };
   const agent = { type: 'heartbeat', timestamp: 1705392000 };
+  const task = {
+    ...knight,
+    id: '650e8400-e29b-41d4-a716-446655440000', // the example of operations.c
+    type: 'task.request',
+    payload: { task: 'security.briefing' },
+  };
   for (const [path, message] of [
     ['/v1/roundtable/messages', knight],
+    ['/v1/roundtable/messages', task],
     [`/v1/supervisor/messages?agent=${name}`, agent],
   ]) {
     assert.equal((await post(server, path, JSON.stringify(message))).status, 200);

@@ -26,6 +26,7 @@
 #include "ingest.h"
 #include "metrics_page.h"
 #include "streams.h"
+#include "work.h"
 
 struct jetstream {
     bool is_ready, is_patient;
@@ -223,6 +224,19 @@ void halt_release_serve(struct gateway *gateway, struct http_request *request,
 
 struct halt_set *halt_gate_set(struct halt_gate *gate) {
     return (struct halt_set *)gate; /* the tests put one there */
+}
+
+void work_serve_one(struct gateway *gateway, struct http_request *request,
+                    const struct parley_protocol *protocol, const char *id) {
+    (void)gateway;
+    assert_string_not_equal(id, "");
+    note(request, "task", protocol);
+}
+
+void work_serve_list(struct gateway *gateway, struct http_request *request,
+                     const struct parley_protocol *protocol) {
+    (void)gateway;
+    note(request, "tasks", protocol);
 }
 
 void metrics_page_serve(struct gateway *gateway, struct http_request *request) {
@@ -642,6 +656,8 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/supervisor/agents/a", 0, "agent supervisor"},
         {"GET", "/v1/vlp/halts", 0, "halts vlp"},
         {"DELETE", "/v1/vlp/halts", 0, "release vlp"},
+        {"GET", "/v1/roundtable/tasks", 0, "tasks roundtable"},
+        {"GET", "/v1/roundtable/tasks/ID", 0, "task roundtable"},
         {"GET", "/v1/stream", 0, "stream all"},
         {"GET", "/v1/rejected/stream", 0, "rejected all"},
         {"HEAD", "/v1/stream", 0, "stream all"},
@@ -666,6 +682,8 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "//", 404, NULL},
         {"GET", "/livez/", 404, NULL},
         {"GET", "/v1/supervisor/agents/", 404, NULL},
+        {"GET", "/v1/roundtable/tasks/", 404, NULL},
+        {"POST", "/v1/roundtable/tasks", 405, NULL},
         {"GET", "/v1/supervisor/agents/a/b", 404, NULL},
         {"GET", "/v1/nope/agents/a", 404, NULL},
         {"GET", "/v1/stream/", 404, NULL},

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* /v1/{protocol}/tasks: work that one agent holds, for protocols that have such (parley/work.h). */
+
+#include "gateway.h"
+
+/* GET …/tasks/{id}: from the keys of the facts, as the bucket's leader has them. */
+void work_serve_one(struct gateway *gateway, struct http_request *request,
+                    const struct parley_protocol *protocol, const char *id);
+/* GET …/tasks: from the board of this process. */
+void work_serve_list(struct gateway *gateway, struct http_request *request,
+                     const struct parley_protocol *protocol);
+
+/* The board of the protocol, which reads its bucket from now on.  Returns: NULL: it cannot, or the
+ * protocol has no work; the request is answered. */
+struct board *work_board(struct gateway *gateway, struct http_request *request,
+                         const struct parley_protocol *protocol);

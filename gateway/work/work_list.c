@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The work on the board. The first who asks has it read, and waits until all was. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "board.h"
+#include "problem.h"
+#include "query_names.h"
+#include "query_problem.h"
+#include "work.h"
+#include "work_options.h"
+
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MS = 10, PATIENCE_MS = 5000 };
+
+struct listing {
+    struct gateway *gateway;
+    struct board *board;
+    struct http_request *request;
+    struct board_filter filter; /* borrows from the request */
+    size_t limit;
+    struct reactor_timer timer; /* until the board is current */
+    int64_t patient_until_ms;
+};
+
+/* ---- the query ---- */
+
+struct parsing {
+    struct http_request *request;
+    const struct parley_protocol *protocol;
+    struct listing *listing;
+    struct query_names seen;
+    bool is_refused;
+};
+
+static bool is_one_of(const char *value, const char *const *words) {
+    for (; *words != NULL; words++) {
+        if (strcmp(value, *words) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool set_limit(struct listing *listing, const char *value) {
+    const size_t length = strlen(value);
+    listing->limit = strtoul(value, NULL, 10);
+    return length <= 4 && strspn(value, "0123456789") == length && listing->limit >= 1 &&
+           listing->limit <= LIMIT_MAX;
+}
+
+/* `number`: of the row in work_list_options. */
+static bool set_option(const struct parsing *parsing, size_t number, const char *value) {
+    struct board_filter *filter = &parsing->listing->filter;
+    const char **const places[] = {&filter->state, &filter->domain, &filter->holder, &filter->from,
+                                   &filter->priority};
+    if (number >= sizeof places / sizeof places[0]) {
+        return set_limit(parsing->listing, value);
+    }
+    *places[number] = value;
+    return places[number] == &filter->state      ? is_one_of(value, parsing->protocol->work->states)
+           : places[number] == &filter->priority ? is_one_of(value, parsing->protocol->priorities)
+                                                 : value[0] != '\0';
+}
+
+static bool read_option(const struct parsing *parsing, const char *name, const char *value) {
+    static const char *const names[] = {"state",    "domain", "holder", "from",
+                                        "priority", "limit",  NULL};
+    size_t number = 0;
+    while (names[number] != NULL && strcmp(names[number], name) != 0) {
+        number++;
+    }
+    if (names[number] == NULL) {
+        query_problem_unknown(parsing->request, name, names);
+        return false;
+    }
+    if (!set_option(parsing, number, value)) {
+        query_problem_value(parsing->request, name, value, work_list_options[number].wants);
+        return false;
+    }
+    return true;
+}
+
+static bool parse_option(void *context, const char *name, const char *value) {
+    struct parsing *parsing = context;
+    if (query_names_add(&parsing->seen, name)) {
+        query_problem_twice(parsing->request, name);
+        parsing->is_refused = true;
+    } else {
+        parsing->is_refused = !read_option(parsing, name, value);
+    }
+    return !parsing->is_refused;
+}
+
+/* ---- the answer ---- */
+
+static void answer(struct listing *listing) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_text(&text, "{\"items\":[");
+    enum parley_status status = board_list(listing->board, &listing->filter, listing->limit, &text);
+    parley_buffer_text(&text, "]}\n");
+    status = status != PARLEY_OK ? status : parley_buffer_status(&text);
+    if (status == PARLEY_OK) {
+        http_header(listing->request, "Cache-Control", "no-store");
+        http_compress(listing->request);
+        http_respond(listing->request, 200, "application/json", parley_buffer_bytes(&text));
+    } else {
+        problem_respond(listing->request, PROBLEM_INTERNAL, parley_status_text(status));
+    }
+    parley_buffer_finish(&text);
+}
+
+static void on_timer(struct reactor_timer *timer) {
+    struct listing *listing = OWNER_OF(timer, struct listing, timer);
+    struct reactor *reactor = listing->gateway->reactor;
+    if (board_is_current(listing->board)) {
+        answer(listing);
+    } else if (reactor_now_ms(reactor) >= listing->patient_until_ms) {
+        const char *trouble = jetstream_trouble(listing->gateway->jetstream);
+        problem_respond_format(listing->request, PROBLEM_BUS_UNAVAILABLE,
+                               "The tasks are still being read from NATS%s%s. Ask again later.",
+                               trouble != NULL ? ": " : "", trouble != NULL ? trouble : "");
+    } else {
+        reactor_timer_set(reactor, timer, LOOK_MS);
+    }
+}
+
+/* A GET has no body: its answer does not wait for this. */
+static void on_end(void *state, struct http_request *request) {
+    (void)state;
+    (void)request;
+}
+
+static void on_closed(void *state, bool is_complete) {
+    struct listing *listing = state;
+    (void)is_complete;
+    reactor_timer_clear(listing->gateway->reactor, &listing->timer);
+    free(listing);
+}
+
+void work_serve_list(struct gateway *gateway, struct http_request *request,
+                     const struct parley_protocol *protocol) {
+    static const struct http_handler handler = {.end = on_end, .closed = on_closed};
+    struct board *board = work_board(gateway, request, protocol);
+    struct listing *listing = board != NULL ? calloc(1, sizeof *listing) : NULL;
+    if (board == NULL) {
+        return;
+    }
+    if (listing == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    *listing = (struct listing){.gateway = gateway,
+                                .board = board,
+                                .request = request,
+                                .limit = LIMIT_DEFAULT,
+                                .patient_until_ms = reactor_now_ms(gateway->reactor) + PATIENCE_MS};
+    listing->timer.fire = on_timer;
+    http_request_serve(request, &handler, listing);
+    struct parsing parsing = {.request = request, .protocol = protocol, .listing = listing};
+    http_request_each_query(request, parse_option, &parsing);
+    if (!parsing.is_refused) {
+        on_timer(&listing->timer);
+    }
+}
