@@ -182,6 +182,10 @@ static void write_parameters(struct json_writer *json, const struct operation *o
     case OPERATION_AGENTS:
         write_agent_options(json, protocol);
         break;
+    case OPERATION_NEXT_TASK:
+        write_parameter_ref(json, "Idempotency-Key");
+        write_parameter_ref(json, "Prefer");
+        break;
     case OPERATION_AGENT:
     case OPERATION_TASK:
     case OPERATION_PLAIN:
@@ -250,6 +254,17 @@ static void write_body(struct json_writer *json, const struct parley_protocol *p
     json_close(json, '}');
 }
 
+static void write_own_body(struct json_writer *json, const char *schema) {
+    json_open(json, "requestBody", '{');
+    json_write_true(json, "required");
+    json_open(json, "content", '{');
+    json_open(json, "application/json", '{');
+    json_ref(json, "schema", "#/components/schemas/", schema, "");
+    json_close(json, '}');
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
 /* ---- operations ---- */
 
 static void name_scope(enum guard_need need, const struct parley_protocol *protocol, char out[64]) {
@@ -309,7 +324,9 @@ static void write_operation(struct json_writer *json, const char *method,
     }
     write_security(json, need, protocol);
     write_parameters(json, operation, protocol);
-    if (strcmp(method, "post") == 0) {
+    if (operation->body != NULL) {
+        write_own_body(json, operation->body);
+    } else if (strcmp(method, "post") == 0) {
         write_body(json, protocol);
     }
     openapi_write_answers(json, operation, need, protocol);
@@ -348,6 +365,7 @@ static bool is_of(const struct contract_route *route, const struct parley_protoc
         return protocol->halts != NULL;
     case OPERATION_TASKS:
     case OPERATION_TASK:
+    case OPERATION_NEXT_TASK:
         return protocol->work != NULL;
     default:
         return true;

@@ -267,6 +267,9 @@ void openapi_write_answers(struct json_writer *json, const struct operation *ope
         is_post(operation) && protocol != NULL && protocol->refusal_media_type != NULL;
     json_open(json, "responses", '{');
     write_ok(json, operation, protocol);
+    if (operation->may_be_empty) {
+        json_raw(json, "204", PARLEY_BYTES("{\"description\":\"There is none.\"}"));
+    }
     if (operation->is_page) {
         json_raw(json, "304", PARLEY_BYTES("{\"description\":\"The client has it already.\"}"));
     }

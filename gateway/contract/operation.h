@@ -23,6 +23,7 @@ enum operation_kind {
     OPERATION_RELEASE,
     OPERATION_TASKS, /* only of protocols that have work */
     OPERATION_TASK,
+    OPERATION_NEXT_TASK,
 };
 
 /* What stands for the protocol's own in `schema`: its messages, its events. */
@@ -44,6 +45,8 @@ struct operation {
     const char *summary;
     const char *description; /* Markdown; NULL: none */
     enum operation_kind kind;
+    const char *body;                       /* the schema of a body that is no message; NULL */
+    bool may_be_empty;                      /* 204 */
     bool is_page;                           /* 304 for If-None-Match */
     const struct operation_answer *answers; /* media_type NULL ends them */
     uint64_t problems; /* besides those that any request can get; see operation_problems */
@@ -57,8 +60,8 @@ uint64_t operation_problems(const struct operation *operation, enum guard_need n
 
 extern const struct operation operation_index, operation_script, operation_style,
     operation_messages, operation_validate, operation_convert, operation_stream, operation_agents,
-    operation_agent, operation_tasks, operation_task, operation_halts, operation_release,
-    operation_stream_of_all, operation_rejected, operation_protocols, operation_protocol,
-    operation_schema, operation_rules, operation_examples, operation_problem_list,
-    operation_problem, operation_rule_list, operation_rule, operation_livez, operation_readyz,
-    operation_metrics, operation_openapi, operation_asyncapi, operation_guide;
+    operation_agent, operation_tasks, operation_task, operation_next_task, operation_halts,
+    operation_release, operation_stream_of_all, operation_rejected, operation_protocols,
+    operation_protocol, operation_schema, operation_rules, operation_examples,
+    operation_problem_list, operation_problem, operation_rule_list, operation_rule, operation_livez,
+    operation_readyz, operation_metrics, operation_openapi, operation_asyncapi, operation_guide;

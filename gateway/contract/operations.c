@@ -180,6 +180,23 @@ const struct operation operation_tasks = {
     .answers = ANSWERS({"application/json", "TaskList"}),
     .problems = PROBLEMS_OF_TASKS};
 
+const struct operation operation_next_task = {
+    .id = "nextTask",
+    .tag = "Sending",
+    .summary = "The best open task for an agent, claimed in its name",
+    .description =
+        "The most urgent first, then the oldest, addressed to the agent or to nobody. 204 where "
+        "there is none; with `Prefer: wait=30` (at most 300) the server waits for one that long. "
+        "Of several agents that ask, each gets another task. With an `Idempotency-Key` the same "
+        "request gets the same task again for ten minutes, so that a lost answer loses no task.",
+    .kind = OPERATION_NEXT_TASK,
+    .body = "TaskWish",
+    .may_be_empty = true,
+    .answers = ANSWERS({"application/json", "ClaimedTask"}),
+    .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) |
+                PROBLEM_BIT(PROBLEM_WORK_QUEUE) | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) |
+                PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};
+
 const struct operation operation_task = {
     .id = "task",
     .tag = "Reading",

@@ -31,6 +31,7 @@ struct limits;
 struct streams;
 struct agents;
 struct board;
+struct parking;
 
 /* Of duplicates.h.  Zeroed at first. */
 struct duplicates {
@@ -64,6 +65,7 @@ struct gateway {
     struct http_server *http;
     struct streams *streams;
     struct agents *agents;
+    struct parking *parking;       /* of requests that wait */
     struct board *const *boards;   /* one a protocol, shared; NULL: it has no work */
     const atomic_uint *away_count; /* the workers that NATS is not ready for; NULL: only this one */
     struct figures *figures;       /* what this worker counts */

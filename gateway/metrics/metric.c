@@ -91,6 +91,10 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
     [METRIC_WORKERS_READY] = {"parley_workers_ready", METRIC_GAUGE,
                               .help = "Those of them whose NATS can store messages, or is waited "
                                       "for."},
+    [METRIC_TASKS_OPEN] = {"parley_tasks_open", METRIC_GAUGE,
+                           .help = "Tasks on the board that an agent could be given."},
+    [METRIC_TASKS_WAITING] = {"parley_tasks_waiting", METRIC_GAUGE,
+                              .help = "Requests that wait for a task."},
     [METRIC_NATS_CONNECTIONS] = {"parley_nats_connections", METRIC_GAUGE,
                                  .help =
                                      "Workers that are connected to NATS; each has a connection "

@@ -312,15 +312,30 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
     return request;
 }
 
-struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
-                                             uint64_t sequence, jetstream_held_fn *done,
-                                             void *context) {
+static struct jetstream_request *ask_for_sequence(struct jetstream *jetstream, const char *stream,
+                                                  uint64_t sequence, void *context) {
     char what[JETSTREAM_SUBJECT_MAX], body[64];
     snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
     snprintf(body, sizeof body, "{\"seq\":%" PRIu64 "}", sequence);
-    struct jetstream_request *request = send_text(jetstream, what, body, context);
+    return send_text(jetstream, what, body, context);
+}
+
+struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
+                                             uint64_t sequence, jetstream_held_fn *done,
+                                             void *context) {
+    struct jetstream_request *request = ask_for_sequence(jetstream, stream, sequence, context);
     if (request != NULL) {
         request->held = done;
+    }
+    return request;
+}
+
+struct jetstream_request *jetstream_message_ask(struct jetstream *jetstream, const char *stream,
+                                                uint64_t sequence, jetstream_last_fn *done,
+                                                void *context) {
+    struct jetstream_request *request = ask_for_sequence(jetstream, stream, sequence, context);
+    if (request != NULL) {
+        request->last = done;
     }
     return request;
 }

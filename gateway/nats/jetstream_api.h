@@ -21,6 +21,11 @@ struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const 
                                              uint64_t sequence, jetstream_held_fn *done,
                                              void *context);
 
+/* The same with its payload, and found as the last message on its subject would be. */
+struct jetstream_request *jetstream_message_ask(struct jetstream *jetstream, const char *stream,
+                                                uint64_t sequence, jetstream_last_fn *done,
+                                                void *context);
+
 /* Asks about a stream; `done` is called exactly once, in a later turn, unless the jetstream is
  * destroyed.  Returns: NULL when it cannot be asked now (not connected, out of memory).
  * Owns: as jetstream_last_ask. */

@@ -70,6 +70,11 @@ static void serve_works(struct gateway *gateway, struct http_request *request,
     work_serve_list(gateway, request, variable->protocol);
 }
 
+static void serve_next_work(struct gateway *gateway, struct http_request *request,
+                            const struct variable *variable) {
+    work_serve_next(gateway, request, variable->protocol);
+}
+
 static void serve_rejected(struct gateway *gateway, struct http_request *request,
                            const struct variable *variable) {
     (void)variable;
@@ -233,6 +238,8 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .remove = serve_release,
           .remove_operation = &operation_release),
     ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works),
+    ROUTE("/v1/{protocol}/tasks/next", SEND, next_task, .post = serve_next_work,
+          .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work),
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/protocols", OPEN, protocols, .get = serve_protocols),

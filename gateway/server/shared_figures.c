@@ -2,6 +2,7 @@
 
 #include "shared_figures.h"
 
+#include "board.h"
 #include "configuration.h"
 #include "halt_set.h"
 #include "process.h"
@@ -36,12 +37,27 @@ static void copy_workers(const struct shared_sources *from, struct figures *out)
     counter_set(&out->values[FIGURE_WORKERS_READY], count - atomic_load(from->away_count));
 }
 
+static void copy_boards(const struct shared_sources *from, struct figures *out) {
+    struct board *const *boards = *from->boards;
+    struct board_counts sum = {0};
+    for (size_t i = 0; boards != NULL && i < parley_protocol_count(); i++) {
+        if (boards[i] != NULL) {
+            const struct board_counts counts = board_counts(boards[i]);
+            sum.open += counts.open;
+            sum.waiting += counts.waiting;
+        }
+    }
+    counter_set(&out->values[FIGURE_TASKS_OPEN], sum.open);
+    counter_set(&out->values[FIGURE_TASKS_WAITING], sum.waiting);
+}
+
 static void on_time(struct reactor_timer *timer) {
     struct shared_figures *copier = OWNER_OF(timer, struct shared_figures, timer);
     struct figures *out = figures_main(copier->sources.set);
     copy_bounds(&copier->sources, out);
     copy_workers(&copier->sources, out);
     copy_halts(&copier->sources, out);
+    copy_boards(&copier->sources, out);
     process_read(out);
     if (copier->turn++ % COPIES_A_COUNT == 0) {
         process_read_fds(out);

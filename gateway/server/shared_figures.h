@@ -8,12 +8,15 @@
 #include "figures.h"
 #include "reactor.h"
 
+struct board;
+
 /* What is copied.  Owns: borrowed. */
 struct shared_sources {
     const struct configuration *configuration;
     const struct bounds *bounds;
-    const atomic_uint *away_count;     /* of the workers: those that NATS is not ready for */
-    struct halt_set *const *halt_sets; /* one a protocol; NULL: it halts nothing */
+    const atomic_uint *away_count;      /* of the workers: those that NATS is not ready for */
+    struct halt_set *const *halt_sets;  /* one a protocol; NULL: it halts nothing */
+    struct board *const *const *boards; /* of the protocols, once there are workers */
     const struct figures_set *set;
 };
 

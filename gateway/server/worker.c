@@ -17,12 +17,14 @@
 #include "fact_consumers.h"
 #include "listen_address.h"
 #include "log.h"
+#include "parking.h"
 #include "routes.h"
 #include "streams.h"
 #include "worker_figures.h"
 #include "worker_halts.h"
 
 enum {
+    PARKED_MAX = 16384,
     DRAIN_POLL_MS = 20,
     DRAIN_LAST_MS = 1000,        /* before its end: what waits for NATS or an ack is answered */
     REQUEST_MEMORY_BYTES = 8192, /* a larger pool costs a third of the rate: it is cleared for
@@ -336,6 +338,7 @@ static enum parley_status build(struct worker *worker) {
                               &gateway->streams));
     PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
                              gateway->configuration->channels, &gateway->agents));
+    PARLEY_TRY(parking_create(gateway->reactor, PARKED_MAX, &gateway->parking));
     worker_figures_start(&worker->figures, gateway);
     return PARLEY_OK;
 }
@@ -365,6 +368,7 @@ static void take_apart(struct worker *worker) {
     streams_destroy(gateway->streams);
     agents_destroy(gateway->agents);
     end_boards(gateway);
+    parking_destroy(gateway->parking);
     worker_halts_destroy(&worker->halts);
     destroy_facts(worker);
     jetstream_destroy(gateway->jetstream);
@@ -529,6 +533,7 @@ static void begin_drain(void *context) {
     worker->drain_deadline_ms += reactor_now_ms(gateway->reactor);
     http_server_drain(gateway->http);
     streams_drain(gateway->streams);
+    parking_drain(gateway->parking);
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         fact_consumers_stop(worker->fact_consumers[i]);
     }

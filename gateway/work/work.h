@@ -12,6 +12,10 @@ void work_serve_one(struct gateway *gateway, struct http_request *request,
 void work_serve_list(struct gateway *gateway, struct http_request *request,
                      const struct parley_protocol *protocol);
 
+/* POST …/tasks/next: the best open work for an agent, claimed in its name. */
+void work_serve_next(struct gateway *gateway, struct http_request *request,
+                     const struct parley_protocol *protocol);
+
 /* The board of the protocol, which reads its bucket from now on.  Returns: NULL: it cannot, or the
  * protocol has no work; the request is answered. */
 struct board *work_board(struct gateway *gateway, struct http_request *request,

@@ -39,6 +39,7 @@ struct parley_work {
 
 struct parley_work_kind {
     const char *const *states; /* NULL-terminated */
+    const char *requests;      /* below the protocol's first token: the subjects of requests */
     const char *lapsed;        /* the state of work that was open until it was too late */
 
     /* Which piece of work a key of the facts is about, and which fact it is.  Owns: `id` borrows

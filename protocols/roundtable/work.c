@@ -174,6 +174,7 @@ static void write_claim(struct parley_bytes agent, struct parley_bytes id, const
 }
 
 const struct parley_work_kind roundtable_work = {.states = states,
+                                                 .requests = "tasks.>",
                                                  .lapsed = "expired",
                                                  .key = is_key,
                                                  .write_key = write_key,

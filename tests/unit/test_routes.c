@@ -233,6 +233,12 @@ void work_serve_one(struct gateway *gateway, struct http_request *request,
     note(request, "task", protocol);
 }
 
+void work_serve_next(struct gateway *gateway, struct http_request *request,
+                     const struct parley_protocol *protocol) {
+    (void)gateway;
+    note(request, "next", protocol);
+}
+
 void work_serve_list(struct gateway *gateway, struct http_request *request,
                      const struct parley_protocol *protocol) {
     (void)gateway;
@@ -657,6 +663,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/vlp/halts", 0, "halts vlp"},
         {"DELETE", "/v1/vlp/halts", 0, "release vlp"},
         {"GET", "/v1/roundtable/tasks", 0, "tasks roundtable"},
+        {"POST", "/v1/roundtable/tasks/next", 0, "next roundtable"},
         {"GET", "/v1/roundtable/tasks/ID", 0, "task roundtable"},
         {"GET", "/v1/stream", 0, "stream all"},
         {"GET", "/v1/rejected/stream", 0, "rejected all"},

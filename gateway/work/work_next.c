@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* POST …/tasks/next: the best open work for an agent, claimed in its name. The board says which to
+ * try; the claim is a message like any other, and its protocol decides whether it is the first. Who
+ * loses tries one of the next best by chance, so that gateways that see the same board do not all
+ * try the same. The request's message is fetched before it is claimed: work that cannot be handed
+ * over is not claimed.
+ *
+ * With an Idempotency-Key the id of the claim follows from agent and key, so that a claim that was
+ * made before, through any gateway, is found on the board, once that has read what NATS held when
+ * the request came. */
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board.h"
+#include "channel.h"
+#include "check.h"
+#include "parking.h"
+#include "phase.h"
+#include "prefer.h"
+#include "problem.h"
+#include "sending.h"
+#include "work.h"
+#include "work_wish.h"
+
+enum {
+    WAIT_MAX_S = 300,
+    CATCH_UP_MS = 5000, /* the board is read for the first time, or behind NATS */
+    AMONG_MAX = 16,
+    SAME_FOR_MS = 600000,
+};
+
+/*   RECEIVING ── the body has ended ──▶ SEARCHING
+ *
+ *   SEARCHING ── a claim may have been made before ──▶ ASKING ──▶ CATCHING_UP ──▶ SEARCHING
+ *   SEARCHING ── there is none ──▶ PARKED ── woken ──▶ SEARCHING
+ *   SEARCHING ── there is one ──▶ FETCHING ──▶ CLAIMING ── lost ──▶ SEARCHING
+ *   any ── it is answered ──▶ OVER
+ */
+enum next_phase {
+    NEXT_RECEIVING,
+    NEXT_SEARCHING,
+    NEXT_ASKING,      /* how far the bucket has been written */
+    NEXT_CATCHING_UP, /* until the board has read that far */
+    NEXT_PARKED,      /* until there is work */
+    NEXT_FETCHING,    /* the request's message */
+    NEXT_CLAIMING,
+    NEXT_OVER,
+};
+
+struct next {
+    struct request_options options;
+    struct board *board;
+    struct http_request *request; /* NULL once it is gone */
+    enum next_phase phase;
+    struct parley_buffer body, task;
+    struct parley_arena arena;
+    struct work_wish wish;
+    struct board_waiter waiter;
+    struct parking_place place;
+    struct parking_ticket ticket;
+    struct jetstream_request *asked;
+    struct board_find find;
+    size_t among;
+    unsigned wait_s;     /* that is preferred; 0: not at all */
+    int64_t until_ms;    /* it would wait */
+    int64_t patience_ms; /* until it waits, whatever is preferred, for the board to be read */
+    bool is_applied;     /* the preference */
+    char claim_id[37], now[32]; /* claim_id "": a fresh one for each */
+};
+
+static void enter(struct next *next, enum next_phase phase) {
+    static const unsigned allowed[] = {
+        [NEXT_RECEIVING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+        [NEXT_SEARCHING] =
+            PHASE(NEXT_ASKING) | PHASE(NEXT_PARKED) | PHASE(NEXT_FETCHING) | PHASE(NEXT_OVER),
+        [NEXT_ASKING] = PHASE(NEXT_CATCHING_UP) | PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+        [NEXT_CATCHING_UP] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+        [NEXT_PARKED] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+        [NEXT_FETCHING] = PHASE(NEXT_CLAIMING) | PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+        [NEXT_CLAIMING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+        [NEXT_OVER] = 0,
+    };
+    next->phase = (enum next_phase)phase_after(allowed, next->phase, phase);
+}
+
+static void destroy(struct next *next) {
+    parley_buffer_finish(&next->body);
+    parley_buffer_finish(&next->task);
+    parley_arena_finish(&next->arena);
+    request_options_release(&next->options);
+    free(next);
+}
+
+static struct gateway *gateway_of(const struct next *next) {
+    return next->options.gateway;
+}
+
+/* ---- answers ---- */
+
+static void note_preference(const struct next *next) {
+    char value[32];
+    if (next->is_applied) {
+        snprintf(value, sizeof value, "wait=%u", next->wait_s);
+        http_header(next->request, "Preference-Applied", value);
+    }
+}
+
+static void refuse(struct next *next, enum problem problem, const char *detail) {
+    enter(next, NEXT_OVER);
+    problem_respond(next->request, problem, detail);
+}
+
+static void refuse_away(struct next *next, const char *what) {
+    const char *trouble = jetstream_trouble(gateway_of(next)->jetstream);
+    char detail[512];
+    snprintf(detail, sizeof detail, "%s%s%.300s. Nothing was claimed: ask again later.", what,
+             trouble != NULL ? ": " : "", trouble != NULL ? trouble : "");
+    refuse(next, PROBLEM_BUS_UNAVAILABLE, detail);
+}
+
+static void respond_nothing(struct next *next) {
+    if (!board_is_current(next->board)) {
+        refuse_away(next, "The tasks are still being read from NATS");
+        return;
+    }
+    enter(next, NEXT_OVER);
+    note_preference(next);
+    http_respond(next->request, 204, NULL, (struct parley_bytes){0});
+}
+
+static void respond_claimed(struct next *next, struct parley_bytes receipt) {
+    struct parley_buffer answer;
+    parley_buffer_init(&answer);
+    parley_buffer_text(&answer, "{\"task\":");
+    parley_buffer_append(&answer, parley_buffer_bytes(&next->task));
+    parley_buffer_text(&answer, ",\"claim\":");
+    parley_buffer_append(&answer, receipt);
+    parley_buffer_text(&answer, ",\"deadline\":");
+    if (next->find.deadline[0] != '\0') {
+        parley_buffer_json(&answer, parley_bytes_of(next->find.deadline));
+    } else {
+        parley_buffer_text(&answer, "null");
+    }
+    parley_buffer_text(&answer, "}\n");
+    if (answer.has_failed) {
+        refuse(next, PROBLEM_INTERNAL, "Out of memory.");
+    } else {
+        enter(next, NEXT_OVER);
+        note_preference(next);
+        http_respond(next->request, 200, "application/json", parley_buffer_bytes(&answer));
+    }
+    parley_buffer_finish(&answer);
+}
+
+/* ---- claiming ---- */
+
+static void search(struct next *next);
+
+/* Another one may have been quicker: the next best, by chance. */
+static void search_more(struct next *next) {
+    next->among = next->among * 2 < AMONG_MAX ? next->among * 2 : AMONG_MAX;
+    enter(next, NEXT_SEARCHING);
+    search(next);
+}
+
+static void respond_failed(struct next *next, const struct sending_answer *answer) {
+    enter(next, NEXT_OVER);
+    problem_respond_members(next->request, answer->failure->problem, answer->failure->detail,
+                            answer->text);
+}
+
+/* 409: it is somebody else's, or over. And if this agent has claimed it before, then another
+ * request of its has got it, unless that was this one, by its Idempotency-Key. */
+static bool is_lost_by(const struct next *next, const struct sending_answer *answer) {
+    return answer->is_stored ? answer->is_duplicate && next->claim_id[0] == '\0'
+                             : problem_status(answer->failure->problem) == 409;
+}
+
+static void on_claimed(void *context, const struct sending_answer *answer) {
+    struct next *next = context;
+    const bool is_lost = is_lost_by(next, answer);
+    if (is_lost) {
+        board_lost(next->board, next->find.id);
+    } else if (!answer->is_stored) {
+        board_give_back(next->board, next->find.id);
+    }
+    if (next->request == NULL) {
+        destroy(next);
+    } else if (is_lost) {
+        search_more(next);
+    } else if (answer->is_stored) {
+        respond_claimed(next, answer->text);
+    } else {
+        respond_failed(next, answer);
+    }
+}
+
+static enum parley_status write_claim(struct next *next, const char *id,
+                                      struct parley_buffer *out) {
+    char fresh[37];
+    id_new_from(&gateway_of(next)->identities, fresh);
+    clock_now_text(next->now);
+    next->options.protocol->work->write_claim(next->wish.wish.agent, parley_bytes_of(id),
+                                              next->claim_id[0] != '\0' ? next->claim_id : fresh,
+                                              next->now, out);
+    return parley_buffer_status(out);
+}
+
+static void claim(struct next *next) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    enum parley_status status = write_claim(next, next->find.id, &text);
+    if (status == PARLEY_OK) {
+        enter(next, NEXT_CLAIMING);
+        status = sending_begin(&next->options, parley_buffer_bytes(&text), on_claimed, next);
+    }
+    if (status != PARLEY_OK) {
+        board_give_back(next->board, next->find.id);
+        refuse(next, PROBLEM_INTERNAL, "Out of memory.");
+    }
+    parley_buffer_finish(&text);
+}
+
+/* ---- the request's message ---- */
+
+static void on_fetched(void *context, const struct jetstream_last *last) {
+    struct next *next = context;
+    next->asked = NULL;
+    if (last->found == JETSTREAM_LAST_FOUND) {
+        parley_buffer_clear(&next->task);
+        parley_buffer_append(&next->task, last->payload);
+        claim(next);
+    } else if (last->found == JETSTREAM_LAST_NONE) { /* retention has removed it */
+        board_lost(next->board, next->find.id);
+        enter(next, NEXT_SEARCHING);
+        search(next);
+    } else {
+        board_give_back(next->board, next->find.id);
+        refuse_away(next, "The task could not be read from NATS");
+    }
+}
+
+static void fetch(struct next *next) {
+    enter(next, NEXT_FETCHING);
+    next->asked = jetstream_message_ask(gateway_of(next)->jetstream, next->find.stream,
+                                        next->find.sequence, on_fetched, next);
+    if (next->asked == NULL) {
+        board_give_back(next->board, next->find.id);
+        refuse_away(next, "NATS cannot be asked now");
+    }
+}
+
+/* ---- searching and waiting ---- */
+
+static void on_wake(struct board_waiter *waiter) {
+    parking_wake(OWNER_OF(waiter, struct next, waiter)->ticket);
+}
+
+static int64_t time_left_ms(const struct next *next) {
+    const bool is_patient = next->until_ms < next->patience_ms && !board_is_current(next->board);
+    return (is_patient ? next->patience_ms : next->until_ms) -
+           reactor_now_ms(gateway_of(next)->reactor);
+}
+
+static bool park(struct next *next) {
+    const int64_t left_ms = time_left_ms(next);
+    if (left_ms <= 0 || !parking_enter(gateway_of(next)->parking, &next->place, left_ms)) {
+        return false;
+    }
+    next->ticket = parking_ticket(&next->place);
+    return true;
+}
+
+static void search(struct next *next) {
+    bool is_found;
+    next->waiter.wish = &next->wish.wish;
+    if (park(next)) {
+        is_found = board_take_or_wait(next->board, &next->waiter, next->among, &next->find);
+        if (!is_found && time_left_ms(next) > 0) { /* the board may be current since a moment */
+            next->is_applied = next->wait_s > 0;
+            enter(next, NEXT_PARKED);
+            return;
+        }
+        parking_leave(&next->place);
+    } else {
+        is_found = board_take(next->board, &next->wish.wish, next->among, &next->find);
+    }
+    board_leave(next->board, &next->waiter);
+    if (is_found) {
+        fetch(next);
+    } else {
+        respond_nothing(next);
+    }
+}
+
+static bool find_own_claim(struct next *next) {
+    return board_find_claim(next->board, next->wish.wish.agent, parley_bytes_of(next->claim_id),
+                            clock_now_seconds() * 1000 - SAME_FOR_MS, &next->find);
+}
+
+static void search_own(struct next *next) {
+    enter(next, NEXT_SEARCHING);
+    if (find_own_claim(next)) {
+        fetch(next);
+    } else {
+        search(next);
+    }
+}
+
+/* Woken, too late, or at the end of the process. */
+static void on_over(struct parking_place *place, enum parking_end end) {
+    struct next *next = OWNER_OF(place, struct next, place);
+    if (end == PARKING_WOKEN && next->phase == NEXT_CATCHING_UP) {
+        search_own(next);
+    } else if (end == PARKING_WOKEN) {
+        enter(next, NEXT_SEARCHING);
+        search(next);
+    } else {
+        const bool was_behind = next->phase == NEXT_CATCHING_UP;
+        board_leave(next->board, &next->waiter);
+        if (end == PARKING_DRAINING) {
+            refuse(next, PROBLEM_DRAINING, "The server is shutting down. Nothing was claimed.");
+        } else if (was_behind) {
+            refuse_away(next, "The tasks are still being read from NATS");
+        } else {
+            respond_nothing(next);
+        }
+    }
+}
+
+/* ---- the same request again ---- */
+
+static void on_written(void *context, const struct jetstream_stream_info *info) {
+    struct next *next = context;
+    next->asked = NULL;
+    if (!info->is_known) {
+        refuse_away(next, "NATS does not say how far the tasks have been written");
+        return;
+    }
+    enter(next, NEXT_CATCHING_UP);
+    const bool is_parked = parking_enter(gateway_of(next)->parking, &next->place, CATCH_UP_MS);
+    if (is_parked) {
+        next->ticket = parking_ticket(&next->place);
+    }
+    if (is_parked && board_wait_for(next->board, &next->waiter, info->last_sequence)) {
+        return;
+    }
+    parking_leave(&next->place);
+    search_own(next);
+}
+
+static void ask_how_far(struct next *next) {
+    char stream[FACT_NAME_MAX];
+    const struct gateway *gateway = gateway_of(next);
+    fact_stream_name(
+        channel_find(gateway->configuration->channels, next->options.protocol)->fact_bucket,
+        stream);
+    enter(next, NEXT_ASKING);
+    next->asked = jetstream_stream_ask(gateway->jetstream, stream, on_written, next);
+    if (next->asked == NULL) {
+        refuse_away(next, "NATS cannot be asked now");
+    }
+}
+
+/* A UUID of version 4 that agent and key always give. */
+static void write_claim_id(struct next *next, const char *key) {
+    unsigned char hash[16];
+    crypto_generichash_state state;
+    const struct parley_bytes agent = next->wish.wish.agent;
+    crypto_generichash_init(&state, NULL, 0, sizeof hash);
+    crypto_generichash_update(&state, (const unsigned char *)agent.data, agent.length);
+    crypto_generichash_update(&state, (const unsigned char *)"\n", 1);
+    crypto_generichash_update(&state, (const unsigned char *)key, strlen(key));
+    crypto_generichash_final(&state, hash, sizeof hash);
+    hash[6] = (unsigned char)((hash[6] & 0x0F) | 0x40);
+    hash[8] = (unsigned char)((hash[8] & 0x3F) | 0x80);
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof hash; i++) {
+        length +=
+            (size_t)snprintf(next->claim_id + length, sizeof next->claim_id - length, "%s%02x",
+                             i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", hash[i]);
+    }
+}
+
+/* ---- the body ---- */
+
+static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
+    struct next *next = state;
+    parley_buffer_append(&next->body, bytes);
+    if (next->body.is_over_limit && next->phase == NEXT_RECEIVING) {
+        enter(next, NEXT_OVER);
+        problem_respond(request, PROBLEM_TOO_LARGE, "The body may have 16 KiB.");
+    }
+    return bytes.length;
+}
+
+/* Whether the agent could claim anything: its name, and whether the token may speak for it. */
+static bool may_claim(struct next *next) {
+    static const char nothing[] = "00000000-0000-4000-8000-000000000000";
+    struct parley_message *message = gateway_message(gateway_of(next), next->options.protocol);
+    struct parley_buffer text, detail;
+    parley_buffer_init(&text);
+    parley_buffer_init(&detail);
+    enum parley_status status = write_claim(next, nothing, &text);
+    if (status == PARLEY_OK) {
+        status = check_message(&next->options, parley_buffer_bytes(&text),
+                               (struct parley_position){1, 1});
+    }
+    const bool is_valid = status == PARLEY_OK && parley_message_is_valid(message);
+    if (status != PARLEY_OK) {
+        refuse(next, PROBLEM_INTERNAL, parley_status_text(status));
+    } else if (!is_valid) {
+        const bool is_foreign =
+            message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SENDER];
+        check_describe(message, &detail);
+        parley_buffer_char(&detail, '\0');
+        enter(next, NEXT_OVER);
+        problem_respond_findings(
+            next->request, is_foreign ? PROBLEM_FORBIDDEN : PROBLEM_INVALID_MESSAGE,
+            detail.has_failed ? "The agent cannot claim tasks." : detail.data, &message->findings);
+    }
+    gateway_forget_message(gateway_of(next), next->options.protocol);
+    parley_buffer_finish(&text);
+    parley_buffer_finish(&detail);
+    return is_valid;
+}
+
+static void on_end(void *state, struct http_request *request) {
+    struct next *next = state;
+    const struct reactor *reactor = gateway_of(next)->reactor;
+    if (next->phase == NEXT_OVER) {
+        return;
+    }
+    const char *fault = work_wish_read(parley_buffer_bytes(&next->body), &next->arena, &next->wish);
+    if (next->body.has_failed || fault != NULL) {
+        refuse(next, next->body.has_failed ? PROBLEM_INTERNAL : PROBLEM_MALFORMED,
+               next->body.has_failed ? "Out of memory." : fault);
+        return;
+    }
+    if (!may_claim(next)) {
+        return;
+    }
+    next->until_ms = reactor_now_ms(reactor) + (int64_t)next->wait_s * 1000;
+    next->patience_ms = reactor_now_ms(reactor) + CATCH_UP_MS;
+    enter(next, NEXT_SEARCHING);
+    const char *key = http_request_header(request, "Idempotency-Key");
+    if (key == NULL) {
+        search(next);
+        return;
+    }
+    write_claim_id(next, key);
+    if (find_own_claim(next)) {
+        fetch(next);
+    } else {
+        ask_how_far(next);
+    }
+}
+
+/* Its client is gone. A claim that is under way goes on: nobody knows whether it was made. */
+static void on_closed(void *state, bool is_complete) {
+    struct next *next = state;
+    (void)is_complete;
+    next->request = NULL;
+    parking_leave(&next->place);
+    board_leave(next->board, &next->waiter);
+    jetstream_request_cancel(next->asked);
+    if (next->phase == NEXT_FETCHING) {
+        board_give_back(next->board, next->find.id);
+    }
+    if (next->phase != NEXT_CLAIMING) {
+        destroy(next);
+    }
+}
+
+/* ---- its beginning ---- */
+
+static unsigned preferred_wait_s(const struct http_request *request) {
+    uint32_t seconds = 0;
+    const char *prefer = http_request_header(request, "Prefer");
+    if (prefer == NULL || !prefer_find_wait(parley_bytes_of(prefer), &seconds)) {
+        return 0;
+    }
+    return seconds < WAIT_MAX_S ? seconds : WAIT_MAX_S;
+}
+
+/* Whether tasks lie in a stream that gives each to whoever reads it first. */
+static bool is_work_queue(const struct gateway *gateway, const struct parley_protocol *protocol) {
+    const struct channel *channel = channel_find(gateway->configuration->channels, protocol);
+    char subject[256];
+    snprintf(subject, sizeof subject, "%s.%s",
+             channel->prefix != NULL ? channel->prefix : protocol->name, protocol->work->requests);
+    const struct jetstream_place *place = jetstream_place_find(gateway->jetstream, subject);
+    return place != NULL && !jetstream_place_takes_consumers(place);
+}
+
+static struct next *create(const struct request_options *options, struct board *board,
+                           struct http_request *request) {
+    struct next *next = calloc(1, sizeof *next);
+    if (next == NULL || !request_options_keep(&next->options, options)) {
+        free(next);
+        return NULL;
+    }
+    next->board = board;
+    next->request = request;
+    next->among = 1;
+    next->wait_s = preferred_wait_s(request);
+    next->waiter.wake = on_wake;
+    next->place.over = on_over;
+    parley_buffer_init(&next->body);
+    parley_buffer_init(&next->task);
+    next->body.limit_bytes = WORK_WISH_BYTES_MAX;
+    parley_arena_init(&next->arena, 4 * WORK_WISH_BYTES_MAX);
+    return next;
+}
+
+void work_serve_next(struct gateway *gateway, struct http_request *request,
+                     const struct parley_protocol *protocol) {
+    static const struct http_handler handler = {
+        .body = on_body, .end = on_end, .closed = on_closed};
+    struct request_options options = {
+        .gateway = gateway, .protocol = protocol, .task = INGEST_FORWARD};
+    struct board *board = work_board(gateway, request, protocol);
+    if (board == NULL || !guard_admit(gateway->guard, request, GUARD_READ, protocol) ||
+        !request_options_read(&options, request)) {
+        return;
+    }
+    if (is_work_queue(gateway, protocol)) {
+        problem_respond(request, PROBLEM_WORK_QUEUE,
+                        "The tasks lie in a stream with work-queue or interest retention: read "
+                        "them there, as the knights of that fleet do.");
+        return;
+    }
+    struct next *next = create(&options, board, request);
+    if (next == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    http_request_serve(request, &handler, next);
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// POST /v1/roundtable/tasks/next: the best open task for an agent, claimed in its name.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { get, post } from './lib/http.mjs';
+import { embeddedUrl } from './lib/nats.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { sendTask, taskRequest } from './lib/roundtable.mjs';
+import { assertProblem } from './lib/vlp.mjs';
+
+const next = (server, wish, headers = {}) =>
+  post(server, '/v1/roundtable/tasks/next', JSON.stringify(wish), { headers });
+const waiting = (seconds) => ({ Prefer: `wait=${seconds}` });
+
+async function request(server, task, changes) {
+  const message = taskRequest(task, changes);
+  const answer = await sendTask(server, message);
+  assert.equal(answer.status, 200, answer.text);
+  return message;
+}
+
+async function claimed(promise) {
+  const answer = await promise;
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json;
+}
+
+const isWaiting = (server, count) =>
+  until(`${count} wait`, async () => {
+    const { text } = await get(server, '/metrics');
+    return Number(/^parley_tasks_waiting (\d+)/m.exec(text)?.[1]) === count;
+  });
+
+describe('an agent that asks for work', () => {
+  const its = useParley();
+
+  it('gets nothing where there is nothing', async () => {
+    const answer = await next(its.parley, { agent: 'galahad' });
+    assert.deepEqual([answer.status, answer.text], [204, '']);
+  });
+
+  it('gets the request, the receipt of its claim, and the deadline', async () => {
+    const sent = await request(its.parley, 'security.scan', { priority: 'high', ttl: 600 });
+    const { task, claim, deadline } = await claimed(next(its.parley, { agent: 'galahad' }));
+    assert.deepEqual(task, sent);
+    assert.equal(claim.type, 'task.claimed');
+    assert.equal(claim.stream, 'ROUNDTABLE');
+    assert.ok(Math.abs(Date.parse(deadline) - Date.parse(sent.timestamp) - 600_000) < 1000, deadline);
+    const known = (await get(its.parley, `/v1/roundtable/tasks/${sent.id}`)).json;
+    assert.deepEqual([known.state, known.holder, known.seq.claim], ['claimed', 'galahad', claim.seq]);
+    assert.equal((await next(its.parley, { agent: 'percival' })).status, 204);
+  });
+
+  it('gets the most urgent first, then the oldest, for itself or for all', async () => {
+    const normal = await request(its.parley, 'a.x');
+    const mine = await request(its.parley, 'a.x', { to: 'galahad', priority: 'low' });
+    const urgent = await request(its.parley, 'a.x', { priority: 'critical' });
+    const others = await request(its.parley, 'a.x', { to: 'percival', priority: 'critical' });
+    const ids = [];
+    for (let i = 0; i < 3; i++) ids.push((await claimed(next(its.parley, { agent: 'galahad' }))).task.id);
+    assert.deepEqual(ids, [urgent.id, normal.id, mine.id]);
+    assert.equal((await next(its.parley, { agent: 'galahad' })).status, 204);
+    assert.equal((await claimed(next(its.parley, { agent: 'percival' }))).task.id, others.id);
+  });
+
+  it('gets what is of its domains, or has one of its names', async () => {
+    const [scan, audit, brief] = [
+      await request(its.parley, 'security.scan'),
+      await request(its.parley, 'finance.audit'),
+      await request(its.parley, 'intel.briefing'),
+    ];
+    const wish = { agent: 'bors', domains: ['finance'], tasks: ['intel.briefing', 'intel.other'] };
+    assert.equal((await claimed(next(its.parley, wish))).task.id, audit.id);
+    assert.equal((await claimed(next(its.parley, wish))).task.id, brief.id);
+    assert.equal((await next(its.parley, wish)).status, 204);
+    assert.equal((await claimed(next(its.parley, { agent: 'bors' }))).task.id, scan.id);
+  });
+
+  it('is given no task twice, nor one that somebody has claimed by himself', async () => {
+    const sent = await request(its.parley, 'a.x');
+    const claim = { ...sent, id: randomUUID(), type: 'task.claimed', from: 'kay', correlationId: sent.id, payload: {} };
+    assert.equal((await sendTask(its.parley, claim)).status, 200);
+    assert.equal((await next(its.parley, { agent: 'galahad' })).status, 204);
+  });
+
+  it('waits for a task, and says so', async () => {
+    const answer = next(its.parley, { agent: 'galahad', domains: ['late'] }, waiting(60));
+    await isWaiting(its.parley, 1);
+    await request(its.parley, 'early.x');
+    const sent = await request(its.parley, 'late.x');
+    assert.equal((await claimed(answer)).task.id, sent.id);
+    assert.equal((await answer).headers['preference-applied'], 'wait=60');
+    assert.equal((await claimed(next(its.parley, { agent: 'galahad' }))).task.payload.task, 'early.x');
+    const empty = await next(its.parley, { agent: 'galahad' }, waiting(1));
+    assert.deepEqual([empty.status, empty.headers['preference-applied']], [204, 'wait=1']);
+  });
+
+  it('that is gone leaves its task to another one', async () => {
+    const gone = new AbortController();
+    const lost = fetch(`${its.parley.url}/v1/roundtable/tasks/next`, {
+      method: 'POST',
+      signal: gone.signal,
+      headers: { 'Content-Type': 'application/json', ...waiting(60) },
+      body: '{"agent":"gone"}',
+    }).catch(() => {});
+    await isWaiting(its.parley, 1);
+    const other = next(its.parley, { agent: 'there' }, waiting(60));
+    await isWaiting(its.parley, 2);
+    gone.abort();
+    await lost;
+    await isWaiting(its.parley, 1);
+    const sent = await request(its.parley, 'a.x');
+    assert.equal((await claimed(other)).task.id, sent.id);
+  });
+
+  it('gets the same task for the same key, on any gateway, and another for another', async (t) => {
+    const second = await parleyFor(t, { nats: embeddedUrl(its.parley) });
+    const [one, two] = [await request(its.parley, 'a.x'), await request(its.parley, 'a.x')];
+    const key = { 'Idempotency-Key': randomUUID() };
+    const first = await claimed(next(its.parley, { agent: 'galahad' }, key));
+    assert.equal(first.task.id, one.id);
+    for (const server of [its.parley, second, its.parley]) {
+      const again = await claimed(next(server, { agent: 'galahad' }, key));
+      assert.deepEqual([again.task, again.claim.seq, again.claim.id], [first.task, first.claim.seq, first.claim.id]);
+      assert.equal(again.claim.duplicate, true);
+    }
+    const others = { 'Idempotency-Key': randomUUID() };
+    assert.equal((await claimed(next(second, { agent: 'galahad' }, others))).task.id, two.id);
+  });
+
+  it('shares no task with another of its name, through another gateway', async (t) => {
+    const second = await parleyFor(t, { nats: embeddedUrl(its.parley) });
+    assert.equal((await next(second, { agent: 'twin' })).status, 204);
+    const tasks = Array.from({ length: 20 }, () => taskRequest('a.x'));
+    assert.equal((await sendTask(its.parley, tasks)).status, 200);
+    const got = await Promise.all(
+      tasks.map((_, i) => claimed(next(i % 2 ? its.parley : second, { agent: 'twin' }, waiting(60)))),
+    );
+    assert.equal(new Set(got.map(({ task }) => task.id)).size, 20);
+  });
+
+  for (const [body, status, name] of [
+    ['{"agent":"a","domains":"x"}', 400, 'malformed'],
+    ['{"agent":"a","domains":[1]}', 400, 'malformed'],
+    ['{"agent":"a","domains":[""]}', 400, 'malformed'],
+    ['{"agent":"a","other":1}', 400, 'malformed'],
+    ['{"domains":["x"]}', 400, 'malformed'],
+    ['{"agent":7}', 400, 'malformed'],
+    ['[]', 400, 'malformed'],
+    ['{"agent":', 400, 'malformed'],
+    ['', 400, 'malformed'],
+    ['{"agent":"a.b"}', 422, 'invalid-message'],
+    [`{"agent":"a","tasks":[${Array(65).fill('"x"')}]}`, 400, 'malformed'],
+    [`{"agent":"${'a'.repeat(20000)}"}`, 413, 'too-large'],
+  ]) {
+    it(`is refused with ${status} for ${body.slice(0, 40)}`, async () => {
+      const answer = await post(its.parley, '/v1/roundtable/tasks/next', body);
+      assertProblem(answer, status, name);
+    });
+  }
+
+  it('is told that other protocols have no tasks', async () => {
+    assertProblem(await post(its.parley, '/v1/vlp/tasks/next', '{"agent":"a"}'), 404, 'not-found');
+  });
+});
+
+describe('agents that ask at once', () => {
+  const its = useParley();
+  it('get a task each', async () => {
+    const answers = Array.from({ length: 40 }, (_, i) =>
+      next(its.parley, { agent: `agent-${i}` }, waiting(120)),
+    );
+    await isWaiting(its.parley, 40);
+    const tasks = Array.from({ length: 40 }, (_, i) => taskRequest(`a.x${i % 3}`));
+    assert.equal((await sendTask(its.parley, tasks)).status, 200);
+    const got = await Promise.all(answers.map(claimed));
+    assert.equal(new Set(got.map(({ task }) => task.id)).size, 40);
+    assert.equal((await next(its.parley, { agent: 'late' })).status, 204);
+  });
+
+  it('are told at once when the server ends', async (t) => {
+    const server = await parleyFor(t, { nats: embeddedUrl(its.parley) });
+    const answers = [1, 2, 3].map(() => next(server, { agent: 'a' }, waiting(300)));
+    await isWaiting(server, 3);
+    await server.stop();
+    for (const answer of await Promise.all(answers)) assertProblem(answer, 503, 'draining');
+  });
+});
