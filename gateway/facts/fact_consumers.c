@@ -25,7 +25,7 @@ enum {
     BATCH = 64,
     ACK_WAIT_MS = 5000, /* after which another gateway takes what this one did not finish */
     RETURN_MS = 1000,
-    FRESH_MS = 100,
+    FRESH_MS = 20,
     NS_A_MS = 1000000,
     CONSUMERS_MAX = 8,
     STORED_BYTES_MAX = 64 * 1024 * 1024, /* the most that NATS takes */
