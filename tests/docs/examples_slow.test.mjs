@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The programs of examples/ side by side, all on one server, which is stopped, killed and started
-// again: every reader has every message once, and every sender had its own stored once.
+// again: every reader has every message once, and every sender had its own stored once. Workers share
+// tasks.
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
@@ -115,10 +117,42 @@ async function stored(senders) {
   }
 }
 
+// Takes what a worker is given as it is: the result is the task's payload.
+function work(language, agent, command) {
+  const [program, suffix] = language === 'python' ? ['python3', 'py'] : ['bash', 'sh'];
+  const env = { ...process.env, PARLEY_URL: `http://127.0.0.1:${port}` };
+  return new Program(program, [join(examples, `worker.${suffix}`), agent, ...command], { env });
+}
+
+async function request(task) {
+  const id = randomUUID();
+  const message = { type: 'task.request', id, from: 'arthur', timestamp: '2099-02-08T15:00:00Z', payload: { task } };
+  const response = await fetch(`http://127.0.0.1:${port}/v1/roundtable/messages?stamp=true`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(message),
+  });
+  assert.equal(response.status, 200, await response.text());
+  return id;
+}
+
+async function taskOf(id) {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/roundtable/tasks/${id}`);
+  return response.json();
+}
+
+const repeat = (count, work) => Promise.all(Array.from({ length: count }, (_, at) => work(at)));
+
+async function haveEnded(ids, state) {
+  for (const id of ids) {
+    await until(`${id} is ${state}`, async () => (await taskOf(id)).state === state);
+  }
+}
+
 test('examples are short', () => {
   for (const name of readdirSync(examples)) {
     const lines = readFileSync(join(examples, name), 'utf8').split('\n').length - 1;
-    assert.ok(lines < 60, `${name} has ${lines} lines`);
+    assert.ok(lines < (name.startsWith('worker') ? 40 : 60), `${name} has ${lines} lines`);
   }
 });
 
@@ -164,6 +198,32 @@ test('senders and readers survive restarts, of the server and of themselves', as
     await all((language) => readers[language].prints(/parley\.gap/, 'stderr'));
     await hasRead(readers, [1, 2, 3, 4, 5]);
   } finally {
-    for (const program of [...Object.values(readers), server]) program.killFamily();
+    for (const program of [...Object.values(readers), server]) await kill(program);
+  }
+});
+
+test('workers share tasks, and go on when the server is back', async () => {
+  let server = await startServer();
+  const workers = [work('python', 'galahad', ['cat']), work('shell', 'lancelot', ['cat'])];
+  try {
+    const first = await repeat(8, (at) => request(`work.number-${at}`));
+    await haveEnded(first, 'completed');
+    await end(server, 'SIGTERM');
+    server = await startServer();
+    const second = await repeat(8, (at) => request(`work.number-${at}`));
+    await haveEnded(second, 'completed');
+    const receipts = workers.map((worker) => worker.stdout.split('\n').filter(Boolean));
+    assert.equal(receipts.flat().length, first.length + second.length);
+    for (const worker of workers) await kill(worker);
+
+    for (const language of ['python', 'shell']) {
+      const worker = work(language, language, ['false']);
+      workers.push(worker);
+      await haveEnded([await request('work.fails')], 'failed');
+      await worker.prints(/^task\.failed /m);
+      await kill(worker);
+    }
+  } finally {
+    for (const program of [...workers, server]) await kill(program);
   }
 });
