@@ -28,11 +28,20 @@ export async function warmUpByWrk(url) {
   }
 }
 
-async function runWrk(seconds, connections, url, first, tokenFile) {
+// Posts tasks on 64 connections, `kind` being what post_tasks.lua knows.
+export const wrkTasks = (bench, kind, url) =>
+  runScript(bench.seconds, 64, "post_tasks.lua", url, [kind]);
+
+const runWrk = (seconds, connections, url, first, tokenFile) =>
+  runScript(seconds, connections, "post.lua", url, [
+    ...[claimFile, String(first)],
+    ...(tokenFile ? [tokenFile] : []),
+  ]);
+
+async function runScript(seconds, connections, script, url, parameters) {
   const output = await run("wrk", [
     ...["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "--latency"],
-    ...["-s", join(root, "bench/clients/post.lua"), url, "--", claimFile, String(first)],
-    ...(tokenFile ? [tokenFile] : []),
+    ...["-s", join(root, "bench/clients", script), url, "--", ...parameters],
   ]);
   const report = JSON.parse(output.trim().split("\n").at(-1));
   if (report.refused > 0 || report.broken > 0 || report.requests === 0) {

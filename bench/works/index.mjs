@@ -26,9 +26,10 @@ import msgpack from "./msgpack.mjs";
 import ndjson from "./ndjson.mjs";
 import replay from "./replay.mjs";
 import single from "./single.mjs";
+import tasks from "./tasks.mjs";
 
 const all = [
-  ...[single, latency, ndjson, check, msgpack, brenner],
+  ...[single, latency, ndjson, check, msgpack, brenner, tasks],
   ...[fanout, idle, replay, fanoutOne, memory],
 ];
 export const works = all.map((work) => ({

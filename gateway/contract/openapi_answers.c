@@ -240,6 +240,10 @@ static bool is_post(const struct operation *operation) {
            operation->kind == OPERATION_CONVERT;
 }
 
+static bool is_answered(const struct operation *operation, const struct parley_protocol *protocol) {
+    return operation->kind == OPERATION_SEND && protocol != NULL && protocol->decide != NULL;
+}
+
 static void write_ok(struct json_writer *json, const struct operation *operation,
                      const struct parley_protocol *protocol) {
     json_open(json, "200", '{');
@@ -253,11 +257,30 @@ static void write_ok(struct json_writer *json, const struct operation *operation
         write_header(json, "RateLimit");
         write_header(json, "RateLimit-Policy");
     }
+    if (is_answered(operation, protocol)) {
+        write_header(json, "Preference-Applied");
+    }
     if (operation->kind == OPERATION_READ && protocol == NULL) {
         write_header(json, "Parley-Left-Out");
     }
     json_close(json, '}');
     write_content(json, operation, protocol);
+    json_close(json, '}');
+}
+
+/* To a message whose sender has waited for the reply in vain. */
+static void write_awaited(struct json_writer *json) {
+    json_open(json, "202", '{');
+    json_text(json, "description",
+              "The message is stored, and nothing has answered it in the time of `Prefer: wait`.");
+    json_open(json, "headers", '{');
+    write_header(json, "X-Request-Id");
+    write_header(json, "Preference-Applied");
+    write_header(json, "Location");
+    json_close(json, '}');
+    json_open(json, "content", '{');
+    write_media_type(json, "application/json", "Awaited", NULL);
+    json_close(json, '}');
     json_close(json, '}');
 }
 
@@ -269,6 +292,9 @@ void openapi_write_answers(struct json_writer *json, const struct operation *ope
     write_ok(json, operation, protocol);
     if (operation->may_be_empty) {
         json_raw(json, "204", PARLEY_BYTES("{\"description\":\"There is none.\"}"));
+    }
+    if (is_answered(operation, protocol)) {
+        write_awaited(json);
     }
     if (operation->is_page) {
         json_raw(json, "304", PARLEY_BYTES("{\"description\":\"The client has it already.\"}"));

@@ -55,6 +55,12 @@ const struct operation operation_style = {.id = "style",
         "application/jsonl", "ResultLine"                                                          \
     }
 
+/* To a message whose sender waits for the reply. */
+#define SCHEMA_OF_REPLY                                                                            \
+    "{\"type\":\"object\",\"required\":[\"receipt\",\"reply\"],\"properties\":{"                   \
+    "\"receipt\":{\"$ref\":\"#/components/schemas/Receipt\"},"                                     \
+    "\"reply\":{\"$ref\":\"#/components/schemas/" SCHEMA_OF_EVENT "\"}}}"
+
 const struct operation operation_messages = {
     .id = "send",
     .tag = "Sending",
@@ -65,10 +71,10 @@ const struct operation operation_messages = {
         "NDJSON; `Accept` can ask for the other form. Send it again after 429, 503 and 504, with "
         "the same `Idempotency-Key`: what was stored already is not stored twice.",
     .kind = OPERATION_SEND,
-    .answers =
-        ANSWERS({"application/json", "{\"anyOf\":[{\"$ref\":\"#/components/schemas/Receipt\"},"
-                                     "{\"$ref\":\"#/components/schemas/ResultDocument\"}]}"},
-                LINES_OF_RESULTS),
+    .answers = ANSWERS({"application/json",
+                        "{\"anyOf\":[{\"$ref\":\"#/components/schemas/Receipt\"},"
+                        "{\"$ref\":\"#/components/schemas/ResultDocument\"}," SCHEMA_OF_REPLY "]}"},
+                       LINES_OF_RESULTS),
     .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_ID_REUSED) |
                 PROBLEM_BIT(PROBLEM_ALREADY_CLAIMED) | PROBLEM_BIT(PROBLEM_TASK_OVER) |
                 PROBLEM_BIT(PROBLEM_NOT_HOLDER) | PROBLEM_BIT(PROBLEM_NOT_ADDRESSEE) |

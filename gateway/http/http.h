@@ -53,6 +53,7 @@ enum http_note {
     HTTP_NOTE_ROUTE,
     HTTP_NOTE_PROBLEM, /* that it was answered with */
     HTTP_NOTE_KNOWN,   /* that what it showed was verified: what is kept is who sent it */
+    HTTP_NOTE_PARKED,  /* that it waited for something that may never come */
     HTTP_NOTE_COUNT
 };
 

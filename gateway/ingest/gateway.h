@@ -21,6 +21,7 @@
 #include "fact_store.h"
 #include "origin.h"
 #include "reactor.h"
+#include "replies.h"
 
 struct halt_gate;
 struct offload;
@@ -62,6 +63,7 @@ struct gateway {
     struct reactor *reactor;
     struct jetstream *jetstream;
     struct guard *guard;
+    struct replies *replies; /* that clients wait for */
     struct http_server *http;
     struct streams *streams;
     struct agents *agents;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "account.h"
+#include "awaited.h"
 #include "budget.h"
 #include "dispatch.h"
 #include "phase.h"
@@ -24,6 +25,7 @@ enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
  *   IDLE ── earlier messages decide on it ──▶ DISPATCHED ── settled ──▶ IDLE
  *   IDLE ── publish ──▶ PUBLISHED ── ack ──▶ IDLE
  *   IDLE ── it is a duplicate ──▶ COMPARING ── answer ──▶ IDLE
+ *   IDLE ── stored, and its client waits for the reply ──▶ AWAITING ── reply, time up ──▶ IDLE
  */
 enum single_phase {
     SINGLE_RECEIVING,
@@ -32,6 +34,7 @@ enum single_phase {
     SINGLE_DISPATCHED, /* the dispatch has it */
     SINGLE_PUBLISHED,  /* its ack is still to come */
     SINGLE_COMPARING,  /* JetStream calls it a duplicate */
+    SINGLE_AWAITING,   /* the reply to it */
 };
 
 struct single {
@@ -48,17 +51,19 @@ struct single {
     struct account_mark account;  /* of the message */
     struct jetstream_sender sender;
     struct duplicate *duplicate; /* COMPARING */
+    struct awaited *reply;       /* NULL: nobody waits for one */
 };
 
 static void enter(struct single *single, enum single_phase phase) {
     static const unsigned allowed[] = {
         [SINGLE_RECEIVING] = PHASE(SINGLE_CHECKING),
         [SINGLE_CHECKING] = PHASE(SINGLE_IDLE),
-        [SINGLE_IDLE] =
-            PHASE(SINGLE_DISPATCHED) | PHASE(SINGLE_PUBLISHED) | PHASE(SINGLE_COMPARING),
+        [SINGLE_IDLE] = PHASE(SINGLE_DISPATCHED) | PHASE(SINGLE_PUBLISHED) |
+                        PHASE(SINGLE_COMPARING) | PHASE(SINGLE_AWAITING),
         [SINGLE_DISPATCHED] = PHASE(SINGLE_IDLE),
         [SINGLE_PUBLISHED] = PHASE(SINGLE_IDLE),
         [SINGLE_COMPARING] = PHASE(SINGLE_IDLE),
+        [SINGLE_AWAITING] = PHASE(SINGLE_IDLE),
     };
     single->phase = (enum single_phase)phase_after(allowed, single->phase, phase);
 }
@@ -74,6 +79,7 @@ static void drop_offload(struct single *single) {
 }
 
 static void destroy(struct single *single) {
+    awaited_drop(single->reply);
     dispatch_finish(single->dispatch);
     free(single->dispatch);
     drop_offload(single);
@@ -198,6 +204,12 @@ static void respond_stored(struct single *single, const struct receipt_place *pl
     parley_buffer_clear(answer);
     answer->limit_bytes = 0;
     receipt_write(&single->receipt, place, answer);
+    if (single->reply != NULL && !answer->has_failed) {
+        if (awaited_begin(single->reply, parley_buffer_bytes(answer), &single->receipt)) {
+            enter(single, SINGLE_AWAITING);
+        }
+        return;
+    }
     parley_buffer_char(answer, '\n');
     if (answer->has_failed) {
         respond_internal(single, PARLEY_E_MEMORY);
@@ -426,6 +438,10 @@ static void on_dispatch_settled(struct dispatch *dispatch) {
     destroy_if_over(single);
 }
 
+static void on_replied(void *context) {
+    enter(context, SINGLE_IDLE);
+}
+
 static void begin_dispatch(struct single *single, const struct verdict *verdict,
                            const struct parley_route *route) {
     static const struct dispatch_events events = {on_dispatch_ready, on_dispatch_settled};
@@ -444,6 +460,7 @@ static void begin_dispatch(struct single *single, const struct verdict *verdict,
                                   .form = RECEIPT_OBJECT,
                                   .sender = &single->sender,
                                   .account = single->account};
+    single->reply = awaited_expect(&single->options, single->request, route, on_replied, single);
     enter(single, SINGLE_DISPATCHED);
     dispatch_begin(dispatch, route);
     if (dispatch->phase == DISPATCH_READY) {
@@ -602,7 +619,11 @@ static void single_closed(void *state) {
                            duplicate_is_again(single->duplicate));
         duplicate_cancel(single->duplicate);
         single->duplicate = NULL;
+    } else if (single->phase == SINGLE_AWAITING) {
+        enter(single, SINGLE_IDLE);
     }
+    awaited_drop(single->reply);
+    single->reply = NULL;
     destroy_if_over(single);
 }
 

@@ -27,6 +27,7 @@ const struct figure_row figure_rows[FIGURE_COUNT] = {
     [FIGURE_REFUSED_CONNECTIONS] = {.metric = METRIC_HTTP_REFUSED_CONNECTIONS},
     [FIGURE_HANDSHAKES_DONE] = {.metric = METRIC_TLS_HANDSHAKES, .label = "done"},
     [FIGURE_HANDSHAKES_FAILED] = {.metric = METRIC_TLS_HANDSHAKES, .label = "failed"},
+    [FIGURE_AWAITED_REPLIES] = {.metric = METRIC_AWAITED_REPLIES},
     [FIGURE_HELD_MESSAGES] = {.metric = METRIC_HELD_MESSAGES},
     [FIGURE_REJECTED_KEPT] = {.metric = METRIC_REJECTED_MESSAGES, .label = "kept"},
     [FIGURE_REJECTED_DROPPED] = {.metric = METRIC_REJECTED_MESSAGES, .label = "dropped"},

@@ -58,6 +58,9 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
     [METRIC_HELD_MESSAGES] = {"parley_held_messages", METRIC_GAUGE,
                               .help = "Those of them that wait for NATS to come back: "
                                       "--bus-patience."},
+    [METRIC_AWAITED_REPLIES] =
+        {"parley_awaited_replies", METRIC_GAUGE,
+         .help = "Requests that wait for the reply to their message: Prefer: wait."},
     [METRIC_GATHERED_BYTES] = {"parley_gathered_bytes", METRIC_GAUGE, "bytes",
                                .help = "Memory held by request bodies that are being received."},
     [METRIC_GATHERED_LIMIT] = {"parley_gathered_limit_bytes", METRIC_GAUGE, "bytes",

@@ -180,6 +180,7 @@ struct jetstream_held {
     const char *subject;
     struct parley_bytes headers; /* "NATS/1.0\r\nName: value\r\n…"; data NULL: none */
     struct parley_bytes payload;
+    int64_t time_ns;   /* of storage, Unix time; 0: not known */
     const char *error; /* of JETSTREAM_HELD_UNKNOWN: the server's error, or NULL */
 };
 typedef void jetstream_held_fn(void *context, const struct jetstream_held *held);

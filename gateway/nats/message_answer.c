@@ -9,6 +9,7 @@
 
 #include <sodium.h>
 
+#include "jetstream_request.h"
 #include "jetstream_state.h"
 
 static const char out_of_memory[] = "parley has no memory to read the answer";
@@ -23,7 +24,8 @@ void message_answer_init(struct message_answer *answer, struct parley_bytes text
         .members = {ANSWER_ERROR_MEMBERS, [MESSAGE_ANSWER_MESSAGE] = {.name = "message"},
                     [MESSAGE_ANSWER_SUBJECT] = {.object = "message", .name = "subject"},
                     [MESSAGE_ANSWER_HEADERS] = {.object = "message", .name = "hdrs"},
-                    [MESSAGE_ANSWER_DATA] = {.object = "message", .name = "data"}}};
+                    [MESSAGE_ANSWER_DATA] = {.object = "message", .name = "data"},
+                    [MESSAGE_ANSWER_TIME] = {.object = "message", .name = "time"}}};
     parley_arena_init(&answer->arena, 0);
     if (is_unanswerable) {
         answer->error = JETSTREAM_NO_RESPONDERS;
@@ -108,6 +110,14 @@ void message_answer_last(struct message_answer *answer, struct jetstream_last *o
     }
 }
 
+/* Returns: 0 where there is none, or no memory. */
+static int64_t read_time(struct message_answer *answer) {
+    const struct parley_value *value = value_of(answer, MESSAGE_ANSWER_TIME);
+    return value->kind == PARLEY_STRING
+               ? jetstream_time_ns(parley_arena_copy(&answer->arena, value->text))
+               : 0;
+}
+
 static void read_held_message(struct message_answer *answer, struct jetstream_held *out) {
     struct parley_bytes headers = {0}, payload = {0};
     const char *subject =
@@ -120,6 +130,7 @@ static void read_held_message(struct message_answer *answer, struct jetstream_he
     if (status == PARLEY_OK) {
         out->found = JETSTREAM_HELD_FOUND;
         out->payload = payload;
+        out->time_ns = read_time(answer);
         out->subject = subject;
         out->headers = headers;
     } else if (status == PARLEY_E_MEMORY) {

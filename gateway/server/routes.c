@@ -229,7 +229,8 @@ static const struct route routes[] = {
     ROUTE("/page.js", OPEN, script, .get = serve_script),
     ROUTE("/page.css", OPEN, style, .get = serve_style),
     ROUTE("/v1/rejected/stream", ADMIN, rejected, .get = serve_rejected, .stay = ROUTE_STAYS),
-    ROUTE("/v1/{protocol}/messages", SEND, messages, .post = serve_messages),
+    ROUTE("/v1/{protocol}/messages", SEND, messages, .post = serve_messages,
+          .stay = ROUTE_MAY_WAIT),
     ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
     ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
     ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
@@ -406,7 +407,8 @@ void gateway_over(void *context, const struct http_request *request,
     const size_t index = noted == 0 ? FIGURES_ROUTES_MAX - 1 : noted - 1;
     struct route_figures *figures = &gateway->figures->routes[index];
     counter_add(&figures->requests[figures_status_index(outcome->status)], 1);
-    if (noted == 0 || routes[index].stay != ROUTE_STAYS) {
+    const bool is_parked = outcome->notes[HTTP_NOTE_PARKED] != 0;
+    if (noted == 0 || (routes[index].stay != ROUTE_STAYS && !is_parked)) {
         histogram_add(&figures->duration, (uint64_t)(reactor_clock_ns() - outcome->began_ns));
     }
     if (problem != 0) {

@@ -333,6 +333,8 @@ static enum parley_status build(struct worker *worker) {
                                                .seen = on_halts_seen,
                                                .context = worker};
     PARLEY_TRY(worker_halts_create(&worker->halts, &halts));
+    PARLEY_TRY(replies_create(gateway->reactor, gateway->jetstream, gateway->schemas,
+                              gateway->configuration->channels, &gateway->replies));
     PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
                               gateway->schemas, gateway->configuration->channels,
                               &gateway->streams));
@@ -370,6 +372,7 @@ static void take_apart(struct worker *worker) {
     end_boards(gateway);
     parking_destroy(gateway->parking);
     worker_halts_destroy(&worker->halts);
+    replies_destroy(gateway->replies);
     destroy_facts(worker);
     jetstream_destroy(gateway->jetstream);
     for (size_t i = 0; gateway->messages != NULL && i < parley_protocol_count(); i++) {
@@ -534,6 +537,7 @@ static void begin_drain(void *context) {
     http_server_drain(gateway->http);
     streams_drain(gateway->streams);
     parking_drain(gateway->parking);
+    replies_drain(gateway->replies);
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         fact_consumers_stop(worker->fact_consumers[i]);
     }

@@ -59,6 +59,7 @@ static void copy(const struct gateway *gateway) {
     copy_nats(gateway);
     copy_stores(gateway);
     copy_streams(gateway);
+    set(gateway, FIGURE_AWAITED_REPLIES, replies_count(gateway->replies));
 }
 
 static void on_time(struct reactor_timer *timer) {

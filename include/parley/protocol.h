@@ -94,6 +94,10 @@ struct parley_route {
     enum parley_halt_role halt_role;
     const char *halt_kind;
     struct parley_bytes halt_name, halt_why;
+
+    /* The fact that answers this message: its sender may wait for the message that it names; data
+     * NULL: nothing answers it. */
+    struct parley_bytes answer_key;
 };
 
 /* Halts of one conversation that are released. */

@@ -88,8 +88,12 @@ static enum parley_status address_request(struct parley_message *message,
     out->remember_key = id;
     out->remember_value = out->domain = roundtable_domain_of(task);
     out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
-    return message->options.lifecycle != PARLEY_LIFECYCLE_OFF ? ask_facts(message, id, out)
-                                                              : PARLEY_OK;
+    if (message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(ask_facts(message, id, out));
+    out->answer_key = out->fact_keys[ROUNDTABLE_FACT_END];
+    return PARLEY_OK;
 }
 
 static enum parley_status address_event(struct parley_message *message, struct parley_bytes type,

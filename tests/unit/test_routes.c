@@ -106,6 +106,11 @@ const char *http_request_host(const struct http_request *request) {
     return request->host;
 }
 
+uint32_t http_request_wait_s(const struct http_request *request) {
+    (void)request;
+    return 0;
+}
+
 const char *http_request_header(const struct http_request *request, const char *name) {
     return strcmp(name, "Accept") == 0          ? request->accept
            : strcmp(name, "Authorization") == 0 ? request->authorization
@@ -1022,6 +1027,9 @@ static void test_an_address_that_stays_open_is_told_by_the_head(void **state) {
         {"HEAD", "/v1/stream", false, false},
         {"GET", "/livez", true, false},
         {"POST", "/v1/vlp/validate", true, false},
+        {"POST", "/v1/vlp/messages", true, true},
+        {"POST", "/v1/vlp/messages", false, false},
+        {"GET", "/v1/vlp/messages", true, false},
         {"GET", "/v1/nonesuch", true, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The replies that senders wait for (`Prefer: wait`), on one reactor. A message may be answered by
+ * a fact (parley_route.answer_key): a key of its protocol's bucket, which names the message that is
+ * the reply. It is looked for in two ways, so that none is missed: an ordered reading of what is
+ * written to the bucket, begun before the message is published and open while anybody waits; and
+ * the key itself, asked for once the message is stored, whenever that reading begins anew, and
+ * every few seconds.
+ *
+ * Everything is called on the reactor's thread. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <parley/bytes.h>
+#include <parley/message.h>
+
+#include "channel.h"
+#include "jetstream.h"
+#include "parking.h"
+
+struct replies;
+struct reply_source;
+
+/* At once, on one reactor. */
+#define REPLIES_MAX 256
+
+/* `schemas`, `channels`: of parley_protocols.  Owns: borrows all; returns a new one, to be
+ * destroyed when the reactor does not run any more, before the jetstream. */
+enum parley_status replies_create(struct reactor *reactor, struct jetstream *jetstream,
+                                  struct parley_schema *const *schemas,
+                                  const struct channel *channels,
+                                  struct replies **out) PARLEY_MUST_CHECK;
+/* Nobody may wait. NULL is allowed. */
+void replies_destroy(struct replies *replies);
+
+/*  NONE ──enter──▶ EXPECTED ──begin──▶ ASKING ◀──every few seconds── WATCHING
+ *                     │                   │  └──the key has no value──▶ │
+ *                     │                   ▼                             │
+ *                     └──known ─────▶ FETCHING ◀───the key is written───┘
+ *                                         └──▶ NONE, and `over`
+ *
+ * From each of them: time up, drain ──▶ NONE, and `over`; leave ──▶ NONE.
+ */
+enum reply_phase {
+    REPLY_NONE,
+    REPLY_EXPECTED, /* the message is not stored yet */
+    REPLY_ASKING,   /* for the key */
+    REPLY_WATCHING,
+    REPLY_FETCHING, /* the message that the key names */
+};
+
+#define REPLY_STREAM_MAX 256
+
+/* One that waits.  Owns: the caller embeds it, zeroed but for `over`, and calls reply_leave before
+ * it frees it. */
+struct reply_wait {
+    /* The reply as an event, as streams show it, or data NULL: none has come in time. It is NONE
+     * again, and may be freed; not called before reply_begin. */
+    void (*over)(struct reply_wait *wait, struct parley_bytes event);
+
+    /* Private. */
+    enum reply_phase phase;
+    bool is_late; /* its time was up before it began */
+    struct parking_place place;
+    struct reply_source *source;
+    struct jetstream_request *request; /* under way; NULL: none */
+    char *key;
+    char stream[REPLY_STREAM_MAX]; /* of the reply … */
+    uint64_t sequence;             /* … 0: not known */
+    LIST_ENTRY(reply_wait) links;
+};
+
+/* Before the message is published. `key`: that answers it.  Returns: false: nobody can wait for
+ * that, or as many wait as may: it stays NONE.  Owns: copies the key. */
+bool reply_enter(struct replies *replies, struct reply_wait *wait,
+                 const struct parley_protocol *protocol, struct parley_bytes key,
+                 int64_t wait_ms) PARLEY_MUST_CHECK;
+/* The message is stored, now or before.  Returns: whether `over` follows, in a later turn; false:
+ * its time was up by then, and it is NONE. */
+bool reply_begin(struct reply_wait *wait) PARLEY_MUST_CHECK;
+/* Nobody waits any more. Harmless when it is NONE. */
+void reply_leave(struct reply_wait *wait);
+
+/* All that wait are over; nobody waits from now on. */
+void replies_drain(struct replies *replies);
+size_t replies_count(const struct replies *replies);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replies that come as fast as they can, NATS that goes meanwhile, and many that wait.
+
+import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
+import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { post } from './lib/http.mjs';
+import { metricsOf, valueOf } from './lib/metrics.mjs';
+import { natsClient, startNats } from './lib/nats.mjs';
+import { parleyFor } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { resultSubject, sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
+import { claim } from './lib/vlp.mjs';
+
+const REQUESTS = 1000;
+const AT_ONCE = 50;
+
+const ask = (server, request, agent = false) =>
+  post(server, '/v1/roundtable/messages', JSON.stringify(request), {
+    agent,
+    headers: { Prefer: 'wait=300' },
+  });
+
+async function natsFor(t) {
+  const nats = await startNats();
+  atEnd(t, () => nats.stop());
+  return nats;
+}
+
+const waiting = async (server) => valueOf(await metricsOf(server), 'parley_awaited_replies');
+
+// Answers each request when it sees it: straight to NATS, or at a gateway.
+function answerAll(client, server, replies) {
+  client.subscribe('roundtable.tasks.>', {
+    callback: (error, message) => {
+      if (error) return;
+      const request = message.json();
+      if (replies.has(request.id)) return; // a second attempt to publish it
+      const reply = taskResult(request.id);
+      replies.set(request.id, reply);
+      if (replies.size % 2) client.publish(resultSubject('code', request.id), JSON.stringify(reply));
+      else void sendTask(server, reply);
+    },
+  });
+}
+
+describe('who waits for the reply', { timeout: 240_000 }, () => {
+  it(`misses none of ${REQUESTS} that are sent the moment the request is`, async (t) => {
+    const nats = await natsFor(t);
+    const servers = [
+      await parleyFor(t, { nats: nats.url }),
+      await parleyFor(t, { nats: nats.url }),
+    ];
+    const client = await natsClient(t, nats.url);
+    const replies = new Map();
+    answerAll(client, servers[0], replies);
+    await client.flush();
+    let next = 0;
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async (_, i) => {
+        const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+        while (next++ < REQUESTS) {
+          const request = taskRequest('code.review');
+          const answer = await ask(servers[i % 2], request, agent);
+          assert.equal(answer.status, 200, answer.text);
+          assert.deepEqual(answer.json.reply.data, replies.get(request.id));
+        }
+        agent.destroy();
+      }),
+    );
+    assert.equal(replies.size, REQUESTS);
+  });
+
+  it('gets it though NATS went and came back meanwhile', async (t) => {
+    let nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const server = await parleyFor(t, { nats: nats.url });
+    const requests = Array.from({ length: 20 }, () => taskRequest('code.review'));
+    const answers = requests.map((request) => ask(server, request));
+    await until('all wait', async () => (await waiting(server)) === requests.length);
+    await nats.kill();
+    nats = await nats.restart();
+    for (const request of requests) {
+      await until('a reply is stored', async () => {
+        return (await sendTask(server, taskResult(request.id))).status === 200;
+      });
+    }
+    for (const [i, answer] of (await Promise.all(answers)).entries()) {
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.json.reply.data.correlationId, requests[i].id);
+    }
+  });
+
+  it('beyond 256 a worker is answered at once', async (t) => {
+    const server = await parleyFor(t, { args: ['--reactors', '1'] });
+    const requests = Array.from({ length: 256 }, () => taskRequest('code.review'));
+    const answers = requests.map((request) => ask(server, request));
+    await until('256 wait', async () => (await waiting(server)) === 256);
+    const oneMore = await ask(server, taskRequest('code.review'));
+    assert.equal(oneMore.status, 200);
+    assert.equal(oneMore.headers['preference-applied'], undefined);
+    const replies = requests.map(({ id }) => taskResult(id));
+    await sendTask(server, replies);
+    for (const [i, answer] of (await Promise.all(answers)).entries()) {
+      assert.equal(answer.status, 200, answer.text);
+      assert.deepEqual(answer.json.reply.data, replies[i]);
+      assert.equal(answer.json.receipt.id, requests[i].id);
+    }
+  });
+
+  it('stops nobody else', async (t) => {
+    const server = await parleyFor(t, { args: ['--reactors', '4'] });
+    const agent = new Agent({ keepAlive: true });
+    assert.equal((await post(server, '/v1/vlp/messages', JSON.stringify(claim()))).status, 200);
+    let answered = 0;
+    const answers = Array.from({ length: 1000 }, async () => {
+      const answer = await ask(server, taskRequest('code.review'), agent);
+      answered++;
+      return answer;
+    });
+    const settled = async () => answered + (await waiting(server)) === answers.length;
+    await until('all wait or are answered', settled);
+    assert.ok(answered <= answers.length - 256, `${answered} were answered at once`);
+    for (let i = 0; i < 2000; i += 50) {
+      const sent = Array.from({ length: 50 }, () =>
+        post(server, '/v1/vlp/messages', JSON.stringify(claim())),
+      );
+      for (const answer of await Promise.all(sent)) assert.equal(answer.status, 200, answer.text);
+    }
+    server.signal('SIGTERM');
+    for (const answer of await Promise.all(answers)) assert.ok([200, 202].includes(answer.status));
+    await server.program.hasExited('parley ends after SIGTERM');
+    agent.destroy();
+  });
+});
