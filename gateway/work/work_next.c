@@ -528,6 +528,12 @@ void work_serve_next(struct gateway *gateway, struct http_request *request,
         !request_options_read(&options, request)) {
         return;
     }
+    if (gateway->configuration->lifecycle == PARLEY_LIFECYCLE_OFF) {
+        problem_respond(request, PROBLEM_NOT_FOUND,
+                        "This server decides on no claims (--lifecycle off), so it hands out no "
+                        "tasks.");
+        return;
+    }
     if (is_work_queue(gateway, protocol)) {
         problem_respond(request, PROBLEM_WORK_QUEUE,
                         "The tasks lie in a stream with work-queue or interest retention: read "

@@ -167,6 +167,15 @@ describe('an agent that asks for work', () => {
   });
 });
 
+describe('a server that decides on no claims', () => {
+  const its = useParley({ args: ['--lifecycle', 'off'] });
+  it('hands out no tasks', async () => {
+    const answer = await next(its.parley, { agent: 'a' });
+    assertProblem(answer, 404, 'not-found');
+    assert.match(answer.json.detail, /--lifecycle off/);
+  });
+});
+
 describe('agents that ask at once', () => {
   const its = useParley();
   it('get a task each', async () => {
