@@ -27,7 +27,6 @@ struct parley_options {
     int64_t now_seconds;        /* Unix time, for stamp and for what may be past; 0: not asked */
     const char *fresh_id;       /* for stamp: a new UUID */
     size_t message_bytes_max;   /* GW-002; 0: the protocol's default */
-    const char *recalled;       /* what parley_route.recall_key asked for, or NULL */
     const char *subject_prefix; /* the subject's first token; NULL: the protocol's name */
     const char *stored_subject; /* where a message that is read again was stored, or NULL */
     const char *only_sender;    /* GW-102: who must be the sender; NULL: anybody */
@@ -84,8 +83,7 @@ struct parley_message {
     struct parley_findings findings;
     struct parley_route route; /* once it was computed … */
     bool has_route;
-    const char *route_recalled;                              /* … with this options.recalled */
-    const struct parley_known_facts *route_known;            /* … and this options.known */
+    const struct parley_known_facts *route_known;            /* … with this options.known */
     unsigned char reader_memory[PARLEY_READER_MEMORY_BYTES]; /* private to the JSON reader: what the
                                                                 last messages were like */
 };
@@ -129,7 +127,7 @@ static inline bool parley_message_is_valid(const struct parley_message *message)
 }
 
 /* Computes the route by the protocol's hook, and replaces the first token of its subject by
- * options.subject_prefix. The result is cached until options.recalled or options.known changes.
+ * options.subject_prefix. The result is cached until options.known changes.
  * Owns: `out` borrows from the message. */
 enum parley_status parley_message_route(struct parley_message *message,
                                         struct parley_route *out) PARLEY_MUST_CHECK;

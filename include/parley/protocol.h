@@ -78,13 +78,6 @@ struct parley_route {
      * sent again. */
     bool is_subject_variable;
 
-    /* What later messages need to know of this one. Stored in protocol->memory before the sender is
-     * answered. */
-    struct parley_bytes remember_key, remember_value;
-    /* What this message needs to know of an earlier one: look it up, put its value into
-     * options.recalled, and ask for the route again. */
-    struct parley_bytes recall_key;
-
     /* The facts that deciding on this message needs: keys of the bucket, read together, each at the
      * place that the plugin gives it; data NULL: none at that place. */
     struct parley_bytes fact_keys[PARLEY_FACT_KEYS_MAX];
@@ -192,12 +185,9 @@ struct parley_protocol {
     const char *const *options; /* NULL-terminated: the options of a request that concern it,
                                    besides stamp; NULL: none */
 
-    /* The key-value bucket for remember_key and recall_key (struct parley_route), and how long it
-     * keeps values; NULL: none.  `memory_subjects`: messages on these that bypassed the gateway are
-     * remembered too. */
+    /* The key-value bucket of its facts, and how long it keeps them; NULL: none. */
     const char *memory;
     unsigned memory_days;
-    const char *memory_subjects; /* below the protocol's first token: "tasks.>" */
 
     /* These hooks are mandatory. Each has two results: the status tells whether it could run, the
      * message's findings tell whether the sender kept the rules.

@@ -221,15 +221,13 @@ static enum parley_status prefix_subject(struct parley_message *message, const c
 enum parley_status parley_message_route(struct parley_message *message, struct parley_route *out) {
     const char *prefix = message->options.subject_prefix;
     struct parley_route *route = &message->route;
-    if (!message->has_route || message->route_recalled != message->options.recalled ||
-        message->route_known != message->options.known) {
+    if (!message->has_route || message->route_known != message->options.known) {
         message->has_route = false;
         PARLEY_TRY(message->protocol->route(message, route));
         if (prefix != NULL && route->subject.data != NULL) {
             PARLEY_TRY(prefix_subject(message, prefix, &route->subject));
         }
         message->has_route = true;
-        message->route_recalled = message->options.recalled;
         message->route_known = message->options.known;
     }
     *out = *route;

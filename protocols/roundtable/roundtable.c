@@ -84,7 +84,6 @@ const struct parley_protocol roundtable_protocol = {
     .examples = roundtable_examples,
     .memory = "parley_tasks",
     .memory_days = 8, /* a day longer than the stream keeps the messages */
-    .memory_subjects = "tasks.>",
     .decode = json_decode,
     .validate = json_validate,
     .encode = json_encode,

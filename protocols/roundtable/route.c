@@ -41,7 +41,7 @@ struct parley_bytes roundtable_task_id(struct parley_message *message) {
 static enum parley_status reply_domain(struct parley_message *message, struct parley_bytes *out) {
     const struct parley_options *options = &message->options;
     const struct parley_bytes given = parley_bytes_of(options->domain);
-    struct parley_bytes value = parley_bytes_of(options->recalled);
+    struct parley_bytes value = {0};
     struct roundtable_fact request;
     if (options->known != NULL) {
         value = options->known->values[ROUNDTABLE_FACT_REQUEST];
@@ -85,8 +85,7 @@ static enum parley_status address_request(struct parley_message *message,
     const struct parley_bytes task = parley_message_text(message, ROUNDTABLE_TASK);
     const struct parley_bytes id = roundtable_task_id(message);
     PARLEY_TRY(id.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
-    out->remember_key = id;
-    out->remember_value = out->domain = roundtable_domain_of(task);
+    out->domain = roundtable_domain_of(task);
     out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
     if (message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
         return PARLEY_OK;
@@ -114,7 +113,6 @@ static enum parley_status address_outcome(struct parley_message *message,
     PARLEY_TRY(id.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
     PARLEY_TRY(reply_domain(message, &domain));
     PARLEY_TRY(ask_facts(message, id, out));
-    out->recall_key = id;
     out->domain = stored_subject != NULL ? stored_domain(stored_subject) : domain;
     out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.results"), domain, id);
     return PARLEY_OK;

@@ -53,8 +53,7 @@ static enum parley_status process(struct parley_message *message, const struct t
         parley_buffer_text(out, "\n");
         parley_buffer_append(out, route.source);
         parley_buffer_text(out, "\n");
-        parley_buffer_append(out, route.remember_key);
-        parley_buffer_append(out, route.recall_key);
+        parley_buffer_append(out, route.fact_keys[2]);
         parley_buffer_text(out, "\n");
         PARLEY_TRY(message->protocol->encode(message, out));
         PARLEY_TRY(append_fingerprint(message, out));

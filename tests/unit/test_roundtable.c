@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where Round Table messages go, what is remembered of them and what is stamped. The rules have
+/* Where Round Table messages go, what deciding on them asks for and what is stamped. The rules have
  * their conformance cases; what those cannot say is here: that RT-103 asks for the time given. */
 
 #include <stdarg.h>
@@ -59,6 +59,15 @@ static void assert_is(struct parley_bytes got, const char *wanted) {
 
 /* ---- subjects ---- */
 
+enum { REQUEST_FACT = 2 };
+
+/* What an older gateway kept of a request. */
+static const struct parley_known_facts *known_domain(const char *domain) {
+    static struct parley_known_facts known;
+    known.values[REQUEST_FACT] = parley_bytes_of(domain);
+    return &known;
+}
+
 static void test_every_type_has_its_subject(void **state) {
     struct message_fixture *fixture = *state;
     static const struct {
@@ -113,7 +122,7 @@ static void test_a_fleet_has_its_own_first_token(void **state) {
     assert_is(fixture->route.type, "roundtable.task.result");
 }
 
-static void test_a_route_is_worked_out_once_until_something_is_recalled(void **state) {
+static void test_a_route_is_worked_out_once_until_facts_are_known(void **state) {
     struct message_fixture *fixture = *state;
     struct parley_message *message = &fixture->message;
     check(fixture, RESULT);
@@ -123,7 +132,7 @@ static void test_a_route_is_worked_out_once_until_something_is_recalled(void **s
     assert_int_equal(parley_message_route(message, &fixture->route), PARLEY_OK);
     assert_ptr_equal(fixture->route.subject.data, first.data);
     assert_int_equal(message->arena.used_bytes, used);
-    message->options.recalled = "security";
+    message->options.known = known_domain("security");
     assert_int_equal(parley_message_route(message, &fixture->route), PARLEY_OK);
     assert_is(fixture->route.subject, "roundtable.results.security." TASK_ID_LOWER);
     check(fixture, REQUEST("a.b", ""));
@@ -133,31 +142,32 @@ static void test_a_route_is_worked_out_once_until_something_is_recalled(void **s
 
 /* ---- the domain of a reply ---- */
 
-static void test_a_request_is_remembered_by_its_id_with_the_first_token_of_its_task(void **state) {
+static void test_the_domain_of_a_request_is_the_first_token_of_its_task(void **state) {
     struct message_fixture *fixture = *state;
     route(fixture, REQUEST("security.cve.analysis", ""));
-    assert_is(fixture->route.remember_key, ID_LOWER);
-    assert_is(fixture->route.remember_value, "security");
-    assert_is(fixture->route.recall_key, NULL);
+    assert_is(fixture->route.domain, "security");
+    assert_is(fixture->route.fact_keys[REQUEST_FACT], NULL);
+    fixture->options.lifecycle = PARLEY_LIFECYCLE_ON;
+    route(fixture, REQUEST("security.cve.analysis", ""));
+    assert_is(fixture->route.fact_keys[REQUEST_FACT], ID_LOWER);
     route(fixture, REQUEST("-._", ""));
-    assert_is(fixture->route.remember_value, "-");
+    assert_is(fixture->route.domain, "-");
 }
 
 static void test_a_result_and_a_failure_ask_for_the_domain_of_their_task(void **state) {
     struct message_fixture *fixture = *state;
     static const char *const texts[] = {RESULT, FAILED};
     for (size_t i = 0; i < 2; i++) {
-        fixture->options.recalled = NULL;
+        fixture->options.known = NULL;
         route(fixture, texts[i]);
-        assert_is(fixture->route.recall_key, TASK_ID_LOWER);
-        assert_is(fixture->route.remember_key, NULL);
-        fixture->options.recalled = "security";
+        assert_is(fixture->route.fact_keys[REQUEST_FACT], TASK_ID_LOWER);
+        fixture->options.known = known_domain("security");
         route(fixture, texts[i]);
         assert_is(fixture->route.subject, "roundtable.results.security." TASK_ID_LOWER);
     }
 }
 
-static void test_nothing_is_remembered_or_asked_for_any_other_message(void **state) {
+static void test_without_a_lifecycle_nothing_is_asked_for_any_other_message(void **state) {
     struct message_fixture *fixture = *state;
     static const char *const texts[] = {
         MESSAGE("task.claimed", ANSWERING "\"payload\":{}"),
@@ -165,12 +175,11 @@ static void test_nothing_is_remembered_or_asked_for_any_other_message(void **sta
         MESSAGE("heartbeat", ANSWERING "\"payload\":{\"status\":\"healthy\"}")};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         route(fixture, texts[i]);
-        assert_is(fixture->route.remember_key, NULL);
-        assert_is(fixture->route.recall_key, NULL);
+        assert_is(fixture->route.fact_keys[REQUEST_FACT], NULL);
     }
 }
 
-static void test_the_domain_is_the_recalled_one_else_the_option_else_unknown(void **state) {
+static void test_the_domain_is_that_of_the_request_else_the_option_else_unknown(void **state) {
     struct message_fixture *fixture = *state;
     static const char long_domain[] =
         "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd"
@@ -200,7 +209,7 @@ static void test_the_domain_is_the_recalled_one_else_the_option_else_unknown(voi
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char wanted[256];
-        fixture->options.recalled = rows[i].recalled;
+        fixture->options.known = known_domain(rows[i].recalled);
         fixture->options.domain = rows[i].option;
         snprintf(wanted, sizeof wanted, "roundtable.results.%s." TASK_ID_LOWER, rows[i].domain);
         route(fixture, RESULT);
@@ -211,10 +220,10 @@ static void test_the_domain_is_the_recalled_one_else_the_option_else_unknown(voi
 static void test_the_option_changes_no_request(void **state) {
     struct message_fixture *fixture = *state;
     fixture->options.domain = "code";
-    fixture->options.recalled = "other";
+    fixture->options.known = known_domain("other");
     route(fixture, REQUEST("security.briefing", ""));
     assert_is(fixture->route.subject, "roundtable.tasks.security.briefing");
-    assert_is(fixture->route.remember_value, "security");
+    assert_is(fixture->route.domain, "security");
 }
 
 /* ---- other facts ---- */
@@ -243,7 +252,7 @@ static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **s
     check_route(fixture, MESSAGE("task.result", ANSWERING "\"to\":null,\"payload\":{}"));
     assert_is(fixture->route.subject, NULL);
     assert_is(fixture->route.type, NULL);
-    assert_is(fixture->route.recall_key, NULL);
+    assert_is(fixture->route.fact_keys[REQUEST_FACT], NULL);
     assert_is(fixture->route.id, ID);
     assert_is(fixture->route.thread, TASK_ID);
     assert_is(fixture->route.sender, "Sir_Galahad-1");
@@ -253,14 +262,13 @@ static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **s
     assert_is(fixture->route.thread, NULL);
     assert_is(fixture->route.sender, NULL);
     check_route(fixture, REQUEST("no domain", ""));
-    assert_is(fixture->route.remember_key, NULL);
 }
 
-static void test_what_is_remembered_has_a_place_and_a_time(void **state) {
+static void test_facts_have_a_place_and_a_time(void **state) {
     struct message_fixture *fixture = *state;
     const struct parley_protocol *protocol = fixture->message.protocol;
     assert_string_equal(protocol->memory, "parley_tasks");
-    assert_string_equal(protocol->memory_subjects, "tasks.>");
+    assert_string_equal(protocol->fact_subjects[0], "tasks.>");
     assert_int_equal(protocol->memory_days, 8);
 }
 
@@ -358,16 +366,16 @@ int main(void) {
         TEST(test_an_agent_id_that_is_not_plain_is_percent_encoded_in_the_subject),
         TEST(test_a_task_of_many_tokens_is_the_tail_of_its_subject),
         TEST(test_a_fleet_has_its_own_first_token),
-        TEST(test_a_route_is_worked_out_once_until_something_is_recalled),
-        TEST(test_a_request_is_remembered_by_its_id_with_the_first_token_of_its_task),
+        TEST(test_a_route_is_worked_out_once_until_facts_are_known),
+        TEST(test_the_domain_of_a_request_is_the_first_token_of_its_task),
         TEST(test_a_result_and_a_failure_ask_for_the_domain_of_their_task),
-        TEST(test_nothing_is_remembered_or_asked_for_any_other_message),
-        TEST(test_the_domain_is_the_recalled_one_else_the_option_else_unknown),
+        TEST(test_without_a_lifecycle_nothing_is_asked_for_any_other_message),
+        TEST(test_the_domain_is_that_of_the_request_else_the_option_else_unknown),
         TEST(test_the_option_changes_no_request),
         TEST(test_the_thread_is_the_request_or_the_task_that_is_answered),
         TEST(test_the_receiver_is_the_one_named_if_any),
         TEST(test_an_invalid_message_has_no_subject_but_what_can_be_read),
-        TEST(test_what_is_remembered_has_a_place_and_a_time),
+        TEST(test_facts_have_a_place_and_a_time),
         TEST(test_stamp_fills_id_version_and_timestamp_in_this_order),
         TEST(test_stamp_leaves_what_is_there),
         TEST(test_a_request_expires_when_its_ttl_is_past),
