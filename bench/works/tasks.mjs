@@ -51,10 +51,10 @@ const message = (type, from, more) =>
 const taskRequest = () =>
   message("task.request", "pilot", { payload: { task: "code.review", params: {} } });
 
-function post(url, agent, body) {
+function post(url, agent, body, { path = PATH, waits = true, type = "json" } = {}) {
   return new Promise((resolve, reject) => {
-    const headers = { "Content-Type": "application/json", Prefer: "wait=300" };
-    const sent = request(url + PATH, { method: "POST", agent, headers }, (answer) => {
+    const headers = { "Content-Type": `application/${type}`, ...(waits && { Prefer: "wait=300" }) };
+    const sent = request(url + path, { method: "POST", agent, headers }, (answer) => {
       answer.resume();
       answer.on("end", () => resolve(answer));
     });
@@ -127,16 +127,69 @@ const reply = (clients) => ({
   ratios: [],
 });
 
+// ---- work for agents ----
+
+const NEXT = "/v1/roundtable/tasks/next";
+const OPEN_TASKS = 20_000;
+
+async function openTasks(url) {
+  const lines = Array.from({ length: OPEN_TASKS }, () => `${taskRequest()}\n`).join("");
+  const { statusCode } = await post(url, false, lines, { waits: false, type: "x-ndjson" });
+  if (statusCode !== 200) throw new Error(`tasks were answered ${statusCode}`);
+}
+
+// How many tasks so many agents have got, each asking for the next as soon as it has one.
+async function takeTasks(bench, url, agents) {
+  const end = performance.now() + bench.seconds * 1000;
+  let count = 0;
+  const work = async (_, i) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const body = JSON.stringify({ agent: `agent-${i}` });
+    while (performance.now() < end && count < OPEN_TASKS - agents) {
+      const { statusCode } = await post(url, agent, body, { path: NEXT });
+      if (statusCode !== 200) throw new Error(`an agent was answered ${statusCode}`);
+      count++;
+    }
+    agent.destroy();
+  };
+  await Promise.all(Array.from({ length: agents }, work));
+  return count;
+}
+
+const taken = (agents) => ({
+  label: "parley",
+  run: (bench) =>
+    withServers(bench, { server: parley, probe: TASK_PROBE }, async ({ url }) => {
+      await openTasks(url);
+      await post(url, false, '{"agent":"first"}', { path: NEXT }); // then all are in memory
+      const began = performance.now();
+      const count = await takeTasks(bench, url, agents);
+      return { count, value: count / ((performance.now() - began) / 1000) };
+    }),
+});
+
+const next = (agents) => ({
+  id: `next-${agents}`,
+  title: `POST tasks/next, ${agents === 1 ? "one agent" : `${agents} agents`}`,
+  unit: "claims/s",
+  higherIsBetter: true,
+  contenders: { parley: taken(agents) },
+  ratios: [],
+});
+
 // ---- beside those that wait ----
 
-const PARKED = 256; // as many as may wait for a reply in one worker
+const PARKED = 1000; // agents without work
 
 async function park(url) {
   const agent = new Agent({ keepAlive: true });
-  for (let i = 0; i < PARKED; i++) post(url, agent, taskRequest()).catch(() => {}); // until the end
+  for (let i = 0; i < PARKED; i++) {
+    const body = JSON.stringify({ agent: `idle-${i}`, domains: ["nothing"] });
+    post(url, agent, body, { path: NEXT }).catch(() => {}); // until the end
+  }
   for (;;) {
     const text = await (await fetch(`${url}/metrics`)).text();
-    if (text.includes(`parley_awaited_replies ${PARKED}`)) return agent;
+    if (Number(text.match(/^parley_http_active_requests (\d+)/m)[1]) >= PARKED) return agent;
   }
 }
 
@@ -155,7 +208,7 @@ const beside = (label, isParked) => ({
 
 const parked = {
   id: "parked",
-  title: `POST messages, 64 connections, ${PARKED} requests wait`,
+  title: `POST messages, 64 connections, ${PARKED} agents wait for work`,
   unit: "requests/s",
   higherIsBetter: true,
   contenders: {
@@ -173,6 +226,9 @@ export default {
     sending("claims", "POST of requests and claims in turn, 64 connections"),
     reply(1),
     reply(64),
+    next(1),
+    next(8),
+    next(64),
     parked,
   ],
 };
