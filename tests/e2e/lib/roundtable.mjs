@@ -33,6 +33,12 @@ export const taskFailed = (correlationId, changes) =>
 export const taskProgress = (correlationId, changes) =>
   envelope('task.progress', 'worker', { correlationId, payload: { percent: 50 }, ...changes });
 
+export const taskClaimed = (correlationId, changes) =>
+  envelope('task.claimed', 'worker', { correlationId, payload: {}, ...changes });
+
+export const heartbeat = (from, changes) =>
+  envelope('heartbeat', from, { payload: { status: 'idle' }, ...changes });
+
 export const resultSubject = (domain, id, prefix = 'roundtable') =>
   `${prefix}.results.${domain}.${id.toLowerCase()}`;
 
