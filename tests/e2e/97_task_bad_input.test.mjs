@@ -312,7 +312,8 @@ describe('a bucket that is deleted', () => {
     const request = taskRequest('a.b');
     assert.equal((await sendTask(server, request)).status, 200);
     const manager = await client.jetstreamManager();
-    // Deleting it races against parley, which makes it again: nats-server may leave one unanswered.
+    // Asked for a message while the stream is deleted, nats-server 2.9.10 panics (jsMsgGetRequest); parley
+    // starts its own again, and what was asked meanwhile is asked once more.
     await manager.streams.delete('KV_parley_tasks').catch(() => {});
     const statuses = new Set();
     const claim = taskClaimed(request.id);
@@ -323,9 +324,13 @@ describe('a bucket that is deleted', () => {
       assert.ok([200, 503, 504].includes(each.status), each.text);
       return each.status === 200 && each;
     });
-    const other = await sendTask(server, taskClaimed(request.id, by('kay')));
+    const other = await until('nats-server is there', async () => {
+      const each = await sendTask(server, taskClaimed(request.id, by('kay')));
+      return each.status < 500 && each;
+    });
     assert.equal(assertProblem(other, 409, 'already-claimed').holder, 'worker');
-    assert.equal((await factOf(client, `${request.id}.claim`)).seq, answer.json.seq);
+    const fact = await until('the key can be read', () => factOf(client, `${request.id}.claim`));
+    assert.equal(fact.seq, answer.json.seq);
   });
 });
 
