@@ -124,7 +124,7 @@ const reply = (clients) => ({
     http: replied("parley, replied over HTTP", clients, true),
     nats: replied("parley, replied straight to NATS", clients, false),
   },
-  ratios: [],
+  ratios: [{ of: "http", to: "nats" }],
 });
 
 // ---- work for agents ----
@@ -157,7 +157,7 @@ async function takeTasks(bench, url, agents) {
 }
 
 const taken = (agents) => ({
-  label: "parley",
+  label: `parley, ${agents === 1 ? "one agent" : `${agents} agents`}`,
   run: (bench) =>
     withServers(bench, { server: parley, probe: TASK_PROBE }, async ({ url }) => {
       await openTasks(url);
@@ -168,14 +168,17 @@ const taken = (agents) => ({
     }),
 });
 
-const next = (agents) => ({
-  id: `next-${agents}`,
-  title: `POST tasks/next, ${agents === 1 ? "one agent" : `${agents} agents`}`,
+const next = {
+  id: "next",
+  title: "POST tasks/next",
   unit: "claims/s",
   higherIsBetter: true,
-  contenders: { parley: taken(agents) },
-  ratios: [],
-});
+  contenders: { one: taken(1), few: taken(8), many: taken(64) },
+  ratios: [
+    { of: "few", to: "one" },
+    { of: "many", to: "one" },
+  ],
+};
 
 // ---- beside those that wait ----
 
@@ -226,9 +229,7 @@ export default {
     sending("claims", "POST of requests and claims in turn, 64 connections"),
     reply(1),
     reply(64),
-    next(1),
-    next(8),
-    next(64),
+    next,
     parked,
   ],
 };
