@@ -54,6 +54,8 @@ void lookup_begin(struct lookup *lookup, struct request_options *options,
                   const struct parley_route *route) {
     struct fact_store *store = gateway_fact_store(options->gateway, options->protocol);
     lookup->query.done = on_answer;
+    lookup->reactor = options->gateway->reactor;
+    lookup->begun_ms = reactor_now_ms(lookup->reactor);
     lookup->is_patient = options->task == INGEST_FORWARD;
     lookup->is_final = !lookup->is_patient;
     if (!fact_query_init(&lookup->query, store, route->fact_keys)) {
@@ -65,8 +67,12 @@ void lookup_begin(struct lookup *lookup, struct request_options *options,
     }
 }
 
+static bool has_waited(const struct lookup *lookup) {
+    return reactor_now_ms(lookup->reactor) - lookup->begun_ms >= FACT_RETRY_MS;
+}
+
 void lookup_again(struct lookup *lookup, struct request_options *options, int64_t delay_ms) {
-    lookup->is_final = lookup->is_final || delay_ms > 0;
+    lookup->is_final = lookup->is_final || delay_ms > 0 || has_waited(lookup);
     ask(lookup, options, delay_ms);
 }
 
@@ -83,7 +89,7 @@ enum parley_status lookup_decide(struct lookup *lookup, struct parley_message *m
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         known->values[i] = parley_bytes_of(lookup->query.values[i]);
     }
-    *out_delay_ms = FACT_RETRY_MS;
+    *out_delay_ms = has_waited(lookup) ? 0 : FACT_RETRY_MS;
     return parley_message_decide(message, known, out);
 }
 

@@ -19,6 +19,8 @@ struct lookup {
     enum lookup_state state;
     bool is_patient; /* it waits for what may come: a verdict does not */
     bool is_final;   /* what is missing was asked for again */
+    struct reactor *reactor;
+    int64_t begun_ms;
     char *error;
     struct parley_known_facts known; /* for lookup_decide */
     char digest[DIGEST_LENGTH + 1];
@@ -37,7 +39,8 @@ void lookup_begin(struct lookup *lookup, struct request_options *options,
 void lookup_again(struct lookup *lookup, struct request_options *options, int64_t delay_ms);
 
 /* By what was found: PARLEY_DECISION_ASK_AGAIN also when something that is missing is expected on
- * this reactor: then lookup_again is to be called without a delay (out_delay_ms).
+ * this reactor: then lookup_again is to be called without a delay (out_delay_ms). What the message
+ * has waited in line counts: a batch of many that miss something does not wait once for each.
  * Owns: the decision borrows from message and lookup. */
 enum parley_status lookup_decide(struct lookup *lookup, struct parley_message *message,
                                  struct parley_decision *out,

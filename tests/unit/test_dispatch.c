@@ -176,6 +176,24 @@ static void test_a_reply_to_nothing_goes_where_its_protocol_says(void **state) {
     assert_string_equal(subjects(world), "vlp.unknown");
 }
 
+static void stop(struct reactor_timer *timer) {
+    reactor_stop(OWNER_OF(timer, struct world, timer)->reactor);
+}
+
+/* Where many wait in line for the same, each would wait as long as all before it together. */
+static void test_a_reply_that_has_waited_is_asked_for_again_at_once(void **state) {
+    struct world *world = *state;
+    world_post(world, &single, REPLY("1", "a"));
+    world->timer.fire = stop;
+    reactor_timer_set(world->reactor, &world->timer, FACT_RETRY_MS);
+    reactor_run(world->reactor);
+    world_lookup_answers(world, 0, NULL);
+    assert_int_equal(world->jetstream.count, 0);
+    assert_int_equal(world->store.delays_ms[1], 0);
+    world_lookup_answers(world, 1, NULL);
+    assert_string_equal(subjects(world), "vlp.unknown");
+}
+
 static void test_what_is_known_here_is_not_asked_for(void **state) {
     struct world *world = *state;
     world->store.key = "a";
@@ -652,6 +670,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_reply_waits_for_its_request_to_be_found),
         TEST(test_a_reply_to_nothing_goes_where_its_protocol_says),
+        TEST(test_a_reply_that_has_waited_is_asked_for_again_at_once),
         TEST(test_what_is_known_here_is_not_asked_for),
         TEST(test_a_reply_whose_request_cannot_be_asked_for_is_not_published),
         TEST(test_a_reply_is_counted_with_its_type_though_the_look_up_fails),
