@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -193,7 +194,7 @@ struct question {
     char key[32], other[32]; /* `other` "": one key only */
     int64_t delay_ms;
     bool loses_bucket; /* just before */
-    unsigned done;
+    atomic_uint done;
     enum answer found;
     char text[512], other_text[64];
 };

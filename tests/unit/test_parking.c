@@ -16,7 +16,7 @@
 #include "../lib/loop.h"
 #include "parking.h"
 
-enum { PLACES = 40, LONG_MS = 600000, THREADS = 3, ROUNDS = 300 };
+enum { PLACES = 40, LONG_MS = 600000, THREADS = 3, ROUNDS = 300, SLOT_BITS = 6 };
 
 struct guest {
     struct world *world;
@@ -33,10 +33,15 @@ struct world {
     size_t over_count;
     bool was_let_in;
     int64_t wait_ms;
-    struct guest *guest;         /* that something is done with */
-    atomic_uint_fast64_t number; /* of the stay that threads may wake */
+    struct guest *guest;       /* that something is done with */
+    atomic_uint_fast64_t stay; /* that threads may wake: its number and, in the last bits, slot */
     atomic_bool is_finished;
 };
+
+/* One that is woken while it ends leaves its slot a moment later than it comes again. */
+static uint64_t stay_of(struct parking_ticket ticket) {
+    return ticket.number << SLOT_BITS | ticket.slot;
+}
 
 static void on_over(struct parking_place *place, enum parking_end end) {
     struct guest *guest = OWNER_OF(place, struct guest, place);
@@ -46,7 +51,7 @@ static void on_over(struct parking_place *place, enum parking_end end) {
     if (guest->comes_again && end == PARKING_WOKEN) {
         assert_true(parking_enter(guest->world->parking, place, LONG_MS));
         guest->ticket = parking_ticket(place);
-        atomic_store(&guest->world->number, guest->ticket.number);
+        atomic_store(&guest->world->stay, stay_of(guest->ticket));
     }
 }
 
@@ -213,13 +218,15 @@ static void *keep_waking(void *context) {
     struct world *world = context;
     uint64_t woken = 0;
     while (!atomic_load(&world->is_finished)) {
-        const uint64_t number = atomic_load(&world->number);
-        if (number == woken) {
+        const uint64_t stay = atomic_load(&world->stay);
+        if (stay == woken) {
             sched_yield();
             continue;
         }
-        woken = number;
-        parking_wake((struct parking_ticket){.parking = world->parking, .number = number});
+        woken = stay;
+        parking_wake((struct parking_ticket){.parking = world->parking,
+                                             .number = stay >> SLOT_BITS,
+                                             .slot = stay % (1u << SLOT_BITS)});
     }
     return NULL;
 }
@@ -234,8 +241,7 @@ static void test_no_wake_up_is_lost_whoever_wakes(void **state) {
     pthread_t threads[THREADS];
     world->guests[0].comes_again = true;
     assert_true(enter(world, 0, LONG_MS));
-    assert_int_equal(world->guests[0].ticket.slot, 0); /* the slot that threads know of */
-    atomic_store(&world->number, world->guests[0].ticket.number);
+    atomic_store(&world->stay, stay_of(world->guests[0].ticket));
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, keep_waking, world), 0);
     }
