@@ -64,7 +64,7 @@
     X(PROBLEM_NOT_ADDRESSEE, "not-addressee", 409, "The task is addressed to another agent",       \
       "With --lifecycle strict only the agent that a task.request names in `to` may claim it.")    \
     X(PROBLEM_WORK_QUEUE, "work-queue", 409, "The tasks lie in a work queue",                      \
-      "The stream that holds the tasks gives each to whoever reads it first, so that this server " \
+      "The stream that holds the tasks gives each to its first reader, so that this server "       \
       "does not hand them out. Read them from that stream in NATS.")                               \
     X(PROBLEM_TOO_LARGE, "too-large", 413, "The message is too large",                             \
       "The detail names the limit. Store large data elsewhere and refer to it, or ask the "        \
