@@ -131,6 +131,7 @@ static void write_agent_options(struct json_writer *json, const struct parley_pr
 /* A release takes one of the first. */
 static void write_halt_options(struct json_writer *json, enum operation_kind kind,
                                const struct parley_protocol *protocol) {
+    assert(protocol != NULL && protocol->halt_kinds != NULL); /* write_paths leaves others out */
     static const char text[] = "{\"type\":\"string\",\"minLength\":1}";
     for (const char *const *name = protocol->halt_kinds; *name != NULL; name++) {
         write_option(

@@ -441,7 +441,11 @@ static bool may_begin(struct parley_bytes start, const char *wanted) {
     return memcmp(start.data, wanted, start.length < length ? start.length : length) == 0;
 }
 
-/* The path ends at the space or the question mark after it. */
+/* Whether a path ends before this. */
+static bool ends_path(char byte) {
+    return byte == ' ' || byte == '?' || byte == '\r' || byte == '\n';
+}
+
 int gateway_is_stream(struct parley_bytes start) {
     static const char *const prefixes[] = {"GET /v1/", "POST /v1/"};
     char method[8], path[LINE_MAX_BYTES];
@@ -453,7 +457,7 @@ int gateway_is_stream(struct parley_bytes start) {
     }
     const size_t method_length = strcspn(prefix, " ");
     for (size_t at = strlen(prefix); at < start.length && at < sizeof path; at++) {
-        if (memchr(" ?\r\n", start.data[at], 4) != NULL) {
+        if (ends_path(start.data[at])) {
             const size_t path_length = at - method_length - 1;
             memcpy(method, start.data, method_length);
             method[method_length] = '\0';
