@@ -394,8 +394,8 @@ static const struct list_case {
     size_t limit;
     const char *numbers; /* the newest first */
 } list_cases[] = {
-    {{NULL}, 10, "4 3 2 1"},
-    {{NULL}, 2, "4 3"},
+    {{.state = NULL}, 10, "4 3 2 1"},
+    {{.state = NULL}, 2, "4 3"},
     {{.state = "requested"}, 10, "1"},
     {{.state = "expired"}, 10, "4"},
     {{.state = "claimed"}, 10, "2"},
@@ -442,7 +442,8 @@ static void test_an_item_has_every_member(void **state) {
     parley_buffer_init(&out);
     request(world, 1, "a.x high galahad");
     claim(world, 1, "galahad", "c");
-    assert_int_equal(board_list(world->board, &(struct board_filter){NULL}, 1, &out), PARLEY_OK);
+    assert_int_equal(board_list(world->board, &(struct board_filter){.state = NULL}, 1, &out),
+                     PARLEY_OK);
     parley_buffer_char(&out, '\0');
     assert_string_equal(
         out.data,
