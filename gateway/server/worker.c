@@ -287,13 +287,13 @@ static enum parley_status create_facts(struct worker *worker) {
         PARLEY_TRY(fact_store_create(gateway->reactor, gateway->jetstream, channel->fact_bucket,
                                      &gateway->fact_stores[i]));
         if (worker->options.keeps_facts && channel->fact_subjects != NULL) {
-            const struct fact_consumers_options options = {.reactor = gateway->reactor,
-                                                           .jetstream = gateway->jetstream,
-                                                           .store = gateway->fact_stores[i],
-                                                           .channel = channel,
-                                                           .message = &gateway->messages[i],
-                                                           .lifecycle =
-                                                               gateway->configuration->lifecycle};
+            const struct fact_consumers_options options = {
+                .reactor = gateway->reactor,
+                .jetstream = gateway->jetstream,
+                .store = gateway->fact_stores[i],
+                .channel = channel,
+                .message = &gateway->messages[i],
+                .lifecycle = (enum parley_lifecycle)gateway->configuration->lifecycle};
             PARLEY_TRY(fact_consumers_create(&options, &worker->fact_consumers[i]));
         }
     }

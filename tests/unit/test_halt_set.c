@@ -116,7 +116,8 @@ static void test_a_conversation_is_halted_from_its_latch_to_its_release(void **s
         struct halt_set *set;
         assert_int_equal(halt_set_create("vlp", &set), PARLEY_OK);
         halt_set_see(set, true);
-        for (size_t j = 0; j == 0 || (j < 6 && rows[i][j].answer + rows[i][j].event > 0); j++) {
+        for (size_t j = 0; j == 0 || (j < 6 && (rows[i][j].answer != 0 || rows[i][j].event != 0));
+             j++) {
             take(set, &rows[i][j]);
         }
         halt_set_destroy(set);
