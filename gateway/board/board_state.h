@@ -14,7 +14,7 @@ enum {
     BOARD_CHAINS = 32768,
     BOARD_PRIORITIES_MAX = 8,
     BOARD_SECRET_BYTES = 16,
-    BOARD_FACT_BYTES_MAX = 2048, /* a longer value is as good as none */
+    BOARD_FACT_BYTES_MAX = 2048, /* a longer value is ignored */
 };
 
 enum work_phase { WORK_OPEN, WORK_TAKEN, WORK_CLOSED };

@@ -268,7 +268,7 @@ static void write_ok(struct json_writer *json, const struct operation *operation
     json_close(json, '}');
 }
 
-/* To a message whose sender has waited for the reply in vain. */
+/* To a message whose reply did not come in time. */
 static void write_awaited(struct json_writer *json) {
     json_open(json, "202", '{');
     json_text(json, "description",

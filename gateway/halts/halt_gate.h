@@ -14,7 +14,7 @@ struct halt_gate;
  * Owns: the caller embeds it, zeroed at first, and keeps it until the last `done`. */
 struct halt_hold {
     size_t held_count;
-    void (*released)(struct halt_hold *hold); /* there are none any more */
+    void (*released)(struct halt_hold *hold); /* none is left */
 };
 
 /* Owns: everything is borrowed for the call, but for the hold. */

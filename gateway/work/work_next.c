@@ -487,7 +487,7 @@ static unsigned preferred_wait_s(const struct http_request *request) {
     return seconds < WAIT_MAX_S ? seconds : WAIT_MAX_S;
 }
 
-/* Whether tasks lie in a stream that gives each to whoever reads it first. */
+/* Whether tasks lie in a stream that gives each to its first reader. */
 static bool is_work_queue(const struct gateway *gateway, const struct parley_protocol *protocol) {
     const struct channel *channel = channel_find(gateway->configuration->channels, protocol);
     char subject[256];

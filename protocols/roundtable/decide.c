@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What the facts of a task mean for a message about it (docs/protocols/roundtable.md#lifecycle).
- * They are asked in the order end, claim, request: a task that is over stays over, whoever held it;
- * one that is claimed is the holder's, whatever its request says.
+ * They are asked in the order end, claim, request: a task that is over stays over, whichever agent
+ * held it; one that is claimed is the holder's, whatever its request says.
  *
  * A message that is already stored, which its sender published straight to NATS, is decided by the
  * same rows: what would have been refused leaves no fact. */

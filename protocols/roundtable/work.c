@@ -2,7 +2,7 @@
 
 /* The tasks of Round Table as the keys of their bucket say: `<id>` for the first task.request,
  * `<id>.claim` for the first task.claimed, `<id>.end` for the one that ended it. Nothing here
- * trusts a value: one that cannot be read is as good as none. */
+ * trusts a value: one that cannot be read is ignored. */
 
 #include "roundtable.h"
 
