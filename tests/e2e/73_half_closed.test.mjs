@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FRAMES_TYPE, MSGPACK_TYPE, frames, msgpack } from './lib/frames.mjs';
 import { JSON_TYPE, NDJSON_TYPE, chunk, connectRaw, rawChunkedHead, rawFor, rawPost, send } from './lib/http.mjs';
+import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { useParley } from './lib/parley.mjs';
 import { pause, until } from './lib/poll.mjs';
 import { assertAccepted, claim, lines } from './lib/vlp.mjs';
@@ -115,16 +116,19 @@ describe('a reader that closes its sending half', () => {
   }
 
   it('and closes the other one too is forgotten', async (t) => {
-    const before = its.parley.openFiles();
+    const readersNow = async () => valueOf(await metricsOf(its.parley), 'parley_stream_readers');
+    await until('the readers before are forgotten', async () => (await readersNow()) === 0);
+    const filesBefore = its.parley.openFiles();
     const readers = [];
     for (let i = 0; i < 20; i++) {
       const bytes = 'GET /v1/vlp/stream HTTP/1.1\r\nHost: localhost\r\n\r\n';
       readers.push(await rawFor(t, its.parley, bytes));
     }
-    await until('all are served', () => its.parley.openFiles() >= before + 20);
+    await until('all are served', async () => (await readersNow()) === readers.length);
     for (const reader of readers) reader.socket.end();
     await until('their streams stand', () => readers.every((each) => each.received.length > 0));
     for (const reader of readers) reader.close();
-    await until('they are forgotten', () => its.parley.openFiles() <= before);
+    await until('they are forgotten', async () => (await readersNow()) === 0);
+    await until('their connections are closed', () => its.parley.openFiles() <= filesBefore);
   });
 });
