@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <parley/objects.h>
+
 enum { TOKEN_MAX = 64 }; /* nats-server takes names of streams up to 255 */
 
 const struct channel channel_rejected = {
@@ -195,6 +197,17 @@ static enum parley_status name_halts(struct channel *channel, struct parley_aren
                                                                           : PARLEY_E_MEMORY;
 }
 
+static enum parley_status name_objects(struct channel *channel, struct parley_arena *arena) {
+    const struct parley_objects *objects = channel->protocol->objects;
+    const char *prefix = channel->prefix;
+    if (objects == NULL) {
+        return PARLEY_OK;
+    }
+    channel->object_bucket =
+        prefix != NULL ? join(arena, objects->bucket, "_", prefix) : objects->bucket;
+    return channel->object_bucket != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
 static enum parley_status read_prefixes(const char *prefixes, struct channel *channels,
                                         struct parley_arena *arena, char error[CHANNEL_ERROR_MAX]) {
     while (prefixes != NULL) {
@@ -233,6 +246,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
         PARLEY_TRY(name_families(&channels[i], arena));
         PARLEY_TRY(name_facts(&channels[i], arena));
         PARLEY_TRY(name_halts(&channels[i], arena));
+        PARLEY_TRY(name_objects(&channels[i], arena));
     }
     *out = channels;
     return PARLEY_OK;

@@ -25,6 +25,7 @@ struct channel {
     const char *const *fact_subjects;
     const char *halt_bucket;   /* parley_halts, or parley_halts_fleet-a; NULL: nothing halts */
     const char *halt_subjects; /* of messages that halt: vlp.block.> */
+    const char *object_bucket; /* parley_checkpoints, or parley_checkpoints_fleet-a; NULL: none */
     const char *absence; /* what it means that the stream does not exist; NULL: it is created */
 };
 

@@ -12,6 +12,7 @@
 
 struct parley_agents;
 struct parley_message;
+struct parley_objects;
 struct parley_work_kind;
 struct parley_options;
 struct parley_position;
@@ -257,6 +258,8 @@ struct parley_protocol {
     const char *const *halt_kinds; /* NULL-terminated */
     /* Appends the message, as JSON, that says that halts were released. */
     void (*write_release)(const struct parley_release *release, struct parley_buffer *out);
+
+    const struct parley_objects *objects; /* parley/objects.h; NULL: none of its messages has any */
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

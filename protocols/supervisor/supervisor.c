@@ -5,6 +5,7 @@
 
 #include "supervisor.h"
 
+#include <parley/objects.h>
 #include <parley/splitter.h>
 
 #include "json_message.h"
@@ -156,6 +157,10 @@ static const struct parley_stamp stamps[] = {
     {.member = NULL},
 };
 
+/* A day longer than the messages that point to them. */
+static const struct parley_objects objects = {
+    .bucket = "parley_checkpoints", .days = 8, .type = SUPERVISOR_CHECKPOINT, .member = "data"};
+
 extern const struct parley_protocol supervisor_protocol;
 const struct parley_protocol supervisor_protocol = {
     .name = "supervisor",
@@ -182,4 +187,5 @@ const struct parley_protocol supervisor_protocol = {
     .inspect = supervisor_inspect,
     .inspects_facts = true,
     .agents = &supervisor_agents,
+    .objects = &objects,
 };

@@ -85,6 +85,11 @@ static void test_a_bucket_is_named_by_the_prefix_too(void **state) {
     assert_int_equal(channels_create("roundtable=fleet-a", &arena, &channels, error), PARLEY_OK);
     assert_string_equal(channel_find(channels, protocol)->fact_bucket, "parley_tasks_fleet-a");
     assert_string_equal(channel_find(channels, protocol)->fact_subjects[0], "fleet-a.tasks.>");
+    protocol = parley_protocol_find(PARLEY_BYTES("supervisor"));
+    assert_string_equal(channel_find(channels, protocol)->object_bucket, "parley_checkpoints");
+    assert_int_equal(channels_create("supervisor=fleet-a", &arena, &channels, error), PARLEY_OK);
+    assert_string_equal(channel_find(channels, protocol)->object_bucket,
+                        "parley_checkpoints_fleet-a");
     assert_null(vlp_with("vlp=x")->fact_bucket);
 }
 

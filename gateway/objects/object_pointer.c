@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Pointers (object_layout.h), and where in a message one goes. The search for the place skips what
+ * it does not need: it reads JSON that was checked, and stays within the text of any other. */
+
+#include <inttypes.h>
+
+#include "answer_members.h"
+#include "json_string.h"
+#include "object_layout.h"
+
+void object_pointer_write(const struct object_pointer *pointer, struct parley_buffer *out) {
+    parley_buffer_text(out, "{\"$object\":");
+    parley_buffer_json(out, pointer->name);
+    parley_buffer_format(out, ",\"size\":%" PRIu64 ",\"digest\":", pointer->size);
+    parley_buffer_json(out, pointer->digest);
+    parley_buffer_char(out, '}');
+}
+
+enum parley_status object_pointer_read(struct parley_bytes text, struct parley_arena *arena,
+                                       struct object_pointer *out) {
+    enum { NAME, SIZE, DIGEST, COUNT };
+    struct answer_member members[COUNT] = {
+        [NAME] = {.name = "$object"}, [SIZE] = {.name = "size"}, [DIGEST] = {.name = "digest"}};
+    PARLEY_TRY(answer_members_read(text, members, COUNT, arena));
+    *out = (struct object_pointer){.name = parley_value_text(&members[NAME].value),
+                                   .digest = parley_value_text(&members[DIGEST].value),
+                                   .size = answer_member_number(text, &members[SIZE])};
+    return out->name.data != NULL && out->digest.data != NULL ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
+}
+
+/* ---- the place of a member ---- */
+
+struct scan {
+    const char *at, *end;
+};
+
+static void skip_blanks(struct scan *scan) {
+    while (scan->at < scan->end && memchr(" \t\r\n", *scan->at, 4) != NULL) {
+        scan->at++;
+    }
+}
+
+/* Steps over `c`, after blanks.  Returns: false: it is not there. */
+static bool step(struct scan *scan, char c) {
+    skip_blanks(scan);
+    if (scan->at == scan->end || *scan->at != c) {
+        return false;
+    }
+    scan->at++;
+    return true;
+}
+
+/* Steps over a string from its quote on.  Returns: false: it does not end. */
+static bool skip_string(struct scan *scan) {
+    scan->at++;
+    while ((scan->at = json_string_plain(scan->at, scan->end)) < scan->end) {
+        const char c = *scan->at++;
+        if (c == '"') {
+            return true;
+        }
+        if (c == '\\' && scan->at < scan->end) {
+            scan->at++;
+        }
+    }
+    return false;
+}
+
+/* Steps over a value, up to what follows it: a comma, a bracket, the end. */
+static bool skip_value(struct scan *scan) {
+    size_t depth = 0;
+    while (scan->at < scan->end) {
+        switch (*scan->at) {
+        case '"':
+            if (!skip_string(scan)) {
+                return false;
+            }
+            continue;
+        case '{':
+        case '[':
+            depth++;
+            break;
+        case '}':
+        case ']':
+            if (depth == 0) {
+                return true;
+            }
+            depth--;
+            break;
+        case ',':
+            if (depth == 0) {
+                return true;
+            }
+            break;
+        default:
+            break;
+        }
+        scan->at++;
+    }
+    return depth == 0;
+}
+
+/* Steps over a key.  Returns: false: there is none. */
+static bool take_key(struct scan *scan, struct parley_bytes *out) {
+    skip_blanks(scan);
+    if (scan->at == scan->end || *scan->at != '"') {
+        return false;
+    }
+    const char *start = scan->at + 1;
+    if (!skip_string(scan)) {
+        return false;
+    }
+    *out = (struct parley_bytes){start, (size_t)(scan->at - 1 - start)};
+    return step(scan, ':');
+}
+
+static size_t without_blanks(const char *start, const char *end) {
+    while (end > start && memchr(" \t\r\n", end[-1], 4) != NULL) {
+        end--;
+    }
+    return (size_t)(end - start);
+}
+
+enum parley_status object_place_find(struct parley_bytes payload, const char *member,
+                                     size_t *out_start, size_t *out_end) {
+    struct scan scan = {payload.data, payload.data + payload.length};
+    struct parley_bytes key;
+    char before = '{';
+    while (step(&scan, before) && take_key(&scan, &key)) {
+        skip_blanks(&scan);
+        const char *start = scan.at;
+        if (!skip_value(&scan)) {
+            break;
+        }
+        if (parley_bytes_equal(key, parley_bytes_of(member))) {
+            *out_start = (size_t)(start - payload.data);
+            *out_end = *out_start + without_blanks(start, scan.at);
+            return *out_end > *out_start ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
+        }
+        before = ',';
+    }
+    return PARLEY_E_UNSUPPORTED;
+}
