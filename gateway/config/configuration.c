@@ -196,23 +196,7 @@ struct tls_files configuration_tls_files(const struct configuration *configurati
 
 /* ---- --check-config ---- */
 
-/* The server loads them itself, when it starts. */
-static int check_tls(const struct configuration *configuration) {
-    const struct tls_files files = configuration_tls_files(configuration);
-    struct tls_context *context = NULL;
-    char error[TLS_ERROR_MAX];
-    if (files.certificate == NULL) {
-        return -1;
-    }
-    if (tls_context_create(&files, error, &context) != PARLEY_OK) {
-        terminal_error("TLS: %s", error);
-        return EXIT_FAILURE;
-    }
-    tls_context_destroy(context);
-    return -1;
-}
-
-static int print_configuration(const struct configuration *configuration) {
+int configuration_print(const struct configuration *configuration) {
     struct parley_buffer out;
     parley_buffer_init(&out);
     parley_buffer_text(&out, "{");
@@ -275,12 +259,7 @@ static int load(struct configuration *configuration, int argc, char **argv) {
         parley_buffer_finish(&loading.faults);
         return status;
     }
-    status = loading_end(&loading);
-    if (status >= 0 || !configuration->check_config) {
-        return status;
-    }
-    status = check_tls(configuration);
-    return status < 0 ? print_configuration(configuration) : status;
+    return loading_end(&loading);
 }
 
 int configuration_load(struct configuration *configuration, int argc, char **argv) {

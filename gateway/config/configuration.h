@@ -91,6 +91,10 @@ struct configuration {
  * printed. Owns: the configuration borrows from argv and the environment; give it to
  * configuration_finish. */
 int configuration_load(struct configuration *configuration, int argc, char **argv);
+
+/* For --check-config: prints all values, as JSON that is a configuration file.  Returns: the exit
+ * status. */
+int configuration_print(const struct configuration *configuration);
 /* What reading it again has brought. */
 struct configuration_changes {
     struct parley_buffer taken;   /* "rate-messages 0 -> 5, …": from now on so */

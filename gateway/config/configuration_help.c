@@ -33,7 +33,7 @@ void configuration_print_help(void) {
           "  parley serve                                local only, with its own nats-server\n"
           "  parley serve --listen :9000 --data ./state  on port 9000, with its data in ./state\n"
           "  parley serve --nats nats://nats:4222        with an existing NATS server\n"
-          "  parley serve --check-config                 print the effective configuration\n"
+          "  parley serve --check-config                 say what a start would fail at\n"
           "  parley serve --example-config >parley.conf  make a configuration file\n"
           "\n"
           "Options:\n",

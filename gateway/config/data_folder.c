@@ -31,7 +31,7 @@ static bool make_all(const char *folder) {
             *at = '/';
         }
     }
-    return make_one(path) && access(path, W_OK | X_OK) == 0;
+    return make_one(path);
 }
 
 static bool is_our_group(gid_t group) {
@@ -49,13 +49,18 @@ static bool is_our_group(gid_t group) {
     return is_ours;
 }
 
-bool data_folder_prepare(const char *folder, char *error, size_t error_size) {
+static bool fail_to_write(const char *folder, char *error, size_t error_size) {
+    snprintf(error, error_size,
+             "cannot write to the data folder %s: %s; give another one with --data", folder,
+             strerror(errno));
+    return false;
+}
+
+/* Of a folder that exists. */
+static bool is_ours_alone(const char *folder, char *error, size_t error_size) {
     struct stat status;
-    if (!make_all(folder) || stat(folder, &status) != 0) {
-        snprintf(error, error_size,
-                 "cannot write to the data folder %s: %s; give another one with --data", folder,
-                 strerror(errno));
-        return false;
+    if (access(folder, W_OK | X_OK) != 0 || stat(folder, &status) != 0) {
+        return fail_to_write(folder, error, error_size);
     }
     if (status.st_uid != geteuid() && status.st_uid != 0) {
         snprintf(error, error_size,
@@ -73,4 +78,39 @@ bool data_folder_prepare(const char *folder, char *error, size_t error_size) {
         return false;
     }
     return true;
+}
+
+bool data_folder_prepare(const char *folder, char *error, size_t error_size) {
+    return make_all(folder) ? is_ours_alone(folder, error, error_size)
+                            : fail_to_write(folder, error, error_size);
+}
+
+/* Whether make_all could make it. */
+static bool can_be_made(const char *folder) {
+    char path[4096];
+    struct stat status;
+    if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    while (stat(path, &status) != 0) {
+        char *slash = strrchr(path, '/');
+        if (errno != ENOENT) {
+            return false;
+        }
+        snprintf(slash != NULL ? slash : path, 2, "%s",
+                 slash == path   ? "/"
+                 : slash == NULL ? "."
+                                 : "");
+    }
+    errno = ENOTDIR;
+    return S_ISDIR(status.st_mode) && access(path, W_OK | X_OK) == 0;
+}
+
+bool data_folder_check(const char *folder, char *error, size_t error_size) {
+    struct stat status;
+    if (stat(folder, &status) == 0) {
+        return is_ours_alone(folder, error, error_size);
+    }
+    return can_be_made(folder) || fail_to_write(folder, error, error_size);
 }

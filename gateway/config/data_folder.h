@@ -11,3 +11,7 @@
  * writable by this process, and by no other user except in one of its groups.
  * Returns: false: `error` gets a sentence that says what is wrong and what to do. */
 bool data_folder_prepare(const char *folder, char *error, size_t error_size);
+
+/* What data_folder_prepare would say, without making anything: a folder that is missing can be made
+ * if the first one above it that exists can be written. */
+bool data_folder_check(const char *folder, char *error, size_t error_size);

@@ -215,7 +215,9 @@ const struct option options[] = {
      .help =
          "Print the effective configuration in the form of a configuration file (JSON, which is "
          "YAML), including the passwords in --nats, and exit. If something is wrong, say what, "
-         "and in which line."},
+         "and in which line. Then all files are opened and checked as at a start (tokens, keys, "
+         "certificates, the data folder), but no port is opened and NATS is not asked. Run it as "
+         "the server's user."},
     {.flag = "example-config",
      .type = OPTION_SWITCH,
      FIELD(example_config),

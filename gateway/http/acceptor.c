@@ -61,53 +61,93 @@ enum kind { KIND_SILENT, KIND_UNKNOWN, KIND_REQUEST, KIND_STREAM, KIND_GONE };
 
 /* ---- the listening socket ---- */
 
-int http_listen(const char *address, unsigned port, unsigned *out_port, const char **out_error) {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } name = {.any.sa_family = AF_UNSPEC};
-    socklen_t length = sizeof name.v4;
+union socket_name {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* Returns: NULL, or what is wrong with them. */
+static const char *read_name(const char *address, unsigned port, union socket_name *out,
+                             socklen_t *out_length) {
+    *out = (union socket_name){.any.sa_family = AF_UNSPEC};
     if (port > UINT16_MAX) {
-        *out_error = "a port is a number up to 65535";
-        return -1;
+        return "a port is a number up to 65535";
     }
-    if (inet_pton(AF_INET, address, &name.v4.sin_addr) == 1) {
-        name.v4.sin_family = AF_INET;
-        name.v4.sin_port = htons((uint16_t)port);
-    } else if (inet_pton(AF_INET6, address, &name.v6.sin6_addr) == 1) {
-        name.v6.sin6_family = AF_INET6;
-        name.v6.sin6_port = htons((uint16_t)port);
-        length = sizeof name.v6;
-    } else {
-        *out_error = "the address to listen on is not an IPv4 or IPv6 address";
-        return -1;
+    if (inet_pton(AF_INET, address, &out->v4.sin_addr) == 1) {
+        out->v4.sin_family = AF_INET;
+        out->v4.sin_port = htons((uint16_t)port);
+        *out_length = sizeof out->v4;
+        return NULL;
     }
+    if (inet_pton(AF_INET6, address, &out->v6.sin6_addr) == 1) {
+        out->v6.sin6_family = AF_INET6;
+        out->v6.sin6_port = htons((uint16_t)port);
+        *out_length = sizeof out->v6;
+        return NULL;
+    }
+    return "the address to listen on is not an IPv4 or IPv6 address";
+}
+
+static const char *explain(int error) {
+    switch (error) {
+    case EADDRINUSE:
+        return "the port is in use: choose another, or stop what listens there";
+    case EACCES:
+        return "this port needs privileges: choose one from 1024 on";
+    case EADDRNOTAVAIL:
+        return "no interface of this machine has the address to listen on: choose another";
+    default:
+        return "the socket to listen on cannot be opened";
+    }
+}
+
+/* Returns: a socket with that name; -1, with errno. */
+static int bind_socket(const union socket_name *name, socklen_t length) {
     const int one = 1;
-    int fd = socket(name.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
-        bind(fd, &name.any, length) == 0 && listen(fd, BACKLOG) == 0 &&
-        getsockname(fd, &name.any, &length) == 0) {
+    const int fd = socket(name->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
+                    bind(fd, &name->any, length) != 0)) {
+        const int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+int http_listen(const char *address, unsigned port, unsigned *out_port, const char **out_error) {
+    union socket_name name;
+    socklen_t length;
+    *out_error = read_name(address, port, &name, &length);
+    if (*out_error != NULL) {
+        return -1;
+    }
+    const int fd = bind_socket(&name, length);
+    if (fd >= 0 && listen(fd, BACKLOG) == 0 && getsockname(fd, &name.any, &length) == 0) {
         *out_port = ntohs(name.any.sa_family == AF_INET ? name.v4.sin_port : name.v6.sin6_port);
         return fd;
     }
-    switch (errno) {
-    case EADDRINUSE:
-        *out_error = "the port is in use: choose another, or stop what listens there";
-        break;
-    case EACCES:
-        *out_error = "this port needs privileges: choose one from 1024 on";
-        break;
-    case EADDRNOTAVAIL:
-        *out_error = "no interface of this machine has the address to listen on: choose another";
-        break;
-    default:
-        *out_error = "the socket to listen on cannot be opened";
-    }
+    *out_error = explain(errno);
     if (fd >= 0) {
         close(fd);
     }
     return -1;
+}
+
+const char *http_listen_fault(const char *address, unsigned port) {
+    union socket_name name;
+    socklen_t length;
+    const char *fault = read_name(address, port, &name, &length);
+    if (fault != NULL) {
+        return fault;
+    }
+    const int fd = bind_socket(&name, length);
+    if (fd < 0) {
+        return errno == EADDRINUSE ? NULL : explain(errno);
+    }
+    close(fd);
+    return NULL;
 }
 
 /* A connection of TLS may have something to send once it was served, and its plain end is gone. */

@@ -111,6 +111,9 @@ struct http_options {
 /* Binds and listens.  Returns: the socket, to be shared by the servers of all reactors, or -1 with
  * *out_error a sentence (static) that says what to do.  `out_port`: the real one for port 0. */
 int http_listen(const char *address, unsigned port, unsigned *out_port, const char **out_error);
+/* What http_listen would say, without listening.  Returns: static; NULL: nothing, or that the port
+ * is in use, which it is by the server whose options are checked. */
+const char *http_listen_fault(const char *address, unsigned port);
 
 /* Takes connections from `listen_fd` (borrowed; other servers may share it) once it is started. */
 enum parley_status http_server_create(struct reactor *reactor, int listen_fd,

@@ -221,6 +221,23 @@ static char *find_binary(const char *wanted) {
     return binary;
 }
 
+static void report_missing(const char *wanted, char *error, size_t error_size) {
+    snprintf(error, error_size,
+             "nats-server is not installed%s%s: install it (on Debian: apt install nats-server), "
+             "or give the URL of a running one with --nats",
+             wanted != NULL ? " at " : "", wanted != NULL ? wanted : "");
+}
+
+bool embedded_is_installed(char *error, size_t error_size) {
+    char *binary = find_binary(NULL);
+    const bool is_installed = binary != NULL;
+    if (!is_installed) {
+        report_missing(NULL, error, error_size);
+    }
+    free(binary);
+    return is_installed;
+}
+
 static struct sockaddr_in loopback(int port) {
     return (struct sockaddr_in){.sin_family = AF_INET,
                                 .sin_port = htons((uint16_t)port),
@@ -438,11 +455,7 @@ static bool prepare(struct embedded *embedded, const struct embedded_options *op
     }
     embedded->binary = find_binary(options->binary);
     if (embedded->binary == NULL) {
-        snprintf(error, error_size,
-                 "nats-server is not installed%s%s: install it (on Debian: apt install "
-                 "nats-server), or give the URL of a running one with --nats",
-                 options->binary != NULL ? " at " : "",
-                 options->binary != NULL ? options->binary : "");
+        report_missing(options->binary, error, error_size);
         return false;
     }
     if (!lock_folder(embedded)) {

@@ -9,6 +9,7 @@
  * The data folder holds: lock (held with flock by parley and by the child: a folder is free when
  * both are gone), nats.conf and nats.url (mode 0600: they bear the token), nats.log, store/. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <parley/status.h>
@@ -36,6 +37,9 @@ struct embedded_events {
 enum parley_status embedded_create(struct reactor *reactor, const struct embedded_options *options,
                                    const struct embedded_events *events, char *error,
                                    size_t error_size, struct embedded **out) PARLEY_MUST_CHECK;
+
+/* Whether embedded_create would find a nats-server.  `error` as there. */
+bool embedded_is_installed(char *error, size_t error_size);
 
 /* nats://127.0.0.1:PORT, the same for the child's every life.  Owns: borrowed. */
 const char *embedded_url(const struct embedded *embedded);

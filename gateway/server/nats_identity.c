@@ -39,7 +39,7 @@ static const char *key_fault(struct parley_bytes text, char *unused) {
 
 static bool fail(struct parley_buffer *error, const char *option, const char *path,
                  const char *why) {
-    parley_buffer_format(error, "%s %s: %s", option, path, why);
+    parley_buffer_format(error, "%s%s %s: %s", error->length > 0 ? "; " : "", option, path, why);
     return false;
 }
 
@@ -100,8 +100,10 @@ bool nats_identity_load(const struct configuration *configuration, struct nats_i
                                           .cert = configuration->nats_tls_cert,
                                           .key = configuration->nats_tls_key,
                                           .server_name = configuration->nats_tls_name}};
-    return check_secret("--nats-creds", configuration->nats_creds, creds_fault, unused, error) &&
-           check_secret("--nats-nkey", nkey, nkey_fault, out->nkey, error) &&
-           check_secret("--nats-tls-key", configuration->nats_tls_key, key_fault, unused, error) &&
-           check_by_library(out, error);
+    const bool has_creds =
+        check_secret("--nats-creds", configuration->nats_creds, creds_fault, unused, error);
+    const bool has_nkey = check_secret("--nats-nkey", nkey, nkey_fault, out->nkey, error);
+    const bool has_key =
+        check_secret("--nats-tls-key", configuration->nats_tls_key, key_fault, unused, error);
+    return has_creds && has_nkey && has_key && check_by_library(out, error);
 }

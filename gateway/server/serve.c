@@ -34,6 +34,7 @@
 #include "signals.h"
 #include "troubles.h"
 #include "spool.h"
+#include "start_check.h"
 #include "start_log.h"
 #include "tls_context.h"
 #include "token_keeper.h"
@@ -529,6 +530,11 @@ int command_serve(int argc, char **argv) {
     if (loaded >= 0) {
         configuration_finish(&server.configuration);
         return loaded;
+    }
+    if (server.configuration.check_config) {
+        const int status = start_check(&server.configuration);
+        configuration_finish(&server.configuration);
+        return status;
     }
     start_log_open(&server.configuration);
     server.exit_status = start(&server);

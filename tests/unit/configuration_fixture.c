@@ -42,6 +42,9 @@ void load_arguments(struct loaded *loaded, const char *const argv[]) {
     redirect(stdout, &saved[0], &files[0]);
     redirect(stderr, &saved[1], &files[1]);
     loaded->status = configuration_load(&loaded->configuration, argc, (char **)argv);
+    if (loaded->status < 0 && loaded->configuration.check_config) {
+        loaded->status = configuration_print(&loaded->configuration);
+    }
     restore(stdout, saved[0], files[0], loaded->out, sizeof loaded->out);
     restore(stderr, saved[1], files[1], loaded->error, sizeof loaded->error);
 }

@@ -50,6 +50,23 @@ static void test_a_missing_one_is_made_for_its_owner_alone(void **state) {
     assert_int_equal(status.st_mode & 07777, 0700);
 }
 
+static void test_a_check_says_the_same_and_makes_nothing(void **state) {
+    struct place *place = *state;
+    char below[256];
+    struct stat status;
+    snprintf(below, sizeof below, "%s/a/b", place->folder);
+    assert_true(data_folder_check(below, place->error, sizeof place->error));
+    assert_int_equal(stat(place->folder, &status), -1);
+    assert_true(data_folder_check("none-in-this-folder", place->error, sizeof place->error));
+    assert_false(data_folder_check("/dev/null/d", place->error, sizeof place->error));
+    assert_non_null(strstr(place->error, "Not a directory; give another one with --data"));
+    assert_int_equal(mkdir(place->folder, 0700), 0);
+    assert_true(data_folder_check(place->folder, place->error, sizeof place->error));
+    assert_int_equal(chmod(place->folder, 0777), 0);
+    assert_false(data_folder_check(place->folder, place->error, sizeof place->error));
+    assert_non_null(strstr(place->error, "chmod go-w"));
+}
+
 static void test_its_mode_decides_who_else_may_write(void **state) {
     static const struct {
         mode_t mode;
@@ -97,6 +114,7 @@ static void test_a_group_that_is_not_ours_may_not_write(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_missing_one_is_made_for_its_owner_alone),
+        TEST(test_a_check_says_the_same_and_makes_nothing),
         TEST(test_its_mode_decides_who_else_may_write),
         TEST(test_it_may_lie_in_a_folder_for_everybody),
         TEST(test_the_folder_of_another_user_is_refused),

@@ -628,6 +628,10 @@ static void test_listening_where_one_cannot_says_why(void **state) {
     assert_non_null(strstr(error, "address"));
     assert_int_equal(http_listen("192.0.2.1", 0, &other, &error), -1);
     assert_non_null(strstr(error, "interface"));
+    assert_null(http_listen_fault("127.0.0.1", port)); /* perhaps by the server that is checked */
+    assert_null(http_listen_fault("127.0.0.1", 0));
+    assert_non_null(strstr(http_listen_fault("192.0.2.1", 0), "interface"));
+    assert_non_null(http_listen_fault("localhost", 0));
     close(fd);
 }
 
