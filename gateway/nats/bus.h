@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One reactor's connection to NATS. bus.c and bus_link.c are the only files that use nats.c. The
- * bus publishes, and receives through one inbox with numbered mailboxes. Nothing here blocks:
- * without a connection, functions say so. Everything is called on the reactor's thread. */
+/* One reactor's connection to NATS. bus.c and the files bus_*.c are the only ones that use
+ * nats.c. The bus publishes, and receives through one inbox with numbered mailboxes. Nothing here
+ * blocks: without a connection, functions say so. Everything is called on the reactor's thread. */
 
 #include <stdbool.h>
 #include <stddef.h>

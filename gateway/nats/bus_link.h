@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What bus.c needs besides a nats.c connection: its options, the reason why there is none, in
- * words, and what the server does not permit. Only bus.c includes this. */
+/* What a bus needs besides a nats.c connection: its options, the reason why there is none, in
+ * words, and what the server does not permit. Private to the bus. */
 
 #include <nats/nats.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The numbered mailboxes of a bus's inbox. Private to bus.c. */
+/* The numbered mailboxes of a bus's inbox. Private to the bus. */
 
 #include "bus.h"
 

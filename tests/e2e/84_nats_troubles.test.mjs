@@ -126,7 +126,7 @@ async function started(t, user, options = {}) {
 describe('what goes wrong later', () => {
   it('is told once when NATS goes away, and once when it is back', async (t) => {
     const { nats, server } = await started(t, 'all');
-    assertAccepted(await send(server, claim()));
+    await until('a message is taken', async () => (await send(server, claim())).status === 200);
     await nats.kill();
     await assertTold(server, /NATS is unreachable/);
     const again = await nats.restart();

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a bus receives: its mailboxes, aliases and core subscriptions.
+ *
+ * natsSubscription_NextMsg swallows the server's "no responders" (503) and does not say which
+ * request it was for, so messages are taken at the library's filter, which sees them before any
+ * subscription does, and takes no lock. Only what is for none of the inbox's addresses goes on to
+ * the library's subscriptions: those of bus_subscribe, which know whose a message is. */
+
+#include "bus_state.h"
+
+#include <nats/nats.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Not in nats.h: the library's own hook for its tests, which its shared object exports in every
+ * release since 3.0. It is called inside natsConnection_ProcessReadEvent, with no lock held; a
+ * filter that keeps the message sets *message to NULL. */
+typedef void nats_filter_fn(natsConnection *connection, natsMsg **message, void *context);
+void natsConn_setFilterWithClosure(natsConnection *connection, nats_filter_fn *filter,
+                                   void *context);
+
+enum { MESSAGES_AT_FIRST = 256 };
+
+/* ---- mailboxes ---- */
+
+enum parley_status bus_mailbox_open(struct bus *bus, bus_receive_fn *receive, void *context,
+                                    struct bus_mailbox *out) {
+    return mailboxes_open(&bus->inbox.mailboxes, receive, context, out);
+}
+
+void bus_mailbox_close(struct bus *bus, struct bus_mailbox mailbox) {
+    mailboxes_close(&bus->inbox.mailboxes, mailbox);
+}
+
+void bus_mailbox_address(const struct bus *bus, struct bus_mailbox mailbox,
+                         char address[BUS_SUBJECT_MAX]) {
+    if (bus->inbox.prefix_length == 0) {
+        address[0] = '\0';
+        return;
+    }
+    memcpy(address, bus->inbox.prefix, bus->inbox.prefix_length);
+    mailbox_write(mailbox, address + bus->inbox.prefix_length);
+}
+
+void bus_mailbox_tag(const struct bus *bus, struct bus_mailbox mailbox, char tag[BUS_TAG_MAX]) {
+    memcpy(tag, bus->inbox.id, bus->inbox.id_length);
+    tag[bus->inbox.id_length] = '-';
+    mailbox_write(mailbox, tag + bus->inbox.id_length + 1);
+}
+
+void bus_alias_add(struct bus *bus, struct bus_alias *alias) {
+    alias->next = bus->inbox.aliases;
+    bus->inbox.aliases = alias;
+}
+
+void bus_alias_remove(struct bus *bus, struct bus_alias *alias) {
+    struct bus_alias **link = &bus->inbox.aliases;
+    while (*link != NULL && *link != alias) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = alias->next;
+    }
+}
+
+/* ---- receiving ---- */
+
+static bool incoming_add(struct bus_incoming *incoming, natsMsg *message) {
+    if (incoming->count == incoming->capacity) {
+        size_t capacity = incoming->capacity > 0 ? 2 * incoming->capacity : MESSAGES_AT_FIRST;
+        natsMsg **items = reallocarray(incoming->items, capacity, sizeof(natsMsg *));
+        if (items == NULL) {
+            return false;
+        }
+        incoming->items = items;
+        incoming->capacity = capacity;
+    }
+    incoming->items[incoming->count++] = message;
+    return true;
+}
+
+static void incoming_destroy_all(struct bus_incoming *incoming) {
+    for (size_t i = 0; i < incoming->count; i++) {
+        natsMsg_free(incoming->items[i]);
+    }
+    incoming->count = 0;
+}
+
+/* The text in the subject, or in the reply subject, that identifies the mailbox. */
+static const char *find_address(const struct bus_inbox *inbox, const char *subject,
+                                const char *reply) {
+    if (strncmp(subject, inbox->prefix, inbox->prefix_length) == 0) {
+        return subject + inbox->prefix_length;
+    }
+    const char *at = reply != NULL ? strstr(reply, inbox->id) : NULL;
+    return at != NULL && at[inbox->id_length] == '-' ? at + inbox->id_length + 1 : NULL;
+}
+
+static const struct bus_alias *find_alias(const struct bus_inbox *inbox, const char *reply) {
+    const struct bus_alias *alias = reply != NULL ? inbox->aliases : NULL;
+    while (alias != NULL && strstr(reply, alias->text) == NULL) {
+        alias = alias->next;
+    }
+    return alias;
+}
+
+static bool is_listened_to(const struct bus_inbox *inbox, const char *subject) {
+    return inbox->listen != NULL && strncmp(subject, inbox->listen, strlen(inbox->listen) - 1) == 0;
+}
+
+/* Not for a core subscription. (What a consumer of an earlier connection still delivers has the
+ * subject of a message, and the reply subject of a consumer.) */
+static bool is_addressed(const struct bus_inbox *inbox, natsMsg *message) {
+    const char *subject = natsMsg_GetSubject(message), *reply = natsMsg_GetReply(message);
+    return find_address(inbox, subject, reply) != NULL || is_listened_to(inbox, subject) ||
+           (reply != NULL && strncmp(reply, "$JS.ACK.", 8) == 0);
+}
+
+/* Without memory the message is lost, as it would be anywhere in the library: what waits for it has
+ * a deadline. */
+static void take_message(natsConnection *connection, natsMsg **message, void *context) {
+    (void)connection;
+    struct bus_inbox *inbox = context;
+    if (inbox->subscriptions != NULL && !is_addressed(inbox, *message)) {
+        return;
+    }
+    if (!incoming_add(&inbox->incoming, *message)) {
+        natsMsg_free(*message);
+    }
+    *message = NULL;
+}
+
+static struct bus_message describe(natsMsg *native) {
+    const int length = natsMsg_GetDataLength(native);
+    return (struct bus_message){
+        .subject = natsMsg_GetSubject(native),
+        .reply = natsMsg_GetReply(native),
+        .reply_tail = "",
+        .payload = {natsMsg_GetData(native), length > 0 ? (size_t)length : 0},
+        .native = native,
+    };
+}
+
+static void deliver(struct bus_inbox *inbox, natsMsg *native) {
+    const char *subject = natsMsg_GetSubject(native);
+    const char *reply = natsMsg_GetReply(native);
+    const char *address = find_address(inbox, subject, reply);
+    const struct bus_alias *alias = address == NULL ? find_alias(inbox, reply) : NULL;
+    char of_alias[MAILBOX_TEXT_MAX];
+    if (alias != NULL) {
+        mailbox_write(alias->mailbox, of_alias);
+        address = of_alias;
+    }
+    if (address == NULL) {
+        if (is_listened_to(inbox, subject)) {
+            inbox->events->heard(inbox->events->context, subject);
+        }
+        return; /* else it is for the inbox of an earlier connection */
+    }
+    struct bus_message message = describe(native);
+    mailboxes_deliver(&inbox->mailboxes, address, &message);
+}
+
+/* Delivers what comes next; the library drops what exceeds 65,536 messages.  Returns: false: there
+ * is nothing. */
+static bool receive_core(const struct bus_subscription *subscription) {
+    natsMsg *native = NULL;
+    if (subscription->native == NULL ||
+        natsSubscription_NextMsg(&native, subscription->native, 0) != NATS_OK) {
+        return false;
+    }
+    const struct bus_message message = describe(native);
+    subscription->receive(subscription->context, &message);
+    natsMsg_free(native);
+    return true;
+}
+
+/* A receiver may remove any of the subscriptions: then it begins again. */
+static void receive_all_core(struct bus_inbox *inbox) {
+    struct bus_subscription *at = inbox->subscriptions;
+    while (at != NULL) {
+        inbox->has_removed = false;
+        const bool has_received = receive_core(at);
+        at = inbox->has_removed ? inbox->subscriptions : has_received ? at : at->next;
+    }
+}
+
+void bus_inbox_deliver(struct bus_inbox *inbox) {
+    for (size_t i = 0; i < inbox->incoming.count; i++) {
+        deliver(inbox, inbox->incoming.items[i]);
+    }
+    incoming_destroy_all(&inbox->incoming);
+    receive_all_core(inbox);
+}
+
+/* ---- core subscriptions ---- */
+
+/* One that fails (out of memory, a wrong subject) is tried again with the next connection. */
+static void open_subscription(natsConnection *connection, struct bus_subscription *subscription) {
+    natsSubscription *native = NULL;
+    const natsStatus status =
+        subscription->queue != NULL
+            ? natsConnection_QueueSubscribeSync(&native, connection, subscription->subject,
+                                                subscription->queue)
+            : natsConnection_SubscribeSync(&native, connection, subscription->subject);
+    subscription->native = status == NATS_OK ? native : NULL;
+}
+
+static void close_subscription(struct bus_subscription *subscription) {
+    natsSubscription_Destroy(subscription->native);
+    subscription->native = NULL;
+}
+
+void bus_subscribe(struct bus *bus, struct bus_subscription *subscription) {
+    subscription->native = NULL;
+    subscription->next = bus->inbox.subscriptions;
+    bus->inbox.subscriptions = subscription;
+    if (bus->is_connected) {
+        open_subscription(bus->connection, subscription);
+    }
+}
+
+void bus_unsubscribe(struct bus *bus, struct bus_subscription *subscription) {
+    struct bus_subscription **link = &bus->inbox.subscriptions;
+    while (*link != NULL && *link != subscription) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = subscription->next;
+        bus->inbox.has_removed = true;
+        close_subscription(subscription);
+    }
+}
+
+const char *bus_message_header(const struct bus_message *message, const char *name) {
+    /* The library parses the headers at the first call: hence the cast. */
+    const char *value = NULL;
+    if (natsMsgHeader_Get((natsMsg *)(uintptr_t)message->native, name, &value) != NATS_OK) {
+        return NULL;
+    }
+    return value;
+}
+
+unsigned bus_message_status(const struct bus_message *message) {
+    if (message->payload.length > 0) {
+        return 0; /* the server's statuses have none, and most messages return here */
+    }
+    const char *text = bus_message_header(message, "Status");
+    return text != NULL ? (unsigned)strtoul(text, NULL, 10) : 0;
+}
+
+/* ---- its life ---- */
+
+static bool name_inbox(struct bus_inbox *inbox) {
+    natsInbox *name = NULL;
+    if (natsInbox_Create(&name) != NATS_OK) {
+        return false;
+    }
+    int length = snprintf(inbox->prefix, sizeof inbox->prefix, "%s.", (const char *)name);
+    natsInbox_Destroy(name);
+    if (length < 0 || (size_t)length + MAILBOX_TEXT_MAX > sizeof inbox->prefix) {
+        return false;
+    }
+    inbox->prefix_length = (size_t)length;
+    const char *id = strchr(inbox->prefix, '.') + 1; /* _INBOX.<id>. */
+    inbox->id_length = inbox->prefix_length - 1 - (size_t)(id - inbox->prefix);
+    memcpy(inbox->id, id, inbox->id_length);
+    inbox->id[inbox->id_length] = '\0';
+    return inbox->id_length + 1 + MAILBOX_TEXT_MAX <= BUS_TAG_MAX;
+}
+
+bool bus_inbox_open(struct bus_inbox *inbox, natsConnection *connection) {
+    if (!name_inbox(inbox)) {
+        return false;
+    }
+    char wildcard[BUS_SUBJECT_MAX + 1];
+    snprintf(wildcard, sizeof wildcard, "%s*", inbox->prefix);
+    natsConn_setFilterWithClosure(connection, take_message, inbox);
+    return natsConnection_SubscribeSync(&inbox->native, connection, wildcard) == NATS_OK &&
+           (inbox->listen == NULL ||
+            natsConnection_SubscribeSync(&inbox->listener, connection, inbox->listen) == NATS_OK);
+}
+
+void bus_inbox_subscribe_all(struct bus_inbox *inbox, natsConnection *connection) {
+    for (struct bus_subscription *at = inbox->subscriptions; at != NULL; at = at->next) {
+        open_subscription(connection, at);
+    }
+}
+
+void bus_inbox_close(struct bus_inbox *inbox) {
+    natsSubscription_Destroy(inbox->native);
+    natsSubscription_Destroy(inbox->listener);
+    inbox->native = NULL;
+    inbox->listener = NULL;
+    for (struct bus_subscription *at = inbox->subscriptions; at != NULL; at = at->next) {
+        close_subscription(at);
+    }
+}
+
+void bus_inbox_init(struct bus_inbox *inbox, const struct bus_events *events, const char *listen) {
+    inbox->events = events;
+    inbox->listen = listen;
+    mailboxes_init(&inbox->mailboxes);
+}
+
+void bus_inbox_finish(struct bus_inbox *inbox) {
+    incoming_destroy_all(&inbox->incoming);
+    free(inbox->incoming.items);
+    mailboxes_finish(&inbox->mailboxes);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The data of one bus, shared by bus.c and bus_inbox.c and private to them: bus_inbox.c changes the
+ * inbox, bus.c the rest. */
+
+#include "bus.h"
+#include "bus_link.h"
+#include "bus_opener.h"
+#include "mailboxes.h"
+
+/* Messages that were read and not delivered so far. */
+struct bus_incoming {
+    natsMsg **items;
+    size_t count;
+    size_t capacity;
+};
+
+/* What comes: for the mailboxes, for the core subscriptions, and for bus_options.listen. */
+struct bus_inbox {
+    const struct bus_events *events;
+    natsSubscription *native; /* NULL: it is closed */
+    natsSubscription *listener;
+    const char *listen;           /* NULL: none */
+    char prefix[BUS_SUBJECT_MAX]; /* of addresses, with its dot */
+    size_t prefix_length;
+    char id[BUS_SUBJECT_MAX]; /* the random token in it */
+    size_t id_length;
+    struct mailboxes mailboxes;
+    struct bus_incoming incoming;
+    struct bus_alias *aliases;
+    struct bus_subscription *subscriptions;
+    bool has_removed; /* one of them */
+};
+
+struct bus {
+    struct reactor *reactor;
+    struct bus_events events;
+    natsOptions *options;
+    char *where;
+
+    struct reactor_watch watch;
+    struct reactor_turn turn;
+    struct reactor_timer reopen;
+    struct reactor_timer opener_check;
+    struct reactor_timer pulse;
+
+    natsConnection *connection; /* NULL: none */
+    bool is_connected;
+    bool can_write; /* the socket took everything last time, or is writable again */
+    bool is_watching_write;
+    size_t max_payload_bytes;
+    size_t backlog_bytes;
+    bool has_heard; /* since the last pulse */
+    unsigned silent_pulses;
+    struct bus_mailbox echo;
+    struct bus_inbox inbox;
+
+    char why[BUS_WHY_MAX]; /* why there is no connection; "": no attempt has ended so far */
+    unsigned attempts_since_refusal;
+    struct bus_violation violation;
+    struct bus_opener opener;
+
+    /* What the library's hooks write: on the opener's thread until that has ended. */
+    int socket;
+    bool is_broken;
+    bool wants_write;
+};
+
+/* `events` and `listen` are borrowed for the inbox's life. */
+void bus_inbox_init(struct bus_inbox *inbox, const struct bus_events *events, const char *listen);
+/* Subscribes under a new name, so that no answers to an earlier connection arrive.  Returns: false:
+ * it failed; bus_inbox_close is due all the same. */
+bool bus_inbox_open(struct bus_inbox *inbox, natsConnection *connection) PARLEY_MUST_CHECK;
+/* Opens the core subscriptions. */
+void bus_inbox_subscribe_all(struct bus_inbox *inbox, natsConnection *connection);
+/* Delivers what the library has read. Receivers may call all of bus.h but bus_destroy. */
+void bus_inbox_deliver(struct bus_inbox *inbox);
+/* Before the connection is destroyed. */
+void bus_inbox_close(struct bus_inbox *inbox);
+void bus_inbox_finish(struct bus_inbox *inbox);
+
+/* Not in nats.h: natsMsg_Destroy has a thread of the library call it, which costs a futex and a
+ * memory cache miss per message, a third of the cost of a line of a large body. */
+void natsMsg_free(void *message);
