@@ -305,7 +305,9 @@ enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char
                                          struct jetstream_start start_at, enum ordered_mode mode,
                                          const struct ordered_consumer_events *events,
                                          struct ordered_consumer **out) {
-    struct ordered_consumer *consumer = calloc(1, sizeof *consumer);
+    const size_t seen_count = mode == ORDERED_FOLLOW ? ORDERED_SEEN_COUNT : 1;
+    struct ordered_consumer *consumer =
+        calloc(1, sizeof *consumer + seen_count * sizeof consumer->seen[0]);
     char *name = strdup(stream);
     if (consumer == NULL || name == NULL) {
         free(consumer);
@@ -316,6 +318,7 @@ enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char
     consumer->stream = name;
     consumer->start = start_at;
     consumer->mode = mode;
+    consumer->seen_count = seen_count;
     consumer->events = *events;
     const bool is_known =
         start_at.from == JETSTREAM_FROM_SEQUENCE || start_at.from == JETSTREAM_FROM_LAST;

@@ -18,11 +18,17 @@ void ordered_delivery_advance(struct ordered_consumer *consumer, enum ordered_po
 
 /* ---- messages ---- */
 
+static struct ordered_seen *seen_at(struct ordered_consumer *consumer, uint64_t sequence) {
+    return &consumer->seen[sequence & (consumer->seen_count - 1)];
+}
+
 static void deliver(struct ordered_consumer *consumer, const struct jetstream_delivery *delivery,
                     const struct bus_message *message) {
     ordered_flow_delivering(consumer);
     ordered_delivery_advance(consumer, ORDERED_DELIVERED);
     consumer->next_sequence = delivery->stream_sequence + 1;
+    *seen_at(consumer, delivery->stream_sequence) =
+        (struct ordered_seen){delivery->stream_sequence, delivery->time_ns};
     const struct jetstream_stored stored = {
         .sequence = delivery->stream_sequence,
         .time_ns = delivery->time_ns,
@@ -34,10 +40,23 @@ static void deliver(struct ordered_consumer *consumer, const struct jetstream_de
     ordered_flow_delivered(consumer);
 }
 
-/* Asked to begin past the end, the server begins at the end. But once something was delivered, the
- * server is right: the stream lost its last messages with a power cut, and what comes is new. */
-static bool is_before_start(const struct ordered_consumer *consumer, uint64_t sequence) {
-    return consumer->position != ORDERED_DELIVERED && sequence < consumer->next_sequence;
+/* Asked to begin past the end, the server begins at the end, and a member of a cluster that catches
+ * up with the others has an end of its own: what comes first was not asked for, or was delivered
+ * before. But where the stream lost its last messages with a power cut, others have their
+ * sequences, and these are new. The time at which a message was stored tells them apart. */
+static bool is_repeated(struct ordered_consumer *consumer,
+                        const struct jetstream_delivery *delivery) {
+    const uint64_t sequence = delivery->stream_sequence;
+    if (sequence >= consumer->next_sequence || consumer->start.from == JETSTREAM_FROM_LAST) {
+        return false;
+    }
+    if (consumer->position != ORDERED_DELIVERED) {
+        return true;
+    }
+    const struct ordered_seen *seen = seen_at(consumer, sequence);
+    return seen->sequence == sequence
+               ? delivery->time_ns == seen->time_ns
+               : delivery->time_ns <= seen_at(consumer, consumer->next_sequence - 1)->time_ns;
 }
 
 static bool handle_message(struct ordered_consumer *consumer,
@@ -49,7 +68,7 @@ static bool handle_message(struct ordered_consumer *consumer,
     consumer->consumer_sequence = delivery->consumer_sequence;
     ordered_flow_received(consumer, message->payload.length + strlen(message->subject) +
                                         strlen(message->reply));
-    if (!is_before_start(consumer, delivery->stream_sequence)) {
+    if (!is_repeated(consumer, delivery)) {
         deliver(consumer, delivery, message);
     }
     if (delivery->pending == 0 && consumer->phase == ORDERED_RUNNING &&

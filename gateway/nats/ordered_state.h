@@ -11,6 +11,7 @@
 enum {
     ORDERED_REPLAY_REQUEST_BYTES_MAX = 512 * 1024,
     ORDERED_CONSUMER_NAME_MAX = BUS_TAG_MAX + 8,
+    ORDERED_SEEN_COUNT = 512, /* of a following consumer; a power of two */
 };
 
 /* Of the consumer on the server.
@@ -45,6 +46,12 @@ enum ordered_pace {
     ORDERED_IDLE,       /* the last request brought nothing: few bytes, for a long time */
     ORDERED_LARGE,      /* the next message exceeds a usual request: it is requested alone */
     ORDERED_LARGE_IDLE, /* so it was, and did not come: the same, for a long time */
+};
+
+/* What identifies a message that was delivered. */
+struct ordered_seen {
+    uint64_t sequence;
+    int64_t time_ns; /* when it was stored */
 };
 
 struct ordered_consumer {
@@ -84,4 +91,9 @@ struct ordered_consumer {
     struct jetstream_lane *lane; /* of the last request, or of the next when it is queued */
     bool is_queued;
     TAILQ_ENTRY(ordered_consumer) queue_link;
+
+    /* The last messages that were delivered, each at its sequence modulo the count, which is a
+     * power of two. */
+    size_t seen_count;
+    struct ordered_seen seen[];
 };

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { send } from './lib/http.mjs';
+import { send, streamFor } from './lib/http.mjs';
 import { loadFor } from './lib/load.mjs';
 import { natsClient, startCluster, storedMessages, streamInfo } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
@@ -77,5 +77,58 @@ describe('a cluster of three', () => {
     await until('it is remembered', () => bucket.get(straight.id), { timeout: RECOVERY_MS });
     const reply = await sendTask(gateways[0], taskResult(straight.id));
     assert.equal(reply.json.subject, resultSubject('straight', straight.id));
+  });
+
+  // A consumer on a member that catches up begins at that member's end, whatever it was asked for.
+  it('repeats nothing to readers whose consumers are on a member that catches up', async (t) => {
+    const cluster = await startCluster();
+    atEnd(t, () => Promise.all(cluster.members.map((member) => member.stop())));
+    const { url } = cluster.members[0];
+    const parley = await parleyFor(t, { nats: url, args: ['--replicas', '3', '--reactors', '8'] });
+    const client = await natsClient(t, url);
+    const { consumers } = await client.jetstreamManager();
+    const js = client.jetstream();
+    const publish = () => js.publish('vlp.x', JSON.stringify(claim()));
+    await until('a message is stored', publish, { timeout: RECOVERY_MS });
+    const readers = [];
+    for (let i = 0; i < 8; i++) {
+      const stream = await streamFor(t, parley, '/v1/vlp/stream?since=all');
+      const reader = { stream, last: 0, repeated: [] };
+      readers.push(reader);
+      reader.ends = (async () => {
+        for (let event; (event = await stream.event()) !== null; reader.last++) {
+          if (Number(event.sequence) !== reader.last + 1) reader.repeated.push(event.sequence);
+        }
+      })();
+    }
+    const seeAll = async () => {
+      const { state } = await streamInfo(client);
+      await until('all is read', () => readers.every(({ last }) => last >= state.last_seq));
+    };
+    const deleteConsumers = async () => {
+      for (const { name } of await consumers.list('VLP').next()) {
+        if (name.startsWith('parley-')) await consumers.delete('VLP', name).catch(() => {});
+      }
+    };
+
+    for (let round = 0; round < 2; round++) {
+      const { leader } = (await streamInfo(client)).cluster;
+      const at = cluster.members.findIndex(({ name }, i) => i > 0 && name !== leader);
+      await cluster.members[at].stop();
+      for (let i = 0; i < 10; i++) await Promise.all(Array.from({ length: 500 }, publish));
+      await seeAll();
+      cluster.members[at] = await cluster.members[at].restart();
+      let hasCaughtUp = false;
+      const healing = cluster.members[at].becomesHealthy().finally(() => (hasCaughtUp = true));
+      await until('it has caught up', async () => (await deleteConsumers(), hasCaughtUp));
+      await healing;
+      await publish();
+      await seeAll();
+    }
+    for (const { stream, ends, last, repeated } of readers) {
+      stream.close();
+      await ends;
+      assert.deepEqual(repeated, [], `of ${last} events`);
+    }
   });
 });

@@ -77,7 +77,8 @@ export async function freePorts(count) {
 
 // Three nats-servers that know each other; ready once each says that it is healthy. `route` may put
 // something between them: it returns the port at which FROM reaches TO's port. They then find each
-// other there only: what they advertise of themselves is a port at which nobody listens.
+// other there only: what they advertise of themselves is a port at which nobody listens. A member
+// that was restarted has caught up with the others once it becomes healthy.
 export async function startCluster({ route } = {}, attempts = 3) {
   const folder = temporaryFolder();
   const client = await freePorts(9);
@@ -109,12 +110,13 @@ cluster {
     );
     const start = () => {
       const program = new Program('nats-server', ['-c', file]);
-      return { name, ...serverOf(program, `nats://127.0.0.1:${client[i]}`, start) };
+      const becomesHealthy = () => isHealthy({ name, program }, monitor[i]);
+      return { name, becomesHealthy, ...serverOf(program, `nats://127.0.0.1:${client[i]}`, start) };
     };
     members.push(start());
   }
   try {
-    for (let i = 0; i < 3; i++) await isHealthy(members[i], monitor[i]);
+    for (const member of members) await member.becomesHealthy();
   } catch (error) {
     // A port that was free may be another program's by now.
     await Promise.all(members.map((member) => member.kill()));
