@@ -132,6 +132,13 @@ static bool is_closed(const struct relay *relay) {
     return !relay->has_reader || (poll(&fd, 1, 0) > 0 && (fd.revents & POLLHUP) != 0);
 }
 
+/* Nothing more is read, as by a client that is gone; and if something came that it has not read,
+ * what the server does not take of what it sent is dropped, as by a reset. */
+static bool is_gone(const struct relay *relay, bool has_sent) {
+    const bool is_reset = !relay->has_reader && !has_sent;
+    return is_reset || (relay->out.is_over && is_closed(relay));
+}
+
 static bool move_out(struct relay *relay) {
     struct flow *out = &relay->out;
     if (out->is_over) {
@@ -180,8 +187,8 @@ static void *run(void *context) {
     fcntl(relay->net, F_SETFL, fcntl(relay->net, F_GETFL) | O_NONBLOCK);
     for (;;) {
         const bool has_sent = move_out(relay);
-        if (relay->out.is_over && is_closed(relay)) {
-            break; /* nothing more is read, as by a client that is gone */
+        if (is_gone(relay, has_sent)) {
+            break;
         }
         const bool has_moved = move_in(relay) || has_sent;
         if (relay->in.is_over && relay->in.length == 0 && relay->out.is_over) {
