@@ -24,7 +24,11 @@
 
 enum {
     BUCKET_MAX = 128,
-    RETRY_MS = 250,
+    /* Between questions while there is no answer, or no bucket: a gateway that starts is ready once
+     * it has read its buckets, which are made within milliseconds. */
+    RETRY_MIN_MS = 10,
+    RETRY_MAX_MS = 250,
+    COMPARE_MS = 250,
     REFUSED_MS = 5000,
     LOOK_MS = 10000, /* between looks at what the bucket has dropped */
     /* Of looks that find a message in the stream which does not come. A member of a cluster may be
@@ -44,6 +48,7 @@ struct bucket_watch {
     struct ordered_consumer *consumer;
     struct jetstream_request *request;
     struct reactor_timer timer;
+    int64_t retry_ms;
     char created[sizeof((struct jetstream_stream_info *)0)->created];
     uint64_t last_sequence; /* that has come */
     unsigned short_count;
@@ -61,6 +66,11 @@ static void set_phase(struct bucket_watch *watch, enum phase phase) {
 
 static void ask_after(struct bucket_watch *watch, int64_t delay_ms) {
     reactor_timer_set(watch->reactor, &watch->timer, delay_ms);
+}
+
+static void ask_again(struct bucket_watch *watch) {
+    ask_after(watch, watch->retry_ms);
+    watch->retry_ms = 2 * watch->retry_ms < RETRY_MAX_MS ? 2 * watch->retry_ms : RETRY_MAX_MS;
 }
 
 static void start_over(struct bucket_watch *watch, int64_t delay_ms) {
@@ -131,7 +141,7 @@ static void open_consumer(struct bucket_watch *watch, const struct jetstream_str
     const struct jetstream_start start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
     if (ordered_consumer_open(watch->jetstream, watch->stream, start, ORDERED_FOLLOW, &events,
                               &watch->consumer) != PARLEY_OK) {
-        start_over(watch, RETRY_MS);
+        start_over(watch, RETRY_MAX_MS);
         return;
     }
     memcpy(watch->created, info->created, sizeof watch->created);
@@ -152,7 +162,7 @@ static void compare(struct bucket_watch *watch, const struct jetstream_stream_in
     }
     if (watch->phase == COMPARING) {
         if (has_more(watch, info) && watch->short_count++ < SHORT_COUNT_MAX) {
-            ask_after(watch, RETRY_MS);
+            ask_after(watch, COMPARE_MS);
             return;
         }
         set_phase(watch, CURRENT);
@@ -171,8 +181,11 @@ static void on_info(void *context, const struct jetstream_stream_info *info) {
         if (watch->phase == ASKED) {
             set_phase(watch, WAITING);
         }
-        ask_after(watch, RETRY_MS);
-    } else if (watch->phase == ASKED) {
+        ask_again(watch);
+        return;
+    }
+    watch->retry_ms = RETRY_MIN_MS;
+    if (watch->phase == ASKED) {
         open_consumer(watch, info);
     } else {
         compare(watch, info);
@@ -184,7 +197,7 @@ static void ask(struct bucket_watch *watch) {
     assert(watch->request == NULL);
     watch->request = jetstream_stream_ask(watch->jetstream, watch->stream, on_info, watch);
     if (watch->request == NULL) {
-        ask_after(watch, RETRY_MS);
+        ask_again(watch);
     } else if (watch->phase == WAITING) {
         set_phase(watch, ASKED);
     }
@@ -210,6 +223,7 @@ enum parley_status bucket_watch_open(struct reactor *reactor, struct jetstream *
     snprintf(watch->stream, sizeof watch->stream, "KV_%s", bucket);
     watch->prefix_length = strlen("$KV..") + strlen(bucket);
     watch->timer.fire = on_timer;
+    watch->retry_ms = RETRY_MIN_MS;
     ask_after(watch, 0);
     *out = watch;
     return PARLEY_OK;

@@ -103,7 +103,10 @@ static void cut(struct bus *bus) {
     shutdown(bus->watch.fd, SHUT_RDWR);
 }
 
+/* It is closed before its subscriptions: they would tell the server that they end, and what is
+ * buffered has natsConnection_Close wait half a second for an answer that nobody would read. */
 static void forget_connection(struct bus *bus) {
+    natsConnection_Close(bus->connection);
     bus_inbox_close(&bus->inbox);
     natsConnection_Destroy(bus->connection);
     bus->connection = NULL;
