@@ -175,6 +175,16 @@ const struct option options[] = {
              "the rest; strict also refuses reports of agents that do not hold the task, reports "
              "on a task that is over, and claims by agents that it is not addressed to; off "
              "decides nothing. All gateways of a fleet need the same one."},
+    {.flag = "wal",
+     .type = OPTION_CHOICE,
+     FIELD(wal),
+     .value_name = "MODE",
+     .choices = lifecycle_names,
+     .fallback = "on",
+     .help = "What becomes of supervisor WAL entries of a named agent that do not continue its "
+             "log: on stores them and warns of holes (IPC-201) and of steps back and repeats "
+             "(IPC-202); strict refuses holes (409 wal-gap) and warns of the rest; off asks "
+             "nothing, and saves reading the log's end once a request that has WAL entries."},
     {.flag = "log-format",
      .type = OPTION_CHOICE,
      FIELD(log_format),

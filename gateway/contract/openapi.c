@@ -92,7 +92,7 @@ static void write_send_options(struct json_writer *json, enum operation_kind kin
     if (kind == OPERATION_SEND) {
         write_parameter_ref(json, "Idempotency-Key");
         write_parameter_ref(json, "traceparent");
-        if (protocol != NULL && protocol->decide != NULL) {
+        if (protocol != NULL && protocol->memory != NULL) {
             write_parameter_ref(json, "Prefer");
         }
     }

@@ -241,7 +241,7 @@ static bool is_post(const struct operation *operation) {
 }
 
 static bool is_answered(const struct operation *operation, const struct parley_protocol *protocol) {
-    return operation->kind == OPERATION_SEND && protocol != NULL && protocol->decide != NULL;
+    return operation->kind == OPERATION_SEND && protocol != NULL && protocol->memory != NULL;
 }
 
 static void write_ok(struct json_writer *json, const struct operation *operation,

@@ -20,6 +20,7 @@
 
 enum {
     ASKED_COUNT_MAX = 1024,
+    ASKED_BYTES_MAX = 32 << 20,    /* where an answer has a whole message */
     RESEND_MS = 50,                /* when the bus accepts no request at present */
     E_WRONG_LAST_SEQUENCE = 10071, /* of JetStream: the key has a value already */
 };
@@ -27,6 +28,7 @@ enum {
 struct fact_store {
     struct reactor *reactor;
     struct jetstream *jetstream;
+    fact_of_fn *fact_of; /* NULL: it has a bucket */
     char stream[FACT_NAME_MAX], prefix[FACT_NAME_MAX], error[512];
     struct fact_cache cache;
     struct fact_queries line, asked, pausing;
@@ -49,6 +51,25 @@ static const char *bucket_name(const struct fact_store *store) {
 
 static int64_t now_ms(const struct fact_store *store) {
     return reactor_now_ms(store->reactor);
+}
+
+bool fact_store_is_last(const struct fact_store *store) {
+    return store->fact_of != NULL;
+}
+
+/* Answers of a bucket are small; one with a message is that in base64. */
+static bool may_ask(const struct fact_store *store) {
+    const size_t answer_bytes = jetstream_max_payload_bytes(store->jetstream) / 3 * 4;
+    return store->asked_count < ASKED_COUNT_MAX &&
+           (!fact_store_is_last(store) || store->asked_count == 0 ||
+            (store->asked_count + 1) * answer_bytes <= ASKED_BYTES_MAX);
+}
+
+/* The stream that has a key; NULL: that is not known now. */
+static const char *stream_of(const struct fact_store *store, const char *key) {
+    const struct jetstream_place *place =
+        fact_store_is_last(store) ? jetstream_place_find(store->jetstream, key) : NULL;
+    return !fact_store_is_last(store) ? store->stream : place != NULL ? place->stream : NULL;
 }
 
 /* ---- queues ---- */
@@ -157,7 +178,13 @@ static void fail_unanswered(struct fact_query *query, const struct jetstream_las
         end_query(query, true, away(store));
         return;
     }
-    if (last->found == JETSTREAM_LAST_NO_STREAM) {
+    const char *reason = last->error != NULL ? last->error : "no answer came in time";
+    if (fact_store_is_last(store)) {
+        snprintf(store->error, sizeof store->error,
+                 "The last messages before this one could not be read (%s). Nothing was stored: "
+                 "send it again.",
+                 last->found == JETSTREAM_LAST_NO_STREAM ? "their stream is missing" : reason);
+    } else if (last->found == JETSTREAM_LAST_NO_STREAM) {
         snprintf(store->error, sizeof store->error,
                  "The key-value bucket `%s`, which records what this message depends on, is "
                  "missing. parley is creating it again; if that fails, run `nats kv add %s`. "
@@ -167,7 +194,7 @@ static void fail_unanswered(struct fact_query *query, const struct jetstream_las
         snprintf(store->error, sizeof store->error,
                  "What this message depends on could not be looked up in the key-value bucket `%s` "
                  "(%s). Nothing was stored: send it again.",
-                 bucket_name(store), last->error != NULL ? last->error : "no answer came in time");
+                 bucket_name(store), reason);
     }
     end_query(query, true, store->error);
 }
@@ -199,6 +226,26 @@ static bool take_value(struct fact_query *query, size_t number, struct parley_by
     return query->values[number] != NULL;
 }
 
+/* Nothing of it is kept.  Returns: false: no memory. */
+static bool take_last(struct fact_query *query, size_t number, const struct jetstream_last *last) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    const bool is_read = query->store->fact_of(last->payload, &text) == PARLEY_OK &&
+                         parley_buffer_status(&text) == PARLEY_OK;
+    if (is_read && text.length > 0) {
+        query->values[number] = strndup(text.data, text.length);
+        query->sequences[number] = last->sequence;
+    }
+    const bool has_memory = is_read && (text.length == 0 || query->values[number] != NULL);
+    parley_buffer_finish(&text);
+    return has_memory;
+}
+
+static bool take(struct fact_query *query, size_t number, const struct jetstream_last *last) {
+    return fact_store_is_last(query->store) ? take_last(query, number, last)
+                                            : take_value(query, number, last->payload);
+}
+
 static void on_last(void *context, const struct jetstream_last *last) {
     struct fact_request *request = context;
     struct fact_query *query = request->query;
@@ -211,7 +258,7 @@ static void on_last(void *context, const struct jetstream_last *last) {
     }
     if (last->found != JETSTREAM_LAST_FOUND && last->found != JETSTREAM_LAST_NONE) {
         fail_unanswered(query, last);
-    } else if (is_found && !take_value(query, (size_t)(request - query->requests), last->payload)) {
+    } else if (is_found && !take(query, (size_t)(request - query->requests), last)) {
         end_query(query, true, NULL);
     } else if (query->list == &store->asked && !is_under_way(query)) {
         end_query(query, false, NULL);
@@ -226,13 +273,13 @@ static bool ask(struct fact_query *query, size_t number) {
     if (request->is_asked) {
         return true;
     }
-    if (store->asked_count >= ASKED_COUNT_MAX) {
+    if (!may_ask(store)) {
         return false;
     }
     snprintf(subject, sizeof subject, "%s%s", store->prefix, query->keys[number]);
     request->query = query;
-    request->request =
-        jetstream_last_ask(store->jetstream, store->stream, subject, on_last, request);
+    request->request = jetstream_last_ask(store->jetstream, stream_of(store, query->keys[number]),
+                                          subject, on_last, request);
     request->is_asked = request->request != NULL;
     store->asked_count += request->is_asked ? 1 : 0;
     return request->is_asked;
@@ -266,9 +313,18 @@ static struct fact_entry *expected_entry(struct fact_query *query) {
     return NULL;
 }
 
+static bool is_placed(const struct fact_query *query) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        if (is_missing(query, i) && stream_of(query->store, query->keys[i]) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Returns: false: nothing more can be asked now. */
 static bool ask_first(struct fact_store *store, struct fact_query *first) {
-    const bool is_ready = jetstream_is_ready(store->jetstream);
+    const bool is_ready = jetstream_is_ready(store->jetstream) && is_placed(first);
     struct fact_entry *expected;
     if (!is_ready && may_wait(first)) {
         end_requests(first);
@@ -290,7 +346,7 @@ static void on_ask(struct reactor_timer *timer) {
     while ((first = TAILQ_FIRST(&store->line)) != NULL) {
         if (!ask_first(store, first)) {
             /* Else the next answer continues. */
-            if (store->asked_count < ASKED_COUNT_MAX) {
+            if (may_ask(store)) {
                 reactor_timer_set(store->reactor, timer, RESEND_MS);
             }
             return;
@@ -454,23 +510,40 @@ enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_
 
 /* ---- its life ---- */
 
-enum parley_status fact_store_create(struct reactor *reactor, struct jetstream *jetstream,
-                                     const char *bucket, struct fact_store **out) {
+static struct fact_store *create(struct reactor *reactor, struct jetstream *jetstream) {
     struct fact_store *store = calloc(1, sizeof *store);
     if (store == NULL) {
-        return PARLEY_E_MEMORY;
+        return NULL;
     }
     store->reactor = reactor;
     store->jetstream = jetstream;
-    fact_stream_name(bucket, store->stream);
-    snprintf(store->prefix, sizeof store->prefix, "$KV.%s.", bucket);
     fact_cache_init(&store->cache);
     TAILQ_INIT(&store->line);
     TAILQ_INIT(&store->asked);
     TAILQ_INIT(&store->pausing);
     store->ask_timer.fire = on_ask;
     store->pause_timer.fire = on_pause_over;
-    *out = store;
+    return store;
+}
+
+enum parley_status fact_store_create(struct reactor *reactor, struct jetstream *jetstream,
+                                     const char *bucket, struct fact_store **out) {
+    *out = create(reactor, jetstream);
+    if (*out == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    fact_stream_name(bucket, (*out)->stream);
+    snprintf((*out)->prefix, sizeof(*out)->prefix, "$KV.%s.", bucket);
+    return PARLEY_OK;
+}
+
+enum parley_status fact_store_create_last(struct reactor *reactor, struct jetstream *jetstream,
+                                          fact_of_fn *fact_of, struct fact_store **out) {
+    *out = create(reactor, jetstream);
+    if (*out == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    (*out)->fact_of = fact_of;
     return PARLEY_OK;
 }
 

@@ -3,7 +3,10 @@
 
 /* Facts of one protocol on one reactor: texts by keys in a key-value bucket of JetStream that all
  * gateways share. A key is created once and never changed, so that writing it twice or late changes
- * nothing, and what was read may be cached (ADR 25). */
+ * nothing, and what was read may be cached (ADR 25).
+ *
+ * Or, of a protocol with a hook `fact_of`, what the last message on a subject says: keys are
+ * subjects, nothing is written, and nothing is kept, since the next message changes it (ADR 32). */
 
 #include <sys/queue.h>
 
@@ -23,8 +26,16 @@ void fact_stream_subjects(const char *bucket, char out[FACT_NAME_MAX]);
  * before the jetstream. */
 enum parley_status fact_store_create(struct reactor *reactor, struct jetstream *jetstream,
                                      const char *bucket, struct fact_store **out) PARLEY_MUST_CHECK;
+/* The same without a bucket: a fact is what `fact_of` says of the last message on a subject. */
+typedef enum parley_status fact_of_fn(struct parley_bytes payload, struct parley_buffer *out);
+enum parley_status fact_store_create_last(struct reactor *reactor, struct jetstream *jetstream,
+                                          fact_of_fn *fact_of,
+                                          struct fact_store **out) PARLEY_MUST_CHECK;
 /* Pending queries fail. NULL is allowed. */
 void fact_store_destroy(struct fact_store *store);
+
+/* Whether it has no bucket. */
+bool fact_store_is_last(const struct fact_store *store);
 
 /* No query is pending. */
 bool fact_store_is_idle(const struct fact_store *store);
@@ -61,8 +72,9 @@ struct fact_query {
     void (*done)(struct fact_query *query);
 
     /* The answer. */
-    char *values[PARLEY_FACT_KEYS_MAX]; /* NULL: the key has none */
-    bool has_failed;                    /* NATS is away or does not answer */
+    char *values[PARLEY_FACT_KEYS_MAX];       /* NULL: the key has none */
+    uint64_t sequences[PARLEY_FACT_KEYS_MAX]; /* without a bucket: of the messages */
+    bool has_failed;                          /* NATS is away or does not answer */
     const char *error; /* then: one or more sentences for the sender, during `done`; NULL: out of
                           memory */
 

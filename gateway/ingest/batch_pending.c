@@ -260,6 +260,7 @@ static void begin_dispatch(struct batch_pending *pending, struct pending *one,
                                        .receipt = &one->result->receipt,
                                        .form = is_all ? RECEIPT_LINE : RECEIPT_ID_ONLY,
                                        .sender = &pending->publisher->sender,
+                                       .log = &pending->log,
                                        .account = one->result->account};
     dispatch_begin(one->dispatch, route);
 }

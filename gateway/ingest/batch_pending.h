@@ -6,6 +6,7 @@
 
 #include "batch_publish.h"
 #include "intake.h"
+#include "log_count.h"
 
 struct pending;
 
@@ -17,6 +18,7 @@ struct batch_pending {
     struct pending *first, **end;
     LIST_HEAD(, pending) under_way; /* those that were published, and wait for their outcome */
     struct jetstream_waiter waiter; /* while the first waits for JetStream's window */
+    struct log_count log;
     /* Some of them went on; the owner may destroy all of this. */
     void (*on_moved)(struct batch_pending *pending);
 };

@@ -51,10 +51,16 @@ static void settle(struct dispatch *dispatch) {
     }
     enter(dispatch, DISPATCH_SETTLED);
     forget_expected(dispatch);
+    if (dispatch->is_counted) {
+        lookup_count_end(&dispatch->lookup, dispatch->outcome.is_stored);
+    }
 }
 
 static void settle_stored(struct dispatch *dispatch, const char *stream, uint64_t sequence,
                           bool is_duplicate) {
+    if (is_duplicate && dispatch->warnings.length > 0) {
+        receipt_change_warnings(dispatch->receipt, parley_buffer_bytes(&dispatch->warnings));
+    }
     dispatch->outcome = (struct dispatch_outcome){
         .is_stored = true, .stream = stream, .sequence = sequence, .is_duplicate = is_duplicate};
     settle(dispatch);
@@ -106,6 +112,7 @@ void dispatch_finish(struct dispatch *dispatch) {
     }
     lookup_finish(&dispatch->lookup);
     parley_buffer_finish(&dispatch->members);
+    parley_buffer_finish(&dispatch->warnings);
     free(dispatch->fact_key);
     free(dispatch->fact_members);
     dispatch->fact_key = dispatch->fact_members = NULL;
@@ -138,6 +145,18 @@ static enum parley_status note_receipt(struct dispatch *dispatch, const struct v
     return parley_buffer_status(&dispatch->receipt->text);
 }
 
+/* By the time at which JetStream calls it a duplicate the message is gone. */
+static enum parley_status note_duplicate(struct dispatch *dispatch, const struct verdict *verdict,
+                                         const struct parley_decision *decision) {
+    parley_buffer_clear(&dispatch->warnings);
+    if (!decision->is_repeat) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(lookup_decide_alone(&dispatch->lookup, verdict->message));
+    parley_findings_write(&verdict->message->findings, &dispatch->warnings);
+    return parley_buffer_status(&dispatch->warnings);
+}
+
 /* A message that was stored before, or is against what is stored. */
 static void settle_decided(struct dispatch *dispatch, const struct verdict *verdict,
                            const struct parley_decision *decision) {
@@ -146,6 +165,9 @@ static void settle_decided(struct dispatch *dispatch, const struct verdict *verd
     if (status != PARLEY_OK) {
         settle_internal(dispatch, status);
         return;
+    }
+    if (decision->has_count) {
+        lookup_count(&dispatch->lookup, decision);
     }
     parley_buffer_append(&dispatch->members, decision->members);
     if (decision->kind == PARLEY_DECISION_REPEATED) {
@@ -196,7 +218,7 @@ static void resolve(struct dispatch *dispatch, int64_t delay_ms) {
     enter(dispatch, DISPATCH_RESOLVING);
     forget_expected(dispatch);
     dispatch->lookup.is_patient = false;
-    lookup_again(&dispatch->lookup, dispatch->options, delay_ms);
+    lookup_again(&dispatch->lookup, delay_ms);
     if (dispatch->lookup.state == LOOKUP_FAILED) {
         on_resolved(dispatch);
     }
@@ -420,6 +442,7 @@ static enum dispatch_step publish(struct dispatch *dispatch, const struct verdic
     }
     status = status == PARLEY_OK ? keep_fact(dispatch, decision) : status;
     status = status == PARLEY_OK ? note_receipt(dispatch, verdict) : status;
+    status = status == PARLEY_OK ? note_duplicate(dispatch, verdict, decision) : status;
     if (status != PARLEY_OK) {
         settle_internal(dispatch, status);
         return DISPATCH_STEP_SETTLED;
@@ -437,6 +460,11 @@ static enum dispatch_step publish(struct dispatch *dispatch, const struct verdic
     dispatch->mark = publication.mark;
     dispatch->is_expected =
         dispatch->fact_key != NULL && fact_store_expect(store_of(dispatch), decision->fact_key);
+    dispatch->is_counted = decision->has_count;
+    if (dispatch->is_counted) {
+        lookup_count(&dispatch->lookup, decision);
+        lookup_count_begin(&dispatch->lookup);
+    }
     return DISPATCH_STEP_GO;
 }
 
@@ -444,7 +472,7 @@ static enum dispatch_step publish(struct dispatch *dispatch, const struct verdic
 
 static enum dispatch_step ask_again(struct dispatch *dispatch, int64_t delay_ms) {
     enter(dispatch, DISPATCH_ASKING);
-    lookup_again(&dispatch->lookup, dispatch->options, delay_ms);
+    lookup_again(&dispatch->lookup, delay_ms);
     if (dispatch->lookup.state == LOOKUP_ASKING) {
         return DISPATCH_STEP_WAIT;
     }
@@ -471,7 +499,9 @@ static void on_lookup(struct lookup *lookup) {
 
 void dispatch_begin(struct dispatch *dispatch, const struct parley_route *route) {
     dispatch->lookup.on_ready = on_lookup;
+    dispatch->lookup.log = dispatch->log;
     parley_buffer_init(&dispatch->members);
+    parley_buffer_init(&dispatch->warnings);
     lookup_begin(&dispatch->lookup, dispatch->options, route);
     enter(dispatch, dispatch->lookup.state == LOOKUP_ASKING ? DISPATCH_ASKING : DISPATCH_READY);
 }
@@ -487,6 +517,9 @@ enum dispatch_step dispatch_decide(struct dispatch *dispatch) {
         return DISPATCH_STEP_SETTLED;
     }
     enum parley_status status = check_again(dispatch, &verdict);
+    if (is_forwarded && verdict_is_too_large(&verdict)) {
+        return refuse(dispatch, JETSTREAM_TOO_LARGE);
+    }
     if (status == PARLEY_OK) {
         status = lookup_decide(&dispatch->lookup, verdict.message, &decision, &delay_ms);
     }
@@ -524,7 +557,7 @@ void dispatch_foresee(struct dispatch *dispatch) {
     }
     if (decision.kind == PARLEY_DECISION_ASK_AGAIN && delay_ms > 0) {
         enter(dispatch, DISPATCH_ASKING);
-        lookup_again(&dispatch->lookup, dispatch->options, delay_ms);
+        lookup_again(&dispatch->lookup, delay_ms);
         if (lookup->state == LOOKUP_FAILED) {
             enter(dispatch, DISPATCH_READY);
         }

@@ -64,6 +64,7 @@ struct dispatch {
     struct receipt *receipt; /* is noted before it is published */
     enum receipt_form form;
     struct jetstream_sender *sender;
+    struct log_count *log; /* of the request */
     struct account_mark account;
 
     /* What it says. */
@@ -76,10 +77,12 @@ struct dispatch {
     struct lookup lookup;
     struct publication_mark mark;
     struct parley_buffer members;
-    char *fact_key; /* of its own fact; NULL: it leaves none */
+    struct parley_buffer warnings; /* of the receipt of a duplicate, if they differ; else empty */
+    char *fact_key;                /* of its own fact; NULL: it leaves none */
     char *fact_members;
     bool is_expected, has_fetched;
-    bool is_unique; /* only one message can have its Nats-Msg-Id, and that one leaves the fact */
+    bool is_counted; /* it continues a log, and was published */
+    bool is_unique;  /* only one message can have its Nats-Msg-Id, and that one leaves the fact */
     bool is_duplicate, is_again; /* as its ack says */
     char stream[256];            /* where it is stored, or what it is called a duplicate of … */
     uint64_t sequence;           /* … 0: it was not published */

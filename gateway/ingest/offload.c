@@ -13,10 +13,11 @@ static struct offload *offload_of(struct worker_pool_task *task) {
     return OWNER_OF(task, struct offload, task);
 }
 
-/* A protocol with facts may need them for the subject, and only the reactor may ask. */
+/* Facts in a bucket may be needed for the subject, and only the reactor may ask. */
 static bool can_publish(const struct offload *offload) {
-    return offload->payload.limit_bytes > 0 &&
-           gateway_fact_store(offload->options.gateway, offload->options.protocol) == NULL;
+    const struct fact_store *store =
+        gateway_fact_store(offload->options.gateway, offload->options.protocol);
+    return offload->payload.limit_bytes > 0 && (store == NULL || fact_store_is_last(store));
 }
 
 static enum parley_status prepare(struct offload *offload) {

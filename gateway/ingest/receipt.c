@@ -197,6 +197,13 @@ void receipt_name_stored(struct receipt *receipt, const struct duplicate_answer 
     *sent = text;
 }
 
+void receipt_change_warnings(struct receipt *receipt, struct parley_bytes warnings) {
+    if (receipt->form != RECEIPT_ID_ONLY && !receipt->text.has_failed) {
+        receipt->text.length = receipt->members_end;
+        parley_buffer_append(&receipt->text, warnings);
+    }
+}
+
 void receipt_write(const struct receipt *receipt, const struct receipt_place *place,
                    struct parley_buffer *out) {
     const struct parley_buffer *text = &receipt->text;

@@ -54,6 +54,8 @@ struct parley_bytes receipt_id(const struct receipt *receipt);
 /* A receipt names what is stored, not what was sent: replaces subject and id by those of `stored`,
  * if it has them. */
 void receipt_name_stored(struct receipt *receipt, const struct duplicate_answer *stored);
+/* Replaces the warnings, where they are noted. */
+void receipt_change_warnings(struct receipt *receipt, struct parley_bytes warnings);
 /* Writes the receipt of a stored message. */
 void receipt_write(const struct receipt *receipt, const struct receipt_place *place,
                    struct parley_buffer *out);

@@ -341,8 +341,9 @@ bool request_options_read(struct request_options *options, struct http_request *
     options->check.subject_prefix =
         channel_find(options->gateway->configuration->channels, options->protocol)->prefix;
     if (options->task == INGEST_FORWARD) {
-        options->check.lifecycle =
-            (enum parley_lifecycle)options->gateway->configuration->lifecycle;
+        const struct configuration *configuration = options->gateway->configuration;
+        options->check.lifecycle = (enum parley_lifecycle)(
+            options->protocol->fact_of != NULL ? configuration->wal : configuration->lifecycle);
     }
     if (!read_coding(options, request) || !read_media_type(options, request) ||
         !read_query(options, request)) {

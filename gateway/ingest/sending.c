@@ -14,6 +14,7 @@ struct sending {
     struct receipt receipt;
     struct dispatch dispatch;
     struct jetstream_sender sender;
+    struct log_count log;
     struct failure failure; /* where the dispatch does not get it */
     bool is_dispatched;
     sending_fn *done;
@@ -118,6 +119,7 @@ static void dispatch(struct sending *sending, const struct parley_slice *slice,
                                           .receipt = &sending->receipt,
                                           .form = RECEIPT_OBJECT,
                                           .sender = &sending->sender,
+                                          .log = &sending->log,
                                           .account = account_mark(&sending->options, message)};
     dispatch_begin(&sending->dispatch, route);
     if (sending->dispatch.phase == DISPATCH_READY) {

@@ -50,6 +50,7 @@ struct single {
     struct publication_mark mark; /* of what was published */
     struct account_mark account;  /* of the message */
     struct jetstream_sender sender;
+    struct log_count log;
     struct duplicate *duplicate; /* COMPARING */
     struct awaited *reply;       /* NULL: nobody waits for one */
 };
@@ -459,6 +460,7 @@ static void begin_dispatch(struct single *single, const struct verdict *verdict,
                                   .receipt = &single->receipt,
                                   .form = RECEIPT_OBJECT,
                                   .sender = &single->sender,
+                                  .log = &single->log,
                                   .account = single->account};
     single->reply = awaited_expect(&single->options, single->request, route, on_replied, single);
     enter(single, SINGLE_DISPATCHED);

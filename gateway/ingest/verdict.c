@@ -14,6 +14,10 @@ static void swap(struct parley_buffer *a, struct parley_buffer *b) {
     *b = other;
 }
 
+bool verdict_is_too_large(const struct verdict *verdict) {
+    return is_prepared(verdict) && verdict->offload->prepared == PARLEY_E_LIMIT;
+}
+
 bool verdict_is_unpublishable(const struct request_options *options,
                               const struct verdict *verdict) {
     return verdict->offload != NULL && !jetstream_is_accepting(options->gateway->jetstream);

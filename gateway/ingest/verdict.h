@@ -15,6 +15,9 @@ struct verdict {
     struct offload *offload;   /* that checked it; NULL: this reactor did, in gateway_message() */
 };
 
+/* Whether the worker pool found that NATS does not take it. */
+bool verdict_is_too_large(const struct verdict *verdict);
+
 /* Whether publishing it will fail because NATS is away and not waited for: a large message is not
  * prepared then. */
 bool verdict_is_unpublishable(const struct request_options *options, const struct verdict *verdict);

@@ -166,6 +166,7 @@ struct jetstream_last {
         JETSTREAM_LAST_UNKNOWN,   /* no answer, or one that does not describe the message */
     } found;
     struct parley_bytes payload;
+    uint64_t sequence; /* of JETSTREAM_LAST_FOUND */
     const char *error; /* of JETSTREAM_LAST_UNKNOWN: the server's error, or NULL */
 };
 typedef void jetstream_last_fn(void *context, const struct jetstream_last *last);

@@ -25,7 +25,8 @@ void message_answer_init(struct message_answer *answer, struct parley_bytes text
                     [MESSAGE_ANSWER_SUBJECT] = {.object = "message", .name = "subject"},
                     [MESSAGE_ANSWER_HEADERS] = {.object = "message", .name = "hdrs"},
                     [MESSAGE_ANSWER_DATA] = {.object = "message", .name = "data"},
-                    [MESSAGE_ANSWER_TIME] = {.object = "message", .name = "time"}}};
+                    [MESSAGE_ANSWER_TIME] = {.object = "message", .name = "time"},
+                    [MESSAGE_ANSWER_SEQUENCE] = {.object = "message", .name = "seq"}}};
     parley_arena_init(&answer->arena, 0);
     if (is_unanswerable) {
         answer->error = JETSTREAM_NO_RESPONDERS;
@@ -79,6 +80,11 @@ static bool is_deletion(struct parley_bytes headers) {
            memmem(headers.data, headers.length, name, sizeof name - 1) != NULL;
 }
 
+static uint64_t read_sequence(const struct message_answer *answer) {
+    const struct parley_value *value = value_of(answer, MESSAGE_ANSWER_SEQUENCE);
+    return value->kind == PARLEY_NUMBER && value->number >= 0 ? (uint64_t)value->number : 0;
+}
+
 static void read_last_message(struct message_answer *answer, struct jetstream_last *out) {
     struct parley_bytes headers = {0}, payload = {0};
     enum parley_status status = read_base64(answer, MESSAGE_ANSWER_HEADERS, &headers);
@@ -92,6 +98,7 @@ static void read_last_message(struct message_answer *answer, struct jetstream_la
     if (status == PARLEY_OK) {
         out->found = JETSTREAM_LAST_FOUND;
         out->payload = payload;
+        out->sequence = read_sequence(answer);
     } else if (status == PARLEY_E_MEMORY) {
         out->error = out_of_memory;
     }

@@ -63,6 +63,11 @@
       "that requested it may end it. Claim the task first.")                                       \
     X(PROBLEM_NOT_ADDRESSEE, "not-addressee", 409, "The task is addressed to another agent",       \
       "With --lifecycle strict only the agent that a task.request names in `to` may claim it.")    \
+    X(PROBLEM_WAL_GAP, "wal-gap", 409, "The log has a hole before this entry",                     \
+      "With --wal strict an agent's write-ahead log may have no hole; the member `expected` is "   \
+      "the sequence that comes next. Nothing was stored, and sending the same again does not "     \
+      "help until then: send the log from `expected` on. Entries that are stored already may be "  \
+      "sent again.")                                                                               \
     X(PROBLEM_WORK_QUEUE, "work-queue", 409, "The tasks lie in a work queue",                      \
       "The stream that holds the tasks gives each to its first reader, so that this server "       \
       "does not hand them out. Read them from that stream in NATS.")                               \

@@ -281,6 +281,11 @@ static enum parley_status create_facts(struct worker *worker) {
     }
     for (size_t i = 0; i < count; i++) {
         const struct channel *channel = &gateway->configuration->channels[i];
+        if (channel->protocol->fact_of != NULL) {
+            PARLEY_TRY(fact_store_create_last(gateway->reactor, gateway->jetstream,
+                                              channel->protocol->fact_of,
+                                              &gateway->fact_stores[i]));
+        }
         if (channel->fact_bucket == NULL) {
             continue;
         }

@@ -12,8 +12,8 @@
 enum parley_lifecycle {
     PARLEY_LIFECYCLE_OFF, /* they do not: they only complete its subject */
     PARLEY_LIFECYCLE_ON,
-    PARLEY_LIFECYCLE_STRICT, /* what is against the protocol's lifecycle is refused, not warned of
-                              */
+    PARLEY_LIFECYCLE_STRICT, /* what is against the protocol's lifecycle is refused, not warned of;
+                                of a log, its holes */
 };
 
 /* What a request asks for. Time and ids are passed in: plugins are pure. */

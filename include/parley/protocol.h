@@ -79,8 +79,9 @@ struct parley_route {
      * sent again. */
     bool is_subject_variable;
 
-    /* The facts that deciding on this message needs: keys of the bucket, read together, each at the
-     * place that the plugin gives it; data NULL: none at that place. */
+    /* The facts that deciding on this message needs: keys of the bucket (or see
+     * protocol->fact_of), read together, each at the place that the plugin gives it; data NULL:
+     * none at that place. */
     struct parley_bytes fact_keys[PARLEY_FACT_KEYS_MAX];
 
     /* The conversation is the one that `halt_kind` (of protocol->halt_kinds) and `halt_name` name
@@ -109,6 +110,10 @@ struct parley_known_facts {
     struct parley_bytes values[PARLEY_FACT_KEYS_MAX]; /* of route.fact_keys; data NULL: the key has
                                                          none */
     bool is_final; /* keys without a value were asked for again: no PARLEY_DECISION_ASK_AGAIN */
+    uint64_t sequences[PARLEY_FACT_KEYS_MAX]; /* with protocol->fact_of: where the last messages are
+                                                 in their stream */
+    bool has_count;     /* of the decision on an earlier message of the same request … */
+    uint64_t count;     /* … which stands for all values */
     const char *digest; /* of protocol->fingerprint of this message: hexadecimal */
 };
 
@@ -128,6 +133,10 @@ struct parley_decision {
                                          Idempotency-Key is; data NULL: as route.dedupe says */
     struct parley_bytes fact_key;     /* created once the message is stored; data NULL: none */
     struct parley_bytes fact_members; /* of its value, each with a comma before it */
+    bool is_repeat; /* if JetStream calls it a duplicate, it is decided on once more without values,
+                       and gets the warnings of that */
+    bool has_count; /* with protocol->fact_of: what the next message of the request has to know */
+    uint64_t count;
 
     /* REPEATED: the first message. REFUSED: the earlier message that is the reason, if one is
      * known. */
@@ -260,6 +269,12 @@ struct parley_protocol {
     void (*write_release)(const struct parley_release *release, struct parley_buffer *out);
 
     const struct parley_objects *objects; /* parley/objects.h; NULL: none of its messages has any */
+
+    /* For a protocol without a bucket: route.fact_keys are subjects, on this server, and a fact is
+     * the last message that is stored on one. They are read once a request, for the first message
+     * that needs them; later ones are decided on by parley_decision.count. Appends what `decide`
+     * has to know of such a message, whoever published it; nothing: it says nothing. */
+    enum parley_status (*fact_of)(struct parley_bytes payload, struct parley_buffer *out);
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

@@ -163,6 +163,27 @@ static enum parley_status address(struct parley_message *message, struct parley_
     return out->subject.data != NULL && out->type.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+/* The agent's last entries, whichever of the two types they have. */
+static enum parley_status ask_for_log(struct parley_message *message, struct parley_route *out) {
+    static const enum supervisor_type types[] = {SUPERVISOR_WAL_ENTRY, SUPERVISOR_WAL_BATCH};
+    const char *prefix = message->options.subject_prefix;
+    const struct parley_bytes first =
+        prefix != NULL ? parley_bytes_of(prefix) : PARLEY_BYTES("supervisor");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        out->fact_keys[i] = TEXT_JOIN(&message->arena, first, out->agent, out->sender,
+                                      parley_bytes_of(supervisor_types[types[i]]));
+        if (out->fact_keys[i].data == NULL) {
+            return PARLEY_E_MEMORY;
+        }
+    }
+    return PARLEY_OK;
+}
+
+static bool continues_log(const struct parley_message *message, const struct parley_route *route) {
+    return message->options.lifecycle != PARLEY_LIFECYCLE_OFF && route->agent.data != NULL &&
+           (message->type == SUPERVISOR_WAL_ENTRY || message->type == SUPERVISOR_WAL_BATCH);
+}
+
 enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out) {
     const struct stored_place stored = stored_place(message->options.stored_subject);
     const unsigned side = side_of(message, stored.side);
@@ -179,5 +200,9 @@ enum parley_status supervisor_route(struct parley_message *message, struct parle
         out->sender = parley_bytes_of(is_gerbil ? "gerbil" : "elixir");
         PARLEY_TRY(name_source(message, out, is_gerbil));
     }
-    return parley_message_is_valid(message) ? address(message, out) : PARLEY_OK;
+    if (!parley_message_is_valid(message)) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(address(message, out));
+    return continues_log(message, out) ? ask_for_log(message, out) : PARLEY_OK;
 }

@@ -182,6 +182,8 @@ static bool contradicts_itself(const struct parley_facts *facts) {
 
 #define SEQUENCE(at, types)                                                                        \
     { .path = at "/sequence", COUNT, .is_required = true, .for_types = (types) }
+#define LOGGED(at, types)                                                                          \
+    { .path = at "/sequence", .for_types = (types) }
 
 /* ---- the table ---- */
 
@@ -736,5 +738,26 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                        .is_broken = is_of_version_2,
                        .message = "`version` is 1, but `metadata` and `compressed` came with "
                                   "version 2"}),
+    },
+    {
+        .id = "IPC-201",
+        .severity = PARLEY_WARNING,
+        .summary = "the sequences of an agent's log have no hole: each is the last one plus 1",
+        .source = "docs/protocols/supervisor.md#continuity",
+        .hint = "Send the entries that are missing, if they were logged: entries that are stored "
+                "already may be sent again.",
+        .spans_messages = true,
+        PARLEY_PLACES(LOGGED("/data", FOR(WAL_ENTRY)), LOGGED("/data/*", FOR(WAL_BATCH))),
+    },
+    {
+        .id = "IPC-202",
+        .severity = PARLEY_WARNING,
+        .summary = "the sequences of an agent's log do not step back or repeat, except in a "
+                   "message that was sent again and is stored once",
+        .source = "docs/protocols/supervisor.md#continuity",
+        .hint = "Go on with the sequence after the last one, also after a restart: the agent's "
+                "answer of /agents names it.",
+        .spans_messages = true,
+        PARLEY_PLACES(LOGGED("/data", FOR(WAL_ENTRY)), LOGGED("/data/*", FOR(WAL_BATCH))),
     },
 };

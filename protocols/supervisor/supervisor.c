@@ -186,6 +186,8 @@ const struct parley_protocol supervisor_protocol = {
     .stamp = stamp,
     .inspect = supervisor_inspect,
     .inspects_facts = true,
+    .decide = supervisor_decide,
     .agents = &supervisor_agents,
     .objects = &objects,
+    .fact_of = supervisor_wal_fact,
 };

@@ -43,14 +43,17 @@ enum supervisor_field {
     SUPERVISOR_METADATA,
 };
 
-/* The indexes in the table of the rules checked by inspection. */
+#define SUPERVISOR_RULE_COUNT 38
+
+/* The indexes in the table of the rules checked by inspection, and of those that span messages. */
 enum supervisor_rule {
     SUPERVISOR_IPC_007 = 6,
     SUPERVISOR_IPC_016 = 13,
     SUPERVISOR_IPC_101 = 31,
+    SUPERVISOR_IPC_201 = SUPERVISOR_RULE_COUNT - 2,
+    SUPERVISOR_IPC_202,
 };
 
-#define SUPERVISOR_RULE_COUNT 36
 extern const char *const supervisor_types[];
 extern const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT];
 extern const struct parley_example supervisor_examples[];
@@ -64,3 +67,7 @@ unsigned supervisor_side_of(struct parley_bytes name);
 
 enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out);
 enum parley_status supervisor_inspect(struct parley_message *message);
+enum parley_status supervisor_decide(struct parley_message *message, struct parley_decision *out);
+/* The last sequence that a stored wal_entry or wal_batch logs, in digits; nothing if it is neither.
+ */
+enum parley_status supervisor_wal_fact(struct parley_bytes payload, struct parley_buffer *out);

@@ -176,6 +176,10 @@ bool fact_query_refresh(struct fact_query *query) {
     return !is_expected;
 }
 
+bool fact_store_is_last(const struct fact_store *store) {
+    return store->is_last;
+}
+
 bool fact_query_is_complete(const struct fact_query *query) {
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         if (query->keys[i] != NULL && query->values[i] == NULL) {

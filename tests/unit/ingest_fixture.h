@@ -46,6 +46,7 @@ struct fact_write {
 
 /* The facts of a protocol, played. */
 struct fact_store {
+    bool is_last;
     struct jetstream *jetstream;
     struct fact_query *queries[WORLD_PUBLISHED_MAX]; /* NULL: answered or cancelled */
     int64_t delays_ms[WORLD_PUBLISHED_MAX];

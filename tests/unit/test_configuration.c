@@ -180,6 +180,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"insecure\": false,\n"
                                     "  \"quarantine\": false,\n"
                                     "  \"lifecycle\": \"on\",\n"
+                                    "  \"wal\": \"on\",\n"
                                     "  \"log-format\": \"logfmt\",\n"
                                     "  \"log-level\": \"info\",\n"
                                     "  \"access-log\": \"errors\",\n"
