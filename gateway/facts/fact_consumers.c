@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See fact_consumers.h. Most messages came through a gateway that creates their fact once it has
- * the ack: so each is left alone until it is FRESH_MS old, and then its own key is asked for, which
- * is almost always there. What is older was delivered late, and waits for nothing.
+/* See fact_consumers.h. What came through a gateway gets its fact from it, once that has the ack:
+ * so it is left alone until it is FRESH_MS old, and then its own key is asked for, which is almost
+ * always there. What is older was delivered late, and waits for nothing. What was published
+ * straight to NATS is looked at at once, since somebody may wait for it as a reply. If it depends
+ * on a fact that is just being written, it waits after all, and what comes after it does too: they
+ * keep their order.
  *
  *   FRESH ── old enough ──▶ LOOKING ── the key is there ──▶ acknowledged
- *                              └── absent ──▶ ASKING (all facts) ── decided ──▶ WRITING ──▶
- * acknowledged
+ *     ▲                        └── absent ──▶ ASKING (all facts) ── decided ──▶ WRITING ──▶
+ *     └── too early ──────────────────────────────┘                              acknowledged
  *
  * What fails is returned to the consumer, and delivered again. A message that is not valid leaves
  * no fact, and is acknowledged unread. */
@@ -43,6 +46,7 @@ struct fact_consumers {
     struct taken_list fresh, under_way;
     struct reactor_timer timer; /* until the first fresh one is old enough */
     size_t held_bytes;
+    size_t early_count; /* of the fresh, those that were looked at too early */
 };
 
 /* A message under way.  Owns: the query. */
@@ -53,6 +57,7 @@ struct taken {
     int64_t due_ms;
     struct fact_query query;
     bool has_all_keys, is_final;
+    enum { ON_TIME, AT_ONCE, TOO_EARLY } turn; /* in which it is looked at */
     char digest[DIGEST_LENGTH + 1];
     uint64_t sequence;
     int64_t time_ns;
@@ -71,6 +76,7 @@ static void enter_list(struct taken *taken, struct taken_list *list) {
 
 static void free_taken(struct taken *taken) {
     TAILQ_REMOVE(taken->list, taken, link);
+    taken->consumers->early_count -= taken->turn == TOO_EARLY ? 1 : 0;
     taken->consumers->held_bytes -= taken->payload.length;
     fact_query_finish(&taken->query);
     free(taken);
@@ -137,6 +143,32 @@ static void write_fact(struct taken *taken, const struct parley_decision *decisi
     }
 }
 
+/* All wait equally long, so they are in the order in which they are due. */
+static void set_due(struct taken *taken, int64_t delay_ms) {
+    struct fact_consumers *consumers = taken->consumers;
+    struct reactor *reactor = consumers->options.reactor;
+    taken->due_ms = reactor_now_ms(reactor) + delay_ms;
+    if (!consumers->timer.is_armed) {
+        reactor_timer_set(reactor, &consumers->timer, delay_ms);
+    }
+}
+
+/* Something that it depends on may be written in a moment. */
+static void ask_again(struct taken *taken) {
+    if (taken->turn == AT_ONCE) {
+        taken->turn = TOO_EARLY;
+        taken->consumers->early_count++;
+        taken->has_all_keys = false;
+        enter_list(taken, &taken->consumers->fresh);
+        set_due(taken, FRESH_MS);
+        return;
+    }
+    taken->is_final = true;
+    if (!fact_query_begin(&taken->query, FACT_RETRY_MS)) {
+        give_back(taken);
+    }
+}
+
 static void finish_decided(struct taken *taken) {
     struct parley_message *message = taken->consumers->options.message;
     struct parley_known_facts known;
@@ -144,10 +176,7 @@ static void finish_decided(struct taken *taken) {
     if (decide(taken, &known, &decision) != PARLEY_OK) {
         give_back(taken);
     } else if (decision.kind == PARLEY_DECISION_ASK_AGAIN) {
-        taken->is_final = true;
-        if (!fact_query_begin(&taken->query, FACT_RETRY_MS)) {
-            give_back(taken);
-        }
+        ask_again(taken);
     } else if (decision.kind == PARLEY_DECISION_PUBLISH && decision.fact_key.data != NULL) {
         write_fact(taken, &decision);
     } else {
@@ -176,6 +205,10 @@ static void look(struct taken *taken) {
     struct parley_message *message = taken->consumers->options.message;
     struct parley_known_facts known;
     struct parley_decision decision = {0};
+    if (taken->turn == TOO_EARLY) {
+        taken->turn = ON_TIME;
+        taken->consumers->early_count--;
+    }
     taken->is_final = true;
     enter_list(taken, &taken->consumers->under_way);
     const enum parley_status status = decide(taken, &known, &decision);
@@ -285,9 +318,13 @@ static struct taken *create_taken(struct fact_consumers *consumers,
     return taken;
 }
 
+/* No gateway publishes without this header. */
+static bool is_from_gateway(const struct jetstream_stored *stored) {
+    return jetstream_stored_header(stored, "ce-specversion") != NULL;
+}
+
 static void on_taken(void *context, const struct jetstream_stored *stored, const char *receipt) {
     struct fact_consumers *consumers = context;
-    struct reactor *reactor = consumers->options.reactor;
     const bool has_room = consumers->held_bytes == 0 ||
                           consumers->held_bytes + stored->payload.length <= HELD_BYTES_MAX;
     struct taken *taken = has_room ? create_taken(consumers, stored, receipt) : NULL;
@@ -295,12 +332,14 @@ static void on_taken(void *context, const struct jetstream_stored *stored, const
         shared_consumer_return(consumers->options.jetstream, receipt, RETURN_MS);
         return;
     }
-    taken->due_ms = reactor_now_ms(reactor) + wait_ms(stored->time_ns);
     taken->list = &consumers->fresh;
     TAILQ_INSERT_TAIL(&consumers->fresh, taken, link);
     consumers->held_bytes += taken->payload.length;
-    if (!consumers->timer.is_armed) {
-        reactor_timer_set(reactor, &consumers->timer, taken->due_ms - reactor_now_ms(reactor));
+    if (consumers->early_count == 0 && !is_from_gateway(stored)) {
+        taken->turn = AT_ONCE;
+        look(taken);
+    } else {
+        set_due(taken, wait_ms(stored->time_ns));
     }
 }
 

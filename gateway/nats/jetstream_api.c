@@ -26,9 +26,11 @@ struct jetstream_request {
     struct bus_mailbox mailbox;
     struct reactor_timer deadline;
     jetstream_answer_fn *done;
-    jetstream_info_fn *info; /* instead, for jetstream_stream_ask */
-    jetstream_last_fn *last; /* instead, for jetstream_last_ask */
-    jetstream_held_fn *held; /* instead, for jetstream_held_ask */
+    jetstream_info_fn *info;        /* instead, for jetstream_stream_ask */
+    jetstream_last_fn *last;        /* instead, for jetstream_last_ask */
+    jetstream_held_fn *held;        /* instead, for jetstream_held_ask */
+    struct jetstream_check *direct; /* the stream that a direct request is for; NULL: it is none */
+    char *direct_subject;           /* that it asks for; NULL: it never was direct */
     void *context;
     struct jetstream_request *next, **link; /* *link == this */
 };
@@ -131,6 +133,7 @@ static void free_request(struct jetstream_request *request) {
     }
     reactor_timer_clear(request->jetstream->reactor, &request->deadline);
     bus_mailbox_close(request->jetstream->bus, request->mailbox);
+    free(request->direct_subject);
     free(request);
 }
 
@@ -180,12 +183,23 @@ static void end_request(struct jetstream_request *request) {
     }
 }
 
+static bool ask_leader_instead(struct jetstream_request *request);
+
 static void on_deadline(struct reactor_timer *timer) {
-    end_request(OWNER_OF(timer, struct jetstream_request, deadline));
+    struct jetstream_request *request = OWNER_OF(timer, struct jetstream_request, deadline);
+    if (request->direct == NULL || !ask_leader_instead(request)) {
+        end_request(request);
+    }
 }
+
+static void on_direct_answer(struct jetstream_request *request, const struct bus_message *message);
 
 static void on_answer(void *context, const struct bus_message *message) {
     struct jetstream_request *request = context;
+    if (request->direct != NULL) {
+        on_direct_answer(request, message);
+        return;
+    }
     const bool is_unanswerable = bus_message_status(message) == JETSTREAM_NO_RESPONDERS;
     if (is_for_message(request)) {
         end_message_request(request, message->payload, is_unanswerable);
@@ -207,16 +221,27 @@ static bool send_request(struct jetstream *jetstream, const char *what, const ch
            bus_publish(jetstream->bus, subject, reply, parley_bytes_of(body)) == BUS_SENT;
 }
 
+/* Sends it with a mailbox of its own, from which it is received until its deadline. */
+static bool post(struct jetstream_request *request, const char *what, const char *body) {
+    struct jetstream *jetstream = request->jetstream;
+    char reply[BUS_SUBJECT_MAX];
+    if (bus_mailbox_open(jetstream->bus, on_answer, request, &request->mailbox) != PARLEY_OK) {
+        return false;
+    }
+    bus_mailbox_address(jetstream->bus, request->mailbox, reply);
+    reactor_timer_set(jetstream->reactor, &request->deadline, JETSTREAM_API_TIMEOUT_MS);
+    return send_request(jetstream, what, reply, body);
+}
+
 /* `body` may be NULL.  Returns: as jetstream_request_send. */
 static struct jetstream_request *send_text(struct jetstream *jetstream, const char *what,
                                            const char *body, void *context) {
     struct jetstream_request *request = calloc(1, sizeof *request);
-    if (request == NULL ||
-        bus_mailbox_open(jetstream->bus, on_answer, request, &request->mailbox) != PARLEY_OK) {
-        free(request);
+    if (request == NULL) {
         return NULL;
     }
     request->jetstream = jetstream;
+    request->mailbox.slot = UINT32_MAX; /* none */
     request->deadline.fire = on_deadline;
     request->context = context;
     request->next = jetstream->requests;
@@ -225,13 +250,10 @@ static struct jetstream_request *send_text(struct jetstream *jetstream, const ch
         request->next->link = &request->next;
     }
     jetstream->requests = request;
-    char reply[BUS_SUBJECT_MAX];
-    bus_mailbox_address(jetstream->bus, request->mailbox, reply);
-    if (!send_request(jetstream, what, reply, body)) {
+    if (!post(request, what, body)) {
         free_request(request);
         return NULL;
     }
-    reactor_timer_set(jetstream->reactor, &request->deadline, JETSTREAM_API_TIMEOUT_MS);
     return request;
 }
 
@@ -293,19 +315,107 @@ void jetstream_purge(struct jetstream *jetstream, const char *stream, const char
                                  ignore_answer, NULL);
 }
 
-struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const char *stream,
-                                             const char *subject, jetstream_last_fn *done,
-                                             void *context) {
+/* ---- the last message on a subject ---- */
+
+static void write_last_request(const char *subject, struct parley_buffer *out) {
+    parley_buffer_init(out);
+    parley_buffer_text(out, "{\"last_by_subj\":");
+    parley_buffer_json(out, parley_bytes_of(subject));
+    parley_buffer_append(out, (struct parley_bytes){"}", 2}); /* and a NUL */
+}
+
+/* Nobody answers direct requests: why, JetStream's API knows. What is answered late is dropped.
+ * Returns: false: it cannot be asked. */
+static bool ask_leader_instead(struct jetstream_request *request) {
+    struct jetstream *jetstream = request->jetstream;
+    char what[JETSTREAM_SUBJECT_MAX];
+    struct parley_buffer body;
+    snprintf(what, sizeof what, "STREAM.MSG.GET.%s", request->direct->place.stream);
+    request->direct->direct = JETSTREAM_DIRECT_DEAD;
+    request->direct->direct_dead_ms = reactor_now_ms(jetstream->reactor);
+    request->direct = NULL;
+    bus_mailbox_close(jetstream->bus, request->mailbox);
+    write_last_request(request->direct_subject, &body);
+    const bool is_asked = !body.has_failed && post(request, what, body.data);
+    parley_buffer_finish(&body);
+    return is_asked;
+}
+
+static uint64_t direct_sequence(const struct bus_message *message) {
+    const char *text = bus_message_header(message, "Nats-Sequence");
+    return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
+/* The message itself, or a status without a payload. */
+static void on_direct_answer(struct jetstream_request *request, const struct bus_message *message) {
+    enum { NOT_FOUND = 404 };
+    const unsigned status = bus_message_status(message);
+    struct jetstream_last read = {.found = JETSTREAM_LAST_NONE};
+    if (status != 0 && status != NOT_FOUND) {
+        if (!ask_leader_instead(request)) {
+            end_request(request);
+        }
+        return;
+    }
+    if (status == 0 && bus_message_header(message, "KV-Operation") == NULL) {
+        read = (struct jetstream_last){.found = JETSTREAM_LAST_FOUND,
+                                       .payload = message->payload,
+                                       .sequence = direct_sequence(message)};
+    }
+    jetstream_last_fn *last = request->last;
+    void *context = request->context;
+    free_request(request);
+    last(context, &read);
+}
+
+/* Returns: NULL: messages of the stream are not read directly. */
+static struct jetstream_check *find_direct(struct jetstream *jetstream, const char *stream) {
+    const size_t count = jetstream_check_count(jetstream);
+    for (size_t i = 0; i < count; i++) {
+        struct jetstream_check *check = &jetstream->setup.checks[i];
+        if (check->direct == JETSTREAM_DIRECT_ON && strcmp(check->place.stream, stream) == 0) {
+            return check;
+        }
+    }
+    return NULL;
+}
+
+static struct jetstream_request *ask_directly(struct jetstream_check *check, const char *subject,
+                                              void *context) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    char *copy = strdup(subject);
+    snprintf(what, sizeof what, "DIRECT.GET.%s.%s", check->place.stream, subject);
+    struct jetstream_request *request =
+        copy != NULL ? send_text(check->jetstream, what, NULL, context) : NULL;
+    if (request == NULL) {
+        free(copy);
+        return NULL;
+    }
+    request->direct = check;
+    request->direct_subject = copy;
+    reactor_timer_set(check->jetstream->reactor, &request->deadline, JETSTREAM_DIRECT_TIMEOUT_MS);
+    return request;
+}
+
+static struct jetstream_request *ask_leader(struct jetstream *jetstream, const char *stream,
+                                            const char *subject, void *context) {
     char what[JETSTREAM_SUBJECT_MAX];
     snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
     struct parley_buffer body;
-    parley_buffer_init(&body);
-    parley_buffer_text(&body, "{\"last_by_subj\":");
-    parley_buffer_json(&body, parley_bytes_of(subject));
-    parley_buffer_append(&body, (struct parley_bytes){"}", 2}); /* and a NUL */
+    write_last_request(subject, &body);
     struct jetstream_request *request =
         body.has_failed ? NULL : send_text(jetstream, what, body.data, context);
     parley_buffer_finish(&body);
+    return request;
+}
+
+struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const char *stream,
+                                             const char *subject, jetstream_last_fn *done,
+                                             void *context) {
+    struct jetstream_check *direct = find_direct(jetstream, stream);
+    struct jetstream_request *request = direct != NULL
+                                            ? ask_directly(direct, subject, context)
+                                            : ask_leader(jetstream, stream, subject, context);
     if (request != NULL) {
         request->last = done;
     }

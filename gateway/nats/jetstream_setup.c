@@ -31,8 +31,9 @@ enum {
     DELETION_MS = 500, /* what deleting a small stream takes at most */
     DELETION_BYTES_A_MS = 512 * 1024,
     DELETION_MAX_MS = 30000,
-    UNUSABLE_RETRY_MS = 2000,   /* only an operator can change it */
-    OFF_RETRY_MS = 1000,        /* JetStream is not enabled: there is no hurry */
+    UNUSABLE_RETRY_MS = 2000, /* only an operator can change it */
+    OFF_RETRY_MS = 1000,      /* JetStream is not enabled: there is no hurry */
+    DIRECT_DEAD_MS = 60000,
     DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
 };
 
@@ -92,9 +93,21 @@ static void note_created(struct jetstream_check *check, const json_t *answer) {
         return;
     }
     const bool is_renewed = check->created[0] != '\0';
+    check->direct = JETSTREAM_DIRECT_OFF;
     snprintf(check->created, sizeof check->created, "%s", created);
     if (is_renewed && jetstream->events.renewed != NULL) {
         jetstream->events.renewed(jetstream->events.context, check->place.stream);
+    }
+}
+
+static void note_direct(struct jetstream_check *check, const json_t *answer) {
+    const json_t *config = json_object_get(answer, "config");
+    const bool is_leader_alone = jetstream_answer_number(answer, "config", "num_replicas") == 1;
+    const int64_t dead_ms = reactor_now_ms(check->jetstream->reactor) - check->direct_dead_ms;
+    if (check->direct != JETSTREAM_DIRECT_DEAD || dead_ms > DIRECT_DEAD_MS) {
+        check->direct = is_leader_alone && json_is_true(json_object_get(config, "allow_direct"))
+                            ? JETSTREAM_DIRECT_ON
+                            : JETSTREAM_DIRECT_OFF;
     }
 }
 
@@ -202,6 +215,7 @@ static void on_created(void *context, json_t *answer) {
         jetstream_grade_set(check, JETSTREAM_IS_USABLE, "%s", "");
         note_dedupe_window(check, answer);
         note_created(check, answer);
+        note_direct(check, answer);
     } else if (error == JETSTREAM_E_NO_REPLICAS ||
                (error == JETSTREAM_E_SUBJECT_OVERLAP && ++check->overlap_count == OVERLAPS_MAX)) {
         refuse_creation(check, error, jetstream_answer_text(answer));
@@ -247,6 +261,7 @@ static bool is_to_be_created(struct jetstream_check *check) {
 
 static void note_missing(struct jetstream_check *check) {
     struct jetstream_group *group = check->group;
+    check->direct = JETSTREAM_DIRECT_OFF;
     if (group->stream->families != NULL) {
         group->placement = JETSTREAM_UNPLACED;
     }
@@ -263,6 +278,7 @@ static void on_info(void *context, json_t *answer) {
     struct jetstream_check *check = context;
     const int error = take_answer(check, answer);
     if (error == JETSTREAM_E_NO_STREAM && is_to_be_created(check)) {
+        check->direct = JETSTREAM_DIRECT_OFF;
         ask_for(check, "CREATE", configuration(check), on_created);
         end_check(check->jetstream);
         return;
@@ -272,6 +288,7 @@ static void on_info(void *context, json_t *answer) {
         note_dedupe_window(check, answer);
         jetstream_judge(check, answer);
         note_created(check, answer);
+        note_direct(check, answer);
         compare_consumers(check, answer);
     } else if (error == JETSTREAM_E_NO_STREAM) {
         note_missing(check);
@@ -451,6 +468,9 @@ static void end_check(struct jetstream *jetstream) {
 void jetstream_setup_begin(struct jetstream *jetstream) {
     struct jetstream_setup *setup = &jetstream->setup;
     setup->has_settled = false;
+    for (size_t i = 0; i < setup->check_count; i++) {
+        setup->checks[i].direct = JETSTREAM_DIRECT_OFF;
+    }
     for (size_t i = 0; i < setup->group_count; i++) {
         struct jetstream_group *group = &setup->groups[i];
         group->placement = group->lookup != NULL ? JETSTREAM_UNPLACED : JETSTREAM_PLACED;

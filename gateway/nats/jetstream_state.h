@@ -18,6 +18,7 @@ enum {
     JETSTREAM_WATCH_MS = 2000, /* between rounds of checks while all streams are usable */
     JETSTREAM_RECHECK_MS = 20, /* one round for all that is reported together */
     JETSTREAM_API_TIMEOUT_MS = 2500,
+    JETSTREAM_DIRECT_TIMEOUT_MS = 500, /* then JetStream's API is asked */
     JETSTREAM_SUBJECT_MAX = 512,
     JETSTREAM_TROUBLE_MAX = 512,
     JETSTREAM_NAME_MAX = 272,      /* of a stream, with a word before it */
@@ -147,6 +148,15 @@ struct jetstream_refusal {
     struct jetstream_room room;
 };
 
+/* Whether a stream's messages are read by direct requests, which cost a server a fifth. All
+ * replicas answer them, and one may lag, so it is done where the leader is the only replica.
+ *
+ *   OFF  ◀──▶ ON    a round of checks has read its configuration
+ *   ON   ──▶  DEAD  nobody answered
+ *   any  ──▶  OFF   a new connection; the stream is missing, or was created again; a minute as DEAD
+ */
+enum jetstream_direct { JETSTREAM_DIRECT_OFF, JETSTREAM_DIRECT_ON, JETSTREAM_DIRECT_DEAD };
+
 /* Of a stream in NATS: a jetstream_stream's own, or one of an operator. */
 struct jetstream_check {
     struct jetstream *jetstream;
@@ -155,8 +165,10 @@ struct jetstream_check {
     int64_t dedupe_window_ms;          /* as it is set; -1: not known */
     struct jetstream_request *request; /* pending, or NULL */
     char created[40];                  /* RFC 3339, as last read; "": never */
-    uint64_t bytes;                    /* that it held then */
-    int64_t gone_ms;                   /* since when it is missing; -1: it is not */
+    enum jetstream_direct direct;
+    int64_t direct_dead_ms; /* DEAD: since when */
+    uint64_t bytes;         /* that it held then */
+    int64_t gone_ms;        /* since when it is missing; -1: it is not */
     unsigned overlap_count; /* how often its creation failed with an overlap of subjects */
     enum jetstream_grade grade;
     struct jetstream_room room;          /* as last read */

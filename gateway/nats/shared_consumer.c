@@ -129,7 +129,8 @@ static void on_message(void *context, const struct bus_message *message) {
     const struct jetstream_stored stored = {.sequence = delivery.stream_sequence,
                                             .time_ns = delivery.time_ns,
                                             .subject = message->subject,
-                                            .payload = message->payload};
+                                            .payload = message->payload,
+                                            .message = message};
     consumer->delivered(consumer->context, &stored, message->reply);
     if (consumer->requested_count == 0) {
         request_more(consumer);

@@ -4,7 +4,9 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
 import { natsClient, startNats } from './lib/nats.mjs';
+import { NatsWire } from './lib/nats_wire.mjs';
 import { parleyFor, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
@@ -146,5 +148,58 @@ describe('--lifecycle', () => {
     await accepted(off, claimOf(request, 'kay'));
     const again = await accepted(off, request);
     assert.deepEqual([again.duplicate, again.state], [true, undefined]);
+  });
+});
+
+describe('a decision', () => {
+  const LOOK = /^\$JS\.API\.(DIRECT|STREAM\.MSG)\.GET\.KV_parley_tasks/;
+
+  // What one gateway asks of NATS: keys that it looks for, messages, and keys that it creates. What
+  // the shared consumers would see is kept from it.
+  async function counted(t) {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const wire = await NatsWire.to(nats.url);
+    atEnd(t, () => wire.close());
+    wire.hold((frame) => frame.kind === 'deliver' && frame.reply?.startsWith('$JS.ACK.ROUNDTABLE.'));
+    const asked = { looks: [], messages: 0, keys: 0 };
+    wire.hold(({ kind, subject, body }) => {
+      if (kind !== 'publish') return false;
+      if (LOOK.test(subject)) asked.looks.push(`${subject} ${body}`);
+      asked.messages += subject.startsWith('roundtable.') ? 1 : 0;
+      asked.keys += subject.startsWith('$KV.parley_tasks.') ? 1 : 0;
+      return false;
+    });
+    const server = await startParley({ nats: wire.url, args: ['--reactors', '1'] });
+    atEnd(t, () => server.stop());
+    return {
+      server,
+      take() {
+        const { looks, messages, keys } = asked;
+        Object.assign(asked, { looks: [], messages: 0, keys: 0 });
+        const names = looks.map((look) => look.match(/\$KV\.parley_tasks\.([\w-]+(\.\w+)?)/)[1]);
+        return { looks: new Set(names).size, messages, keys };
+      },
+    };
+  }
+
+  it('costs one look-up and one write more than the message', async (t) => {
+    const { server, take } = await counted(t);
+    const request = taskRequest('count.it');
+    const claim = claimOf(request, 'galahad');
+    const result = taskResult(request.id, { from: 'galahad' });
+    // Of the keys, those are not looked for that this gateway has written a moment ago.
+    const rows = [
+      [request, { looks: 3, messages: 1, keys: 1 }],
+      [request, { looks: 2, messages: 0, keys: 0 }],
+      [claim, { looks: 2, messages: 1, keys: 1 }],
+      [claim, { looks: 1, messages: 0, keys: 0 }],
+      [result, { looks: 1, messages: 1, keys: 1 }],
+      [result, { looks: 0, messages: 1, keys: 0 }],
+    ];
+    for (const [message, asks] of rows) {
+      await accepted(server, message);
+      assert.deepEqual(take(), asks, message.type);
+    }
   });
 });

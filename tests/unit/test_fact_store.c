@@ -451,6 +451,20 @@ static void test_a_bucket_that_is_gone_fails_with_its_name_and_is_made_again(voi
     assert_recalls(one, "a", "x");
 }
 
+static void test_a_bucket_that_offers_no_direct_reading_is_asked_by_the_api(void **state) {
+    struct sides *sides = *state;
+    struct side *one = start(sides), *two = start_second(sides);
+    jsStreamInfo *info = NULL;
+    assert_int_equal(js_GetStreamInfo(&info, one->world.context, "KV_tasks", NULL, NULL), NATS_OK);
+    assert_true(info->Config->AllowDirect);
+    info->Config->AllowDirect = false;
+    assert_int_equal(js_UpdateStream(NULL, one->world.context, info->Config, NULL, NULL), NATS_OK);
+    jsStreamInfo_Destroy(info);
+    assert_int_equal(keep(one, "a", "x"), FACT_WRITTEN);
+    assert_recalls(two, "a", "x");
+    assert_int_equal(ask(two, "b").found, ABSENT);
+}
+
 static void test_a_question_under_way_fails_when_nats_goes_away(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
@@ -573,6 +587,7 @@ int main(void) {
         TEST(test_many_are_asked_for_at_once),
         TEST(test_what_is_forgotten_here_is_still_known),
         TEST(test_a_bucket_that_is_gone_fails_with_its_name_and_is_made_again),
+        TEST(test_a_bucket_that_offers_no_direct_reading_is_asked_by_the_api),
         TEST(test_a_question_under_way_fails_when_nats_goes_away),
         TEST(test_whoever_waits_at_the_end_is_told),
         TEST(test_what_is_published_straight_to_nats_is_gathered),
