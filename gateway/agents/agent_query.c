@@ -4,12 +4,10 @@
 
 #include "agent_query.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent_options.h"
-#include "query_names.h"
-#include "query_problem.h"
+#include "query_options.h"
 
 enum { LIMIT_DEFAULT = 100, STATE_ANY = (1 << AGENT_STATE_COUNT) - 1 };
 
@@ -36,73 +34,30 @@ static bool set_states(struct agent_query *query, const char *value) {
     }
 }
 
-static bool set_limit(struct agent_query *query, const char *value) {
-    const size_t length = strlen(value);
-    query->limit = strtoul(value, NULL, 10);
-    return length <= 4 && strspn(value, "0123456789") == length && query->limit >= 1 &&
-           query->limit <= AGENT_LIMIT_MAX;
-}
+/* The rows of agent_query_options, and then the protocol's own. */
+enum { STATE, LIMIT, CURSOR, OWN, COUNT };
 
-static bool set_option(struct agent_query *query, const char *name, const char *value) {
-    if (strcmp(name, "state") == 0) {
+static bool set_option(void *context, size_t number, const char *value) {
+    struct agent_query *query = context;
+    switch (number) {
+    case STATE:
         return set_states(query, value);
-    }
-    if (strcmp(name, "limit") == 0) {
-        return set_limit(query, value);
-    }
-    query->after = value;
-    return value[0] != '\0';
-}
-
-struct parsing {
-    struct http_request *request;
-    const struct parley_agents *agents;
-    struct agent_query *query;
-    struct query_names seen;
-    bool is_refused;
-};
-
-static bool refuse_unknown(const struct parsing *parsing, const char *name) {
-    const char *known[] = {"state", "limit", "cursor", parsing->agents->option, NULL};
-    query_problem_unknown(parsing->request, name, known);
-    return false;
-}
-
-static bool read_option(const struct parsing *parsing, const char *name, const char *value) {
-    const char *own = parsing->agents->option;
-    const struct parley_option_help *option = agent_query_options;
-    if (own != NULL && strcmp(name, own) == 0) {
-        parsing->query->value = value;
+    case LIMIT:
+        return query_option_count(value, AGENT_LIMIT_MAX, &query->limit);
+    case CURSOR:
+        query->after = value;
+        return value[0] != '\0';
+    default:
+        query->value = value;
         return true;
     }
-    while (option->name != NULL && strcmp(option->name, name) != 0) {
-        option++;
-    }
-    if (option->name == NULL) {
-        return refuse_unknown(parsing, name);
-    }
-    if (!set_option(parsing->query, name, value)) {
-        query_problem_value(parsing->request, name, value, option->wants);
-        return false;
-    }
-    return true;
-}
-
-static bool parse_option(void *context, const char *name, const char *value) {
-    struct parsing *parsing = context;
-    if (query_names_add(&parsing->seen, name)) {
-        query_problem_twice(parsing->request, name);
-        parsing->is_refused = true;
-    } else {
-        parsing->is_refused = !read_option(parsing, name, value);
-    }
-    return !parsing->is_refused;
 }
 
 bool agent_query_parse(struct http_request *request, const struct parley_agents *agents,
                        struct agent_query *out) {
+    struct parley_option_help options[COUNT + 1] = {{NULL}};
+    memcpy(options, agent_query_options, OWN * sizeof options[0]);
+    options[OWN].name = agents->option;
     *out = (struct agent_query){.states = STATE_ANY, .after = "", .limit = LIMIT_DEFAULT};
-    struct parsing parsing = {.request = request, .agents = agents, .query = out};
-    http_request_each_query(request, parse_option, &parsing);
-    return !parsing.is_refused;
+    return query_options_read(request, options, set_option, out);
 }

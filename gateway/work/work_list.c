@@ -7,8 +7,7 @@
 
 #include "board.h"
 #include "problem.h"
-#include "query_names.h"
-#include "query_problem.h"
+#include "query_options.h"
 #include "work.h"
 #include "work_options.h"
 
@@ -16,6 +15,7 @@ enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MS = 10, PATIENCE_MS = 5000 }
 
 struct listing {
     struct gateway *gateway;
+    const struct parley_protocol *protocol;
     struct board *board;
     struct http_request *request;
     struct board_filter filter; /* borrows from the request */
@@ -26,14 +26,6 @@ struct listing {
 
 /* ---- the query ---- */
 
-struct parsing {
-    struct http_request *request;
-    const struct parley_protocol *protocol;
-    struct listing *listing;
-    struct query_names seen;
-    bool is_refused;
-};
-
 static bool is_one_of(const char *value, const char *const *words) {
     for (; *words != NULL; words++) {
         if (strcmp(value, *words) == 0) {
@@ -43,54 +35,19 @@ static bool is_one_of(const char *value, const char *const *words) {
     return false;
 }
 
-static bool set_limit(struct listing *listing, const char *value) {
-    const size_t length = strlen(value);
-    listing->limit = strtoul(value, NULL, 10);
-    return length <= 4 && strspn(value, "0123456789") == length && listing->limit >= 1 &&
-           listing->limit <= LIMIT_MAX;
-}
-
 /* `number`: of the row in work_list_options. */
-static bool set_option(const struct parsing *parsing, size_t number, const char *value) {
-    struct board_filter *filter = &parsing->listing->filter;
+static bool set_option(void *context, size_t number, const char *value) {
+    struct listing *listing = context;
+    struct board_filter *filter = &listing->filter;
     const char **const places[] = {&filter->state, &filter->domain, &filter->holder, &filter->from,
                                    &filter->priority};
     if (number >= sizeof places / sizeof places[0]) {
-        return set_limit(parsing->listing, value);
+        return query_option_count(value, LIMIT_MAX, &listing->limit);
     }
     *places[number] = value;
-    return places[number] == &filter->state      ? is_one_of(value, parsing->protocol->work->states)
-           : places[number] == &filter->priority ? is_one_of(value, parsing->protocol->priorities)
+    return places[number] == &filter->state      ? is_one_of(value, listing->protocol->work->states)
+           : places[number] == &filter->priority ? is_one_of(value, listing->protocol->priorities)
                                                  : value[0] != '\0';
-}
-
-static bool read_option(const struct parsing *parsing, const char *name, const char *value) {
-    static const char *const names[] = {"state",    "domain", "holder", "from",
-                                        "priority", "limit",  NULL};
-    size_t number = 0;
-    while (names[number] != NULL && strcmp(names[number], name) != 0) {
-        number++;
-    }
-    if (names[number] == NULL) {
-        query_problem_unknown(parsing->request, name, names);
-        return false;
-    }
-    if (!set_option(parsing, number, value)) {
-        query_problem_value(parsing->request, name, value, work_list_options[number].wants);
-        return false;
-    }
-    return true;
-}
-
-static bool parse_option(void *context, const char *name, const char *value) {
-    struct parsing *parsing = context;
-    if (query_names_add(&parsing->seen, name)) {
-        query_problem_twice(parsing->request, name);
-        parsing->is_refused = true;
-    } else {
-        parsing->is_refused = !read_option(parsing, name, value);
-    }
-    return !parsing->is_refused;
 }
 
 /* ---- the answer ---- */
@@ -153,15 +110,14 @@ void work_serve_list(struct gateway *gateway, struct http_request *request,
         return;
     }
     *listing = (struct listing){.gateway = gateway,
+                                .protocol = protocol,
                                 .board = board,
                                 .request = request,
                                 .limit = LIMIT_DEFAULT,
                                 .patient_until_ms = reactor_now_ms(gateway->reactor) + PATIENCE_MS};
     listing->timer.fire = on_timer;
     http_request_serve(request, &handler, listing);
-    struct parsing parsing = {.request = request, .protocol = protocol, .listing = listing};
-    http_request_each_query(request, parse_option, &parsing);
-    if (!parsing.is_refused) {
+    if (query_options_read(request, work_list_options, set_option, listing)) {
         on_timer(&listing->timer);
     }
 }
