@@ -239,6 +239,20 @@ static bool is_own_fact(const struct dispatch *dispatch, const char *value) {
     return is_own;
 }
 
+/* Its key has a value that says nothing of it, as a gateway of an older version writes one that has
+ * seen the message before this one has written its key: the Nats-Msg-Id alone decides. */
+static void settle_without_fact(struct dispatch *dispatch, const struct verdict *verdict) {
+    const enum parley_status status = note_receipt(dispatch, verdict);
+    dispatch->is_unique = false;
+    if (status != PARLEY_OK) {
+        settle_internal(dispatch, status);
+    } else if (dispatch->is_duplicate && !dispatch->has_fetched) {
+        fetch(dispatch);
+    } else {
+        settle_stored(dispatch, dispatch->stream, dispatch->sequence, dispatch->is_duplicate);
+    }
+}
+
 static void decide_resolved(struct dispatch *dispatch) {
     struct verdict verdict;
     struct parley_decision decision = {.kind = PARLEY_DECISION_PUBLISH};
@@ -256,6 +270,8 @@ static void decide_resolved(struct dispatch *dispatch) {
     } else if (!dispatch->is_unique && note_receipt(dispatch, &verdict) == PARLEY_OK) {
         /* It is stored, and now there is something to warn of. */
         settle_stored(dispatch, dispatch->stream, dispatch->sequence, false);
+    } else if (dispatch->is_unique && decision.fact_key.data == NULL) {
+        settle_without_fact(dispatch, &verdict);
     } else {
         const struct failure failure = unsettled();
         settle_failed(dispatch, &failure);
