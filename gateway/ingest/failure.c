@@ -70,6 +70,13 @@ static struct failure refused_by_jetstream(const struct jetstream_ack *ack) {
     return failure;
 }
 
+struct failure failure_of_upload(const struct object_put *put) {
+    if (put->end == OBJECT_PUT_FAILED) {
+        return failure_of_status(PARLEY_E_MEMORY);
+    }
+    return unavailable(put->error[0] != '\0' ? put->error : NULL);
+}
+
 /* It may or may not be stored: what happened, and what to do about it. */
 static struct failure unsure(const struct request_options *options,
                              const struct publication_mark *mark, enum repetition_time time,

@@ -4,6 +4,7 @@
 /* Why a message was not stored, or why that is not known: as a problem, with what the sender can
  * do about it. */
 
+#include "object_store.h"
 #include "problem.h"
 #include "request_options.h"
 
@@ -18,6 +19,8 @@ struct failure failure_of_refusal(const struct request_options *options,
 /* It was published, and its ack says that it was not stored, or does not say that it was. */
 struct failure failure_of_ack(const struct request_options *options,
                               const struct publication_mark *mark, const struct jetstream_ack *ack);
+/* A part of it, which has to lie in an object store, is not stored. */
+struct failure failure_of_upload(const struct object_put *put);
 /* An internal error. */
 struct failure failure_of_status(enum parley_status status);
 /* The budget has no room for what was received. */

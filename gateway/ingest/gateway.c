@@ -45,6 +45,11 @@ struct halt_gate *gateway_halt_gate(struct gateway *gateway,
     return gateway->halt_gates != NULL ? gateway->halt_gates[index_of(protocol)] : NULL;
 }
 
+struct object_store *gateway_object_store(const struct gateway *gateway,
+                                          const struct parley_protocol *protocol) {
+    return gateway->object_stores != NULL ? gateway->object_stores[index_of(protocol)] : NULL;
+}
+
 struct board *gateway_board(const struct gateway *gateway, const struct parley_protocol *protocol) {
     return gateway->boards[index_of(protocol)];
 }

@@ -24,6 +24,7 @@
 #include "replies.h"
 
 struct halt_gate;
+struct object_store;
 struct offload;
 struct spool_quota;
 struct duplicate;
@@ -47,13 +48,14 @@ struct gateway {
     const struct describe_pages *pages;        /* read-only, shared */
     struct parley_message *messages;           /* one a protocol, for the verdict under way */
     struct fact_store **fact_stores;           /* one a protocol; NULL: it has no facts */
-    struct halt_gate **halt_gates;             /* one a protocol; NULL: nothing halts */
-    struct parley_buffer payload;              /* what is being published */
-    struct id_pool identities;                 /* for messages without an id */
-    struct budget *budget;                     /* of the bodies of all workers; NULL: no limit */
-    struct spool_quota *spools;                /* of all workers */
-    const struct coding_quota *codings;        /* of all workers */
-    struct limits *limits;                     /* of all workers; NULL: nothing is limited */
+    struct object_store **object_stores; /* one a protocol; NULL: none of its messages has any */
+    struct halt_gate **halt_gates;       /* one a protocol; NULL: nothing halts */
+    struct parley_buffer payload;        /* what is being published */
+    struct id_pool identities;           /* for messages without an id */
+    struct budget *budget;               /* of the bodies of all workers; NULL: no limit */
+    struct spool_quota *spools;          /* of all workers */
+    const struct coding_quota *codings;  /* of all workers */
+    struct limits *limits;               /* of all workers; NULL: nothing is limited */
     struct rate_headers rate_headers;
     struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
     struct completion_queue *completions;
@@ -96,6 +98,10 @@ struct fact_store *gateway_fact_store(struct gateway *gateway,
 /* NULL: nothing of the protocol is halted. */
 struct halt_gate *gateway_halt_gate(struct gateway *gateway,
                                     const struct parley_protocol *protocol);
+
+/* NULL: no message of the protocol has an object. */
+struct object_store *gateway_object_store(const struct gateway *gateway,
+                                          const struct parley_protocol *protocol);
 
 /* NULL: the protocol has no work. */
 struct board *gateway_board(const struct gateway *gateway, const struct parley_protocol *protocol);

@@ -23,7 +23,12 @@ static bool can_publish(const struct offload *offload) {
 static enum parley_status prepare(struct offload *offload) {
     const struct request_options *options = &offload->options;
     struct parley_message *message = &offload->message;
+    const size_t limit = deposit_limit(offload->nats_bytes_max);
     offload->is_prepared = true;
+    if (deposit_is_due(options, message, limit)) {
+        return deposit_prepare(&offload->deposit, options, message, offload->slice.number, limit,
+                               &offload->payload, &offload->publication);
+    }
     if (options->task == INGEST_CONVERT) {
         return message->protocol->convert(message, options->to, &offload->payload);
     }
@@ -77,7 +82,11 @@ struct offload *offload_begin(const struct request_options *options,
                               const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context) {
     struct gateway *gateway = options->gateway;
-    const bool is_wanted = slice->bytes.length >= OFFLOAD_BYTES_MIN && gateway->completions != NULL;
+    const size_t nats_bytes_max = jetstream_max_payload_bytes(gateway->jetstream);
+    const bool is_large =
+        slice->bytes.length >= OFFLOAD_BYTES_MIN ||
+        deposit_is_possible(options, slice->bytes.length, deposit_limit(nats_bytes_max));
+    const bool is_wanted = is_large && gateway->completions != NULL;
     struct offload *offload = is_wanted ? malloc(sizeof *offload) : NULL;
     if (offload == NULL) {
         return NULL;
@@ -89,7 +98,7 @@ struct offload *offload_begin(const struct request_options *options,
                                 .context = context};
     offload->options.publication.identities = NULL; /* the reactor's */
     parley_message_init(&offload->message, gateway_message(gateway, options->protocol)->schema);
-    offload->nats_bytes_max = jetstream_max_payload_bytes(gateway->jetstream);
+    offload->nats_bytes_max = nats_bytes_max;
     if (options->task == INGEST_FORWARD) {
         offload->payload.limit_bytes = offload->nats_bytes_max;
     }
@@ -107,6 +116,7 @@ static void give_back(struct worker_pool_task *task) {
 
 void offload_release(struct offload *offload) {
     if (offload != NULL) {
+        deposit_finish(&offload->deposit, offload->options.gateway->budget);
         offload->task.work = give_back;
         worker_pool_detach(offload->options.gateway->worker_pool, &offload->task);
     }

@@ -5,6 +5,7 @@
  * the reactor: 100 MiB of JSON take seconds (docs/adr/0008). */
 
 #include "check.h"
+#include "deposit.h"
 #include "worker_pool.h"
 
 /* A message is large from here on. A smaller one takes 30 ms at worst, which others can wait. */
@@ -27,6 +28,7 @@ struct offload {
     enum parley_status prepared;
     struct parley_buffer payload; /* for NATS, or the message in the encoding that is asked for */
     struct publication publication;
+    struct deposit deposit; /* what of it goes to the object store */
 };
 
 /* Begins, if the message is large; `done` follows in a later turn. The result borrows the bytes
@@ -35,6 +37,11 @@ struct offload {
 struct offload *offload_begin(const struct request_options *options,
                               const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context);
+/* What is to be published. */
+static inline struct parley_bytes offload_payload(const struct offload *offload) {
+    return parley_buffer_bytes(offload->deposit.is_needed ? &offload->deposit.text
+                                                          : &offload->payload);
+}
 /* Frees it, on the worker pool, since that may take as long as the check. NULL is fine. */
 void offload_release(struct offload *offload);
 /* When the gateway's completion queue is closed: calls `done` of all that are not done, with a

@@ -104,8 +104,8 @@ static enum parley_status add_digest(struct publication *out, struct parley_aren
 static const char message_id[] = "Nats-Msg-Id";
 
 static enum parley_status identify_by_key(struct publication *out, struct parley_message *message,
-                                          const struct publication_context *context,
-                                          size_t number) {
+                                          const struct publication_context *context, size_t number,
+                                          const struct parley_bytes *pointing) {
     char key[192];
     struct parley_bytes sent;
     const int length = snprintf(key, sizeof key, "key:%s", context->idempotency_key);
@@ -114,6 +114,9 @@ static enum parley_status identify_by_key(struct publication *out, struct parley
     }
     out->mark.repeat = PUBLICATION_REPEAT_KEY;
     PARLEY_TRY(add(out, message_id, parley_arena_copy(&message->arena, parley_bytes_of(key))));
+    if (pointing != NULL) { /* the object is in it by its digest */
+        return add_digest(out, &message->arena, out->route.agent, *pointing);
+    }
     PARLEY_TRY(parley_message_as_sent(message, &sent));
     return add_digest(out, &message->arena, out->route.agent, sent);
 }
@@ -162,12 +165,13 @@ static enum parley_status identify_as(struct publication *out, struct parley_mes
 
 static enum parley_status identify(struct publication *out, struct parley_message *message,
                                    const struct publication_context *context, size_t number,
-                                   struct parley_bytes decided, struct parley_bytes payload) {
+                                   struct parley_bytes decided, struct parley_bytes payload,
+                                   bool is_pointing) {
     if (decided.data != NULL) {
         return identify_as(out, message, parley_arena_copy(&message->arena, decided), payload);
     }
     if (context->idempotency_key != NULL) {
-        return identify_by_key(out, message, context, number);
+        return identify_by_key(out, message, context, number, is_pointing ? &payload : NULL);
     }
     switch (context->has_dedupe ? out->route.dedupe : PARLEY_DEDUPE_NONE) {
     case PARLEY_DEDUPE_PAYLOAD:
@@ -197,23 +201,49 @@ static enum parley_status add_trace(struct publication *out,
     return context->tracestate != NULL ? add(out, "tracestate", context->tracestate) : PARLEY_OK;
 }
 
-enum parley_status publication_prepare(struct parley_message *message,
-                                       const struct publication_context *context, size_t number,
-                                       struct parley_bytes decided, struct parley_buffer *payload,
-                                       struct publication *out) {
-    struct parley_arena *arena = &message->arena;
+static void clear(struct publication *out) {
     out->header_count = 0;
     out->mark.repeat = PUBLICATION_REPEAT_ANOTHER;
     out->mark.is_compared = false;
     out->mark.digest[0] = '\0';
-    parley_buffer_clear(payload);
+}
+
+static enum parley_status add_object(struct publication *out,
+                                     const struct publication_object *object) {
+    for (size_t i = 0; object != NULL && i < PUBLICATION_OBJECT_HEADERS; i++) {
+        PARLEY_TRY(add(out, object->headers[i].name, object->headers[i].value));
+    }
+    return PARLEY_OK;
+}
+
+enum parley_status publication_describe(struct parley_message *message,
+                                        const struct publication_context *context, size_t number,
+                                        struct parley_bytes decided, struct parley_bytes payload,
+                                        const struct publication_object *object,
+                                        struct publication *out) {
+    struct parley_arena *arena = &message->arena;
+    clear(out);
     PARLEY_TRY(parley_message_route(message, &out->route));
-    PARLEY_TRY(message->protocol->encode(message, payload));
-    PARLEY_TRY(identify(out, message, context, number, decided, parley_buffer_bytes(payload)));
+    PARLEY_TRY(identify(out, message, context, number, decided, payload, object != NULL));
+    if (object != NULL) {
+        out->route.id = parley_bytes_of(object->id);
+    }
     PARLEY_TRY(add(out, "ce-specversion", "1.0"));
     PARLEY_TRY(add_event_id(out, arena, context));
     PARLEY_TRY(add_encoded(out, arena, "ce-source", out->route.source));
     PARLEY_TRY(add_encoded(out, arena, "ce-type", out->route.type));
     PARLEY_TRY(add_encoded(out, arena, "ce-time", out->route.time));
+    PARLEY_TRY(add_object(out, object));
     return context->traceparent != NULL ? add_trace(out, context) : PARLEY_OK;
+}
+
+enum parley_status publication_prepare(struct parley_message *message,
+                                       const struct publication_context *context, size_t number,
+                                       struct parley_bytes decided, struct parley_buffer *payload,
+                                       struct publication *out) {
+    clear(out);
+    parley_buffer_clear(payload);
+    PARLEY_TRY(message->protocol->encode(message, payload));
+    return publication_describe(message, context, number, decided, parley_buffer_bytes(payload),
+                                NULL, out);
 }

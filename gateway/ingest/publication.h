@@ -42,7 +42,15 @@ struct publication_mark {
 /* Appends a text as a header's value: percent-encoded as CloudEvents' binding says. */
 void publication_encode(struct parley_bytes text, struct parley_buffer *out);
 
-#define PUBLICATION_HEADERS_MAX 9
+/* A part of the message lies in an object store, and its payload points to it.  Owns: borrowed, as
+ * long as the publication. */
+#define PUBLICATION_OBJECT_HEADERS 3
+struct publication_object {
+    const char *id; /* of the event */
+    struct bus_header headers[PUBLICATION_OBJECT_HEADERS];
+};
+
+#define PUBLICATION_HEADERS_MAX (9 + PUBLICATION_OBJECT_HEADERS)
 
 struct publication {
     struct parley_route route;
@@ -59,3 +67,10 @@ enum parley_status publication_prepare(struct parley_message *message,
                                        const struct publication_context *context, size_t number,
                                        struct parley_bytes decided, struct parley_buffer *payload,
                                        struct publication *out) PARLEY_MUST_CHECK;
+
+/* The same for a payload that is known; `object`: NULL: all of the message is in it. */
+enum parley_status publication_describe(struct parley_message *message,
+                                        const struct publication_context *context, size_t number,
+                                        struct parley_bytes decided, struct parley_bytes payload,
+                                        const struct publication_object *object,
+                                        struct publication *out) PARLEY_MUST_CHECK;

@@ -47,8 +47,8 @@ enum jetstream_publish verdict_publish(const struct request_options *options,
         .subject = route->subject.data,
         .headers = publication->headers,
         .header_count = publication->header_count,
-        .payload = parley_buffer_bytes(is_prepared(verdict) ? &verdict->offload->payload
-                                                            : &gateway->payload),
+        .payload = is_prepared(verdict) ? offload_payload(verdict->offload)
+                                        : parley_buffer_bytes(&gateway->payload),
         .sender = sender,
         .share = admission_share(options->protocol, route->priority)};
     return halting_publish(options, route, &message, hold, done, context);

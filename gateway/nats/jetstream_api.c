@@ -27,6 +27,7 @@ struct jetstream_request {
     struct reactor_timer deadline;
     jetstream_answer_fn *done;
     jetstream_info_fn *info;        /* instead, for jetstream_stream_ask */
+    jetstream_done_fn *was_done;    /* instead, for jetstream_purge_ask */
     jetstream_last_fn *last;        /* instead, for jetstream_last_ask */
     jetstream_held_fn *held;        /* instead, for jetstream_held_ask */
     struct jetstream_check *direct; /* the stream that a direct request is for; NULL: it is none */
@@ -157,8 +158,13 @@ static void end_message_request(struct jetstream_request *request, struct parley
 static void end_json_request(struct jetstream_request *request, json_t *answer) {
     jetstream_answer_fn *done = request->done;
     jetstream_info_fn *info = request->info;
+    jetstream_done_fn *was_done = request->was_done;
     void *context = request->context;
     free_request(request);
+    if (was_done != NULL) {
+        was_done(context, answer != NULL && jetstream_answer_error(answer) == 0);
+        return;
+    }
     if (info == NULL) {
         done(context, answer);
         return;
@@ -299,6 +305,19 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
         jetstream_request_send(jetstream, what, NULL, NULL, context);
     if (request != NULL) {
         request->info = done;
+    }
+    return request;
+}
+
+struct jetstream_request *jetstream_purge_ask(struct jetstream *jetstream, const char *stream,
+                                              const char *subject, jetstream_done_fn *done,
+                                              void *context) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    snprintf(what, sizeof what, "STREAM.PURGE.%s", stream);
+    struct jetstream_request *request = jetstream_request_send(
+        jetstream, what, json_pack("{s:s}", "filter", subject), NULL, context);
+    if (request != NULL) {
+        request->was_done = done;
     }
     return request;
 }

@@ -35,6 +35,10 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
 /* Removes all messages of a stream on one subject, if the server can be asked; nothing says whether
  * it has. */
 void jetstream_purge(struct jetstream *jetstream, const char *stream, const char *subject);
+/* The same; `done` says whether it has.  Returns, Owns: as jetstream_last_ask. */
+struct jetstream_request *jetstream_purge_ask(struct jetstream *jetstream, const char *stream,
+                                              const char *subject, jetstream_done_fn *done,
+                                              void *context);
 
 /* For how long the server recognises a Nats-Msg-Id: `stream` is the name of one of options.streams.
  * The shortest setting of the streams in which its messages lie, or

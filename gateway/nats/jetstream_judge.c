@@ -69,9 +69,20 @@ enum jetstream_grade jetstream_grade_set(struct jetstream_check *check, enum jet
     return grade;
 }
 
+/* The first of these that it does not have; NULL: it has all. */
+static const char *first_lacking(const char *const *subjects, const json_t *config) {
+    while (*subjects != NULL && stream_covers(config, *subjects)) {
+        subjects++;
+    }
+    return *subjects;
+}
+
 /* Returns: subjects that lie there and that it does not have; NULL: it has all. */
 static const char *find_lacking(const struct jetstream_check *check, const json_t *config) {
     const struct jetstream_stream *stream = check->group->stream;
+    if (stream->object_subjects != NULL) {
+        return first_lacking(stream->object_subjects, config);
+    }
     if (stream->families == NULL || stream_covers(config, stream->subjects)) {
         return stream_covers(config, stream->subjects) ? NULL : stream->subjects;
     }

@@ -146,6 +146,25 @@ static json_t *bucket_configuration(const struct jetstream_check *check) {
                      LAYOUT_TEXT);
 }
 
+/* An object store as NATS clients create it: ADR-20 there. */
+static json_t *store_configuration(const struct jetstream_check *check) {
+    const struct jetstream_stream *stream = check->group->stream;
+    const struct jetstream *jetstream = check->jetstream;
+    const json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
+    json_t *subjects = json_array();
+    for (size_t i = 0; stream->object_subjects[i] != NULL; i++) {
+        json_array_append_new(subjects, json_string(stream->object_subjects[i]));
+    }
+    return json_pack(
+        "{s:s, s:o, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:I, s:I, s:b, s:b, "
+        "s:s}",
+        "name", stream->name, "subjects", subjects, "retention", "limits", "storage", "file",
+        "discard", "new", "max_msgs", -1, "max_msgs_per_subject", -1, "max_consumers", -1,
+        "max_bytes", -1, "max_age", (json_int_t)stream->days * DAY_MS * NS_A_MS, "max_msg_size", -1,
+        "num_replicas", replicas, "duplicate_window", (json_int_t)BUCKET_DEDUPE_WINDOW_MS * NS_A_MS,
+        "allow_rollup_hdrs", true, "allow_direct", true, "description", LAYOUT_TEXT);
+}
+
 /* All of the stream's subjects, or those families that no other stream has. */
 static json_t *own_subjects(const struct jetstream_check *check) {
     const struct jetstream_stream *stream = check->group->stream;
@@ -169,6 +188,9 @@ static json_t *configuration(const struct jetstream_check *check) {
     const struct jetstream *jetstream = check->jetstream;
     if (stream->bucket_days > 0) {
         return bucket_configuration(check);
+    }
+    if (stream->object_subjects != NULL) {
+        return store_configuration(check);
     }
     int64_t window_ms = jetstream->options.dedupe_window_ms;
     const json_int_t days = stream->days > 0 ? (json_int_t)stream->days : DAYS_KEPT;

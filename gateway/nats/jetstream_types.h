@@ -24,7 +24,10 @@ struct jetstream_stream {
                                     JETSTREAM_FAMILIES_MAX; NULL: it holds all itself */
     unsigned bucket_days; /* for how long a key-value bucket keeps a key; 0: it is not a bucket */
 #define JETSTREAM_BUCKET_FOR_EVER UINT_MAX
-    unsigned days;     /* for how long it keeps a message; 0: 7 */
+    unsigned days; /* for how long it keeps a message; 0: 7 */
+    /* The subjects of an object store, which are within subjects, NULL-terminated; NULL: it is
+     * none. */
+    const char *const *object_subjects;
     int64_t bytes_max; /* the oldest go beyond it; 0: no limit */
 };
 
@@ -193,6 +196,8 @@ struct jetstream_stream_info {
     uint64_t last_sequence;  /* 0 for a stream that never held a message */
     int64_t first_time_ns;   /* Unix time; 0 when the stream is empty */
 };
+/* Whether what was asked for was done; if not, it may have been all the same. */
+typedef void jetstream_done_fn(void *context, bool is_done);
 typedef void jetstream_info_fn(void *context, const struct jetstream_stream_info *info);
 
 /* ---- reading ---- */

@@ -22,6 +22,12 @@ void object_stream_subjects(const char *bucket, char out[OBJECT_STREAM_MAX]) {
     snprintf(out, OBJECT_STREAM_MAX, "$O.%s.>", bucket);
 }
 
+void object_store_subjects(const char *bucket, char out_chunks[OBJECT_SUBJECT_MAX],
+                           char out_metas[OBJECT_SUBJECT_MAX]) {
+    snprintf(out_chunks, OBJECT_SUBJECT_MAX, "$O.%s.C.>", bucket);
+    snprintf(out_metas, OBJECT_SUBJECT_MAX, "$O.%s.M.>", bucket);
+}
+
 bool object_name_write(struct parley_bytes agent, struct parley_bytes id,
                        char out[OBJECT_NAME_MAX]) {
     const struct parley_bytes owner = agent.data != NULL ? agent : PARLEY_BYTES("_");

@@ -21,6 +21,8 @@
 
 /* Of a message that has a pointer: the name of its object. Without it there is no pointer. */
 #define OBJECT_HEADER "Parley-Object"
+/* Of the same: how many bytes the object has. */
+#define OBJECT_SIZE_HEADER "Parley-Size"
 /* Of the same: the last sequence of the message's stream when its request began. */
 #define OBJECT_BEGUN_HEADER "Parley-Begun"
 /* Of the publication of a meta: it replaces all earlier ones of its subject. */
@@ -33,6 +35,10 @@
  * ($O.<bucket>.M.>). */
 void object_stream_name(const char *bucket, char out[OBJECT_STREAM_MAX]);
 void object_stream_subjects(const char *bucket, char out[OBJECT_STREAM_MAX]);
+
+/* $O.<bucket>.C.>, and $O.<bucket>.M.>. */
+void object_store_subjects(const char *bucket, char out_chunks[OBJECT_SUBJECT_MAX],
+                           char out_metas[OBJECT_SUBJECT_MAX]);
 
 /* <agent>/<id>, or _/<id> where the agent is not known (data NULL).
  * Returns: false: that would be too long. */

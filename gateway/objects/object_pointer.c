@@ -35,8 +35,12 @@ struct scan {
     const char *at, *end;
 };
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static void skip_blanks(struct scan *scan) {
-    while (scan->at < scan->end && memchr(" \t\r\n", *scan->at, 4) != NULL) {
+    while (scan->at < scan->end && is_blank(*scan->at)) {
         scan->at++;
     }
 }
@@ -115,7 +119,7 @@ static bool take_key(struct scan *scan, struct parley_bytes *out) {
 }
 
 static size_t without_blanks(const char *start, const char *end) {
-    while (end > start && memchr(" \t\r\n", end[-1], 4) != NULL) {
+    while (end > start && is_blank(end[-1])) {
         end--;
     }
     return (size_t)(end - start);
@@ -124,7 +128,7 @@ static size_t without_blanks(const char *start, const char *end) {
 enum parley_status object_place_find(struct parley_bytes payload, const char *member,
                                      size_t *out_start, size_t *out_end) {
     struct scan scan = {payload.data, payload.data + payload.length};
-    struct parley_bytes key;
+    struct parley_bytes key = {"", 0};
     char before = '{';
     while (step(&scan, before) && take_key(&scan, &key)) {
         skip_blanks(&scan);
@@ -132,7 +136,7 @@ enum parley_status object_place_find(struct parley_bytes payload, const char *me
         if (!skip_value(&scan)) {
             break;
         }
-        if (parley_bytes_equal(key, parley_bytes_of(member))) {
+        if (key.length == strlen(member) && memcmp(key.data, member, key.length) == 0) {
             *out_start = (size_t)(start - payload.data);
             *out_end = *out_start + without_blanks(start, scan.at);
             return *out_end > *out_start ? PARLEY_OK : PARLEY_E_UNSUPPORTED;

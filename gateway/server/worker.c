@@ -22,6 +22,7 @@
 #include "streams.h"
 #include "worker_figures.h"
 #include "worker_halts.h"
+#include "worker_objects.h"
 
 enum {
     PARKED_MAX = 16384,
@@ -54,6 +55,7 @@ struct worker {
     struct jwt_rules jwt_rules;
     struct worker_figures figures;
     struct worker_halts halts;
+    struct worker_objects objects;
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
     bool is_drained;
@@ -146,7 +148,7 @@ static void on_unresponsive(void *context) {
 /* The streams of all channels, and the buckets of those protocols that have facts. */
 static enum parley_status list_streams(struct worker *worker, size_t *out_count) {
     const size_t count = parley_protocol_count();
-    worker->streams = calloc(3 * count + 1, sizeof *worker->streams); /* and the quarantine */
+    worker->streams = calloc(4 * count + 1, sizeof *worker->streams); /* and the quarantine */
     worker->buckets = calloc(2 * count, sizeof *worker->buckets);
     if (worker->streams == NULL || worker->buckets == NULL) {
         return PARLEY_E_MEMORY;
@@ -182,6 +184,8 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
                                           .bucket_days = JETSTREAM_BUCKET_FOR_EVER};
         }
     }
+    PARLEY_TRY(worker_objects_list(&worker->objects, worker->options.configuration->channels,
+                                   worker->streams, out_count));
     if (worker->options.configuration->quarantine) {
         worker->streams[(*out_count)++] =
             (struct jetstream_stream){.name = channel_rejected.stream,
@@ -332,6 +336,7 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_facts(worker));
+    PARLEY_TRY(worker_objects_create(gateway));
     const struct worker_halts_options halts = {.gateway = gateway,
                                                .sets = worker->options.halt_sets,
                                                .is_keeper = worker->options.keeps_facts,
@@ -379,6 +384,7 @@ static void take_apart(struct worker *worker) {
     worker_halts_destroy(&worker->halts);
     replies_destroy(gateway->replies);
     destroy_facts(worker);
+    worker_objects_destroy(gateway);
     jetstream_destroy(gateway->jetstream);
     for (size_t i = 0; gateway->messages != NULL && i < parley_protocol_count(); i++) {
         parley_message_finish(&gateway->messages[i]);
@@ -388,6 +394,7 @@ static void take_apart(struct worker *worker) {
     reactor_destroy(gateway->reactor);
     free(worker->streams);
     free(worker->buckets);
+    worker_objects_forget(&worker->objects);
 }
 
 /* ---- the thread ---- */
@@ -514,10 +521,10 @@ static void poll_drained(struct reactor_timer *timer) {
     struct worker *worker = OWNER_OF(timer, struct worker, drain_timer);
     struct gateway *gateway = &worker->gateway;
     atomic_uint *busy_count = worker->options.busy_count;
-    const bool is_idle = http_server_active_count(gateway->http) == 0 &&
-                         LIST_EMPTY(&gateway->offloads) && has_idle_facts(gateway) &&
-                         worker_halts_are_idle(&worker->halts) &&
-                         jetstream_in_flight_count(gateway->jetstream) == 0;
+    const bool is_idle =
+        http_server_active_count(gateway->http) == 0 && LIST_EMPTY(&gateway->offloads) &&
+        has_idle_facts(gateway) && worker_halts_are_idle(&worker->halts) &&
+        worker_objects_are_idle(gateway) && jetstream_in_flight_count(gateway->jetstream) == 0;
     if (reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms - DRAIN_LAST_MS) {
         worker_halts_give_up(&worker->halts);
         jetstream_give_up(gateway->jetstream);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "object_layout.h"
 #include "stream_envelope.h"
 #include "stream_rejected.h"
 
@@ -112,15 +113,22 @@ static struct parley_bytes header_id(const struct jetstream_stored *stored) {
     return is_plain ? (struct parley_bytes){id, length} : (struct parley_bytes){0};
 }
 
+/* Only parley writes pointers, together with this header. */
+static bool has_object(const struct parley_protocol *protocol,
+                       const struct jetstream_stored *stored) {
+    return protocol->objects != NULL && jetstream_stored_header(stored, OBJECT_HEADER) != NULL;
+}
+
 /* Reads the payload and says where it would go.  `out_is_ours`: it is a valid message; so is
  * nothing that is over a limit of the library. */
 static enum parley_status read_message(struct stream_renderer *renderer,
                                        const struct jetstream_stored *stored,
                                        struct parley_route *route, bool *out_is_ours) {
+    struct parley_message *message = &renderer->message;
     const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
                                            .subject_prefix = renderer->channel->prefix,
-                                           .stored_subject = stored->subject};
-    struct parley_message *message = &renderer->message;
+                                           .stored_subject = stored->subject,
+                                           .has_object = has_object(message->protocol, stored)};
     enum parley_status status = parley_message_check(message, stored->payload, &parley_codec_json,
                                                      &options, (struct parley_position){1, 1});
     *out_is_ours = status == PARLEY_OK && parley_message_is_valid(message);
@@ -267,7 +275,9 @@ struct stream_event *stream_render(struct stream_renderer *renderer, const char 
 
 static enum parley_status convert(struct stream_renderer *renderer, struct parley_bytes text,
                                   const struct parley_codec *codec) {
-    const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX};
+    /* It was checked when it was rendered. */
+    const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
+                                           .has_object = true};
     struct parley_message *message = &renderer->message;
     PARLEY_TRY(parley_message_check(message, text, &parley_codec_json, &options,
                                     (struct parley_position){1, 1}));

@@ -32,7 +32,8 @@ struct parley_options {
     const char *only_sender;    /* GW-102: who must be the sender; NULL: anybody */
     enum parley_lifecycle lifecycle;
     const struct parley_known_facts *known; /* parley_message_decide sets it; NULL: nothing */
-    bool escalate;                          /* VLP: have unearned claims reviewed, not refused */
+    bool has_object; /* read again: stored with the header that says that it points to an object */
+    bool escalate;   /* VLP: have unearned claims reviewed, not refused */
 };
 
 enum parley_option_result {

@@ -25,6 +25,15 @@ static bool is_sent_by_other_side(const struct parley_facts *facts) {
     return sides != 0 && (sides & side) == 0;
 }
 
+/* Parley alone writes pointers, and a message that has one says so in a header (ADR 31). */
+static bool is_without_object(const struct parley_options *options) {
+    return !options->has_object;
+}
+
+static bool is_a_pointer(const struct parley_facts *facts) {
+    return facts->values[SUPERVISOR_OBJECT].kind != PARLEY_ABSENT;
+}
+
 #define IS_COMPRESSED                                                                              \
     { .field = SUPERVISOR_COMPRESSED, .asks = PARLEY_IS_TRUE }
 
@@ -292,7 +301,8 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                                                   .asks = PARLEY_IS_THERE,
                                                   .kinds = PARLEY_OBJECT | PARLEY_STRING}),
              .wants = PARLEY_TESTS(
-                 {.field = SUPERVISOR_DATA, .asks = PARLEY_IS_THERE, .kinds = PARLEY_STRING}),
+                 {.field = SUPERVISOR_DATA, .asks = PARLEY_IS_THERE, .kinds = PARLEY_STRING},
+                 {.field = SUPERVISOR_OBJECT, .asks = PARLEY_IS_THERE, .kinds = PARLEY_STRING}),
              .message = "`compressed` is true, but `data` is a map",
              .hint = "Leave `compressed` out, or compress `data` into a string."}),
     },
@@ -373,6 +383,19 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                  .hint = "Compress with zstd, and set `compression` to \"zstd\"."},
                 {.path = "/data", .for_types = FOR(CHECKPOINT), .by_inspection = true}),
         },
+    {
+        .id = "IPC-017",
+        .severity = PARLEY_ERROR,
+        .summary = "the `data` of a checkpoint has no member `$object`: parley writes it into the "
+                   "messages whose `data` it keeps in an object store, and nobody else does",
+        .source = "docs/protocols/supervisor.md#objects",
+        .hint = "Send the checkpoint's data itself, or rename the member.",
+        PARLEY_PLACES({.path = "/data/$object",
+                       .for_types = FOR(CHECKPOINT),
+                       .is_asked = is_without_object,
+                       .is_broken = is_a_pointer,
+                       .message = "only parley writes `$object`"}),
+    },
     {
         .id = "IPC-020",
         .severity = PARLEY_ERROR,

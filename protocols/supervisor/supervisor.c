@@ -49,6 +49,7 @@ static const char *const fields[] = {
     [SUPERVISOR_ERROR_DETAILS] = "/error/details",
     [SUPERVISOR_VERSION] = "/version",
     [SUPERVISOR_METADATA] = "/metadata",
+    [SUPERVISOR_OBJECT] = "/data/$object",
     NULL,
 };
 

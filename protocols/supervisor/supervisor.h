@@ -41,15 +41,16 @@ enum supervisor_field {
     SUPERVISOR_ERROR_DETAILS,
     SUPERVISOR_VERSION,
     SUPERVISOR_METADATA,
+    SUPERVISOR_OBJECT,
 };
 
-#define SUPERVISOR_RULE_COUNT 38
+#define SUPERVISOR_RULE_COUNT 39
 
 /* The indexes in the table of the rules checked by inspection, and of those that span messages. */
 enum supervisor_rule {
     SUPERVISOR_IPC_007 = 6,
     SUPERVISOR_IPC_016 = 13,
-    SUPERVISOR_IPC_101 = 31,
+    SUPERVISOR_IPC_101 = 32,
     SUPERVISOR_IPC_201 = SUPERVISOR_RULE_COUNT - 2,
     SUPERVISOR_IPC_202,
 };

@@ -177,7 +177,10 @@ describe('a large message', () => {
 
   it('over what NATS takes is 413', async () => {
     const text = JSON.stringify(checkpoint(9 * MIB));
-    assertProblem(await post(its.parley, '/v1/supervisor/messages', text), 413, 'too-large');
+    const isMany = { type: NDJSON_TYPE };
+    const answer = await post(its.parley, '/v1/supervisor/messages', `${text}\n`, isMany);
+    const [failed, { summary }] = ndjson(answer.text);
+    assert.deepEqual([failed.problem.type, summary.failed], ['/problems/too-large', 1]);
   });
 
   it('is converted', async () => {

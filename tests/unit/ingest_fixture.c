@@ -2,6 +2,8 @@
 
 #include "ingest_fixture.h"
 
+#include "object_store.h"
+
 #include "halt_gate.h"
 
 #include "guard.h"
@@ -546,6 +548,36 @@ struct halt_gate *gateway_halt_gate(struct gateway *gateway,
                                     const struct parley_protocol *protocol) {
     (void)gateway;
     (void)protocol;
+    return NULL;
+}
+
+/* Objects are shown with a server. */
+struct object_store *gateway_object_store(const struct gateway *gateway,
+                                          const struct parley_protocol *protocol) {
+    (void)gateway;
+    (void)protocol;
+    return NULL;
+}
+
+void object_put_begin(struct object_put *put, struct object_store *store) {
+    (void)put;
+    (void)store;
+    fail();
+}
+
+struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
+                                               jetstream_info_fn *done, void *context) {
+    (void)jetstream;
+    (void)stream;
+    (void)done;
+    (void)context;
+    return NULL;
+}
+
+const struct jetstream_place *jetstream_place_find(const struct jetstream *jetstream,
+                                                   const char *subject) {
+    (void)jetstream;
+    (void)subject;
     return NULL;
 }
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A valid message that is too large for one message in NATS, and has a member that may lie in an
+ * object store (parley/objects.h): what goes there, and the message that points to it (ADR 31). */
+
+#include "object_store.h"
+#include "publication.h"
+#include "request_options.h"
+
+/* A larger message is deposited even if NATS would take it: it would delay all others. */
+#define DEPOSIT_BYTES_MIN (1u << 20)
+
+/* Zeroed at first. */
+struct deposit {
+    bool is_needed;
+    bool is_overloaded;        /* there was no room to convert it (--gather-max) */
+    struct object_put put;     /* its bytes are in the message's text, or in the payload */
+    struct parley_buffer text; /* the message, with a pointer */
+    char id[37], size[24], begun[24];
+    struct budget_share held; /* for the payload */
+};
+
+/* How long a message may be without being deposited.  `nats_bytes_max`: 0: not known. */
+size_t deposit_limit(size_t nats_bytes_max);
+/* Whether a message of so many bytes, as they came, may have to be deposited, if its type has what
+ * can be. */
+bool deposit_is_possible(const struct request_options *options, size_t bytes, size_t limit);
+/* The same of a message that was checked. */
+bool deposit_is_due(const struct request_options *options, const struct parley_message *message,
+                    size_t limit);
+
+/* Makes the deposit of a valid message, and describes the publication; where it turns out not to be
+ * needed (deposit.is_needed), that of the message itself, in `payload`.  Owns: `out` as
+ * publication_prepare, and texts in the deposit; `put.bytes` is borrowed from the message or from
+ * `payload`.  Returns: PARLEY_E_LIMIT: it is too large all the same.  Threads: any. */
+enum parley_status deposit_prepare(struct deposit *deposit, const struct request_options *options,
+                                   struct parley_message *message, size_t number, size_t limit,
+                                   struct parley_buffer *payload,
+                                   struct publication *out) PARLEY_MUST_CHECK;
+void deposit_finish(struct deposit *deposit, struct budget *budget);
+
+/* The last sequence of the stream when a request began: asked for with its head.  Zeroed at first.
+ */
+struct deposit_begin {
+    struct jetstream_request *request;
+    uint64_t sequence; /* 0: not known */
+};
+/* Asks, if the request may bring a message that has to be deposited.  `length`: of its body, or -1.
+ */
+void deposit_begin(struct deposit_begin *begin, const struct request_options *options,
+                   int64_t length);
+void deposit_begin_finish(struct deposit_begin *begin);

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints that are larger than a message may be: their data goes to an object store, which the
+// clients of NATS can read, and the message points to it.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { MSGPACK_TYPE, msgpack } from './lib/frames.mjs';
+import { JSON_TYPE, get, post } from './lib/http.mjs';
+import { embeddedUrl, natsClient, storedMessage, streamInfo } from './lib/nats.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
+import { assertProblem } from './lib/vlp.mjs';
+
+const MIB = 1024 * 1024;
+const BUCKET = 'parley_checkpoints';
+const STREAM = `OBJ_${BUCKET}`;
+
+const checkpoint = (bytes, more = {}) => ({
+  type: 'checkpoint',
+  timestamp: 1705392000,
+  data: { agent_state: { id: 'agent-7', notes: 'é'.repeat(bytes / 2) }, metrics: { errors: 0.5 } },
+  ...more,
+});
+const upload = (server, body, { query = '?agent=ada', ...options } = {}) =>
+  post(server, `/v1/supervisor/messages${query}`, body, options);
+const digestOf = (text) => `SHA-256=${createHash('sha256').update(text).digest('base64url')}=`;
+async function held(client) {
+  const { state } = await streamInfo(client, STREAM);
+  return [state.messages, state.last_seq];
+}
+const objectsOf = async (client) => (await client.jetstream().views.os(BUCKET)).list();
+
+async function read(client, name, bucket = BUCKET) {
+  const store = await client.jetstream().views.os(bucket);
+  const blob = await store.getBlob(name); // it compares the digest
+  return blob && Buffer.from(blob).toString();
+}
+
+function assertStored(answer) {
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json;
+}
+
+describe('a checkpoint over 1 MiB', () => {
+  const its = useParley();
+  const message = checkpoint(3 * MIB + 7, { metadata: { wal_sequence: 7 } });
+  const text = JSON.stringify(message);
+  const data = JSON.stringify(message.data);
+
+  it("is an object that NATS's own client reads, and a message that points to it", async () => {
+    const receipt = assertStored(await upload(its.parley, text));
+    const stored = await storedMessage(its.nats, receipt.seq, 'SUPERVISOR');
+    const name = `ada/${receipt.id}`;
+    const pointer = { $object: name, size: Buffer.byteLength(data), digest: digestOf(data) };
+    assert.deepEqual(JSON.parse(stored.payload), { ...message, data: pointer });
+    assert.equal(stored.headers['parley-object'], name);
+    assert.equal(stored.headers['parley-size'], String(pointer.size));
+    assert.equal(stored.headers['parley-begun'], String(receipt.seq - 1));
+    assert.equal(stored.headers['ce-id'], receipt.id);
+    assert.ok((await read(its.nats, name)) === data, 'the object is the text of `data`');
+    const [info] = await objectsOf(its.nats);
+    assert.deepEqual(
+      [info.name, info.size, info.digest, info.chunks],
+      [name, pointer.size, pointer.digest, Math.ceil(pointer.size / (128 * 1024))],
+    );
+  });
+
+  it('that is sent again is the same object and the same message', async () => {
+    const first = assertStored(await upload(its.parley, text));
+    const before = await held(its.nats);
+    const again = assertStored(await upload(its.parley, text));
+    assert.deepEqual([again.seq, again.id, again.duplicate], [first.seq, first.id, true]);
+    assert.deepEqual(await held(its.nats), before);
+    const other = assertStored(await upload(its.parley, text, { query: '?agent=bob' }));
+    assert.notEqual(other.id, first.id);
+    assert.ok((await read(its.nats, `bob/${other.id}`)) === data);
+  });
+
+  it('may be MessagePack, or JSON on many lines, or come in pieces', async () => {
+    const pretty = JSON.stringify(checkpoint(2 * MIB), null, 2);
+    const whole = JSON.stringify(checkpoint(2 * MIB).data);
+    for (const [body, type] of [
+      [pretty, JSON_TYPE],
+      [[pretty.slice(0, 1000), pretty.slice(1000)], JSON_TYPE],
+      [msgpack(checkpoint(2 * MIB)), MSGPACK_TYPE],
+    ]) {
+      const { id } = assertStored(await upload(its.parley, body, { type, query: '?agent=eve' }));
+      assert.ok((await read(its.nats, `eve/${id}`)) === whole, type);
+    }
+    const names = (await objectsOf(its.nats)).map(({ name }) => name);
+    assert.equal(names.filter((name) => name.startsWith('eve/')).length, 1);
+  });
+
+  it('is in streams as its pointer', async () => {
+    const { id, seq } = assertStored(await upload(its.parley, text));
+    const query = 'follow=false&since=all&agent=ada';
+    const { lines: events } = await get(its.parley, `/v1/supervisor/stream?${query}`);
+    const event = events.find(({ sequence }) => sequence === String(seq));
+    assert.equal(event.id, id);
+    assert.equal(event.data.data.$object, `ada/${id}`);
+  });
+
+  it('of nobody in particular is one of `_`', async () => {
+    const { id } = assertStored(await upload(its.parley, text, { query: '' }));
+    assert.ok((await read(its.nats, `_/${id}`)) === data);
+  });
+
+  it('that breaks a rule is not stored', async () => {
+    const before = await held(its.nats);
+    const answer = await upload(its.parley, JSON.stringify({ ...message, version: 3 }));
+    assertProblem(answer, 422, 'invalid-message');
+    assert.deepEqual(await held(its.nats), before);
+  });
+});
+
+it('a fleet with a subject prefix has a store of its own', async (t) => {
+  const parley = await parleyFor(t, { args: ['--subject-prefix', 'supervisor=fleet-a'] });
+  const message = checkpoint(2 * MIB);
+  const { id } = assertStored(await upload(parley, JSON.stringify(message)));
+  const client = await natsClient(t, embeddedUrl(parley));
+  const text = await read(client, `ada/${id}`, `${BUCKET}_fleet-a`);
+  assert.ok(text === JSON.stringify(message.data));
+});
+
+it('a client cannot send a pointer', async (t) => {
+  const parley = await parleyFor(t);
+  const data = { $object: 'ada/1', size: 1, digest: 'SHA-256=x' };
+  const answer = await upload(parley, JSON.stringify(checkpoint(0, { data })));
+  const { violations } = assertProblem(answer, 422, 'invalid-message');
+  assert.deepEqual([violations[0].rule, violations[0].path], ['IPC-017', '/data/$object']);
+});
