@@ -37,42 +37,14 @@ static void close_feed(struct stream_cursor *cursor) {
     cursor->is_pulling = false;
 }
 
-static void pop_queue(struct stream_cursor *cursor) {
-    struct stream_event *event = cursor->queue;
-    cursor->queue = event->next;
-    if (cursor->queue == NULL) {
-        cursor->queue_end = &cursor->queue;
-    }
-    cursor->queue_count--;
-    cursor->queue_bytes -= event->size_bytes;
-    event->next = NULL;
-    stream_pool_release(cursor->hub->pool, event);
-    if (cursor->queue == NULL) {
-        stream_pool_leave(cursor->hub->pool, &cursor->holder);
-    }
-    stream_event_unref(event);
-}
-
 static void drop_queue(struct stream_cursor *cursor) {
-    while (cursor->queue != NULL) {
-        pop_queue(cursor);
-    }
+    stream_queue_drop(&cursor->queue);
     cursor->queue_next = cursor->next;
-}
-
-static void push_queue(struct stream_cursor *cursor, struct stream_event *event) {
-    *cursor->queue_end = event;
-    cursor->queue_end = &event->next;
-    cursor->queue_count++;
-    cursor->queue_bytes += event->size_bytes;
-    cursor->queue_next = event->sequence + 1;
-    stream_pool_hold(cursor->hub->pool, event);
-    stream_pool_touch(cursor->hub->pool, &cursor->holder);
 }
 
 /* The pool is full. */
 static void give_back_queue(struct stream_holder *holder) {
-    struct stream_cursor *cursor = OWNER_OF(holder, struct stream_cursor, holder);
+    struct stream_cursor *cursor = OWNER_OF(holder, struct stream_cursor, queue.holder);
     close_feed(cursor);
     drop_queue(cursor);
 }
@@ -110,7 +82,7 @@ static bool is_waiting(const struct stream_cursor *cursor) {
 static bool can_park(const struct stream_cursor *cursor) {
     const struct stream_hub *hub = cursor->hub;
     return cursor->group != NULL && cursor->stage == STREAM_READY && hub->is_open &&
-           cursor->feed == NULL && cursor->queue == NULL && !cursor->has_gap &&
+           cursor->feed == NULL && cursor->queue.first == NULL && !cursor->has_gap &&
            cursor->failure == STREAM_SOUND && cursor->next > hub->newest &&
            stream_ring_covers(&hub->ring, cursor->next);
 }
@@ -200,7 +172,8 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
         return;
     }
     cursor->typical_bytes = event->size_bytes;
-    push_queue(cursor, event);
+    cursor->queue_next = event->sequence + 1; /* first, since pushing may drop the queue */
+    stream_queue_push(&cursor->queue, event);
     if (is_within_ring(cursor)) {
         close_feed(cursor);
     }
@@ -271,12 +244,12 @@ static void refill(struct stream_cursor *cursor) {
     size_t share = stream_pool_share(cursor->hub->pool);
     bool is_large = cursor->typical_bytes > LARGE_BYTES;
     if ((is_large && cursor->is_pulling) || cursor->failure != STREAM_SOUND ||
-        cursor->queue_count * 2 > AHEAD_COUNT || cursor->queue_bytes * 2 > share) {
+        cursor->queue.count * 2 > AHEAD_COUNT || cursor->queue.bytes * 2 > share) {
         return;
     }
     /* The first pull is small, since the size of events is not known. An event is up to half as
      * large again as its message: base64, the envelope. */
-    size_t bytes = (cursor->typical_bytes > 0 ? share - cursor->queue_bytes : BYTES_FIRST) / 3 * 2;
+    size_t bytes = (cursor->typical_bytes > 0 ? share - cursor->queue.bytes : BYTES_FIRST) / 3 * 2;
     if (!stream_pool_admit(cursor->hub->pool, &cursor->waiter,
                            is_large ? cursor->typical_bytes : 0)) {
         return;
@@ -288,7 +261,7 @@ static void refill(struct stream_cursor *cursor) {
         return;
     }
     cursor->is_pulling = true;
-    ordered_consumer_pull(cursor->feed, AHEAD_COUNT - cursor->queue_count, bytes);
+    ordered_consumer_pull(cursor->feed, AHEAD_COUNT - cursor->queue.count, bytes);
 }
 
 /* ---- starting ---- */
@@ -304,9 +277,8 @@ bool stream_cursor_start(struct stream_cursor *cursor, struct stream_hub *hub,
                                      .reader = reader,
                                      .member.ops = &member_ops,
                                      .end = UINT64_MAX,
-                                     .holder.give_back = give_back_queue,
                                      .waiter.admitted = admitted};
-    cursor->queue_end = &cursor->queue;
+    stream_queue_init(&cursor->queue, hub->pool, give_back_queue);
     LIST_INSERT_HEAD(&hub->asking, &cursor->member, link);
     /* So that a core subscription is known to the server once that has answered the question. */
     cursor->is_live =
@@ -424,15 +396,15 @@ static struct stream_event *upcoming(struct stream_cursor *cursor) {
         drop_queue(cursor);
         return stream_ring_find(ring, cursor->next);
     }
-    return cursor->queue;
+    return cursor->queue.first;
 }
 
 static void pass(struct stream_cursor *cursor, const struct stream_event *event) {
     cursor->next = event->sequence + 1;
-    if (cursor->queue == event) {
-        pop_queue(cursor);
+    if (cursor->queue.first == event) {
+        stream_queue_pop(&cursor->queue);
     }
-    if (cursor->queue == NULL && cursor->queue_next < cursor->next) {
+    if (cursor->queue.first == NULL && cursor->queue_next < cursor->next) {
         cursor->queue_next = cursor->next;
     }
 }
@@ -468,15 +440,12 @@ enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_
 }
 
 struct stream_event *stream_cursor_take(struct stream_cursor *cursor, struct stream_event *event) {
-    struct stream_pool *pool = cursor->hub->pool;
     stream_event_ref(event);
     cursor->hub->event_count++;
     pass(cursor, event);
-    if (cursor->queue != NULL) {
-        stream_pool_touch(pool, &cursor->holder);
-    }
+    stream_queue_touch(&cursor->queue);
     /* A large event is sent first: its client may have stopped reading. */
-    if (cursor->feed != NULL && event->size_bytes * 2 <= stream_pool_share(pool)) {
+    if (cursor->feed != NULL && event->size_bytes * 2 <= stream_pool_share(cursor->hub->pool)) {
         refill(cursor);
     }
     return event;
@@ -534,7 +503,7 @@ static void on_opened(struct stream_cursor *cursor) {
  * apart, were answered and no message came in between, they are gone. */
 static void on_checked(struct stream_cursor *cursor) {
     const bool has_something =
-        cursor->has_gap || cursor->queue != NULL || cursor->next > cursor->end;
+        cursor->has_gap || cursor->queue.first != NULL || cursor->next > cursor->end;
     if (!cursor->query->is_ending || has_something) {
         return;
     }

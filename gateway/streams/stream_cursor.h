@@ -7,6 +7,7 @@
  * it is delivered when its turn has come and never again. */
 
 #include "stream_hub.h"
+#include "stream_queue.h"
 
 enum stream_item {
     STREAM_NOTHING, /* not now */
@@ -74,9 +75,7 @@ struct stream_cursor {
 
     struct ordered_consumer *feed; /* of its own; NULL: none at present */
     uint64_t queue_next;           /* the sequence needed next after the queue */
-    struct stream_event *queue, **queue_end;
-    size_t queue_count, queue_bytes;
-    struct stream_holder holder; /* of the queue */
+    struct stream_queue queue;
     struct stream_waiter waiter; /* for room in the pool */
     size_t typical_bytes;        /* of the last event; 0: none has come */
     bool is_pulling;             /* the feed's pull has not ended */

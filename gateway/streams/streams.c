@@ -5,6 +5,7 @@
  * something, so that one timer serves every keepalive.
  *
  *   stream_query   what is asked for
+ *   stream_request … of which streams, and whether that can be
  *   stream_closed  … and that the types and lanes in it exist
  *   stream_form    … and in which encoding
  *   stream_event   a message rendered once, for all; stream_rejected: one that was refused
@@ -13,6 +14,7 @@
  *   stream_pool    what all readers hold that they have not sent yet
  *   stream_groups  who waits for what, so that an event finds those whom it concerns
  *   stream_hub     one feed a stream fills its ring
+ *   stream_queue   what a reader has fetched ahead of its client
  *   stream_cursor  a reader's place in one stream: in the ring, or behind it with its own feed
  *   stream_reader  events to bytes
  *   stream_access  whether its sender may still read
@@ -26,14 +28,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "query_names.h"
-#include "query_problem.h"
+#include "problem.h"
 #include "sender.h"
 #include "stream_access.h"
-#include "stream_closed.h"
 #include "stream_form.h"
+#include "stream_request.h"
 
 enum {
     QUIET_MS = 15000, /* without a byte: a keepalive, or 503 for a reader that cannot start */
@@ -194,216 +194,6 @@ static ssize_t read_nothing(void *state, char *buffer, size_t size) {
 
 /* ---- requests ---- */
 
-struct parsing {
-    struct http_request *request;
-    struct stream_query *query;
-    int64_t now_ns;
-    struct query_names seen;
-    bool is_refused;
-};
-
-/* Answers with 400, if the option cannot be. */
-static bool accept_option(struct http_request *request, enum stream_query_result result,
-                          const char *name, const char *value, const char *wants) {
-    switch (result) {
-    case STREAM_QUERY_SET:
-    case STREAM_QUERY_IGNORED:
-        return true;
-    case STREAM_QUERY_UNKNOWN:
-        query_problem_unknown(request, name, stream_query_names);
-        return false;
-    case STREAM_QUERY_INVALID:
-        query_problem_value(request, name, value, wants);
-        return false;
-    }
-    return false;
-}
-
-static bool parse_option(void *context, const char *name, const char *value) {
-    struct parsing *parsing = context;
-    const char *wants = "";
-    if (query_names_add(&parsing->seen, name)) {
-        query_problem_twice(parsing->request, name);
-        parsing->is_refused = true;
-        return false;
-    }
-    enum stream_query_result result =
-        stream_query_set(parsing->query, name, value, parsing->now_ns, &wants);
-    parsing->is_refused = !accept_option(parsing->request, result, name, value, wants);
-    return !parsing->is_refused;
-}
-
-static int64_t wall_clock_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* ---- which streams ---- */
-
-/* What a request reads. */
-struct reading {
-    uint64_t bits;              /* as stream_reader.reads */
-    const struct channel *only; /* NULL: several protocols, perhaps */
-};
-
-static bool reads_hub(const struct reading *reading, const struct stream_hub *hub) {
-    return (reading->bits & hub->readings) != 0 && stream_hub_is_used(hub);
-}
-
-/* The number of streams that it reads. */
-static size_t count_hubs(const struct streams *streams, const struct reading *reading) {
-    size_t count = 0;
-    for (size_t i = 0; i < streams->hub_count; i++) {
-        count += reads_hub(reading, &streams->hubs[i]) ? 1 : 0;
-    }
-    return count;
-}
-
-static struct reading reading_of_one(const struct streams *streams,
-                                     const struct parley_protocol *protocol) {
-    size_t hub = 0;
-    while (stream_hub_channel(&streams->hubs[hub])->protocol != protocol) {
-        hub++;
-    }
-    return (struct reading){.bits = streams->hubs[hub].readings,
-                            .only = stream_hub_channel(&streams->hubs[hub])};
-}
-
-static struct reading reading_of_protocols(uint64_t readable) {
-    return (struct reading){.bits = readable & ((UINT64_C(1) << parley_protocol_count()) - 1)};
-}
-
-/* A reader of some protocols is told which it does not see. */
-static void name_left_out(struct http_request *request, const struct reading *reading) {
-    struct parley_buffer names;
-    parley_buffer_init(&names);
-    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        if ((reading->bits >> i & 1) == 0) {
-            parley_buffer_text(&names, names.length > 0 ? ", " : "");
-            parley_buffer_text(&names, parley_protocols[i]->name);
-        }
-    }
-    parley_buffer_char(&names, '\0');
-    if (!names.has_failed && names.length > 1) {
-        http_header(request, "Parley-Left-Out", names.data);
-    }
-    parley_buffer_finish(&names);
-}
-
-/* ---- what is asked for ---- */
-
-/* What is published to a work queue can be read from now on only. (A token says so of its stream by
- * having no part for it.) */
-static bool has_past(const struct streams *streams, struct http_request *request,
-                     const struct stream_query *query, const struct reading *reading) {
-    for (size_t i = 0; query->since != STREAM_SINCE_NOW && i < streams->hub_count; i++) {
-        const struct stream_hub *hub = &streams->hubs[i];
-        if (reads_hub(reading, hub) && stream_hub_is_core(hub)) {
-            problem_respond_format(
-                request, PROBLEM_INVALID_PARAMETER,
-                "The query option `since` must be `now` (or absent, or a resume token) here: the "
-                "stream %s has retention %s, so parley reads only what is published from now on.",
-                hub->channel.stream, jetstream_retention_name(hub->place->retention));
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A sequence counts in one stream only, and a token must speak of a stream that is read. */
-static bool fits_streams(const struct streams *streams, struct http_request *request,
-                         const struct stream_query *query, const struct reading *reading) {
-    const struct channel *only = reading->only;
-    if (query->since == STREAM_SINCE_SEQUENCE && count_hubs(streams, reading) > 1) {
-        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                               "The query option `since` cannot be a sequence number where several "
-                               "%s are read, since each has its own sequence: use a resume token, "
-                               "a time or a duration.",
-                               only == NULL ? "protocols" : "streams");
-        return false;
-    }
-    if (query->since != STREAM_SINCE_TOKEN) {
-        return has_past(streams, request, query, reading);
-    }
-    if (count_hubs(streams, reading) == 0) {
-        return true; /* NATS is away, which is what to answer */
-    }
-    struct stream_token token;
-    for (size_t i = 0; i < streams->hub_count; i++) {
-        const struct stream_hub *hub = &streams->hubs[i];
-        if (reads_hub(reading, hub) &&
-            stream_token_find(query->token, channel_token(stream_hub_channel(hub)), &token)) {
-            return true;
-        }
-    }
-    problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                           "The resume token `%.128s` does not belong to the stream read here%s%s: "
-                           "use one that came from this address.",
-                           query->token, only != NULL ? ", " : "",
-                           only != NULL ? only->stream : "");
-    return false;
-}
-
-/* A type or a lane that nothing which is read knows. */
-static bool knows_values(struct http_request *request, const struct stream_query *query,
-                         const struct reading *reading) {
-    const struct parley_protocol *protocols[64 + 1];
-    struct parley_buffer detail;
-    size_t count = 0;
-    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        if ((reading->bits >> i & 1) != 0) {
-            protocols[count++] = parley_protocols[i];
-        }
-    }
-    protocols[count] = NULL;
-    parley_buffer_init(&detail);
-    const bool is_known = stream_closed_check(query, protocols, &detail);
-    parley_buffer_char(&detail, '\0');
-    if (!is_known) {
-        problem_respond(request, PROBLEM_INVALID_PARAMETER,
-                        detail.has_failed ? "Unknown type or lane." : detail.data);
-    }
-    parley_buffer_finish(&detail);
-    return is_known;
-}
-
-/* Filters are about what a valid message says. */
-static bool takes_filters(struct http_request *request, const struct stream_query *query,
-                          const struct reading *reading) {
-    if (query->filter_set == 0 || reading->only == NULL || reading->only->protocol != NULL) {
-        return true;
-    }
-    problem_respond(request, PROBLEM_INVALID_PARAMETER,
-                    "What was refused cannot be filtered: this address takes since, follow, limit "
-                    "and envelope. The subject of an event names its protocol.");
-    return false;
-}
-
-/* Returns: false when it has answered. */
-static bool parse_query(const struct streams *streams, struct http_request *request,
-                        const struct reading *reading, struct stream_query *query) {
-    struct parsing parsing = {.request = request, .query = query, .now_ns = wall_clock_ns()};
-    stream_query_init(query);
-    http_request_each_query(request, parse_option, &parsing);
-    if (parsing.is_refused) {
-        return false;
-    }
-    const char *last = http_request_header(request, "Last-Event-ID");
-    if (last != NULL) {
-        const char *wants = "";
-        const enum stream_query_result result = stream_query_set_last_event(query, last, &wants);
-        if (result == STREAM_QUERY_INVALID) {
-            problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                                   "The header `Last-Event-ID` cannot be `%.128s`: it takes %s.",
-                                   last, wants);
-            return false;
-        }
-    }
-    return takes_filters(request, query, reading) && knows_values(request, query, reading) &&
-           fits_streams(streams, request, query, reading);
-}
-
 static bool is_serving(struct streams *streams, struct http_request *request) {
     if (streams->is_draining) {
         problem_respond(request, PROBLEM_DRAINING,
@@ -437,23 +227,23 @@ static bool open_for_sender(const struct limits *limits, struct http_request *re
     return false;
 }
 
-static const struct parley_protocol *protocol_of(const struct reading *reading) {
+static const struct parley_protocol *protocol_of(const struct stream_reading *reading) {
     return reading->only != NULL ? reading->only->protocol : NULL;
 }
 
 static void serve(struct streams *streams, const struct limits *limits,
-                  struct http_request *request, const struct reading *reading) {
+                  struct http_request *request, const struct stream_reading *reading) {
     struct stream_query query;
     struct stream_form form;
     if (!stream_form_choose(request, protocol_of(reading), &form)) {
         return;
     }
-    if (!parse_query(streams, request, reading, &query) ||
+    if (!stream_request_parse(request, reading, &query) ||
         !stream_form_fits(request, &form, &query) || !is_serving(streams, request)) {
         return;
     }
     if (reading->only == NULL) {
-        name_left_out(request, reading);
+        stream_reading_name_left_out(reading, request);
     }
     if (strcmp(http_request_method(request), "HEAD") == 0) {
         add_headers(request);
@@ -465,7 +255,7 @@ static void serve(struct streams *streams, const struct limits *limits,
         return;
     }
     struct stream_reader *reader = stream_reader_create(request, &query, &reader_events, streams,
-                                                        count_hubs(streams, reading));
+                                                        stream_reading_count(reading));
     if (reader == NULL) {
         tally_leave(opening);
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
@@ -487,14 +277,16 @@ static void serve(struct streams *streams, const struct limits *limits,
 void streams_serve(struct streams *streams, const struct limits *limits,
                    struct http_request *request, const struct parley_protocol *protocol,
                    uint64_t readable) {
-    const struct reading reading =
-        protocol != NULL ? reading_of_one(streams, protocol) : reading_of_protocols(readable);
+    const struct stream_reading reading =
+        protocol != NULL ? stream_reading_of_one(streams->hubs, streams->hub_count, protocol)
+                         : stream_reading_of_protocols(streams->hubs, streams->hub_count, readable);
     serve(streams, limits, request, &reading);
 }
 
 void streams_serve_rejected(struct streams *streams, const struct limits *limits,
                             struct http_request *request) {
-    const struct reading reading = reading_of_one(streams, NULL);
+    const struct stream_reading reading =
+        stream_reading_of_one(streams->hubs, streams->hub_count, NULL);
     serve(streams, limits, request, &reading);
 }
 

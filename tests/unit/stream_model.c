@@ -14,6 +14,8 @@
 
 #include "stream_model.h"
 
+#include "stream_fixture.h"
+
 /* ---- the server ---- */
 
 unsigned dice(struct jetstream *server, unsigned sides) {
@@ -27,18 +29,6 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *server, const c
     assert_true(server->ask_count < ASKS_MAX);
     server->asks[server->ask_count++] = (struct ask){done, context};
     return (struct jetstream_request *)server; /* nobody looks into it */
-}
-
-enum parley_status core_reading_open_place(struct jetstream *jetstream,
-                                           const struct jetstream_place *place,
-                                           core_reading_fn *delivered, void *context,
-                                           struct core_reading **out) {
-    (void)jetstream, (void)place, (void)delivered, (void)context, (void)out;
-    abort(); /* it has a past */
-}
-
-void core_reading_close(struct core_reading *reading) {
-    (void)reading;
 }
 
 enum parley_status ordered_consumer_open(struct jetstream *server, const char *stream,
@@ -251,7 +241,7 @@ static bool read_item(struct reader *reader) {
     struct stream_event *event;
     check_token(reader);
     enum stream_item item = stream_cursor_peek(&reader->cursor, &event);
-    assert_true(reader->cursor.queue_bytes <= AHEAD_BYTES_MAX + 64 * 1024);
+    assert_true(reader->cursor.queue.bytes <= AHEAD_BYTES_MAX + 64 * 1024);
     if (item == STREAM_EVENT) {
         event = stream_cursor_take(&reader->cursor, event);
         bool is_returned =
@@ -279,10 +269,6 @@ void read_some(struct reader *reader, size_t count) {
 
 /* ---- the world ---- */
 
-extern const struct parley_protocol vlp_protocol;
-static const struct channel vlp_channel = {
-    .name = "vlp", .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
-
 struct world *make_world(unsigned seed, size_t ring_count, size_t payload_size) {
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
@@ -290,8 +276,7 @@ struct world *make_world(unsigned seed, size_t ring_count, size_t payload_size) 
     world->server.first = 1;
     world->server.payload_size = payload_size;
     strcpy(world->server.created, "2025-01-01T00:00:00Z");
-    assert_int_equal(
-        parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &world->schema), PARLEY_OK);
+    world->schema = vlp_schema();
     assert_int_equal(reactor_create(&world->reactor), PARLEY_OK);
     stream_pool_init(&world->pool, world->reactor, POOL_BYTES);
     stream_hub_init(&world->hub, &world->server, world->schema, &vlp_channel, &world->pool,

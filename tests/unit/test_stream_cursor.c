@@ -113,7 +113,7 @@ static void step(struct world *world) {
 static void check_reader(const struct world *world, const struct reader *reader) {
     const struct jetstream *server = &world->server;
     assert_true(reader->is_ready);
-    assert_null(reader->cursor.queue);
+    assert_null(reader->cursor.queue.first);
     if (!reader->query.is_ending) {
         assert_null(reader->cursor.feed);
         assert_gone(reader, reader->at, server->last);
@@ -235,14 +235,14 @@ static void test_a_reader_renders_little_ahead_of_its_client(void **state) {
     answer_ask(&world->server);
     while (reader->event_count < 400) {
         if (reader->event_count == 100) { /* many small ones were asked for */
-            assert_true(reader->cursor.queue_count > 16);
+            assert_true(reader->cursor.queue.count > 16);
             world->server.payload_size = sizeof world->server.payload;
         }
         for (size_t i = 0; i < FEEDS_MAX; i++) {
             while (world->server.feeds[i].is_used && serve_feed(&world->server.feeds[i])) {
             }
         }
-        assert_true(reader->cursor.queue_bytes <= AHEAD_BYTES_MAX);
+        assert_true(reader->cursor.queue.bytes <= AHEAD_BYTES_MAX);
         read_some(reader, 1);
     }
     assert_int_equal(reader->gap_count, 0);

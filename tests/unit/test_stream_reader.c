@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stream_fixture.h"
 #include "stream_reader.h"
 
 #define CREATED "2025-12-01T00:00:00Z"
@@ -57,18 +58,6 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
     jetstream->ask.done = done;
     jetstream->ask.context = context;
     return (struct jetstream_request *)jetstream; /* nobody looks into it */
-}
-
-enum parley_status core_reading_open_place(struct jetstream *jetstream,
-                                           const struct jetstream_place *place,
-                                           core_reading_fn *delivered, void *context,
-                                           struct core_reading **out) {
-    (void)jetstream, (void)place, (void)delivered, (void)context, (void)out;
-    abort(); /* it has a past */
-}
-
-void core_reading_close(struct core_reading *reading) {
-    (void)reading;
 }
 
 enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char *stream,
@@ -117,10 +106,6 @@ const char *http_request_path(const struct http_request *request) {
 
 enum { STREAMS_MAX = 2, SENT_MAX = 65536, POOL_BYTES = 4096 };
 
-extern const struct parley_protocol vlp_protocol;
-static const struct channel vlp_channel = {
-    .name = "vlp", .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
-
 struct world {
     struct parley_schema *schema;
     struct reactor *reactor;
@@ -162,10 +147,8 @@ static int set_up(void **state) {
     *state = world;
     stream_query_init(&world->query);
     world->first_sequence = 1;
-    return parley_schema_create(parley_protocol_find(PARLEY_BYTES("vlp")), &world->schema) ==
-                   PARLEY_OK
-               ? 0
-               : -1;
+    world->schema = vlp_schema();
+    return 0;
 }
 
 static void close_reader(struct world *world) {

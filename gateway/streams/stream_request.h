@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a request for a stream asks for: of which streams, from where on, which events. What cannot
+ * be is answered with a problem. */
+
+#include "http.h"
+#include "stream_hub.h"
+#include "stream_query.h"
+
+/* Which streams it reads. */
+struct stream_reading {
+    const struct stream_hub *hubs; /* all there are: of the protocols, and of what was refused */
+    size_t hub_count;
+    uint64_t bits;              /* as stream_reader.reads */
+    const struct channel *only; /* NULL: several protocols, perhaps */
+};
+
+/* `protocol` NULL: what was refused.  Owns: borrows the hubs. */
+struct stream_reading stream_reading_of_one(const struct stream_hub *hubs, size_t hub_count,
+                                            const struct parley_protocol *protocol);
+/* `readable`: bit I: parley_protocols[I]. */
+struct stream_reading stream_reading_of_protocols(const struct stream_hub *hubs, size_t hub_count,
+                                                  uint64_t readable);
+
+/* The number of streams that it reads. */
+size_t stream_reading_count(const struct stream_reading *reading);
+
+/* A reader of some protocols is told which it does not see, in a header. */
+void stream_reading_name_left_out(const struct stream_reading *reading,
+                                  struct http_request *request);
+
+/* Reads the query and Last-Event-ID.  Returns: false when it has answered with a problem. */
+bool stream_request_parse(struct http_request *request, const struct stream_reading *reading,
+                          struct stream_query *query);

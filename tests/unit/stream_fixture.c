@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "stream_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "core_reading.h"
+
+extern const struct parley_protocol vlp_protocol;
+const struct channel vlp_channel = {
+    .name = "vlp", .protocol = &vlp_protocol, .stream = "VLP", .subjects = "vlp.>"};
+
+struct parley_schema *vlp_schema(void) {
+    struct parley_schema *schema = NULL;
+    assert_int_equal(parley_schema_create(&vlp_protocol, &schema), PARLEY_OK);
+    return schema;
+}
+
+enum parley_status core_reading_open_place(struct jetstream *jetstream,
+                                           const struct jetstream_place *place,
+                                           core_reading_fn *delivered, void *context,
+                                           struct core_reading **out) {
+    (void)jetstream, (void)place, (void)delivered, (void)context, (void)out;
+    abort();
+}
+
+void core_reading_close(struct core_reading *reading) {
+    assert_null(reading);
+}
