@@ -4,31 +4,12 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { assertHalted, block, halts, release, review, safe, session } from './lib/halts.mjs';
 import { get, readEvents, request, send, sendLines } from './lib/http.mjs';
 import { natsClient, startNats } from './lib/nats.mjs';
 import { parleyFor, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { assertAccepted, assertProblem, claim, lines, uniqueId } from './lib/vlp.mjs';
-
-const session = () => `S-${uniqueId()}`;
-const safe = (session_id) => claim({ session_id });
-const block = (session_id, changes) =>
-  claim({ type: 'notice', session_id, safety: { level: 'block' }, content: 'Stop: it leaks.', ...changes });
-const review = (session_id) => claim({ session_id, safety: { level: 'review' } });
-
-const halts = async (server, query = '') => {
-  const answer = await get(server, `/v1/vlp/halts${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return answer.json;
-};
-const release = async (server, name, kind = 'session') => {
-  const query = new URLSearchParams({ [kind]: name, reason: 'looked at it' });
-  const answer = await request(server, 'DELETE', `/v1/vlp/halts?${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return answer.json;
-};
-const assertHalted = async (server, message) =>
-  assertProblem(await send(server, message), 409, 'halted');
 
 // An answer per gateway, over several connections: a process has several reactors.
 const onEveryReactor = (server, message) =>

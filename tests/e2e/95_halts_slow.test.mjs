@@ -5,25 +5,12 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { get, send } from './lib/http.mjs';
+import { assertHalted, block, halts, review, safe, session } from './lib/halts.mjs';
+import { send } from './lib/http.mjs';
 import { natsClient, startNats } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
-import { assertAccepted, assertProblem, claim, uniqueId } from './lib/vlp.mjs';
-
-const session = () => `S-${uniqueId()}`;
-const safe = (session_id) => claim({ session_id });
-const block = (session_id, changes) =>
-  claim({ type: 'notice', session_id, safety: { level: 'block' }, content: 'Stop: it leaks.', ...changes });
-const review = (session_id) => claim({ session_id, safety: { level: 'review' } });
-
-const halts = async (server, query = '') => {
-  const answer = await get(server, `/v1/vlp/halts${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return answer.json;
-};
-const assertHalted = async (server, message) =>
-  assertProblem(await send(server, message), 409, 'halted');
+import { assertAccepted, assertProblem } from './lib/vlp.mjs';
 
 describe('many halts', () => {
   it('knows 10,000 halts from its start on', async (t) => {
