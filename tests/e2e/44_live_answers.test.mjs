@@ -297,7 +297,7 @@ describe('a client that does not read its live answer', () => {
     for (let i = 0; i < 1000; i++) connection.socket.write(piece);
     const isTaken = await within('all of it is taken', connection.write(chunk('')));
     assert.ok(isTaken, 'it is open so far');
-    await until('it is closed', () => parley.openFiles() === files);
+    await until('it is closed', () => parley.openFiles() <= files);
     connection.socket.resume();
     await connection.end();
     assert.doesNotMatch(connection.received.subarray(-200).toString(), /"summary"/);

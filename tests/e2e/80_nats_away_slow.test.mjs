@@ -164,7 +164,7 @@ describe('a nats-server that is stopped', () => {
   it('does not fill the memory of the server', async (t) => {
     const nats = await externalFor(t);
     const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
-    nats.signal('SIGSTOP');
+    await nats.freeze();
     const batch = lines(claims(20_000, { content: 'x'.repeat(2000) }));
     const options = { query: '?results=summary', timeout: 4 * RECOVERY_MS };
     const answer = await sendLines(parley, batch, options);

@@ -26,7 +26,7 @@ it('refuses low at 70 % of the window, normal at 85 %, high at 95 %, critical la
   atEnd(t, () => nats.stop());
   const server = await parleyFor(t, { nats: nats.url, args: ARGS });
   assertAccepted(await sendTask(server, progress()));
-  nats.signal('SIGSTOP');
+  await nats.freeze();
 
   const waiting = [];
   const refused = [];
