@@ -95,7 +95,8 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
                               .help = "Those of them whose NATS can store messages, or is waited "
                                       "for."},
     [METRIC_TASKS_OPEN] = {"parley_tasks_open", METRIC_GAUGE,
-                           .help = "Tasks on the board that an agent could be given."},
+                           .help = "Tasks on the board that an agent could be given; 0 until tasks "
+                                   "were asked for once, since the board is read then."},
     [METRIC_TASKS_WAITING] = {"parley_tasks_waiting", METRIC_GAUGE,
                               .help = "Requests that wait for a task."},
     [METRIC_NATS_CONNECTIONS] = {"parley_nats_connections", METRIC_GAUGE,

@@ -17,6 +17,7 @@ import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { natsClient, startNats } from './lib/nats.mjs';
 import { IMPATIENT, parley, parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
+import { sendTask, taskClaimed, taskRequest } from './lib/roundtable.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
 
@@ -137,6 +138,20 @@ it('a reader reads nothing: it is behind', async (t) => {
   await reader.write('GET /v1/vlp/stream?since=all HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
   await moves(server, 'parley_stream_reader_lag_messages', vlp, (lag) => lag > 10);
   await moves(server, 'parley_stream_readers', vlp, (count) => count === 1);
+});
+
+it('a conversation is halted, and a task waits for an agent', async (t) => {
+  const server = await parleyFor(t);
+  await send(server, claim({ session: 'S-7', safety: { level: 'block' } }));
+  await moves(server, 'parley_halts_open', {}, (count) => count === 1);
+  const request = taskRequest('security.scan');
+  await sendTask(server, request);
+  await get(server, '/v1/roundtable/tasks'); // the board is read when it is first asked
+  await moves(server, 'parley_tasks_open', {}, (count) => count === 1);
+  await sendTask(server, taskClaimed(request.id));
+  await moves(server, 'parley_tasks_open', {}, isZero);
+  const claimed = { protocol: 'roundtable', type: 'task.claimed', outcome: 'accepted' };
+  await moves(server, 'parley_messages_total', claimed, (count) => count === 1);
 });
 
 it('TLS handshakes fail', async (t) => {
