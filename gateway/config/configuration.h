@@ -47,6 +47,7 @@ struct configuration {
     bool insecure;             /* allow an address other than loopback without access control */
     bool quarantine;           /* keep what was refused as invalid */
     uint64_t lifecycle;        /* enum parley_lifecycle */
+    uint64_t checkpoints_keep; /* of an agent, in the object store */
     uint64_t wal;              /* likewise, of logs */
     uint64_t log_format, log_level; /* enum log_format, enum log_level */
     uint64_t access_log;            /* enum access_log */

@@ -175,6 +175,16 @@ const struct option options[] = {
              "the rest; strict also refuses reports of agents that do not hold the task, reports "
              "on a task that is over, and claims by agents that it is not addressed to; off "
              "decides nothing. All gateways of a fleet need the same one."},
+    {.flag = "checkpoints-keep",
+     .type = OPTION_COUNT,
+     FIELD(checkpoints_keep),
+     .value_name = "N",
+     .fallback = "8",
+     .minimum = 1,
+     .maximum = 1000,
+     .help = "How many large checkpoints of an agent are kept in the object store. With the next "
+             "one, the oldest is removed; its message stays. All gateways of a fleet should have "
+             "the same."},
     {.flag = "wal",
      .type = OPTION_CHOICE,
      FIELD(wal),

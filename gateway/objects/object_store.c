@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "object_keeper.h"
 #include "reactor.h"
 
 enum {
@@ -36,6 +37,7 @@ struct object_store {
     TAILQ_HEAD(, object_put) line; /* those that have chunks to send; each sends one in turn */
     LIST_HEAD(, object_put) puts;
     struct jetstream_waiter waiter;
+    struct object_keeper *keeper;
     struct reactor_timer pump;
     LIST_HEAD(, removal) removals;
     size_t removal_count;
@@ -50,11 +52,12 @@ static void wake(struct object_store *store) {
 
 /* ---- what is removed ---- */
 
-/* Chunks that no meta names, until JetStream says that they are removed. */
+/* A subject whose messages are to be removed, until JetStream says that they are: chunks that no
+ * meta names, and objects that are too many. */
 struct removal {
     struct object_store *store;
     struct jetstream_request *request; /* NULL: it is to be asked */
-    char nuid[OBJECT_NUID_MAX];
+    char subject[OBJECT_SUBJECT_MAX];
     LIST_ENTRY(removal) links;
 };
 
@@ -78,26 +81,39 @@ static void on_purged(void *context, bool is_done) {
 
 static void ask_for_removal(struct removal *removal) {
     const struct object_store *store = removal->store;
-    char subject[OBJECT_SUBJECT_MAX];
-    object_chunk_subject(store->bucket, parley_bytes_of(removal->nuid), subject);
     removal->request =
-        jetstream_purge_ask(store->jetstream, store->stream, subject, on_purged, removal);
+        jetstream_purge_ask(store->jetstream, store->stream, removal->subject, on_purged, removal);
     if (removal->request == NULL) {
         on_purged(removal, false);
     }
 }
 
 /* Without memory, or if NATS is away for long, they expire with the bucket's age. */
-static void purge_chunks(struct object_store *store, const char *nuid) {
+static void purge(struct object_store *store, const char *subject) {
     struct removal *removal = store->removal_count < REMOVALS_MAX ? malloc(sizeof *removal) : NULL;
     if (removal == NULL) {
         return;
     }
     *removal = (struct removal){.store = store};
-    snprintf(removal->nuid, sizeof removal->nuid, "%s", nuid);
+    snprintf(removal->subject, sizeof removal->subject, "%s", subject);
     LIST_INSERT_HEAD(&store->removals, removal, links);
     store->removal_count++;
     ask_for_removal(removal);
+}
+
+static void purge_chunks(struct object_store *store, const char *nuid) {
+    char subject[OBJECT_SUBJECT_MAX];
+    object_chunk_subject(store->bucket, parley_bytes_of(nuid), subject);
+    purge(store, subject);
+}
+
+/* Its meta first: without chunks it would name nothing. */
+static void drop_object(void *context, const char *name, const char *nuid) {
+    struct object_store *store = context;
+    char subject[OBJECT_SUBJECT_MAX];
+    object_meta_subject(store->bucket, parley_bytes_of(name), subject);
+    purge(store, subject);
+    purge_chunks(store, nuid);
 }
 
 /* ---- its end ---- */
@@ -397,6 +413,7 @@ void object_put_begin(struct object_put *put, struct object_store *store) {
     put->patient_until_ms =
         reactor_now_ms(store->reactor) + jetstream_patience_ms(store->jetstream);
     LIST_INSERT_HEAD(&store->puts, put, all);
+    object_keeper_begin(store->keeper);
     ask(put);
 }
 
@@ -420,7 +437,7 @@ static void on_again(struct reactor_timer *timer) {
 /* ---- the store ---- */
 
 enum parley_status object_store_create(struct reactor *reactor, struct jetstream *jetstream,
-                                       const char *bucket, struct object_store **out) {
+                                       const char *bucket, size_t keep, struct object_store **out) {
     struct object_store *store = calloc(1, sizeof *store);
     if (store == NULL) {
         return PARLEY_E_MEMORY;
@@ -436,6 +453,11 @@ enum parley_status object_store_create(struct reactor *reactor, struct jetstream
     TAILQ_INIT(&store->line);
     LIST_INIT(&store->puts);
     LIST_INIT(&store->removals);
+    if (object_keeper_create(jetstream, bucket, keep, drop_object, store, &store->keeper) !=
+        PARLEY_OK) {
+        free(store);
+        return PARLEY_E_MEMORY;
+    }
     *out = store;
     return PARLEY_OK;
 }
@@ -460,6 +482,7 @@ void object_store_destroy(struct object_store *store) {
         LIST_REMOVE(removal, links);
         free(removal);
     }
+    object_keeper_destroy(store->keeper);
     jetstream_wait_cancel(store->jetstream, &store->waiter);
     reactor_timer_clear(store->reactor, &store->again);
     reactor_timer_clear(store->reactor, &store->pump);

@@ -12,10 +12,11 @@
 
 struct object_store;
 
-/* `bucket`: borrowed, like all arguments, for the store's life.  Owns: returns a new store, which
- * the caller destroys before the jetstream. */
+/* `bucket`: borrowed, like all arguments, for the store's life.  `keep`: how many objects of an
+ * agent (object_keeper.h).  Owns: returns a new store, which the caller destroys before the
+ * jetstream. */
 enum parley_status object_store_create(struct reactor *reactor, struct jetstream *jetstream,
-                                       const char *bucket,
+                                       const char *bucket, size_t keep,
                                        struct object_store **out) PARLEY_MUST_CHECK;
 /* What is under way fails. NULL is allowed. */
 void object_store_destroy(struct object_store *store);

@@ -51,6 +51,7 @@ enum parley_status worker_objects_create(struct gateway *gateway) {
         const char *bucket = gateway->configuration->channels[i].object_bucket;
         if (bucket != NULL) {
             PARLEY_TRY(object_store_create(gateway->reactor, gateway->jetstream, bucket,
+                                           (size_t)gateway->configuration->checkpoints_keep,
                                            &gateway->object_stores[i]));
         }
     }

@@ -9,6 +9,7 @@ import { MSGPACK_TYPE, msgpack } from './lib/frames.mjs';
 import { JSON_TYPE, get, post } from './lib/http.mjs';
 import { embeddedUrl, natsClient, storedMessage, streamInfo } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 
 const MIB = 1024 * 1024;
@@ -111,6 +112,25 @@ describe('a checkpoint over 1 MiB', () => {
     assertProblem(answer, 422, 'invalid-message');
     assert.deepEqual(await held(its.nats), before);
   });
+});
+
+it('the oldest of an agent goes with one too many', async (t) => {
+  const parley = await parleyFor(t, { args: ['--checkpoints-keep', '2'] });
+  const client = await natsClient(t, embeddedUrl(parley));
+  const names = [];
+  for (const [agent, wal_sequence] of [['ada', 1], ['bob', 1], ['ada', 2], ['ada', 3]]) {
+    const text = JSON.stringify(checkpoint(1.2 * MIB, { metadata: { wal_sequence } }));
+    const { id } = assertStored(await upload(parley, text, { query: `?agent=${agent}` }));
+    names.push(`${agent}/${id}`);
+  }
+  const left = names.slice(1).sort();
+  await until('the first one is gone, chunks and all', async () => {
+    const infos = await objectsOf(client);
+    const [messages] = await held(client);
+    const isRight = messages === infos.reduce((sum, { chunks }) => sum + chunks + 1, 0);
+    return isRight && String(infos.map(({ name }) => name).sort()) === String(left);
+  });
+  assert.ok(await read(client, names[3]));
 });
 
 it('a fleet with a subject prefix has a store of its own', async (t) => {

@@ -123,6 +123,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_false(configuration->bind_sender);
     assert_false(configuration->escalate);
     assert_int_equal(configuration->on_halt, ON_HALT_REFUSE);
+    assert_int_equal(configuration->checkpoints_keep, 8);
     assert_null(configuration->tokens);
     assert_string_equal(configuration->token_file,
                         "/home/somebody/.local/state/parley/tokens.json");
@@ -180,6 +181,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"insecure\": false,\n"
                                     "  \"quarantine\": false,\n"
                                     "  \"lifecycle\": \"on\",\n"
+                                    "  \"checkpoints-keep\": 8,\n"
                                     "  \"wal\": \"on\",\n"
                                     "  \"log-format\": \"logfmt\",\n"
                                     "  \"log-level\": \"info\",\n"
