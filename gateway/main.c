@@ -32,6 +32,8 @@ static const struct command commands[] = {
     {"schema", command_schema, "print a protocol's rules as a JSON Schema", false},
     {"examples", command_examples, "print example messages", false},
     {"health", command_health, "check whether a server is ready", false},
+    {"pipe", command_pipe, "connect a program to a server by frames on standard input and output",
+     false},
     {"token", command_token, "create, list and revoke the tokens of a server", false},
 };
 

@@ -11,4 +11,5 @@ int command_protocols(int argc, char **argv);
 int command_schema(int argc, char **argv);
 int command_examples(int argc, char **argv);
 int command_health(int argc, char **argv);
+int command_pipe(int argc, char **argv);
 int command_token(int argc, char **argv);

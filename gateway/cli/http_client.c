@@ -4,18 +4,19 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <jansson.h>
 
 #include "reactor.h"
 #include "terminal.h"
 
-static bool fail(struct http_client *client, const char *why) {
+bool http_client_fail(struct http_client *client, const char *why) {
     snprintf(client->error, sizeof client->error, "%s", why);
     return false;
 }
@@ -63,8 +64,8 @@ bool http_client_read_url(const char *url, struct http_client_url *out) {
     }
     if (strchr(url, '@') != NULL) { /* it may have a password, and errors reach the logs of CI */
         terminal_error("the URL has a user, password or token before '@', which others can see; "
-                       "leave it out (check --rejected takes a token in the environment variable "
-                       "PARLEY_TOKEN)");
+                       "leave it out (check --rejected and pipe take a token in the environment "
+                       "variable PARLEY_TOKEN)");
     } else {
         terminal_error("'%s' is not an http:// or https:// URL of a server; expected one such as "
                        "http://127.0.0.1:8080",
@@ -77,17 +78,7 @@ bool http_client_read_url(const char *url, struct http_client_url *out) {
 
 /* Waits until the socket is ready for `events`.  Returns: 0, or an errno. */
 static int await(const struct http_client *client, int fd, short events) {
-    struct pollfd poll_fd = {.fd = fd, .events = events};
-    for (;;) {
-        const int64_t left_ms = client->deadline_ms - reactor_clock_ms();
-        const int count = left_ms > 0 ? poll(&poll_fd, 1, (int)left_ms) : 0;
-        if (count > 0) {
-            return 0;
-        }
-        if (count == 0 || errno != EINTR) {
-            return count == 0 ? ETIMEDOUT : errno;
-        }
-    }
+    return tls_client_await(fd, events, client->deadline_ms, client->wake_fd);
 }
 
 static int connect_one(struct http_client *client, const struct addrinfo *address) {
@@ -107,6 +98,8 @@ static int connect_one(struct http_client *client, const struct addrinfo *addres
         close(fd);
         return error;
     }
+    const int yes = 1; /* a head and its body are two writes */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     client->fd = fd;
     return 0;
 }
@@ -116,7 +109,7 @@ static bool connect_any(struct http_client *client, const struct http_client_url
     struct addrinfo *addresses;
     const int resolved = getaddrinfo(url->host, url->port, &hints, &addresses);
     if (resolved != 0) {
-        return fail(client, gai_strerror(resolved));
+        return http_client_fail(client, gai_strerror(resolved));
     }
     int error = ETIMEDOUT;
     for (const struct addrinfo *at = addresses;
@@ -127,16 +120,30 @@ static bool connect_any(struct http_client *client, const struct http_client_url
         }
     }
     freeaddrinfo(addresses);
-    return error == 0 || fail(client, strerror(error));
+    return error == 0 || http_client_fail(client, strerror(error));
 }
 
-/* A request is short enough for a new socket to take it at once. */
-static bool send_all(struct http_client *client, struct parley_bytes bytes) {
-    if (client->is_tls) {
-        return tls_client_send(&client->tls, bytes) || fail(client, client->tls.error);
+static bool send_plain(struct http_client *client, struct parley_bytes bytes) {
+    while (bytes.length > 0) {
+        const ssize_t sent = send(client->fd, bytes.data, bytes.length, MSG_NOSIGNAL);
+        const int error = sent >= 0                           ? 0
+                          : errno == EAGAIN || errno == EINTR ? await(client, client->fd, POLLOUT)
+                                                              : errno;
+        if (error != 0) {
+            return http_client_fail(client, strerror(error));
+        }
+        const size_t count = sent > 0 ? (size_t)sent : 0;
+        bytes = (struct parley_bytes){bytes.data + count, bytes.length - count};
     }
-    return send(client->fd, bytes.data, bytes.length, MSG_NOSIGNAL) == (ssize_t)bytes.length ||
-           fail(client, strerror(EPIPE));
+    return true;
+}
+
+static bool send_all(struct http_client *client, struct parley_bytes bytes) {
+    if (!client->is_tls) {
+        return send_plain(client, bytes);
+    }
+    client->tls.deadline_ms = client->deadline_ms;
+    return tls_client_send(&client->tls, bytes) || http_client_fail(client, client->tls.error);
 }
 
 static ssize_t receive_plain(struct http_client *client, char *out, size_t size) {
@@ -148,129 +155,186 @@ static ssize_t receive_plain(struct http_client *client, char *out, size_t size)
         }
         error = error == 0 ? errno : error;
         if (error != EAGAIN && error != EINTR) {
-            fail(client, strerror(error));
+            http_client_fail(client, strerror(error));
             return -1;
         }
     }
 }
 
-static ssize_t receive_some(struct http_client *client, char *out, size_t size) {
+ssize_t http_client_receive_bytes(struct http_client *client, char *out, size_t size) {
     if (!client->is_tls) {
         return receive_plain(client, out, size);
     }
     client->tls.deadline_ms = client->deadline_ms;
     const ssize_t got = tls_client_receive(&client->tls, out, size);
     if (got < 0) {
-        fail(client, client->tls.error);
+        http_client_fail(client, client->tls.error);
     }
     return got;
 }
 
 /* ---- the request ---- */
 
-static bool send_request(struct http_client *client, const struct http_client_url *url,
-                         const struct http_client_request *request) {
-    const bool is_6 = strchr(url->host, ':') != NULL;
+static void write_head(struct parley_buffer *out, const struct http_client_url *url,
+                       const struct http_client_request *request) {
+    const bool is_6 = strchr(url->host, ':') != NULL, is_post = request->media_type != NULL;
+    parley_buffer_format(out, "%s %s HTTP/1.%d\r\nHost: %s%s%s:%s\r\n", is_post ? "POST" : "GET",
+                         request->path, is_post, is_6 ? "[" : "", url->host, is_6 ? "]" : "",
+                         url->port);
+    if (is_post) {
+        parley_buffer_format(out, "Content-Type: %s\r\nContent-Length: %zu\r\n",
+                             request->media_type, request->body.length);
+    } else {
+        parley_buffer_text(out, "Connection: close\r\n");
+    }
+    if (request->token != NULL) {
+        parley_buffer_format(out, "Authorization: Bearer %s\r\n", request->token);
+    }
+    parley_buffer_text(out, "\r\n");
+}
+
+static bool send_head(struct http_client *client, const struct http_client_url *url,
+                      const struct http_client_request *request) {
     struct parley_buffer text;
     parley_buffer_init(&text);
-    parley_buffer_format(&text, "GET %s HTTP/1.0\r\nHost: %s%s%s:%s\r\nConnection: close\r\n",
-                         request->path, is_6 ? "[" : "", url->host, is_6 ? "]" : "", url->port);
-    if (request->token != NULL) {
-        parley_buffer_format(&text, "Authorization: Bearer %s\r\n", request->token);
-    }
-    parley_buffer_text(&text, "\r\n");
+    write_head(&text, url, request);
     const bool is_sent = parley_buffer_status(&text) == PARLEY_OK
                              ? send_all(client, parley_buffer_bytes(&text))
-                             : fail(client, strerror(ENOMEM));
+                             : http_client_fail(client, strerror(ENOMEM));
     parley_buffer_finish(&text);
     return is_sent;
 }
 
-/* ---- the answer ---- */
+/* In pieces, so that a large body may take long as long as it moves. */
+static bool send_body(struct http_client *client, struct parley_bytes body, int64_t wait_ms) {
+    enum { PIECE = 65536 };
+    bool is_sent = true;
+    for (size_t at = 0; is_sent && at < body.length; at += PIECE) {
+        const size_t left = body.length - at;
+        is_sent =
+            send_all(client, (struct parley_bytes){body.data + at, left < PIECE ? left : PIECE});
+        client->deadline_ms = reactor_clock_ms() + wait_ms;
+    }
+    return is_sent;
+}
+
+/* ---- the head of the answer ---- */
 
 /* Reads on, up to the size of `head`.  Returns: false at the end, or if it failed. */
 static bool read_more(struct http_client *client) {
     const size_t room = sizeof client->head - 1 - client->length;
-    const ssize_t got =
-        room > 0 ? receive_some(client, client->head + client->length, room) : (ssize_t)0;
+    const ssize_t got = room > 0
+                            ? http_client_receive_bytes(client, client->head + client->length, room)
+                            : (ssize_t)0;
     client->length += got > 0 ? (size_t)got : 0;
     client->head[client->length] = '\0';
     return got > 0;
 }
 
-static bool read_head(struct http_client *client) {
+static bool read_one_head(struct http_client *client) {
     const char *end;
     while ((end = strstr(client->head, "\r\n\r\n")) == NULL) {
         if (!read_more(client)) {
-            return client->error[0] == '\0' ? fail(client, "the answer is not HTTP") : false;
+            return client->error[0] == '\0' &&
+                   http_client_fail(client, client->length == 0 ? "the connection was closed"
+                                                                : "the answer is not HTTP");
         }
     }
     client->body = (size_t)(end + 4 - client->head);
     return sscanf(client->head, "HTTP/1.%*1[01] %3u", &client->status) == 1 ||
-           fail(client, "the answer is not HTTP");
+           http_client_fail(client, "the answer is not HTTP");
+}
+
+/* After any interim answers (1xx). */
+static bool read_head(struct http_client *client) {
+    bool is_read = read_one_head(client);
+    while (is_read && client->status / 100 == 1) {
+        client->length -= client->body;
+        memmove(client->head, client->head + client->body, client->length + 1);
+        is_read = read_one_head(client);
+    }
+    return is_read && http_body_begin(client);
+}
+
+struct parley_bytes http_client_header(const struct http_client *client, const char *name) {
+    const size_t length = strlen(name);
+    const char *line = strstr(client->head, "\r\n"), *end = client->head + client->body;
+    for (; line != NULL && line + 2 < end; line = strstr(line + 2, "\r\n")) {
+        if (strncasecmp(line + 2, name, length) == 0 && line[2 + length] == ':') {
+            const char *value = line + 2 + length + 1;
+            value += strspn(value, " \t");
+            return (struct parley_bytes){value, strcspn(value, "\r\n")};
+        }
+    }
+    return (struct parley_bytes){0};
+}
+
+/* ---- all of it ---- */
+
+static void forget_answer(struct http_client *client) {
+    client->status = 0;
+    client->is_kept = false;
+    client->error[0] = client->head[0] = '\0';
+    client->length = client->body = 0;
+    client->framing = HTTP_CLIENT_UNTIL_CLOSE;
+    client->ready = (struct parley_bytes){0};
 }
 
 void http_client_init(struct http_client *client) {
-    client->fd = -1;
-    client->status = 0;
+    client->fd = client->wake_fd = -1;
     client->is_tls = false;
-    client->error[0] = client->head[0] = '\0';
-    client->length = client->body = 0;
+    forget_answer(client);
 }
 
-bool http_client_open(struct http_client *client, const struct http_client_url *url,
-                      const struct http_client_request *request, int64_t wait_ms) {
-    client->deadline_ms = client->tls.deadline_ms = reactor_clock_ms() + wait_ms;
+static bool connect_to(struct http_client *client, const struct http_client_url *url,
+                       const struct http_client_request *request) {
+    client->tls.deadline_ms = client->deadline_ms;
+    client->tls.wake_fd = client->wake_fd;
     if (!connect_any(client, url)) {
         return false;
     }
     client->is_tls = url->is_tls;
-    if (url->is_tls && !tls_client_open(&client->tls, client->fd, &request->tls)) {
-        return fail(client, client->tls.error);
-    }
-    return send_request(client, url, request) && read_head(client);
+    return !url->is_tls || tls_client_open(&client->tls, client->fd, &request->tls) ||
+           http_client_fail(client, client->tls.error);
 }
 
-ssize_t http_client_receive(struct http_client *client, char *out, size_t size, int64_t wait_ms) {
-    const size_t here = client->length - client->body;
-    if (here > 0) {
-        const size_t taken = here < size ? here : size;
-        memcpy(out, client->head + client->body, taken);
-        client->body += taken;
-        return (ssize_t)taken;
-    }
-    client->deadline_ms = wait_ms > 0 ? reactor_clock_ms() + wait_ms : client->deadline_ms;
-    return receive_some(client, out, size);
+bool http_client_open(struct http_client *client, const struct http_client_url *url,
+                      const struct http_client_request *request, int64_t wait_ms) {
+    client->deadline_ms = reactor_clock_ms() + wait_ms;
+    return connect_to(client, url, request) && send_head(client, url, request) && read_head(client);
 }
 
-const char *http_client_body(struct http_client *client) {
-    while (read_more(client)) {
-    }
-    return client->head + client->body;
+/* What a server sends between two answers is its end of the connection. */
+static bool can_be_used_again(const struct http_client *client) {
+    struct pollfd fd = {.fd = client->fd, .events = POLLIN};
+    return client->fd >= 0 && client->is_kept && client->framing == HTTP_CLIENT_ENDED &&
+           client->body == client->length && poll(&fd, 1, 0) == 0;
 }
 
-/* Appends the line with the status, and the detail of a problem that the body is. */
-static void explain(struct http_client *client, struct parley_buffer *out) {
-    json_t *problem = json_loads(http_client_body(client), JSON_DISABLE_EOF_CHECK, NULL);
-    const char *detail = json_string_value(json_object_get(problem, "detail"));
-    char status_line[128];
-    snprintf(status_line, sizeof status_line, "%.*s", (int)strcspn(client->head, "\r\n"),
-             client->head);
-    terminal_append_clean(out, status_line);
-    if (detail != NULL) {
-        parley_buffer_text(out, ": ");
-        terminal_append_clean(out, detail);
+/* A server that refuses a request may answer before it has read all of it, and close. */
+static bool read_refusal(struct http_client *client) {
+    char why[sizeof client->error];
+    memcpy(why, client->error, sizeof why);
+    client->error[0] = '\0';
+    if (read_head(client) && client->status >= 400) {
+        client->is_kept = false;
+        return true;
     }
-    parley_buffer_char(out, '\0');
-    json_decref(problem);
+    return http_client_fail(client, why);
 }
 
-void http_client_print_refusal(struct http_client *client, const char *what, const char *advice) {
-    struct parley_buffer why;
-    parley_buffer_init(&why);
-    explain(client, &why);
-    terminal_error("%s: %s%s", what, why.has_failed ? "" : why.data, advice);
-    parley_buffer_finish(&why);
+bool http_client_ask(struct http_client *client, const struct http_client_url *url,
+                     const struct http_client_request *request, int64_t wait_ms) {
+    const bool is_open = can_be_used_again(client);
+    if (!is_open) {
+        http_client_finish(client);
+    }
+    forget_answer(client);
+    client->deadline_ms = reactor_clock_ms() + wait_ms;
+    if ((!is_open && !connect_to(client, url, request)) || !send_head(client, url, request)) {
+        return false;
+    }
+    return send_body(client, request->body, wait_ms) ? read_head(client) : read_refusal(client);
 }
 
 void http_client_finish(struct http_client *client) {
@@ -280,4 +344,6 @@ void http_client_finish(struct http_client *client) {
     if (client->fd >= 0) {
         close(client->fd);
     }
+    client->fd = -1;
+    client->is_tls = false;
 }

@@ -2,9 +2,9 @@
 
 #include "rejected_url.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "bearer.h"
 #include "terminal.h"
 
 /* An open stream has an event every 15 s. */
@@ -39,20 +39,6 @@ static void write_path(struct parley_buffer *out, const char *path) {
         parley_buffer_format(out, "%sfollow=false", separator);
     }
     parley_buffer_char(out, '\0');
-}
-
-/* Returns: false, after an error message. */
-static bool find_token(const char **out) {
-    const char *token = getenv("PARLEY_TOKEN");
-    *out = token != NULL && token[0] != '\0' ? token : NULL;
-    for (const char *at = token; at != NULL && *at != '\0'; at++) {
-        if (*at <= ' ' || *at > '~') {
-            terminal_error("PARLEY_TOKEN has a space or another character that no token has; set "
-                           "it to the token alone");
-            return false;
-        }
-    }
-    return true;
 }
 
 /* ---- the answer ---- */
@@ -95,7 +81,7 @@ bool rejected_url_open(struct http_client *client, const char *url,
     struct http_client_url parts;
     struct http_client_request request = {.tls = *tls};
     http_client_init(client);
-    if (!http_client_read_url(url, &parts) || !find_token(&request.token)) {
+    if (!http_client_read_url(url, &parts) || !bearer_of_environment(&request.token)) {
         return false;
     }
     struct parley_buffer path;

@@ -101,9 +101,10 @@ static bool is_service_link(const char *variable, const char *value) {
            (names_port(variable) && strstr(value, "://") != NULL);
 }
 
-/* What the examples of the documents use for clients. */
+/* What clients use: other commands, and the examples of the documents. */
 static bool is_of_clients(const char *variable) {
-    return strcmp(variable, "PARLEY_TOKEN") == 0 || strcmp(variable, "PARLEY_URL") == 0;
+    return strcmp(variable, "PARLEY_TOKEN") == 0 || strcmp(variable, "PARLEY_TOKEN_FILE") == 0 ||
+           strcmp(variable, "PARLEY_URL") == 0;
 }
 
 /* "spool-max" of PARLEY_SPOOL_MAX: names are compared without what they all begin with. */

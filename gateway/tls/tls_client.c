@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,6 +83,21 @@ static bool begin(struct tls_client *client, int fd, const struct tls_client_opt
 
 /* ---- the connection ---- */
 
+int tls_client_await(int fd, short events, int64_t deadline_ms, int wake_fd) {
+    struct pollfd fds[] = {{.fd = fd, .events = events}, {.fd = wake_fd, .events = POLLIN}};
+    for (;;) {
+        const int64_t left_ms = deadline_ms - reactor_clock_ms();
+        const int count =
+            left_ms > 0 ? poll(fds, 2, left_ms < INT_MAX ? (int)left_ms : INT_MAX) : 0;
+        if (count > 0) {
+            return fds[1].revents != 0 ? ECANCELED : 0;
+        }
+        if (count == 0 || errno != EINTR) {
+            return count == 0 ? ETIMEDOUT : errno;
+        }
+    }
+}
+
 /* After an SSL function that returned `result`: waits until it can be called again.
  * Returns: false: it cannot, and `error` is set, or the connection is over. */
 static bool await(struct tls_client *client, int result) {
@@ -93,11 +109,10 @@ static bool await(struct tls_client *client, int result) {
                                                       : last_reason();
         return what == SSL_ERROR_ZERO_RETURN ? false : fail(client, "TLS failed", why);
     }
-    struct pollfd fd = {.fd = SSL_get_fd(client->ssl),
-                        .events = what == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT};
-    const int64_t left_ms = client->deadline_ms - reactor_clock_ms();
-    const int count = left_ms > 0 ? poll(&fd, 1, (int)left_ms) : 0;
-    return count > 0 || (count < 0 && errno == EINTR) || fail(client, strerror(ETIMEDOUT), NULL);
+    const short events = what == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+    const int error =
+        tls_client_await(SSL_get_fd(client->ssl), events, client->deadline_ms, client->wake_fd);
+    return error == 0 || fail(client, strerror(error), NULL);
 }
 
 bool tls_client_open(struct tls_client *client, int fd, const struct tls_client_options *options) {

@@ -22,9 +22,14 @@ struct tls_client_options {
 
 struct tls_client {
     int64_t deadline_ms;       /* on CLOCK_MONOTONIC */
+    int wake_fd;               /* once it can be read, nothing waits any more; -1: none */
     char error[TLS_ERROR_MAX]; /* a sentence, where a function has failed */
     struct ssl_st *ssl;        /* private */
 };
+
+/* Waits until a socket is ready for `events`, or until the deadline, or until `wake_fd` can be read
+ * (-1: none).  Returns: 0, or an errno: ETIMEDOUT, ECANCELED. */
+int tls_client_await(int fd, short events, int64_t deadline_ms, int wake_fd);
 
 /* Does the handshake on `fd`, a connected socket in non-blocking mode.
  * Owns: `fd` is borrowed until tls_client_close, which is to be called whatever the result. */

@@ -16,9 +16,11 @@
 void terminal_error(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
+    flockfile(stderr); /* a line stays one line, whichever threads write */
     fputs("parley: ", stderr);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
+    funlockfile(stderr);
     va_end(arguments);
 }
 

@@ -15,6 +15,7 @@ struct parley_message;
 struct parley_objects;
 struct parley_work_kind;
 struct parley_options;
+struct parley_pipe;
 struct parley_position;
 struct parley_schema;
 
@@ -275,6 +276,8 @@ struct parley_protocol {
      * that needs them; later ones are decided on by parley_decision.count. Appends what `decide`
      * has to know of such a message, whoever published it; nothing: it says nothing. */
     enum parley_status (*fact_of)(struct parley_bytes payload, struct parley_buffer *out);
+
+    const struct parley_pipe *pipe; /* parley/pipe.h; NULL: `parley pipe` does not speak it */
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

@@ -83,7 +83,7 @@ static bool frames_begin(struct parley_bytes head) {
            msgpack_begins((struct parley_bytes){head.data + FRAME_HEAD, 1});
 }
 
-static const struct parley_codec msgpack_codec = {
+const struct parley_codec supervisor_msgpack = {
     .name = "msgpack",
     .media_types = LIST("application/msgpack", "application/x-msgpack", "application/vnd.msgpack"),
     .extensions = LIST("msgpack", "mp"),
@@ -92,7 +92,7 @@ static const struct parley_codec msgpack_codec = {
     .begins = msgpack_begins,
 };
 
-static const struct parley_codec frames_codec = {
+const struct parley_codec supervisor_frames = {
     .name = "frames",
     .media_types = LIST("application/vnd.parley.frames"),
     .extensions = LIST("frames"),
@@ -102,7 +102,7 @@ static const struct parley_codec frames_codec = {
 };
 
 static const struct parley_codec *const codecs[] = {&parley_codec_json, &parley_codec_ndjson,
-                                                    &msgpack_codec, &frames_codec, NULL};
+                                                    &supervisor_msgpack, &supervisor_frames, NULL};
 
 /* ---- hooks: for JSON those of the engine ---- */
 
@@ -147,10 +147,10 @@ static enum parley_status append_frame(struct parley_message *message, struct pa
 
 static enum parley_status convert(struct parley_message *message, const struct parley_codec *to,
                                   struct parley_buffer *out) {
-    if (to == &frames_codec) {
+    if (to == &supervisor_frames) {
         return append_frame(message, out);
     }
-    return to == &msgpack_codec ? append_msgpack(message, out) : encode(message, out);
+    return to == &supervisor_msgpack ? append_msgpack(message, out) : encode(message, out);
 }
 
 static const struct parley_stamp stamps[] = {
@@ -191,4 +191,5 @@ const struct parley_protocol supervisor_protocol = {
     .agents = &supervisor_agents,
     .objects = &objects,
     .fact_of = supervisor_wal_fact,
+    .pipe = &supervisor_pipe,
 };

@@ -5,6 +5,7 @@
  * supervisor-ipc-message-schema.md. */
 
 #include <parley/message.h>
+#include <parley/pipe.h>
 
 /* Those that Gerbil sends, then those that Elixir sends; both sides send `error`. */
 enum supervisor_type {
@@ -59,6 +60,8 @@ extern const char *const supervisor_types[];
 extern const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT];
 extern const struct parley_example supervisor_examples[];
 extern const struct parley_agents supervisor_agents;
+extern const struct parley_codec supervisor_msgpack, supervisor_frames;
+extern const struct parley_pipe supervisor_pipe;
 
 /* The sides that send messages of a type, as a set; nothing for PARLEY_TYPE_OTHER. */
 enum supervisor_side { SUPERVISOR_GERBIL = 1, SUPERVISOR_ELIXIR = 2 };

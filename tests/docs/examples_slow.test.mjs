@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { until } from '../e2e/lib/poll.mjs';
 import { Program, run, temporaryFolder } from '../e2e/lib/program.mjs';
@@ -152,7 +152,8 @@ async function haveEnded(ids, state) {
 test('examples are short', () => {
   for (const name of readdirSync(examples)) {
     const lines = readFileSync(join(examples, name), 'utf8').split('\n').length - 1;
-    assert.ok(lines < (name.startsWith('worker') ? 40 : 60), `${name} has ${lines} lines`);
+    const most = { worker: 40, supervisor: 75 }[name.split('.')[0]] ?? 60;
+    assert.ok(lines < most, `${name} has ${lines} lines`);
   }
 });
 
@@ -225,5 +226,39 @@ test('workers share tasks, and go on when the server is back', async () => {
     }
   } finally {
     for (const program of [...workers, server]) await kill(program);
+  }
+});
+
+async function say(message) {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/supervisor/messages?agent=ada&from=gerbil`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ timestamp: Math.floor(Date.now() / 1000), ...message }),
+  });
+  assert.equal(response.status, 200, await response.text());
+}
+
+test('a supervisor sees agents come and go, and goes on when the server is back', async () => {
+  let server = await startServer();
+  const env = { PARLEY_URL: `http://127.0.0.1:${port}`, PATH: `${dirname(binary)}:${process.env.PATH}` };
+  const supervisor = new Program('escript', [join(examples, 'supervisor.escript'), 'ada'], { env });
+  const prints = (pattern) => until(`it prints ${pattern}: ${supervisor.stdout}${supervisor.stderr}`,
+    async () => {
+      await say({ type: 'heartbeat' });
+      return pattern.test(supervisor.stdout);
+    }, { every: 200 });
+  try {
+    await prints(/^ada: alive\n$/);
+    const hypothesis = { reason: 'speed', target: 'dsl', new_code: '()', expected_improvement: { latency: -0.5 } };
+    await say({ type: 'evolution_intent', hypothesis });
+    await say({ type: 'error', error: { code: 'EVAL_ERROR', message: 'naïve ✓' } });
+    await prints(/ada: evolution rejected\nada: error: naïve ✓\n/);
+    await supervisor.prints(/ada: lost\n/);
+    await end(server, 'SIGKILL');
+    server = await startServer();
+    await prints(/lost\nada: alive\n$/);
+    assert.equal(supervisor.exit, undefined);
+  } finally {
+    for (const program of [supervisor, server]) await kill(program);
   }
 });

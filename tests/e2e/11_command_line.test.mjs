@@ -41,7 +41,7 @@ describe('parley', () => {
 
   it('names its commands in --help', async () => {
     const { stdout } = await parley(['--help']);
-    for (const command of ['serve', 'check', 'rules', 'protocols', 'schema', 'examples', 'health']) {
+    for (const command of ['serve', 'check', 'rules', 'protocols', 'schema', 'examples', 'health', 'pipe']) {
       assert.match(stdout, new RegExp(`\\b${command}\\b`));
     }
   });

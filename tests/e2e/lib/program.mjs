@@ -35,15 +35,17 @@ function environment(extra) {
 }
 
 export class Program {
-  // `input`: all of its standard input; `isOpen`: the test writes that.
-  constructor(command, args, { env = {}, input, isOpen = false, cwd } = {}) {
+  // `input`: all of its standard input; `isOpen`: the test writes that. `onBytes` gets what it writes
+  // to standard output, where that is no text.
+  constructor(command, args, { env = {}, input, isOpen = false, cwd, onBytes } = {}) {
     this.name = `${command} ${args.join(' ')}`;
     this.stdout = '';
     this.stderr = '';
     this.child = spawn(command, args, { cwd, env: environment(env), stdio: 'pipe' });
     this.pid = this.child.pid;
     this.watchers = new Set();
-    this.child.stdout.setEncoding('utf8').on('data', (text) => this.#heard('stdout', text));
+    if (onBytes) this.child.stdout.on('data', onBytes);
+    else this.child.stdout.setEncoding('utf8').on('data', (text) => this.#heard('stdout', text));
     this.child.stderr.setEncoding('utf8').on('data', (text) => this.#heard('stderr', text));
     this.child.stdin.on('error', () => {}); // it may end before it has read everything
     if (!isOpen) this.child.stdin.end(input);

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One request after another on one connection, each with the frames that have come meanwhile. A
+ * request is repeated until the gateway has said of each of its frames what became of it. */
+
+#include "pipe_up.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock_and_ids.h"
+#include "pipe_answer.h"
+#include "pipe_input.h"
+#include "reactor.h"
+
+/* No byte moves for this long: the attempt has failed. */
+#define SILENCE_MS 60000
+
+/* What is known of a frame that was sent. */
+enum fate { FATE_UNKNOWN, FATE_SETTLED, FATE_AGAIN };
+
+struct pipe_up {
+    struct pipe *pipe;
+    struct pipe_caller caller;
+    struct pipe_input input;
+    struct pipe_batch batch;
+    struct pipe_answer answer;
+    struct pipe_converter converter;
+    struct parley_buffer refusal;
+    size_t at_once;                   /* frames in one request, at most */
+    bool is_alone;                    /* this attempt has one message, which is large */
+    size_t sent;                      /* of the batch, in this attempt … */
+    enum fate fates[PIPE_FRAMES_MAX]; /* … and what became of them */
+    bool has_summary;                 /* of the answer: it is whole */
+    int64_t delay_ms;                 /* before the next attempt */
+    int64_t ends_ms;                  /* when to give up; 0: standard input is open */
+};
+
+/* ---- the end ---- */
+
+/* Standard input or output has been closed: from now on there is only so much time. */
+static void note_end(struct pipe_up *up) {
+    const bool is_closed = pipe_input_is_closed(&up->input) || pipe_is_latched(up->pipe->over);
+    if (up->ends_ms == 0 && is_closed) {
+        up->ends_ms = reactor_clock_ms() + up->pipe->options->linger_ms;
+    }
+}
+
+static bool is_too_late(const struct pipe_up *up) {
+    return up->ends_ms != 0 && reactor_clock_ms() >= up->ends_ms;
+}
+
+/* Until `latch` (-1: none), for wait_ms at most, or until the end has begun or come. */
+static void await(struct pipe_up *up, int latch, int64_t wait_ms) {
+    note_end(up);
+    const bool is_open = up->ends_ms == 0;
+    const int64_t left_ms = is_open ? wait_ms : up->ends_ms - reactor_clock_ms();
+    const int64_t for_ms = left_ms < wait_ms ? left_ms : wait_ms;
+    struct pollfd fds[] = {{.fd = latch, .events = POLLIN},
+                           {.fd = is_open ? up->pipe->over : -1, .events = POLLIN},
+                           {.fd = is_open ? STDIN_FILENO : -1}}; /* of its end alone */
+    (void)poll(fds, 3, for_ms > 0 ? (int)for_ms : 0);
+    note_end(up);
+}
+
+/* What is answered at once must not be missed: nothing is sent before the stream is open. */
+static bool await_stream(struct pipe_up *up) {
+    enum { LOOK_MS = 60000 };
+    while (!pipe_is_latched(up->pipe->opened)) {
+        if (is_too_late(up)) {
+            pipe_fail(up->pipe, "standard input has ended, and the stream could not be opened");
+            return false;
+        }
+        await(up, up->pipe->opened, LOOK_MS);
+    }
+    return !atomic_load(&up->pipe->has_failed);
+}
+
+/* ---- what is answered ---- */
+
+/* What up->answer says, as the other side's error. That nobody may read it is no failure.
+ * Returns: false: it has failed. */
+static bool write_refusal(struct pipe_up *up) {
+    const struct pipe_options *options = up->pipe->options;
+    struct pipe_answer *answer = &up->answer;
+    struct parley_bytes frame;
+    parley_buffer_clear(&up->refusal);
+    options->protocol->pipe->write_refusal(
+        &(struct parley_pipe_refusal){.from = options->from,
+                                      .now_seconds = clock_now_seconds(),
+                                      .message = parley_buffer_bytes(&answer->message),
+                                      .details = parley_buffer_bytes(&answer->details)},
+        &up->refusal);
+    const bool is_written =
+        !answer->message.has_failed && !answer->details.has_failed && !up->refusal.has_failed &&
+        pipe_convert(&up->converter, parley_buffer_bytes(&up->refusal), &frame) == PARLEY_OK;
+    if (!is_written) {
+        pipe_fail(up->pipe, "an error message cannot be composed: %s",
+                  parley_status_text(PARLEY_E_MEMORY));
+        return false;
+    }
+    (void)pipe_write(up->pipe, frame);
+    return true;
+}
+
+static bool on_line(void *context, struct parley_bytes line) {
+    struct pipe_up *up = context;
+    const enum pipe_result result =
+        pipe_answer_read(&up->answer, line, up->batch.numbers, up->sent);
+    switch (result) {
+    case PIPE_RESULT_STORED:
+    case PIPE_RESULT_REFUSED:
+        up->fates[up->answer.line - 1] = FATE_SETTLED;
+        return result == PIPE_RESULT_STORED || write_refusal(up);
+    case PIPE_RESULT_AGAIN:
+        up->fates[up->answer.line - 1] = FATE_AGAIN;
+        return true;
+    case PIPE_RESULT_SUMMARY:
+        up->has_summary = true;
+        return true;
+    case PIPE_RESULT_OTHER:
+        break;
+    }
+    return true;
+}
+
+/* Drops what is settled. `results=errors` names nothing that is stored: the summary says that the
+ * rest is. */
+static void settle(struct pipe_up *up) {
+    bool keeps[PIPE_FRAMES_MAX];
+    for (size_t i = 0; i < up->sent; i++) {
+        keeps[i] = up->fates[i] == FATE_AGAIN || (up->fates[i] == FATE_UNKNOWN && !up->has_summary);
+    }
+    pipe_batch_keep(&up->batch, keeps, up->sent);
+}
+
+static void read_results(struct pipe_up *up) {
+    const size_t before = up->batch.count - up->sent;
+    for (size_t i = 0; i < up->sent; i++) {
+        up->fates[i] = FATE_UNKNOWN;
+    }
+    up->has_summary = false;
+    const bool is_whole = pipe_caller_read_lines(&up->caller, SILENCE_MS, on_line, up);
+    settle(up);
+    if (up->batch.count == before) {
+        up->at_once = PIPE_FRAMES_MAX;
+        pipe_caller_recovered(&up->caller);
+    } else {
+        up->delay_ms =
+            pipe_caller_failed(&up->caller, !is_whole          ? up->caller.client.error
+                                            : !up->has_summary ? "the answer was cut off"
+                                                               : "messages cannot be stored now");
+    }
+}
+
+/* The body is more than the server accepts at once. Fewer frames may do; one cannot be fewer. */
+static void send_fewer(struct pipe_up *up) {
+    if (up->sent > 1) {
+        up->at_once = up->sent / 2;
+        return;
+    }
+    pipe_answer_say(&up->answer, up->batch.numbers[0],
+                    "the server accepts no body of this size (413)",
+                    "Send less in one message, or raise the server's --body-max.");
+    (void)write_refusal(up);
+    pipe_batch_keep(&up->batch, &(bool){false}, 1);
+}
+
+/* ---- one attempt ---- */
+
+static bool is_large(const struct pipe_up *up, size_t at) {
+    return pipe_batch_message(&up->batch, at).length > PIPE_BATCH_BYTES;
+}
+
+/* Of the first frames of the batch those that go together; a large message goes alone, and not in a
+ * frame: such a one may be kept in the object store. */
+static void choose(struct pipe_up *up) {
+    const size_t most = up->batch.count < up->at_once ? up->batch.count : up->at_once;
+    up->is_alone = is_large(up, 0);
+    up->sent = 1;
+    while (!up->is_alone && up->sent < most && !is_large(up, up->sent)) {
+        up->sent++;
+    }
+}
+
+/* The statuses that are about the message, and not about the request. */
+static bool is_refusal(unsigned status) {
+    enum { MALFORMED = 400, CONFLICT = 409, GONE = 410, TOO_LARGE = 413, INVALID = 422 };
+    return status == MALFORMED || status == CONFLICT || status == GONE || status == TOO_LARGE ||
+           status == INVALID;
+}
+
+/* Returns: false: the answer is not about the message. */
+static bool settle_alone(struct pipe_up *up) {
+    enum { OK = 200 };
+    const unsigned status = up->caller.client.status;
+    if (status != OK && !is_refusal(status)) {
+        return false;
+    }
+    const char *text = http_client_body(&up->caller.client);
+    if (status != OK) {
+        pipe_answer_read_problem(&up->answer, text, up->batch.numbers[0]);
+        (void)write_refusal(up);
+    }
+    pipe_batch_keep(&up->batch, &(bool){false}, 1);
+    pipe_caller_recovered(&up->caller);
+    return true;
+}
+
+/* Returns: false: nothing can be sent any more. */
+static bool handle_answer(struct pipe_up *up) {
+    enum { OK = 200, TOO_LARGE = 413 };
+    const unsigned status = up->caller.client.status;
+    if (up->is_alone && settle_alone(up)) {
+        return !atomic_load(&up->pipe->has_failed);
+    }
+    if (status == OK) {
+        read_results(up);
+    } else if (status == TOO_LARGE) {
+        send_fewer(up);
+    } else if (pipe_status_is_passing(status)) {
+        up->delay_ms = pipe_caller_put_off(&up->caller);
+    } else {
+        pipe_caller_refused(&up->caller);
+        return false;
+    }
+    return !atomic_load(&up->pipe->has_failed);
+}
+
+static bool attempt(struct pipe_up *up) {
+    const struct pipe_options *options = up->pipe->options;
+    struct http_client_request request;
+    if (!pipe_caller_prepare(&up->caller, &request)) {
+        return false;
+    }
+    const struct parley_pipe *kind = options->protocol->pipe;
+    choose(up);
+    up->delay_ms = 0;
+    request.media_type = (up->is_alone ? kind->single : kind->codec)->media_types[0];
+    request.body = up->is_alone
+                       ? pipe_batch_message(&up->batch, 0)
+                       : (struct parley_bytes){up->batch.body.data, up->batch.ends[up->sent - 1]};
+    if (!http_client_ask(&up->caller.client, &options->url, &request, SILENCE_MS)) {
+        up->delay_ms = pipe_caller_failed(&up->caller, up->caller.client.error);
+        return true;
+    }
+    return handle_answer(up);
+}
+
+/* Returns: false: it has failed, and has said why. */
+static bool deliver(struct pipe_up *up) {
+    while (up->batch.count > 0) {
+        if (!attempt(up)) {
+            return false;
+        }
+        await(up, -1, up->delay_ms);
+        if (up->batch.count > 0 && is_too_late(up)) {
+            pipe_fail(up->pipe, "standard input has ended, and %zu messages are not acknowledged",
+                      up->batch.count);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- all of it ---- */
+
+/* What is not a frame. After an empty one others follow. */
+static bool refuse_fault(struct pipe_up *up, const struct parley_slice *slice) {
+    pipe_answer_say(&up->answer, slice->number, slice->fault, slice->hint);
+    if (up->input.is_ended) {
+        pipe_fail(up->pipe, "standard input is not whole frames: %s", slice->fault);
+    }
+    return write_refusal(up);
+}
+
+static void run(struct pipe_up *up) {
+    struct parley_slice slice;
+    bool goes_on = await_stream(up);
+    while (goes_on) {
+        const enum pipe_gathered gathered =
+            pipe_input_gather(&up->input, up->pipe->over, &up->batch, &slice);
+        note_end(up);
+        switch (gathered) {
+        case PIPE_GATHERED_BATCH:
+            goes_on = deliver(up);
+            break;
+        case PIPE_GATHERED_FAULT:
+            goes_on = refuse_fault(up, &slice) && deliver(up) && !up->input.is_ended;
+            break;
+        case PIPE_GATHERED_END:
+            goes_on = false;
+            break;
+        case PIPE_GATHERED_MEMORY:
+            pipe_fail(up->pipe, "%s", parley_status_text(PARLEY_E_MEMORY));
+            goes_on = false;
+            break;
+        }
+    }
+}
+
+static void write_path(struct pipe_up *up) {
+    const struct pipe_options *options = up->pipe->options;
+    parley_buffer_format(&up->caller.path, "%s/v1/%s/messages?agent=%s&from=%s&results=errors",
+                         options->url.path, options->protocol->name, options->agent, options->from);
+    parley_buffer_char(&up->caller.path, '\0');
+}
+
+void pipe_up_run(struct pipe *pipe) {
+    struct pipe_up *up = calloc(1, sizeof *up);
+    if (up == NULL) {
+        pipe_fail(pipe, "%s", parley_status_text(PARLEY_E_MEMORY));
+        return;
+    }
+    up->pipe = pipe;
+    up->at_once = PIPE_FRAMES_MAX;
+    pipe_caller_init(&up->caller, pipe, "send to");
+    pipe_input_init(&up->input);
+    pipe_batch_init(&up->batch);
+    pipe_answer_init(&up->answer);
+    pipe_converter_init(&up->converter, pipe);
+    parley_buffer_init(&up->refusal);
+    write_path(up);
+    run(up);
+    parley_buffer_finish(&up->refusal);
+    pipe_converter_finish(&up->converter);
+    pipe_answer_finish(&up->answer);
+    pipe_batch_finish(&up->batch);
+    pipe_input_finish(&up->input);
+    pipe_caller_finish(&up->caller);
+    free(up);
+}

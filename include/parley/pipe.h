@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A protocol that two sides speak in frames, over standard input and output (`parley pipe`): what
+ * one of them gets to read when its message was refused. */
+
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+
+struct parley_codec;
+
+/* Owns: everything is borrowed. */
+struct parley_pipe_refusal {
+    const char *from;            /* the side whose message was refused: a value of `from` */
+    int64_t now_seconds;         /* Unix time */
+    struct parley_bytes message; /* why, for people */
+    struct parley_bytes details; /* the same for programs: a JSON object */
+};
+
+struct parley_pipe {
+    const struct parley_codec *codec;  /* the frames */
+    const struct parley_codec *single; /* of what is in a frame */
+    /* The side that the side `from` talks to.  Returns: static. */
+    const char *(*other_side)(const char *from);
+    /* Appends, as JSON, the message by which the other side says so; it is valid. */
+    void (*write_refusal)(const struct parley_pipe_refusal *refusal, struct parley_buffer *out);
+};

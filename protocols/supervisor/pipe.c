@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How each side says that it cannot accept a message. Source: schema, "Error Messages". */
+
+#include "supervisor.h"
+
+#include <inttypes.h>
+
+static bool is_gerbil(const char *side) {
+    return supervisor_side_of(parley_bytes_of(side)) == SUPERVISOR_GERBIL;
+}
+
+static const char *other_side(const char *from) {
+    return is_gerbil(from) ? "elixir" : "gerbil";
+}
+
+/* The two differ in what holds the rest: Elixir's has `details`, Gerbil's `context`. */
+static void write_refusal(const struct parley_pipe_refusal *refusal, struct parley_buffer *out) {
+    parley_buffer_format(
+        out, "{\"type\":\"error\",\"timestamp\":%" PRId64 ",\"error\":", refusal->now_seconds);
+    parley_buffer_text(out, "{\"code\":\"INVALID_MESSAGE\",\"message\":");
+    parley_buffer_json(out, refusal->message);
+    parley_buffer_text(out, is_gerbil(refusal->from) ? ",\"details\":" : ",\"context\":");
+    parley_buffer_append(out, refusal->details);
+    parley_buffer_text(out, "}}");
+}
+
+const struct parley_pipe supervisor_pipe = {
+    .codec = &supervisor_frames,
+    .single = &supervisor_msgpack,
+    .other_side = other_side,
+    .write_refusal = write_refusal,
+};

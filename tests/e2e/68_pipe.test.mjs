@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// `parley pipe`: frames on standard input and output, over HTTP to a server that may go and come
+// back.
+
+import assert from 'node:assert/strict';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { authority } from './lib/certificates.mjs';
+import { FRAMES_TYPE, frame, frames } from './lib/frames.mjs';
+import { get, ndjson, post } from './lib/http.mjs';
+import { parley, parleyFor, startParley, useParley } from './lib/parley.mjs';
+import { pipeFor } from './lib/pipe.mjs';
+import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
+
+const beat = (timestamp) => ({ type: 'heartbeat', timestamp });
+const entry = (sequence, text = 'naïve ✓') => ({
+  type: 'wal_entry',
+  timestamp: 1705392000,
+  data: { operation: 'state_update', params: { text }, sequence },
+});
+const shutdown = (reason) => ({ type: 'shutdown', timestamp: 1705392000, reason });
+
+// The events of an agent and its supervisor.
+async function stored(server, agent, headers) {
+  const path = `/v1/supervisor/stream?since=all&follow=false&agent=${agent}`;
+  return ndjson((await get(server, path, { headers })).text);
+}
+
+const isStored = (server, agent, count, headers) =>
+  until(`${count} messages of ${agent} are stored`, async () => {
+    const events = await stored(server, agent, headers);
+    return events.length >= count && events;
+  });
+
+const start = (t, agent, side, server, ...more) =>
+  pipeFor(t, ['--agent', agent, '--from', side, ...more, server.url]);
+
+// One whose stream is open: nothing is sent before.
+async function open(t, agent, side, server, ...more) {
+  const pipe = start(t, agent, side, server, ...more);
+  const count = (await stored(server, agent)).length;
+  await pipe.write(frames([side === 'gerbil' ? beat(1) : shutdown('first')]));
+  await isStored(server, agent, count + 1);
+  return pipe;
+}
+
+const assertEnded = ({ code, stderr }) => assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+
+describe('parley pipe', () => {
+  const its = useParley();
+
+  it('connects an agent and its supervisor', async (t) => {
+    const agent = await open(t, 'both', 'gerbil', its.parley);
+    const supervisor = await open(t, 'both', 'elixir', its.parley);
+    const sent = frames([entry(1), entry(2), beat(3)]);
+    await supervisor.write(frames([shutdown('so long')]));
+    // However its bytes come.
+    for (const cut of [[0, 3], [3, 9], [9, 70], [70]]) await agent.write(sent.subarray(...cut));
+    await supervisor.reads(3);
+    assert.deepEqual(supervisor.bytes, sent, 'as they were sent, and nothing from before');
+    assert.deepEqual(await agent.reads(2), [shutdown('first'), shutdown('so long')]);
+    for (const pipe of [agent, supervisor]) assertEnded(await pipe.end());
+    const subjects = new Set((await stored(its.parley, 'both')).map(({ subject }) => subject));
+    assert.deepEqual([...subjects].sort(), [
+      'supervisor.both.elixir.shutdown',
+      'supervisor.both.gerbil.heartbeat',
+      'supervisor.both.gerbil.wal_entry',
+    ]);
+  });
+
+  for (const [side, other, where] of [
+    ['gerbil', 'elixir', 'details'],
+    ['elixir', 'gerbil', 'context'],
+  ]) {
+    it(`answers what is refused of ${side} as ${other} does`, async (t) => {
+      const right = side === 'gerbil' ? beat(2) : shutdown('right');
+      const pipe = start(t, `wrong-${side}`, side, its.parley);
+      const wrong = [{ type: 'heartbeat' }, Buffer.alloc(0), 'text', { ...right, type: 'other' }];
+      const bytes = wrong.flatMap((each) => [
+        each.length === 0 ? frame(each) : frames([each]),
+        frames([right]),
+      ]);
+      const { code } = await pipe.end(Buffer.concat(bytes));
+      assert.equal(code, 0);
+      // An empty frame is known to be wrong before the others are sent.
+      const errors = pipe.messages.sort((a, b) => a.error[where].frame - b.error[where].frame);
+      assert.deepEqual(errors.map(({ error }) => error[where].frame), [1, 3, 5, 7]);
+      assert.ok(errors.every(({ type, error }) => type === 'error' && error.code === 'INVALID_MESSAGE'));
+      assert.match(errors[0].error.message, /^IPC-002 at \/timestamp: /);
+      assert.equal(errors[0].error[where].violations[0].rule, 'IPC-002');
+      assert.match(errors[1].error.message, /empty/);
+      assert.match(errors[2].error.message, /^GW-006: /);
+      assert.match(errors[3].error.message, /^IPC-003 at \/type: /);
+      const verdicts = await post(its.parley, `/v1/supervisor/validate?from=${other}`, pipe.bytes, {
+        type: FRAMES_TYPE,
+      });
+      assert.deepEqual(verdicts.lines.at(-1), { summary: { received: 4, valid: 4, invalid: 0 } });
+      // Of an agent, the same message is stored once.
+      assert.equal((await stored(its.parley, `wrong-${side}`)).length, 1);
+    });
+  }
+
+  it('passes large frames on whole, among small ones', async (t) => {
+    const agent = await open(t, 'large', 'gerbil', its.parley);
+    const supervisor = start(t, 'large', 'elixir', its.parley);
+    const large = { type: 'hot_reload', timestamp: 2, code: 'z'.repeat(5 << 20), module: 'm' };
+    const sent = frames([shutdown('a'), shutdown('b'.repeat(9000)), large, shutdown('c')]);
+    assertEnded(await supervisor.end(sent));
+    await agent.reads(4);
+    assert.deepEqual(agent.bytes, sent);
+  });
+
+  it('has large checkpoints kept, and says of large messages what is wrong', async (t) => {
+    const supervisor = await open(t, 'vault', 'elixir', its.parley);
+    const agent = start(t, 'vault', 'gerbil', its.parley);
+    const text = 'z'.repeat(9 << 20); // more than a message of NATS can have
+    const kept = { type: 'checkpoint', timestamp: 2, data: { agent_state: { id: text } } };
+    const wrong = { type: 'evolution_intent', timestamp: 2, hypothesis: { new_code: text } };
+    const { code } = await agent.end(frames([kept, beat(1), wrong, beat(2)]));
+    assert.equal(code, 0);
+    const [pointer, ...beats] = await supervisor.reads(3);
+    assert.ok(pointer.data.$object.startsWith('vault/'), JSON.stringify(pointer));
+    assert.deepEqual(beats, [beat(1), beat(2)]);
+    const [{ error }] = agent.messages;
+    assert.deepEqual([error.code, error.details.frame], ['INVALID_MESSAGE', 3]);
+    assert.match(error.message, /^IPC-0/);
+  });
+
+  it('sends many in few requests', async (t) => {
+    const all = Array.from({ length: 3000 }, (_, i) => entry(i));
+    assertEnded(await start(t, 'many', 'gerbil', its.parley).end(frames(all)));
+    const events = await stored(its.parley, 'many');
+    assert.deepEqual(events.map(({ data }) => data.data.sequence), all.map((_, i) => i));
+  });
+
+  it('begins where --since says', async (t) => {
+    const sent = [beat(1), beat(2), entry(3)];
+    assertEnded(await start(t, 'since', 'gerbil', its.parley).end(frames(sent)));
+    const supervisor = start(t, 'since', 'elixir', its.parley, '--since', 'all');
+    assert.deepEqual(await supervisor.reads(3), sent);
+    assertEnded(await supervisor.end());
+    const { code, stderr } = await start(t, 'a', 'gerbil', its.parley, '--since', 'a b').exit();
+    assert.equal(code, 1);
+    assert.match(stderr, /^parley: cannot read from http.*: HTTP\/1.. 400 .*since.*\n$/);
+  });
+
+  for (const [what, bytes, why] of [
+    ['cut off', frames([beat(1)]).subarray(0, -2), /inside this frame: \d+ of its \d+ bytes/],
+    ['without its length', Buffer.from([0, 0]), /inside the length of a frame: 2 of its 4/],
+    ['too large', Buffer.from([0x10, 0, 0, 0, 1, 2, 3]), /268435456 bytes, over the limit/],
+    ['JSON', Buffer.from('{"type":"heartbeat"}'), /this is JSON/],
+  ]) {
+    it(`ends at a frame that is ${what}, once those before it are acknowledged`, async (t) => {
+      const agent = `end-${what.replace(/ /g, '-')}`;
+      const pipe = start(t, agent, 'gerbil', its.parley);
+      const { code, stderr } = await pipe.end(Buffer.concat([frames([beat(1), beat(2)]), bytes]));
+      assert.equal(code, 1);
+      assert.match(stderr, /^parley: standard input is not whole frames: .*\n$/);
+      assert.match(stderr, why);
+      assert.equal(pipe.messages.at(-1).error.details.frame, 3);
+      assert.equal((await stored(its.parley, agent)).length, 2);
+    });
+  }
+
+  it('ends when nobody reads what it writes', async (t) => {
+    const pipe = await open(t, 'unread', 'gerbil', its.parley);
+    pipe.program.child.stdout.destroy();
+    const told = await post(its.parley, '/v1/supervisor/messages?agent=unread&from=elixir',
+      JSON.stringify(shutdown('nobody reads')));
+    assert.equal(told.status, 200, told.text);
+    assertEnded(await pipe.exit());
+  });
+
+  it('outlives the server, and sends and passes on everything once', async (t) => {
+    const first = await startParley();
+    const agent = await open(t, 'outlive', 'gerbil', first);
+    const supervisor = await open(t, 'outlive', 'elixir', first, '--since', '1h');
+    const all = Array.from({ length: 40 }, (_, i) => entry(i));
+    await agent.write(frames(all.slice(0, 10)));
+    await isStored(first, 'outlive', 12);
+    await first.kill();
+    await agent.program.prints(/cannot read from .*; trying again/, 'stderr');
+    await agent.write(frames(all.slice(10, 20)));
+    await agent.program.prints(/cannot send to .*; trying again/, 'stderr');
+    const { data, port } = first;
+    const second = await parleyFor(t, { data, listen: `127.0.0.1:${port}` });
+    await agent.write(frames(all.slice(20)));
+    assert.deepEqual(await supervisor.reads(41), [beat(1), ...all]);
+    await supervisor.write(frames([shutdown('second')]));
+    assert.deepEqual(await agent.reads(2), [shutdown('first'), shutdown('second')]);
+    assert.match(agent.program.stderr, /can send to .* again\n/);
+    assert.equal((await agent.end()).code, 0);
+    assert.equal((await supervisor.end()).code, 0);
+    assert.equal((await stored(second, 'outlive')).length, 43);
+  });
+
+  it('says what it could not send, once its time is over', async (t) => {
+    const gone = { url: 'http://127.0.0.1:1' };
+    const pipe = start(t, 'a', 'gerbil', gone, '--linger', '0');
+    const { code, stderr } = await pipe.end(frames([beat(1)]));
+    assert.equal(code, 1);
+    assert.match(stderr, /standard input has ended/);
+  });
+});
+
+describe('parley pipe, where a server asks for tokens', () => {
+  const folder = temporaryFolder();
+  const tokens = join(folder, 'tokens.json');
+  const its = useParley({ args: ['--tokens', tokens, '--first-token'] });
+
+  async function tokenFor(...allow) {
+    const args = ['token', 'create', '--tokens', tokens, '--name', `t${allow.length}`];
+    const { stdout, stderr } = await parley([...args, '--allow', allow.join()]);
+    assert.ok(stdout.startsWith('parley_'), stderr);
+    return stdout.trim();
+  }
+
+  it('shows the token of a file, or of the environment', async (t) => {
+    const token = await tokenFor('send:supervisor', 'read:supervisor');
+    const file = join(folder, 'token');
+    writeFileSync(file, `${token}\n`, { mode: 0o600 });
+    const headers = { Authorization: `Bearer ${token}` };
+    await until('the token is read', async () =>
+      (await get(its.parley, '/v1/supervisor/stream?follow=false', { headers })).status === 200);
+    const args = ['--agent', 'a', '--from', 'gerbil', its.parley.url];
+    for (const [i, [more, env]] of [
+      [['--token-file', file], {}],
+      [[], { PARLEY_TOKEN_FILE: file }],
+      [[], { PARLEY_TOKEN: token }],
+    ].entries()) {
+      assertEnded(await pipeFor(t, [...args, ...more], { env }).end(frames([beat(i)])));
+    }
+    assert.equal((await stored(its.parley, 'a', headers)).length, 3);
+    chmodSync(file, 0o644);
+    const { code, stderr } = await pipeFor(t, [...args, '--token-file', file]).end();
+    assert.equal(code, 1);
+    assert.match(stderr, /^parley: .*token.*\n$/);
+  });
+
+  it('says what a token lacks', async (t) => {
+    const token = await tokenFor('send:supervisor');
+    await until('the token is read', async () => (await get(its.parley, '/v1/supervisor/stream',
+      { headers: { Authorization: `Bearer ${token}` } })).status === 403);
+    const args = ['--agent', 'a', '--from', 'gerbil', its.parley.url];
+    for (const [env, why] of [
+      [{}, /401 .*; name a file with a token by --token-file/],
+      [{ PARLEY_TOKEN: 'parley_wrong' }, /401 .*; the token is not accepted/],
+      [{ PARLEY_TOKEN: token }, /403 .*; the token needs the scopes send and read/],
+    ]) {
+      const { code, stderr } = await pipeFor(t, args, { env }).end(frames([beat(1)]));
+      assert.equal(code, 1);
+      assert.match(stderr, why);
+      assert.equal(stderr.split('\n').length, 2, stderr);
+      assert.ok(!stderr.includes(token));
+    }
+  });
+});
+
+describe('parley pipe over TLS', () => {
+  it('trusts the authority it is given', async (t) => {
+    const { ca, issue } = await authority();
+    const { cert, key } = await issue('server', 'IP:127.0.0.1');
+    const args = ['--tls-cert', cert, '--tls-key', key];
+    const server = await parleyFor(t, { args, tls: { rejectUnauthorized: false } });
+    const agent = await open(t, 'tls', 'gerbil', server, '--ca', ca);
+    const supervisor = await open(t, 'tls', 'elixir', server, '--ca', ca);
+    const large = { type: 'hot_reload', timestamp: 2, code: 'z'.repeat(3 << 20), module: 'm' };
+    await supervisor.write(frames([large, shutdown('after')]));
+    assert.deepEqual(await agent.reads(3), [shutdown('first'), large, shutdown('after')]);
+    assertEnded(await agent.end(frames([beat(3)])));
+    assertEnded(await supervisor.end());
+    const distrusting = start(t, 'tls', 'gerbil', server, '--linger', '0');
+    await distrusting.program.prints(/cannot read from .*certificate.*; trying again/, 'stderr');
+    assert.equal((await distrusting.end()).code, 1);
+  });
+});
