@@ -4,9 +4,8 @@
  * `<id>.claim` for the first task.claimed, `<id>.end` for the one that ended it. Nothing here
  * trusts a value: one that cannot be read is ignored. */
 
+#include "fact.h"
 #include "roundtable.h"
-
-#include "fact_value.h"
 #include "text.h"
 
 enum { UUID_LENGTH = 36 };
@@ -49,76 +48,45 @@ static bool write_key(struct parley_bytes id, enum parley_work_fact fact,
 
 /* ---- values ---- */
 
-static void read_time(const struct parley_value *value, struct parley_bytes *out) {
-    const struct parley_bytes text = parley_value_text(value);
-    if (text.data != NULL && text_is_time(text)) {
-        *out = text;
-    }
+static void read_place(const struct roundtable_fact *fact, enum parley_work_fact place,
+                       struct parley_work *out) {
+    out->streams[place] = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_STREAM);
+    out->sequences[place] = roundtable_fact_sequence(fact, ROUNDTABLE_MEMBER_SEQ);
 }
 
-static void read_place(const struct parley_value *stream, const struct parley_value *sequence,
-                       enum parley_work_fact fact, struct parley_work *out) {
-    out->streams[fact] = parley_value_text(stream);
-    out->sequences[fact] = fact_value_number(sequence);
+static void read_request(const struct roundtable_fact *fact, struct parley_work *out) {
+    const struct parley_bytes priority = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_PRIORITY);
+    read_place(fact, PARLEY_WORK_REQUEST, out);
+    out->task = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_TASK);
+    out->domain = fact->domain;
+    out->from = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_FROM);
+    out->to = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_TO);
+    out->retry_of = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_RETRY_OF);
+    out->deadline = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_DEADLINE);
+    out->requested_at = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_AT);
+    out->has_priority = priority.data != NULL;
+    out->priority = out->has_priority ? (unsigned)text_choice(priority, roundtable_priorities) : 0;
 }
 
-/* What older gateways wrote: the domain alone. */
-static bool is_bare_domain(struct parley_bytes value) {
-    return value.length > 0 && value.data[0] != '{' && text_is_domain(value);
+static void read_claim(const struct roundtable_fact *fact, struct parley_work *out) {
+    read_place(fact, PARLEY_WORK_CLAIM, out);
+    out->holder = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_HOLDER);
+    out->claim_id = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_CLAIM);
+    out->claimed_at = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_AT);
 }
 
-static enum parley_status read_request(struct parley_bytes value, struct parley_arena *arena,
-                                       struct parley_work *out) {
-    enum { STREAM, SEQ, TASK, FROM, TO, PRIORITY, DEADLINE, AT, RETRY_OF, COUNT };
-    static const char *const names[] = {"stream",   "seq",      "task", "from",     "to",
-                                        "priority", "deadline", "at",   "retry_of", NULL};
-    struct parley_value values[COUNT];
-    if (is_bare_domain(value)) {
-        out->domain = value;
-        return PARLEY_OK;
-    }
-    PARLEY_TRY(fact_value_read(value, names, arena, values));
-    read_place(&values[STREAM], &values[SEQ], PARLEY_WORK_REQUEST, out);
-    out->task = parley_value_text(&values[TASK]);
-    out->domain = roundtable_domain_of(out->task);
-    out->from = parley_value_text(&values[FROM]);
-    out->to = parley_value_text(&values[TO]);
-    out->retry_of = parley_value_text(&values[RETRY_OF]);
-    const size_t priority =
-        text_choice(parley_value_text(&values[PRIORITY]), roundtable_priorities);
-    out->has_priority = roundtable_priorities[priority] != NULL;
-    out->priority = out->has_priority ? (unsigned)priority : 0;
-    read_time(&values[DEADLINE], &out->deadline);
-    read_time(&values[AT], &out->requested_at);
-    return PARLEY_OK;
+static void read_end(const struct roundtable_fact *fact, struct parley_work *out) {
+    const struct parley_value *retryable = &fact->members[ROUNDTABLE_MEMBER_RETRYABLE];
+    read_place(fact, PARLEY_WORK_END, out);
+    out->has_retryable = retryable->kind == PARLEY_BOOLEAN;
+    out->is_retryable = out->has_retryable && retryable->number != 0;
+    out->error = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_ERROR);
+    out->ended_at = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_AT);
 }
 
-static enum parley_status read_claim(struct parley_bytes value, struct parley_arena *arena,
-                                     struct parley_work *out) {
-    enum { STREAM, SEQ, HOLDER, CLAIM, AT, COUNT };
-    static const char *const names[] = {"stream", "seq", "holder", "claim", "at", NULL};
-    struct parley_value values[COUNT];
-    PARLEY_TRY(fact_value_read(value, names, arena, values));
-    read_place(&values[STREAM], &values[SEQ], PARLEY_WORK_CLAIM, out);
-    out->holder = parley_value_text(&values[HOLDER]);
-    out->claim_id = parley_value_text(&values[CLAIM]);
-    read_time(&values[AT], &out->claimed_at);
-    return PARLEY_OK;
-}
-
-static enum parley_status read_end(struct parley_bytes value, struct parley_arena *arena,
-                                   struct parley_work *out) {
-    enum { STREAM, SEQ, STATE, AT, RETRYABLE, ERROR, COUNT };
-    static const char *const names[] = {"stream", "seq", "state", "at", "retryable", "error", NULL};
-    struct parley_value values[COUNT];
-    PARLEY_TRY(fact_value_read(value, names, arena, values));
-    read_place(&values[STREAM], &values[SEQ], PARLEY_WORK_END, out);
-    out->state = parley_value_is(&values[STATE], "completed") ? "completed" : "failed";
-    out->has_retryable = values[RETRYABLE].kind == PARLEY_BOOLEAN;
-    out->is_retryable = out->has_retryable && values[RETRYABLE].number != 0;
-    out->error = parley_value_text(&values[ERROR]);
-    read_time(&values[AT], &out->ended_at);
-    return PARLEY_OK;
+static const char *state_of(const struct roundtable_task *task, int64_t now_seconds) {
+    const size_t state = text_choice(roundtable_task_state(task, now_seconds), states);
+    return states[state] != NULL ? states[state] : "failed"; /* it has ended somehow */
 }
 
 /* Without its message it cannot be given to anybody: it was asked for through an older gateway. */
@@ -127,35 +95,31 @@ static bool is_known_whole(const struct parley_work *work) {
            work->sequences[PARLEY_WORK_REQUEST] != 0;
 }
 
-static int64_t deadline_ms(struct parley_bytes deadline) {
+/* The first whole second after it, from which on roundtable_task_has_expired says so. */
+static int64_t open_until_ms(struct parley_bytes deadline) {
     double seconds;
-    return deadline.data != NULL && text_unix_time(deadline, &seconds) ? (int64_t)(seconds * 1000)
-                                                                       : INT64_MAX;
+    return deadline.data != NULL && text_unix_time(deadline, &seconds)
+               ? ((int64_t)seconds + 1) * 1000
+               : INT64_MAX;
 }
 
 static enum parley_status read_work(struct parley_bytes id,
                                     const struct parley_bytes facts[PARLEY_WORK_FACTS],
                                     int64_t now_ms, struct parley_arena *arena,
                                     struct parley_work *out) {
-    *out = (struct parley_work){.id = id, .state = "requested"};
-    if (facts[PARLEY_WORK_REQUEST].data != NULL) {
-        PARLEY_TRY(read_request(facts[PARLEY_WORK_REQUEST], arena, out));
-    }
-    if (facts[PARLEY_WORK_CLAIM].data != NULL) {
-        out->state = "claimed";
-        PARLEY_TRY(read_claim(facts[PARLEY_WORK_CLAIM], arena, out));
-    }
-    if (facts[PARLEY_WORK_END].data != NULL) {
-        PARLEY_TRY(read_end(facts[PARLEY_WORK_END], arena, out));
-    }
-    out->open_until_ms = deadline_ms(out->deadline);
-    const bool is_unclaimed =
-        facts[PARLEY_WORK_CLAIM].data == NULL && facts[PARLEY_WORK_END].data == NULL;
-    if (is_unclaimed && out->open_until_ms <= now_ms) {
-        out->state = "expired";
-    } else {
-        out->is_open = is_unclaimed && is_known_whole(out);
-    }
+    const struct parley_bytes values[PARLEY_FACT_KEYS_MAX] = {
+        [ROUNDTABLE_FACT_END] = facts[PARLEY_WORK_END],
+        [ROUNDTABLE_FACT_CLAIM] = facts[PARLEY_WORK_CLAIM],
+        [ROUNDTABLE_FACT_REQUEST] = facts[PARLEY_WORK_REQUEST]};
+    struct roundtable_task task;
+    PARLEY_TRY(roundtable_task_read(values, arena, &task));
+    *out = (struct parley_work){.id = id, .state = state_of(&task, now_ms / 1000)};
+    read_request(&task.request, out);
+    read_claim(&task.claim, out);
+    read_end(&task.end, out);
+    out->open_until_ms = open_until_ms(out->deadline);
+    out->is_open = !task.claim.is_there && !task.end.is_there && is_known_whole(out) &&
+                   out->open_until_ms > now_ms;
     return PARLEY_OK;
 }
 

@@ -43,6 +43,8 @@ const list = async (its, query = '') => {
   return answer.json.items;
 };
 
+const ANOTHER = '650e8400-e29b-41d4-a716-446655440000';
+
 describe('a task', () => {
   const its = useParley();
 
@@ -101,7 +103,8 @@ describe('a task', () => {
     ['without its request', { '.claim': CLAIM }, { state: 'claimed', holder: 'galahad', task: null, priority: null }],
     ['whose value is broken', { '': '{"task":', '.end': 'null' }, { state: 'failed', task: null }],
     ['whose members are of other kinds', { '': { task: 7, seq: 'x', deadline: 'soon', priority: 'top' } }, { task: null, deadline: null, priority: null, seq: { request: null, claim: null, end: null } }],
-    ['that tries another again', { '': requestOf({ retry_of: 'b' }) }, { retry_of: 'b' }],
+    ['that tries another again', { '': requestOf({ retry_of: ANOTHER }) }, { retry_of: ANOTHER }],
+    ['that tries none again', { '': requestOf({ retry_of: 'b' }) }, { retry_of: null }],
   ]) {
     it(`${what} is shown as far as it is known`, async () => {
       const put = putTo(its);

@@ -333,19 +333,22 @@ static void test_a_claim_is_found_by_its_id(void **state) {
     clock_gettime(CLOCK_REALTIME, &now);
     const int64_t now_ms = (int64_t)now.tv_sec * 1000;
     request(world, 1, "a.x normal");
-    claim(world, 1, "galahad", "the-claim");
+    claim(world, 1, "galahad", "5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d");
     write_entry(world, 1, ".end", "{\"state\":\"completed\"}");
-    assert_true(board_find_claim(world->board, PARLEY_BYTES("galahad"), PARLEY_BYTES("the-claim"),
+    assert_true(board_find_claim(world->board, PARLEY_BYTES("galahad"),
+                                 PARLEY_BYTES("5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d"),
                                  now_ms - 600000, &find));
     assert_int_equal(number_of(&find), 1);
     assert_string_equal(find.stream, "ROUNDTABLE");
     assert_int_equal(find.sequence, 1);
     assert_string_equal(find.deadline, "2099-01-01T00:00:00Z");
-    assert_false(board_find_claim(world->board, PARLEY_BYTES("percival"), PARLEY_BYTES("the-claim"),
+    assert_false(board_find_claim(world->board, PARLEY_BYTES("percival"),
+                                  PARLEY_BYTES("5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d"),
                                   now_ms - 600000, &find));
     assert_false(board_find_claim(world->board, PARLEY_BYTES("galahad"), PARLEY_BYTES("another"),
                                   now_ms - 600000, &find));
-    assert_false(board_find_claim(world->board, PARLEY_BYTES("galahad"), PARLEY_BYTES("the-claim"),
+    assert_false(board_find_claim(world->board, PARLEY_BYTES("galahad"),
+                                  PARLEY_BYTES("5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d"),
                                   now_ms + 600000, &find));
 }
 
