@@ -22,6 +22,7 @@ import { BINARY, parley, parleyFor, serveArguments, startParley } from './lib/pa
 import { until } from './lib/poll.mjs';
 import { Program, isRunning, temporaryFolder } from './lib/program.mjs';
 import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
+import { nextTask } from './lib/work.mjs';
 
 const FORM = /^parley_[0-9A-Za-z]{49}\n$/;
 const bearer = (token, headers) => ({ headers: { Authorization: `Bearer ${token}`, ...headers } });
@@ -388,5 +389,16 @@ describe('a token that is bound to an agent', () => {
     forbidden(await send(server, claim({ sender: 'proxy' }), bearer(proxy)),
       'the sender is "proxy", and this token speaks for "The Observer" only');
     assertAccepted(await send(server, claim({ sender: 'The Observer' }), bearer(proxy)));
+  });
+
+  it('is the one that asks for a task', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const alice = await create(file, 'alice', 'send:roundtable,read:roundtable');
+    const sender = await create(file, 'sender', 'send:roundtable');
+    const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
+    const next = (agent, token) => nextTask(server, agent, { wait: 300, ...bearer(token) });
+    forbidden(await next('bob', alice), 'the sender is "bob", and this token speaks for "alice" only');
+    assertProblem(await next('sender', sender), 403, 'forbidden');
+    assert.equal((await nextTask(server, 'alice', bearer(alice))).status, 204);
   });
 });

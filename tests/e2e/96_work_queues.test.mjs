@@ -11,6 +11,7 @@ import { natsClient, startNats } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 import { sendTask, taskProgress, taskRequest, taskResult } from './lib/roundtable.mjs';
+import { askAndWait, nextTask } from './lib/work.mjs';
 
 const FLEET = ['--subject-prefix', 'roundtable=fleet-a'];
 const PATH = '/v1/roundtable/stream';
@@ -49,6 +50,9 @@ describe('work queues', () => {
     assert.deepEqual([asked.stream, asked.seq], ['fleet-a_tasks', 1]);
     const repeated = await receiptOf(sendTask(server, request));
     assert.deepEqual([repeated.seq, repeated.duplicate], [1, true]);
+    assertProblem(await nextTask(server, 'galahad', { wait: 300 }), 409, 'work-queue');
+    const unwaited = await askAndWait(server, request, 300);
+    assert.deepEqual([unwaited.headers['preference-applied'], unwaited.json.seq], [undefined, 1]);
     assert.deepEqual(await consumersOf(manager, 'fleet-a_tasks'), []);
 
     // A knight that comes later is not refused, and gets the work.

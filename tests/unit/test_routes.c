@@ -9,12 +9,14 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <jansson.h>
 #include <sodium.h>
 
 #include "describe_pages.h"
@@ -443,6 +445,56 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
                  brace != NULL ? brace + 10 : "", route.has_post ? "post" : "get");
         assert_non_null(strstr(document.data, key));
     }
+    parley_buffer_finish(&document);
+}
+
+/* Adds "in name" of a parameter, and fails if it is there. */
+static void add_parameter(json_t *names, const json_t *root, const json_t *parameter) {
+    char name[160];
+    const char *reference = json_string_value(json_object_get(parameter, "$ref"));
+    const char *last = reference != NULL ? strrchr(reference, '/') + 1 : NULL;
+    const json_t *components = json_object_get(json_object_get(root, "components"), "parameters");
+    const json_t *found = last != NULL ? json_object_get(components, last) : parameter;
+    assert_non_null(found);
+    snprintf(name, sizeof name, "%s %s", json_string_value(json_object_get(found, "in")),
+             json_string_value(json_object_get(found, "name")));
+    for (char *at = name; *at != '\0'; at++) {
+        *at = (char)tolower((unsigned char)*at);
+    }
+    if (json_object_get(names, name) != NULL) {
+        fail_msg("the parameter is there twice: %s", name);
+    }
+    json_object_set_new(names, name, json_true());
+}
+
+static void check_parameters(const json_t *root, const json_t *operation) {
+    json_t *names = json_object();
+    size_t index;
+    json_t *parameter;
+    json_array_foreach(json_object_get(operation, "parameters"), index, parameter) {
+        add_parameter(names, root, parameter);
+    }
+    json_decref(names);
+}
+
+static void test_nothing_is_described_twice(void **state) {
+    (void)state;
+    struct parley_buffer document;
+    json_error_t error;
+    const char *path, *method;
+    json_t *operations, *operation;
+    parley_buffer_init(&document);
+    openapi_write(&document, gateway_route);
+    json_t *root = json_loadb(document.data, document.length, JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL) { /* a key of an object */
+        fail_msg("%s at %.80s", error.text, document.data + error.position);
+    }
+    json_object_foreach(json_object_get(root, "paths"), path, operations) {
+        json_object_foreach(operations, method, operation) {
+            check_parameters(root, operation);
+        }
+    }
+    json_decref(root);
     parley_buffer_finish(&document);
 }
 
@@ -1058,6 +1110,7 @@ int main(void) {
         cmocka_unit_test(test_an_address_that_stays_open_is_told_by_the_head),
         cmocka_unit_test(test_every_address_that_is_not_open_refuses_without_its_scope),
         cmocka_unit_test(test_every_address_is_in_the_document_for_machines),
+        cmocka_unit_test(test_nothing_is_described_twice),
         cmocka_unit_test(test_these_addresses_and_no_others_are_open),
         cmocka_unit_test(test_what_was_verified_counts_until_the_tokens_change),
         cmocka_unit_test(test_a_request_that_lasts_is_looked_at_again_once_tokens_change),

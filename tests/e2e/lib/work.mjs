@@ -4,8 +4,9 @@
 import { post, request } from './http.mjs';
 
 // POST …/tasks/next: 200 with a task, or 204. `wait` in seconds.
-export function nextTask(server, agent, { wait, domains, tasks, key, ...options } = {}) {
+export function nextTask(server, agent, { wait, domains, tasks, key, headers: more, ...options } = {}) {
   const headers = {
+    ...more,
     ...(wait !== undefined && { Prefer: `wait=${wait}` }),
     ...(key && { 'Idempotency-Key': key }),
   };
