@@ -267,16 +267,16 @@ void reply_source_remove(struct reply_source *source, struct reply_wait *wait) {
     source->count--;
 }
 
-/* What a work queue holds is gone once it is done: nobody waits for replies there. */
+/* What a work queue holds is gone once it is done: nobody waits for replies there. While NATS is
+ * away the message waits for it, and so may who sent it. */
 bool reply_source_is_usable(const struct reply_source *source) {
     const char *const *subject = source->channel->fact_subjects;
-    if (source->channel->fact_bucket == NULL || subject == NULL ||
-        !jetstream_can_read(source->jetstream)) {
+    if (source->channel->fact_bucket == NULL || subject == NULL) {
         return false;
     }
     for (; *subject != NULL; subject++) {
         const struct jetstream_place *place = jetstream_place_find(source->jetstream, *subject);
-        if (!jetstream_place_takes_consumers(place)) {
+        if (place != NULL && !jetstream_place_takes_consumers(place)) {
             return false;
         }
     }

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { post } from './lib/http.mjs';
 import { metricsOf, valueOf } from './lib/metrics.mjs';
-import { natsClient, startNats } from './lib/nats.mjs';
+import { natsClient, startCluster, startNats } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { resultSubject, sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
@@ -28,6 +28,7 @@ async function natsFor(t) {
   return nats;
 }
 
+const isConnected = async (server) => valueOf(await metricsOf(server), 'parley_nats_connections') > 0;
 const waiting = async (server) => valueOf(await metricsOf(server), 'parley_awaited_replies');
 
 // Answers each request when it sees it: straight to NATS, or at a gateway.
@@ -72,14 +73,38 @@ describe('who waits for the reply', { timeout: 240_000 }, () => {
     assert.equal(replies.size, REQUESTS);
   });
 
+  it('gets it in a cluster of three, wherever it was sent', async (t) => {
+    const { members } = await startCluster();
+    atEnd(t, () => Promise.all(members.map((member) => member.stop())));
+    const args = ['--replicas', '3'];
+    const servers = await Promise.all(members.map(({ url }) => parleyFor(t, { nats: url, args })));
+    const client = await natsClient(t, members[2].url);
+    const replies = new Map();
+    answerAll(client, servers[1], replies);
+    await client.flush();
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async (_, i) => {
+        const request = taskRequest('code.review');
+        const answer = await ask(servers[i % 3], request);
+        assert.equal(answer.status, 200, answer.text);
+        assert.deepEqual(answer.json.reply.data, replies.get(request.id));
+      }),
+    );
+  });
+
   it('gets it though NATS went and came back meanwhile', async (t) => {
     let nats = await startNats();
     atEnd(t, () => nats.stop());
-    const server = await parleyFor(t, { nats: nats.url });
+    const server = await parleyFor(t, { nats: nats.url, args: ['--bus-patience', '60s'] });
     const requests = Array.from({ length: 20 }, () => taskRequest('code.review'));
     const answers = requests.map((request) => ask(server, request));
-    await until('all wait', async () => (await waiting(server)) === requests.length);
+    const allWait = () => until('all wait', async () => (await waiting(server)) === requests.length);
+    await allWait();
     await nats.kill();
+    await until('NATS is away', async () => !(await isConnected(server)));
+    requests.push(taskRequest('code.review'));
+    answers.push(ask(server, requests.at(-1)));
+    await allWait();
     nats = await nats.restart();
     for (const request of requests) {
       await until('a reply is stored', async () => {
