@@ -72,8 +72,8 @@ bool halts_query_read(struct http_request *request, const struct parley_protocol
     if (!reading.is_refused && is_release && (out->name == NULL || out->reason == NULL)) {
         problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
                                "A release names one conversation (`%s` or another of GET's "
-                               "options) and a `reason` for people.",
-                               protocol->halt_kinds[0]);
+                               "options) and a `reason` for people: `?%s=NAME&reason=TEXT`.",
+                               protocol->halt_kinds[0], protocol->halt_kinds[0]);
         return false;
     }
     return !reading.is_refused;

@@ -381,10 +381,11 @@ void gateway_begin(void *context, struct http_request *request) {
         }
         return;
     }
-    problem_respond_format(request, PROBLEM_NOT_FOUND,
-                           "There is nothing at %.200s. Send to /v1/PROTOCOL/messages, read from "
-                           "/v1/PROTOCOL/stream; / and /v1/protocols list all endpoints.",
-                           path);
+    problem_respond_format(
+        request, PROBLEM_NOT_FOUND,
+        "There is nothing at %.200s. Send to /v1/PROTOCOL/messages, read from "
+        "/v1/PROTOCOL/stream; / lists all endpoints, /openapi.json describes them.",
+        path);
 }
 
 /* The protocol in the path of a request that has this route; NULL: none. */

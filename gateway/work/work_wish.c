@@ -62,7 +62,9 @@ static bool on_key(void *context, struct parley_bytes key) {
                      : parley_bytes_equal(key, PARLEY_BYTES("tasks"))   ? PLACE_TASKS
                                                                         : PLACE_NONE;
     return reading->place != PLACE_NONE ||
-           fail(reading, "The members of the body are `agent`, `domains` and `tasks`.");
+           fail(reading, "The members of the body are `agent`, `domains` and `tasks`. To wait for "
+                         "a task, send "
+                         "the header `Prefer: wait=30`.");
 }
 
 static void on_leave(void *context, size_t count) {
