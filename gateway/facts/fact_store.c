@@ -230,8 +230,12 @@ static bool take_value(struct fact_query *query, size_t number, struct parley_by
 static bool take_last(struct fact_query *query, size_t number, const struct jetstream_last *last) {
     struct parley_buffer text;
     parley_buffer_init(&text);
-    const bool is_read = query->store->fact_of(last->payload, &text) == PARLEY_OK &&
-                         parley_buffer_status(&text) == PARLEY_OK;
+    enum parley_status status = query->store->fact_of(last->payload, &text);
+    if (status == PARLEY_OK && text.length > 0 && last->count > 0) {
+        parley_buffer_clear(&text);
+        parley_buffer_uint(&text, last->count);
+    }
+    const bool is_read = status == PARLEY_OK && parley_buffer_status(&text) == PARLEY_OK;
     if (is_read && text.length > 0) {
         query->values[number] = strndup(text.data, text.length);
         query->sequences[number] = last->sequence;

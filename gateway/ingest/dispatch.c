@@ -5,6 +5,8 @@
 
 #include "dispatch.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -443,6 +445,22 @@ static enum dispatch_step refuse(struct dispatch *dispatch, enum jetstream_publi
     return DISPATCH_STEP_SETTLED;
 }
 
+/* A message that steps back does not say how far its log goes, and is the last one all the same. */
+static enum parley_status say_count(const struct verdict *verdict,
+                                    const struct parley_decision *decision,
+                                    struct publication *publication) {
+    char text[24];
+    if (!decision->is_repeat) {
+        return PARLEY_OK;
+    }
+    snprintf(text, sizeof text, "%" PRIu64, decision->count);
+    const char *copy = parley_arena_copy(&verdict->message->arena, parley_bytes_of(text));
+    assert(publication->header_count < PUBLICATION_HEADERS_MAX);
+    publication->headers[publication->header_count++] =
+        (struct bus_header){JETSTREAM_COUNT_HEADER, copy};
+    return copy != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
 static enum dispatch_step publish(struct dispatch *dispatch, const struct verdict *verdict,
                                   const struct parley_decision *decision) {
     struct publication publication;
@@ -456,6 +474,7 @@ static enum dispatch_step publish(struct dispatch *dispatch, const struct verdic
     if (status == PARLEY_E_LIMIT) {
         return refuse(dispatch, JETSTREAM_TOO_LARGE);
     }
+    status = status == PARLEY_OK ? say_count(verdict, decision, &publication) : status;
     status = status == PARLEY_OK ? keep_fact(dispatch, decision) : status;
     status = status == PARLEY_OK ? note_receipt(dispatch, verdict) : status;
     status = status == PARLEY_OK ? note_duplicate(dispatch, verdict, decision) : status;

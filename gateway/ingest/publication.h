@@ -50,7 +50,7 @@ struct publication_object {
     struct bus_header headers[PUBLICATION_OBJECT_HEADERS];
 };
 
-#define PUBLICATION_HEADERS_MAX (9 + PUBLICATION_OBJECT_HEADERS)
+#define PUBLICATION_HEADERS_MAX (10 + PUBLICATION_OBJECT_HEADERS)
 
 struct publication {
     struct parley_route route;

@@ -365,6 +365,11 @@ static uint64_t direct_sequence(const struct bus_message *message) {
     return text != NULL ? strtoull(text, NULL, 10) : 0;
 }
 
+static uint64_t direct_count(const struct bus_message *message) {
+    const char *text = bus_message_header(message, JETSTREAM_COUNT_HEADER);
+    return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
 /* The message itself, or a status without a payload. */
 static void on_direct_answer(struct jetstream_request *request, const struct bus_message *message) {
     enum { NOT_FOUND = 404 };
@@ -379,7 +384,8 @@ static void on_direct_answer(struct jetstream_request *request, const struct bus
     if (status == 0 && bus_message_header(message, "KV-Operation") == NULL) {
         read = (struct jetstream_last){.found = JETSTREAM_LAST_FOUND,
                                        .payload = message->payload,
-                                       .sequence = direct_sequence(message)};
+                                       .sequence = direct_sequence(message),
+                                       .count = direct_count(message)};
     }
     jetstream_last_fn *last = request->last;
     void *context = request->context;

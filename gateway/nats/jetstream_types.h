@@ -159,6 +159,9 @@ struct jetstream_waiter {
 /* A pending request to JetStream's API. */
 struct jetstream_request;
 
+/* What parley counted up to a message that does not say it itself (ADR 32). */
+#define JETSTREAM_COUNT_HEADER "Parley-Count"
+
 /* The last message on one subject, as the stream's leader has it: it knows everything that was
  * acknowledged to any client before.  Owns: borrowed for the call. */
 struct jetstream_last {
@@ -170,6 +173,7 @@ struct jetstream_last {
     } found;
     struct parley_bytes payload;
     uint64_t sequence; /* of JETSTREAM_LAST_FOUND */
+    uint64_t count;    /* of its header JETSTREAM_COUNT_HEADER; 0: it has none */
     const char *error; /* of JETSTREAM_LAST_UNKNOWN: the server's error, or NULL */
 };
 typedef void jetstream_last_fn(void *context, const struct jetstream_last *last);

@@ -5,6 +5,7 @@
 
 #include "message_answer.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include <sodium.h>
@@ -85,6 +86,22 @@ static uint64_t read_sequence(const struct message_answer *answer) {
     return value->kind == PARLEY_NUMBER && value->number >= 0 ? (uint64_t)value->number : 0;
 }
 
+/* The number in a header that parley writes, with one blank before it. */
+static uint64_t read_count(struct parley_bytes headers) {
+    static const char name[] = "\r\n" JETSTREAM_COUNT_HEADER ": ";
+    const char *at =
+        headers.length > 0 ? memmem(headers.data, headers.length, name, sizeof name - 1) : NULL;
+    uint64_t count = 0;
+    if (at == NULL) {
+        return 0;
+    }
+    const char *end = headers.data + headers.length;
+    for (at += sizeof name - 1; at < end && isdigit((unsigned char)*at); at++) {
+        count = count * 10 + (uint64_t)(*at - '0');
+    }
+    return count;
+}
+
 static void read_last_message(struct message_answer *answer, struct jetstream_last *out) {
     struct parley_bytes headers = {0}, payload = {0};
     enum parley_status status = read_base64(answer, MESSAGE_ANSWER_HEADERS, &headers);
@@ -99,6 +116,7 @@ static void read_last_message(struct message_answer *answer, struct jetstream_la
         out->found = JETSTREAM_LAST_FOUND;
         out->payload = payload;
         out->sequence = read_sequence(answer);
+        out->count = read_count(headers);
     } else if (status == PARLEY_E_MEMORY) {
         out->error = out_of_memory;
     }

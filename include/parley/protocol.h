@@ -134,8 +134,9 @@ struct parley_decision {
                                          Idempotency-Key is; data NULL: as route.dedupe says */
     struct parley_bytes fact_key;     /* created once the message is stored; data NULL: none */
     struct parley_bytes fact_members; /* of its value, each with a comma before it */
-    bool is_repeat; /* if JetStream calls it a duplicate, it is decided on once more without values,
-                       and gets the warnings of that */
+    bool is_repeat; /* `count` is stored with it, since it does not say that itself; if JetStream
+                       calls it a duplicate, it is decided on once more without values, and gets
+                       the warnings of that */
     bool has_count; /* with protocol->fact_of: what the next message of the request has to know */
     uint64_t count;
 

@@ -50,7 +50,8 @@ const LOGS = {
   'begins anew': [
     ['one', [10, 11]],
     ['two', [1], ['back'], 'json'],
-    ['one', [2, 3, 5], ['ok', 'ok', 'hole']],
+    ['one', [2, 3, 5], ['back', 'back', 'back']],
+    ['two', [12, 14], ['ok', 'hole']],
   ],
   'goes on from entries to batches and back': [
     ['one', [[1, 2, 3]], ['ok']],
@@ -76,8 +77,8 @@ const LOGS = {
     ['strict', [[9, 11]], ['gap 10']],
     ['strict', [[9, 10], [10, 11]], ['ok', 'back']],
     ['strict', ['3!'], ['back'], 'msgpack'],
-    ['strict', [12], ['gap 4'], 'json'],
-    ['strict', [11, 12], ['gap 4', 'gap 4']],
+    ['strict', [12], ['ok'], 'json'],
+    ['strict', [14], ['gap 13'], 'json'],
   ],
 };
 

@@ -50,6 +50,26 @@ static void test_the_last_message_is_read(void **state) {
     assert_last(NULL, JETSTREAM_LAST_UNKNOWN, "", NULL);
 }
 
+static void assert_numbers(const char *text, uint64_t sequence, uint64_t count) {
+    struct message_answer answer;
+    struct jetstream_last last;
+    message_answer_init(&answer, parley_bytes_of(text), false);
+    message_answer_last(&answer, &last);
+    assert_int_equal(last.sequence, sequence);
+    assert_int_equal(last.count, count);
+    message_answer_finish(&answer);
+}
+
+static void test_the_last_message_has_its_place_and_maybe_a_count(void **state) {
+    (void)state;
+    assert_numbers(MESSAGE, 7, 0);
+    /* "NATS/1.0\r\nParley-Count: 289\r\n\r\n" */
+    assert_numbers(
+        "{\"message\":{\"seq\":9,\"hdrs\":\"TkFUUy8xLjANClBhcmxleS1Db3VudDogMjg5DQoNCg==\"}}", 9,
+        289);
+    assert_numbers("{\"message\":{\"seq\":-1}}", 0, 0);
+}
+
 static void assert_held(const char *text, int found, const char *subject, const char *error) {
     struct message_answer answer;
     struct jetstream_held held;
@@ -129,6 +149,7 @@ static void test_headers_are_decoded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_last_message_is_read),
+        cmocka_unit_test(test_the_last_message_has_its_place_and_maybe_a_count),
         cmocka_unit_test(test_a_held_message_is_read),
         cmocka_unit_test(test_headers_are_decoded),
         cmocka_unit_test(test_a_request_that_no_server_listens_to_is_an_error),
