@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// An agent that lives many times: it logs, makes checkpoints and dies, often in the middle of a
+// request, while gateways and nats-server are killed. After each death it is restored, and must be
+// what the model says; and nothing that it was told is logged may be missing.
+
+import assert from 'node:assert/strict';
+import { FRAMES_TYPE, frames, msgpack, MSGPACK_TYPE } from './frames.mjs';
+import { connectRaw, JSON_TYPE, NDJSON_TYPE, rawPost } from './http.mjs';
+import { connectNats, eachStored, startNats } from './nats.mjs';
+import { metricsOf, valueOf } from './metrics.mjs';
+import { startParley } from './parley.mjs';
+import { pause, until } from './poll.mjs';
+import { apply, snapshotOf, StoredLog } from './agent_model.mjs';
+import { Dice } from './task_histories.mjs';
+import { sendWal } from './wal.mjs';
+import { lines } from './vlp.mjs';
+
+const STREAM = 'SUPERVISOR';
+const AGENT = 'phoenix';
+const GATEWAYS = 2;
+const MID_REQUEST_MS = 12; // within so long after a request was sent its agent dies
+
+// How a message or several of them go into one request.
+const FORMS = [
+  { type: JSON_TYPE, encode: ([message]) => JSON.stringify(message), isSingle: true },
+  { type: MSGPACK_TYPE, encode: ([message]) => msgpack(message), isSingle: true },
+  { type: NDJSON_TYPE, encode: lines },
+  { type: FRAMES_TYPE, encode: frames },
+];
+
+// { faults }: a death of a gateway or of NATS every so many lives.
+export class AgentLives {
+  stored = new StoredLog();
+  told = new Map(); // what an agent was told is logged: text by sequence
+  orphans = new Set(); // texts that were under way when an agent died: they may come late
+  counts = { lives: 0, logged: 0, checkpoints: 0, cut: 0, gateways: 0, nats: 0, late: 0 };
+
+  constructor(seed, { faults = 5 } = {}) {
+    Object.assign(this, { dice: new Dice(seed), faults });
+  }
+
+  async start() {
+    this.nats = await startNats();
+    this.servers = [];
+    for (let i = 0; i < GATEWAYS; i++) this.servers.push(await this.#gateway());
+    this.client = await connectNats(this.nats.url);
+  }
+
+  // Few workers, so that many lives cost little; strict, since an agent that restores leaves no hole.
+  #gateway = () =>
+    startParley({ nats: this.nats.url, args: ['--wal', 'strict', '--reactors', '1'] });
+
+  async stop() {
+    await this.client?.close();
+    for (const server of this.servers ?? []) await server.stop();
+    await this.nats?.stop();
+  }
+
+  // ---- what breaks ----
+
+  async #killGateway() {
+    const at = this.dice.below(GATEWAYS);
+    await this.servers[at].kill();
+    this.servers[at] = await this.#gateway();
+    this.counts.gateways++;
+  }
+
+  async #killNats() {
+    await this.client.close();
+    await this.nats.kill();
+    this.nats = await this.nats.restart();
+    this.client = await connectNats(this.nats.url);
+    this.counts.nats++;
+  }
+
+  // ---- sending ----
+
+  // Sends until a gateway has answered for all of it; whichever takes it, it is stored once.
+  // Returns the results, as of a body of many.
+  async #deliver(messages, form) {
+    let results;
+    const isTaken = ({ status }) => status === 'accepted' || status === 'duplicate';
+    const attempt = async () => {
+      results = await this.#attempt(this.dice.of(this.servers), messages, form);
+      return results?.every(isTaken);
+    };
+    await until('a gateway takes it', attempt).catch((error) => {
+      error.message += `: ${JSON.stringify(messages)} was answered ${this.last}`;
+      throw error;
+    });
+    return results;
+  }
+
+  // null: no whole answer.
+  async #attempt(server, messages, { type, encode, isSingle }) {
+    const answer = await sendWal(server, AGENT, encode(messages), { type }).catch(() => null);
+    this.last = answer?.text;
+    if (!answer) return null;
+    if (answer.status !== 200) {
+      assert.ok([503, 504].includes(answer.status), `an agent sends no holes: ${answer.text}`);
+      return null;
+    }
+    if (isSingle) return [{ status: 'accepted', ...answer.json }];
+    const results = answer.lines.slice(0, -1);
+    const statuses = results.map(({ problem }) => problem?.status).filter(Boolean);
+    assert.ok(statuses[0] !== 409, `what fails first is no hole: ${answer.text}`);
+    return results;
+  }
+
+  // Sends, and dies before the answer or with it.
+  async #die(messages, { type, encode }) {
+    const path = `/v1/supervisor/messages?agent=${AGENT}`;
+    const connection = await connectRaw(this.dice.of(this.servers)).catch(() => null);
+    await connection?.write(rawPost(path, encode(messages), { type }));
+    await pause(this.dice.below(MID_REQUEST_MS));
+    connection?.close();
+    this.counts.cut++;
+  }
+
+  // ---- a life ----
+
+  #operation(sequence) {
+    const text = `${this.counts.lives}/${sequence}`;
+    return this.dice.of([
+      { operation: 'memory_add', params: { content: text }, sequence },
+      { operation: 'tool_register', params: { name: this.dice.of('abc'), doc: text }, sequence },
+      { operation: 'state_update', params: { status: this.dice.of(['idle', 'acting']), text }, sequence },
+    ]);
+  }
+
+  #log(state) {
+    const form = this.dice.of(FORMS);
+    const entries = Array.from({ length: form.isSingle ? 1 : 1 + this.dice.below(4) }, (_, i) =>
+      this.#operation(state.applied + 1 + i),
+    );
+    const wal = (type, data) => ({ type, timestamp: 1705392000, data });
+    const messages = this.dice.chance(0.3)
+      ? [wal('wal_batch', entries)]
+      : entries.map((entry) => wal('wal_entry', entry));
+    return { form, entries, messages };
+  }
+
+  // Returns: whether the agent goes on. It does not where somebody else has logged in its place.
+  async #logSome(state, dies) {
+    const { form, entries, messages } = this.#log(state);
+    if (dies) {
+      for (const entry of entries) this.orphans.add(JSON.stringify(entry));
+      await this.#die(messages, form);
+      return false;
+    }
+    const results = await this.#deliver(messages, form);
+    if (results.some(({ warnings }) => warnings.length > 0)) {
+      assert.ok(results.every((each) => each.warnings.every(({ rule }) => rule === 'IPC-202')));
+      for (const entry of entries) this.orphans.add(JSON.stringify(entry));
+      return false;
+    }
+    for (const entry of entries) {
+      apply(state, entry);
+      this.told.set(entry.sequence, JSON.stringify(entry));
+      this.counts.logged++;
+    }
+    return true;
+  }
+
+  async #makeCheckpoint(state, dies) {
+    const message = {
+      type: 'checkpoint',
+      timestamp: 1705392000,
+      data: snapshotOf(state, this.dice.chance(0.2) ? 'x'.repeat(100_000) : ''),
+      ...(this.dice.chance(0.5) ? { metadata: { wal_sequence: state.applied } } : {}),
+    };
+    const form = this.dice.of(FORMS);
+    if (dies) return this.#die([message], form);
+    await this.#deliver([message], form);
+    this.counts.checkpoints++;
+  }
+
+  async #live(state) {
+    for (let left = 1 + this.dice.below(6); left > 0; left--) {
+      const dies = left === 1 && this.dice.chance(0.5);
+      if (this.dice.chance(0.15)) await this.#makeCheckpoint(state, dies);
+      else if (!(await this.#logSome(state, dies))) return;
+    }
+  }
+
+  // ---- after its death ----
+
+  // Nothing of it is under way any more, as far as anybody can tell.
+  async #settled() {
+    for (const server of this.servers) {
+      await until('nothing is in flight', async () => {
+        return valueOf(await metricsOf(server), 'parley_in_flight_messages') === 0;
+      });
+    }
+  }
+
+  async #restore() {
+    await this.#settled();
+    const visit = ({ seq, subject, data }) => this.stored.add({ seq, subject, payload: Buffer.from(data) });
+    await eachStored(this.client, visit, { stream: STREAM, from: this.stored.last + 1 });
+    const state = this.stored.restored();
+    assert.deepEqual(state, this.stored.whole(), 'the checkpoint and what follows are the whole log');
+    for (const [sequence, text] of this.told) this.#assertLogged(sequence, text);
+    this.told.clear();
+    return state;
+  }
+
+  // An entry of an agent that died may have taken the place, in spite of all waiting: that is why an
+  // agent has one writer.
+  #assertLogged(sequence, text) {
+    const { at, ...winner } = this.stored.winner(sequence) ?? {};
+    const isLate = this.orphans.has(JSON.stringify(winner));
+    if (JSON.stringify(winner) !== text && isLate) this.counts.late++;
+    else assert.equal(JSON.stringify(winner), text, `what was logged as ${sequence} is there (${at})`);
+  }
+
+  async play(lives) {
+    for (let i = 0; i < lives; i++) {
+      const state = await this.#restore();
+      this.counts.lives++;
+      const isBroken = (i + 1) % this.faults === 0;
+      const broken = isBroken ? (this.dice.chance(0.3) ? this.#killNats() : this.#killGateway()) : null;
+      await Promise.all([broken, this.#live(state)]);
+    }
+    await this.#restore();
+    assert.ok(this.counts.late <= lives / 100, `late entries: ${this.counts.late}`);
+    return this.counts;
+  }
+}
