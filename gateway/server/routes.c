@@ -210,6 +210,7 @@ enum { LINE_MAX_BYTES = 256 };
 
 struct route {
     const char *path; /* {protocol} and {name} stand for one segment */
+    size_t length;    /* of `path` */
     enum guard_need need;
     const struct operation *operation; /* what the documents say of it */
     serve_fn *get, *post;              /* one of them */
@@ -222,7 +223,10 @@ struct route {
 /* A row that does not say what it needs, or how it is described (contract/operations.c), does not
  * compile. */
 #define ROUTE(path_, need_, about_, ...)                                                           \
-    { .path = (path_), .need = GUARD_##need_, .operation = &operation_##about_, __VA_ARGS__ }
+    {                                                                                              \
+        .path = (path_), .length = sizeof(path_) - 1, .need = GUARD_##need_,                       \
+        .operation = &operation_##about_, __VA_ARGS__                                              \
+    }
 
 static const struct route routes[] = {
     ROUTE("/", OPEN, index, .get = serve_index),
@@ -282,11 +286,19 @@ static void copy_segment(char out[NAME_SIZE], struct parley_bytes segment) {
     out[length] = '\0';
 }
 
-/* Whether `path` matches `pattern`; `out` then has the parts in braces. */
-static bool matches(const char *pattern, const char *path, struct variable *out) {
-    static const char protocol[] = "{protocol}";
-    out->protocol = NULL;
-    out->protocol_name[0] = out->name[0] = '\0';
+/* Where the path goes on after what a place in braces stands for; NULL: it stands for nothing. */
+static const char *after_segment(const char *path) {
+    const size_t length = strcspn(path, "/");
+    return length > 0 ? path + length : NULL;
+}
+
+/* `last`: the last character of `path`, which alone tells most routes apart. */
+static bool matches(const struct route *route, const char *path, char last) {
+    const char *pattern = route->path;
+    const char last_of_pattern = pattern[route->length - 1];
+    if (last_of_pattern != last && last_of_pattern != '}') {
+        return false;
+    }
     while (*pattern != '\0') {
         if (*pattern != '{') {
             if (*pattern++ != *path++) {
@@ -294,20 +306,37 @@ static bool matches(const char *pattern, const char *path, struct variable *out)
             }
             continue;
         }
-        const struct parley_bytes segment = {path, strcspn(path, "/")};
-        if (segment.length == 0) {
+        path = after_segment(path);
+        if (path == NULL) {
             return false;
         }
-        if (strncmp(pattern, protocol, sizeof protocol - 1) == 0) {
+        pattern = strchr(pattern, '}') + 1;
+    }
+    return *path == '\0';
+}
+
+/* Reads the parts in braces of a path that matches `pattern`. */
+static void read_variable(const char *pattern, const char *path, struct variable *out) {
+    static const char protocol[] = "{protocol}";
+    out->protocol = NULL;
+    out->protocol_name[0] = out->name[0] = '\0';
+    for (const char *place = strchr(pattern, '{'); place != NULL; place = strchr(pattern, '{')) {
+        path += place - pattern;
+        const struct parley_bytes segment = {path, strcspn(path, "/")};
+        if (strncmp(place, protocol, sizeof protocol - 1) == 0) {
             out->protocol = parley_protocol_find(segment);
             copy_segment(out->protocol_name, segment);
         } else {
             copy_segment(out->name, segment);
         }
         path += segment.length;
-        pattern = strchr(pattern, '}') + 1;
+        pattern = strchr(place, '}') + 1;
     }
-    return *path == '\0';
+}
+
+static char last_of(const char *path) {
+    const size_t length = strlen(path);
+    return length > 0 ? path[length - 1] : '\0';
 }
 
 static const char *allowed_methods(const struct route *route) {
@@ -368,11 +397,13 @@ void gateway_begin(void *context, struct http_request *request) {
         http_respond(request, 204, NULL, (struct parley_bytes){0});
         return;
     }
+    const char last = last_of(path);
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        struct variable variable;
-        if (!matches(routes[i].path, path, &variable)) {
+        if (!matches(&routes[i], path, last)) {
             continue;
         }
+        struct variable variable;
+        read_variable(routes[i].path, path, &variable);
         http_request_note(request, HTTP_NOTE_ROUTE, (unsigned char)(i + 1));
         if (variable.protocol == NULL && strstr(routes[i].path, "{protocol}") != NULL) {
             refuse_protocol(request, variable.protocol_name);
@@ -423,13 +454,15 @@ void gateway_over(void *context, const struct http_request *request,
 
 bool gateway_stays_open(const char *method, const char *path, bool waits) {
     const bool is_get = strcmp(method, "GET") == 0, is_post = strcmp(method, "POST") == 0;
+    const enum route_stay least = is_post && waits ? ROUTE_MAY_WAIT : ROUTE_STAYS;
+    const char last = last_of(path);
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         const struct route *route = &routes[i];
+        if (route->stay < least) {
+            continue;
+        }
         const bool is_asked = (is_get && route->get != NULL) || (is_post && route->post != NULL);
-        const bool stays =
-            route->stay == ROUTE_STAYS || (route->stay == ROUTE_MAY_WAIT && is_post && waits);
-        struct variable variable;
-        if (is_asked && stays && matches(route->path, path, &variable)) {
+        if (is_asked && matches(route, path, last)) {
             return true;
         }
     }

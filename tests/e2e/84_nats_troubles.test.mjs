@@ -63,7 +63,8 @@ async function assertTold(server, pattern) {
   assert.doesNotMatch(server.program.stderr, SECRETS);
 }
 
-describe('what is wrong with NATS from the start', () => {
+// Each waits for NATS for as long as a start does.
+describe('what is wrong with NATS from the start', { concurrency: true }, () => {
   const rows = [
     ['no server', /NATS is unreachable.*nats:\/\/127\.0\.0\.1:\d+/, 'all', { isAway: true }],
     ['a wrong password', /NATS refused the credentials/, 'nobody', { config: ACCOUNTS }],

@@ -107,7 +107,7 @@ static void test_nearly_all_faultless_conformance_cases_are_accepted_fast(void *
 /* ---- what it must not accept ---- */
 
 #ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 4000 };
+enum { USUAL = 2000 };
 #else
 enum { USUAL = 20000 };
 #endif

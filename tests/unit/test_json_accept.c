@@ -118,7 +118,7 @@ static void test_nearly_all_faultless_conformance_cases_are_accepted_fast(void *
 
 /* How many of each protocol. */
 #ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 6000 }; /* each takes ten times as long */
+enum { USUAL = 3000 }; /* each takes ten times as long */
 #else
 enum { USUAL = 100000 };
 #endif

@@ -156,7 +156,7 @@ static void write_text(struct random_source *source, struct parley_buffer *out) 
 
 static void test_it_finds_what_a_reading_from_each_brace_finds(void **state) {
     (void)state;
-    const size_t count = test_rounds(60000);
+    const size_t count = test_rounds(20000);
     struct random_source source = {141};
     struct parley_buffer text, got, wanted;
     size_t found = 0;

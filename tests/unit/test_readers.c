@@ -68,7 +68,7 @@ static void test_both_readers_say_the_same_of_every_conformance_case(void **stat
     }
 }
 
-enum { MUTATIONS = 4000 }; /* of each protocol */
+enum { MUTATIONS = 1500 }; /* of each protocol */
 
 static void compare_broken_messages(struct fixture *fixture) {
     struct random_source source = {11};
