@@ -110,7 +110,10 @@ enum pipe_result pipe_answer_read(struct pipe_answer *answer, struct parley_byte
 void pipe_answer_read_problem(struct pipe_answer *answer, const char *text, uint64_t number) {
     json_t *problem = json_loads(text, 0, NULL);
     begin(answer, number);
-    if (json_is_array(json_object_get(problem, "violations"))) {
+    if (problem == NULL) { /* not parley's: that of a proxy, or a very long one */
+        parley_buffer_text(&answer->message, "the server refuses the message");
+        parley_buffer_char(&answer->details, '}');
+    } else if (json_is_array(json_object_get(problem, "violations"))) {
         (void)read_invalid(answer, problem);
     } else {
         write_problem(answer, problem);

@@ -4,10 +4,12 @@
 
 import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { authority } from './lib/certificates.mjs';
-import { FRAMES_TYPE, frame, frames } from './lib/frames.mjs';
+import { atEnd } from './lib/cleanup.mjs';
+import { FRAMES_TYPE, frame, frames, framesOf } from './lib/frames.mjs';
 import { get, ndjson, post } from './lib/http.mjs';
 import { parley, parleyFor, startParley, useParley } from './lib/parley.mjs';
 import { pipeFor } from './lib/pipe.mjs';
@@ -202,6 +204,34 @@ describe('parley pipe', () => {
     const { code, stderr } = await pipe.end(frames([beat(1)]));
     assert.equal(code, 1);
     assert.match(stderr, /standard input has ended/);
+  });
+});
+
+describe('parley pipe, behind a proxy', () => {
+  it('sends again, less at once, and says what is refused without a reason', async (t) => {
+    const bodies = [];
+    const proxy = createServer(async (request, response) => {
+      if (request.method === 'GET') return response.write('{"type":"parley.open","resume":"S:1:0"}\n');
+      const body = Buffer.concat(await request.toArray());
+      if (bodies.push(body) === 1) return response.writeHead(503, { 'Retry-After': '0' }).end();
+      if (bodies.length === 2) return response.end('{"line":2,"status":"failed","problem":{"status":504}}\n');
+      const isTooLarge = body.length > 9000 || framesOf(body).length > 1;
+      if (isTooLarge) return response.writeHead(413).end('<html>Too large</html>');
+      return response.end('{"summary":{"received":1}}\n');
+    });
+    await new Promise((resolve) => { proxy.listen(0, '127.0.0.1', resolve); });
+    atEnd(t, () => proxy.closeAllConnections());
+    atEnd(t, () => proxy.close());
+    const url = `http://127.0.0.1:${proxy.address().port}/prefix`;
+    const pipe = start(t, 'a', 'gerbil', { url });
+    const small = [beat(1), beat(2), beat(3)];
+    const large = [entry(4, 'x'.repeat(9000)), entry(5, 'y'.repeat(2 << 20))];
+    const { code, stderr } = await pipe.end(frames([...small, ...large]));
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(pipe.messages.map(({ error }) => error.details.frame), [4, 5]);
+    const stored = bodies.slice(2).filter((body) => body.length < 9000 && framesOf(body).length === 1);
+    assert.deepEqual(stored.map((body) => framesOf(body)[0]), small);
+    assert.match(stderr, /cannot send to .*: HTTP.1.1 503 .*; trying again\n.*can send to .* again/);
   });
 });
 
