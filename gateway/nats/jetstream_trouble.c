@@ -46,6 +46,30 @@ static void on_store_tick(struct reactor_timer *timer) {
     }
 }
 
+/* What the disk has beyond that. */
+static uint64_t disk_left(const char *folder) {
+    struct statvfs disk;
+    if (folder == NULL || statvfs(folder, &disk) != 0) {
+        return UINT64_MAX;
+    }
+    const uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return free_bytes > STORE_BYTES_MIN ? free_bytes - STORE_BYTES_MIN : 0;
+}
+
+static uint64_t stream_left(const struct jetstream_room *room) {
+    if (room->bytes_max == 0) {
+        return UINT64_MAX;
+    }
+    return room->bytes_max > room->bytes ? room->bytes_max - room->bytes : 0;
+}
+
+uint64_t jetstream_room_left(const struct jetstream *jetstream, const char *subject) {
+    const struct jetstream_check *check = jetstream_place_check(jetstream, subject);
+    const uint64_t disk = disk_left(jetstream->options.store);
+    const uint64_t stream = check != NULL ? stream_left(&check->room) : UINT64_MAX;
+    return disk < stream ? disk : stream;
+}
+
 /* ---- what the server forbids ---- */
 
 bool jetstream_is_barred(struct jetstream *jetstream, const char *subject) {

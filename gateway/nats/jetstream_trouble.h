@@ -20,6 +20,10 @@ const char *jetstream_remark(const struct jetstream *jetstream, size_t number);
  * borrowed, for this turn. */
 const char *jetstream_bar(const struct jetstream *jetstream);
 
+/* How many more bytes may be stored on `subject`, by what is known: the limit of its stream, as the
+ * last look at it found it, and the disk of an embedded server. UINT64_MAX: no limit is known. */
+uint64_t jetstream_room_left(const struct jetstream *jetstream, const char *subject);
+
 /* ---- for the other files of nats/ ---- */
 
 void jetstream_trouble_begin(struct jetstream *jetstream);

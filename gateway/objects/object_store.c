@@ -7,6 +7,7 @@
 
 #include "object_store.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,7 +340,33 @@ static size_t chunk_bytes_of(const struct object_store *store) {
     return fitting < OBJECT_CHUNK_BYTES ? fitting : OBJECT_CHUNK_BYTES;
 }
 
+/* Refused before the first chunk: a nats-server whose disk is full stops storing anything. */
+static bool has_room(struct object_put *put) {
+    const struct object_store *store = put->store;
+    const struct object_put *other;
+    char subject[OBJECT_SUBJECT_MAX];
+    uint64_t wanted = put->bytes.length + put->bytes.length / 64; /* and what chunks cost */
+    LIST_FOREACH(other, &store->puts, all) {
+        if (other->phase == OBJECT_PUT_SENDING) {
+            wanted += other->bytes.length;
+        }
+    }
+    object_meta_subject(store->bucket, parley_bytes_of(put->name), subject);
+    const uint64_t left = jetstream_room_left(store->jetstream, subject);
+    if (left < wanted) {
+        snprintf(put->error, sizeof put->error,
+                 "The object store `%s` has room for %" PRIu64
+                 " more bytes, and this takes %zu: free space, or raise its limit",
+                 store->bucket, left, put->bytes.length);
+    }
+    return left >= wanted;
+}
+
 static void begin_sending(struct object_put *put) {
+    if (!has_room(put)) {
+        finish(put, OBJECT_PUT_REFUSED);
+        return;
+    }
     put->chunk_bytes = chunk_bytes_of(put->store);
     put->chunk_count = (put->bytes.length + put->chunk_bytes - 1) / put->chunk_bytes;
     put->chunks = calloc(put->chunk_count, sizeof *put->chunks);

@@ -5,9 +5,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
 import { MSGPACK_TYPE, msgpack } from './lib/frames.mjs';
 import { JSON_TYPE, get, post } from './lib/http.mjs';
-import { embeddedUrl, natsClient, storedMessage, streamInfo } from './lib/nats.mjs';
+import { embeddedUrl, natsClient, startNats, storedMessage, streamInfo } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { assertProblem } from './lib/vlp.mjs';
@@ -112,6 +113,22 @@ describe('a checkpoint over 1 MiB', () => {
     assertProblem(answer, 422, 'invalid-message');
     assert.deepEqual(await held(its.nats), before);
   });
+});
+
+it('one for which there is no room is refused before any of it is stored', async (t) => {
+  const nats = await startNats();
+  atEnd(t, () => nats.stop());
+  const client = await natsClient(t, nats.url);
+  const subjects = ['C', 'M'].map((kind) => `$O.${BUCKET}.${kind}.>`);
+  const limits = { max_bytes: 2 * MIB, discard: 'new', allow_rollup_hdrs: true };
+  const manager = await client.jetstreamManager();
+  await manager.streams.add({ name: STREAM, subjects, ...limits });
+  const parley = await parleyFor(t, { nats: nats.url });
+  const refused = await upload(parley, JSON.stringify(checkpoint(3 * MIB)));
+  const { detail } = assertProblem(refused, 503, 'bus-unavailable');
+  assert.match(detail, /room for 2097152 more bytes/);
+  assert.deepEqual(await held(client), [0, 0]);
+  assertStored(await upload(parley, JSON.stringify(checkpoint(1.2 * MIB))));
 });
 
 it('the oldest of an agent goes with one too many', async (t) => {
