@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include <parley/objects.h>
+
 #include "account.h"
 #include "clock_and_ids.h"
 
@@ -86,12 +88,20 @@ static size_t published_bytes_most(const struct request_options *options,
     return message->sent.length * (is_json ? 1 : TEXT_BYTES_A_BYTE) + HEADERS_AND_STAMP_BYTES_MOST;
 }
 
+/* Alone in its request its size does not matter (deposit.h). */
+static bool has_object_store(const struct request_options *options,
+                             const struct parley_message *message) {
+    const struct parley_objects *objects = options->protocol->objects;
+    return objects != NULL && message->type == objects->type && options->is_alone;
+}
+
 enum parley_status check_warn_of_size(const struct request_options *options,
                                       struct parley_message *message, size_t number,
                                       size_t nats_bytes_max, struct parley_buffer *scratch) {
     struct publication publication;
     char text[256];
-    if (nats_bytes_max == 0 || published_bytes_most(options, message) <= nats_bytes_max) {
+    if (nats_bytes_max == 0 || has_object_store(options, message) ||
+        published_bytes_most(options, message) <= nats_bytes_max) {
         return PARLEY_OK;
     }
     scratch->limit_bytes = nats_bytes_max;

@@ -31,8 +31,7 @@ static bool is_json(const struct request_options *options) {
 
 bool deposit_is_possible(const struct request_options *options, size_t bytes, size_t limit) {
     return options->protocol->objects != NULL && options->task == INGEST_FORWARD &&
-           !options->publication.is_batch &&
-           gateway_object_store(options->gateway, options->protocol) != NULL &&
+           options->is_alone && gateway_object_store(options->gateway, options->protocol) != NULL &&
            bytes > (is_json(options) ? limit : limit / EXPANSION_MAX);
 }
 

@@ -32,6 +32,7 @@ struct request_options {
     struct publication_context publication;
     struct meter meter;
     enum ingest_task task;
+    bool is_alone; /* one message, answered as one: a large one may go to an object store */
     const struct parley_codec *to; /* INGEST_CONVERT */
     bool has_own_refusal;          /* the client prefers protocol->write_refusal */
     enum answer_form form;

@@ -352,6 +352,7 @@ static void *single_create(const struct request_options *options, enum parley_fr
         free(single);
         return NULL;
     }
+    single->options.is_alone = true;
     deposit_begin(&single->begin, &single->options, http_request_content_length(request));
     return single;
 }

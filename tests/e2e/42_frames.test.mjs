@@ -17,11 +17,6 @@ const heartbeat = { type: 'heartbeat', timestamp: 1705392000 };
 const metrics = { type: 'metrics', timestamp: 1705392001, data: { error_rate: 0.1, queue: -3 } };
 const shutdown = { type: 'shutdown', timestamp: 1705392002, reason: 'so long ✓' };
 const unknown = { type: 'gossip', timestamp: 1705392003 };
-const checkpoint = (bytes) => ({
-  type: 'checkpoint',
-  timestamp: 1705392004,
-  data: { notes: 'x'.repeat(bytes) },
-});
 
 const path = (what) => `/v1/supervisor/${what}`;
 const sendTo = (server, what, body, type = FRAMES_TYPE) => post(server, path(what), body, { type });
@@ -131,7 +126,13 @@ describe('frames', () => {
 
 describe('a valid message that is over what NATS takes', () => {
   const its = useParley();
-  const large = checkpoint(NATS_MAX_PAYLOAD + 1);
+  const large = {
+    type: 'restore',
+    timestamp: 1705392000,
+    checkpoint_id: '550e8400-e29b-41d4-a716-446655440000',
+    snapshot: { agent_state: { notes: 'x'.repeat(NATS_MAX_PAYLOAD + 1) } },
+    wal_entries: [],
+  };
 
   function assertBothLimits(detail) {
     assert.match(detail, new RegExp(`\\b${NATS_MAX_PAYLOAD} bytes\\b.*max_payload`));

@@ -107,6 +107,24 @@ describe('a checkpoint over 1 MiB', () => {
     assert.ok((await read(its.nats, `_/${id}`)) === data);
   });
 
+  it('is valid without the warning that NATS would not take it', async () => {
+    const large = JSON.stringify(checkpoint(9 * MIB));
+    const { json } = await post(its.parley, '/v1/supervisor/validate', large);
+    assert.deepEqual(json.violations.map(({ rule }) => rule), ['IPC-101']);
+  });
+
+  it('is never a pointer to nothing: answered as a batch of one, it has to fit', async () => {
+    const before = await held(its.nats);
+    const large = JSON.stringify(checkpoint(9 * MIB));
+    const headers = { Accept: 'application/x-ndjson' };
+    const answer = await upload(its.parley, large, { headers });
+    assert.equal(answer.lines[0].problem.type, '/problems/too-large', answer.text.slice(0, 500));
+    const fitting = await upload(its.parley, text, { headers, query: '?agent=zoe' });
+    const stored = await storedMessage(its.nats, fitting.lines[0].seq, 'SUPERVISOR');
+    assert.ok(stored.payload.toString() === text && !stored.headers['parley-object']);
+    assert.deepEqual(await held(its.nats), before);
+  });
+
   it('that breaks a rule is not stored', async () => {
     const before = await held(its.nats);
     const answer = await upload(its.parley, JSON.stringify({ ...message, version: 3 }));
