@@ -5,9 +5,12 @@
 #include "agent_reader.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "object_layout.h"
 
 enum {
     PULL_COUNT = 256,
@@ -15,7 +18,6 @@ enum {
     TEXT_BYTES_MAX = 16 * 1024, /* of what one message says of its agent; more is left out */
     STORED_BYTES_MAX = 64 * 1024 * 1024, /* NATS takes no more */
     SUBJECT_MAX = 600,
-    ID_MAX = 256,
 };
 
 /* One source. The consumer is closed once it is done. */
@@ -100,37 +102,49 @@ static struct parley_bytes name_in(const struct agent_reader *reader,
 
 /* ---- messages ---- */
 
-/* Whether the payload is a valid message, and of the agent on whose subject it is. */
-static enum parley_status check(struct agent_reader *reader, const struct jetstream_stored *stored,
-                                bool *out_is_ours) {
+enum parley_status agent_message_check(struct parley_message *message,
+                                       const struct channel *channel, const char *subject,
+                                       struct parley_bytes payload, bool has_object,
+                                       bool *out_is_ours) {
     const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
-                                           .subject_prefix = reader->options.channel->prefix,
-                                           .stored_subject = stored->subject};
-    struct parley_message *message = &reader->message;
+                                           .subject_prefix = channel->prefix,
+                                           .stored_subject = subject,
+                                           .has_object = has_object};
     struct parley_route route = {0};
     const enum parley_status status = parley_message_check(
-        message, stored->payload, &parley_codec_json, &options, (struct parley_position){1, 1});
+        message, payload, &parley_codec_json, &options, (struct parley_position){1, 1});
     *out_is_ours = status == PARLEY_OK && parley_message_is_valid(message);
     if (*out_is_ours) {
         PARLEY_TRY(parley_message_route(message, &route));
-        *out_is_ours = parley_bytes_equal(route.subject, parley_bytes_of(stored->subject));
+        *out_is_ours = parley_bytes_equal(route.subject, parley_bytes_of(subject));
     }
     return status == PARLEY_E_MEMORY ? status : PARLEY_OK;
 }
 
 static size_t size_of(const struct jetstream_stored *stored) {
-    const char *size = jetstream_stored_header(stored, "Nats-Msg-Size");
+    const char *size = jetstream_stored_header(stored, OBJECT_SIZE_HEADER);
+    size = size != NULL ? size : jetstream_stored_header(stored, "Nats-Msg-Size");
     return size != NULL ? (size_t)strtoull(size, NULL, 10) : stored->payload.length;
 }
 
-/* The id of its event, which any publisher may write; NULL: it is not plain. */
-static const char *id_of(const struct jetstream_stored *stored) {
-    const char *id = jetstream_stored_header(stored, "ce-id");
-    size_t length = 0;
-    while (id != NULL && id[length] > ' ' && id[length] <= '~') {
-        length++;
+static bool is_uuid(const char *text) {
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    for (size_t i = 0; i < sizeof form - 1; i++) {
+        if (form[i] == '-' ? text[i] != '-' : hex_digit(text[i]) < 0) {
+            return false;
+        }
     }
-    return length > 0 && length <= ID_MAX && id[length] == '\0' ? id : NULL;
+    return text[sizeof form - 1] == '\0';
+}
+
+/* Version 8 (RFC 9562) is for forms of one's own. */
+void agent_message_id(const char *event_id, uint64_t sequence, char out[AGENT_ID_SIZE]) {
+    if (event_id != NULL && is_uuid(event_id)) {
+        memcpy(out, event_id, AGENT_ID_SIZE);
+    } else {
+        const uint64_t low = sequence & UINT64_C(0xFFFFFFFFFFFF);
+        snprintf(out, AGENT_ID_SIZE, "00000000-0000-8000-8000-%012" PRIx64, low);
+    }
 }
 
 static enum parley_status match(struct agent_reader *reader, struct agent_news *news) {
@@ -145,13 +159,14 @@ static enum parley_status match(struct agent_reader *reader, struct agent_news *
 static enum parley_status report(struct agent_reader *reader, const struct feed *feed,
                                  const struct jetstream_stored *stored, struct agent_news *news) {
     const struct parley_agent_source *source = &agents_of(reader)->sources[feed->source];
-    char at[AGENT_TIME_SIZE];
+    char at[AGENT_TIME_SIZE], id[AGENT_ID_SIZE];
     agent_time_text(stored->time_ns, at);
+    agent_message_id(jetstream_stored_header(stored, "ce-id"), stored->sequence, id);
     const struct parley_agent_report of = {
         .source = feed->source,
         .message = source->is_unread ? NULL : &reader->message,
         .size_bytes = size_of(stored),
-        .id = id_of(stored),
+        .id = id,
         .at = at,
         .age_seconds = agent_age_seconds(stored->time_ns, reader->options.now_ns),
         .sequence = stored->sequence};
@@ -174,7 +189,8 @@ static enum parley_status read_message(struct agent_reader *reader, const struct
                               .time_ns = stored->time_ns};
     bool is_ours = news.name.data != NULL;
     if (is_ours && !source->is_unread) {
-        PARLEY_TRY(check(reader, stored, &is_ours));
+        PARLEY_TRY(agent_message_check(&reader->message, reader->options.channel, stored->subject,
+                                       stored->payload, false, &is_ours));
     }
     return is_ours ? report(reader, feed, stored, &news) : PARLEY_OK;
 }

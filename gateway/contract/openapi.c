@@ -14,6 +14,7 @@
 #include "contract_files.h"
 #include "encodings.h"
 #include "openapi_answers.h"
+#include "vault_options.h"
 #include "work_options.h"
 #include "request_options.h"
 #include "schemas.h"
@@ -147,23 +148,26 @@ static void write_halt_options(struct json_writer *json, enum operation_kind kin
     }
 }
 
-static void write_name(struct json_writer *json, const struct operation *operation) {
+static void write_path_part(struct json_writer *json, const char *name, const char *about,
+                            const char *example) {
+    if (about == NULL) {
+        return;
+    }
     json_open(json, NULL, '{');
-    json_text(json, "name", "name");
+    json_text(json, "name", name);
     json_text(json, "in", "path");
     json_write_true(json, "required");
-    json_text(json, "description", operation->name_description);
+    json_text(json, "description", about);
     json_raw(json, "schema", PARLEY_BYTES("{\"type\":\"string\"}"));
-    json_text(json, "example", operation->name_example);
+    json_text(json, "example", example);
     json_close(json, '}');
 }
 
 static void write_parameters(struct json_writer *json, const struct operation *operation,
                              const struct parley_protocol *protocol) {
     json_open(json, "parameters", '[');
-    if (operation->name_description != NULL) {
-        write_name(json, operation);
-    }
+    write_path_part(json, "name", operation->name_description, operation->name_example);
+    write_path_part(json, "id", operation->id_description, operation->id_example);
     switch (operation->kind) {
     case OPERATION_SEND:
     case OPERATION_VALIDATE:
@@ -190,7 +194,14 @@ static void write_parameters(struct json_writer *json, const struct operation *o
         write_parameter_ref(json, "Idempotency-Key");
         write_parameter_ref(json, "Prefer");
         break;
+    case OPERATION_CHECKPOINTS:
+        for (const struct parley_option_help *at = vault_options; at->name != NULL; at++) {
+            write_option(json, at, protocol);
+        }
+        break;
     case OPERATION_AGENT:
+    case OPERATION_CHECKPOINT:
+    case OPERATION_RESTORE:
     case OPERATION_TASK:
     case OPERATION_PLAIN:
         break;
@@ -359,12 +370,16 @@ static void write_path(struct json_writer *json, const struct contract_route *ro
     json_close(json, '}');
 }
 
-/* Not all protocols have agents or work, or halt conversations. */
+/* Not all protocols have agents, checkpoints or work, or halt conversations. */
 static bool is_of(const struct contract_route *route, const struct parley_protocol *protocol) {
     switch (route->operation->kind) {
     case OPERATION_AGENTS:
     case OPERATION_AGENT:
         return protocol->agents != NULL;
+    case OPERATION_CHECKPOINTS:
+    case OPERATION_CHECKPOINT:
+    case OPERATION_RESTORE:
+        return protocol->restore != NULL;
     case OPERATION_HALTS:
         return protocol->halts != NULL;
     case OPERATION_TASKS:

@@ -195,6 +195,17 @@ static const char *schema_of_encoding(const struct parley_codec *codec) {
     return codec->is_binary ? NULL : codec->framing == PARLEY_FRAMING_WHOLE ? "Text" : of_message;
 }
 
+/* Of one message: without lines. */
+static void write_encodings_of_one(struct json_writer *json,
+                                   const struct parley_protocol *protocol) {
+    assert(protocol != NULL);
+    for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
+        if ((*codec)->is_binary || (*codec)->framing == PARLEY_FRAMING_JSON) {
+            write_media_type(json, (*codec)->media_types[0], schema_of_encoding(*codec), protocol);
+        }
+    }
+}
+
 static void write_encodings(struct json_writer *json, const struct parley_protocol *protocol) {
     assert(protocol != NULL);
     for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
@@ -220,6 +231,9 @@ static void write_content(struct json_writer *json, const struct operation *oper
     json_open(json, "content", '{');
     if (operation->kind == OPERATION_CONVERT) {
         write_encodings(json, protocol);
+    }
+    if (operation->kind == OPERATION_CHECKPOINT || operation->kind == OPERATION_RESTORE) {
+        write_encodings_of_one(json, protocol);
     }
     if (operation->kind == OPERATION_READ) {
         write_stream_encodings(json, protocol);

@@ -19,6 +19,9 @@ enum operation_kind {
     OPERATION_READ_REJECTED,
     OPERATION_AGENTS, /* only of protocols that have agents */
     OPERATION_AGENT,
+    OPERATION_CHECKPOINTS, /* only of protocols that leave some */
+    OPERATION_CHECKPOINT,
+    OPERATION_RESTORE,
     OPERATION_HALTS,
     OPERATION_RELEASE,
     OPERATION_TASKS, /* only of protocols that have work */
@@ -52,6 +55,7 @@ struct operation {
     uint64_t problems; /* besides those that any request can get; see operation_problems */
     /* For {name}: what it is, and one that exists. */
     const char *name_description, *name_example;
+    const char *id_description, *id_example; /* the same for {id} */
 };
 
 /* The answers to a request to an address with this need: problems of `operation`, and those that
@@ -60,8 +64,9 @@ uint64_t operation_problems(const struct operation *operation, enum guard_need n
 
 extern const struct operation operation_index, operation_script, operation_style,
     operation_messages, operation_validate, operation_convert, operation_stream, operation_agents,
-    operation_agent, operation_tasks, operation_task, operation_next_task, operation_halts,
-    operation_release, operation_stream_of_all, operation_rejected, operation_protocols,
-    operation_protocol, operation_schema, operation_rules, operation_examples,
-    operation_problem_list, operation_problem, operation_rule_list, operation_rule, operation_livez,
-    operation_readyz, operation_metrics, operation_openapi, operation_asyncapi, operation_guide;
+    operation_agent, operation_checkpoints, operation_checkpoint, operation_restore,
+    operation_tasks, operation_task, operation_next_task, operation_halts, operation_release,
+    operation_stream_of_all, operation_rejected, operation_protocols, operation_protocol,
+    operation_schema, operation_rules, operation_examples, operation_problem_list,
+    operation_problem, operation_rule_list, operation_rule, operation_livez, operation_readyz,
+    operation_metrics, operation_openapi, operation_asyncapi, operation_guide;

@@ -173,6 +173,49 @@ const struct operation operation_agent = {.id = "agent",
                                           .problems = PROBLEMS_OF_AGENTS,
                                           .name_description = "The agent's name.",
                                           .name_example = "galahad"};
+
+#define PROBLEMS_OF_CHECKPOINTS PROBLEMS_OF_AGENTS
+#define PROBLEMS_OF_CHECKPOINT                                                                     \
+    (PROBLEMS_OF_CHECKPOINTS | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_GONE))
+
+const struct operation operation_checkpoints = {
+    .id = "checkpoints",
+    .tag = "Reading",
+    .summary = "The checkpoints of an agent, the newest first",
+    .description = "With `next`, there are older ones: ask again with `cursor=`.",
+    .kind = OPERATION_CHECKPOINTS,
+    .answers = ANSWERS({"application/json", "CheckpointList"}),
+    .problems = PROBLEMS_OF_CHECKPOINTS,
+    .name_description = "The agent's name.",
+    .name_example = "galahad"};
+
+const struct operation operation_checkpoint = {
+    .id = "checkpoint",
+    .tag = "Reading",
+    .summary = "One checkpoint, whole",
+    .description = "The message as it was sent, with its data, however large it is. JSON is sent "
+                   "as it is read, in chunks; the answer breaks off where the data is not what "
+                   "its message says. Another encoding is put together first, within "
+                   "`--gather-max`.",
+    .kind = OPERATION_CHECKPOINT,
+    .problems = PROBLEMS_OF_CHECKPOINT,
+    .name_description = "The agent's name.",
+    .name_example = "galahad",
+    .id_description = "The checkpoint's id, as the list has it.",
+    .id_example = "28fd7316-e442-48d5-a6f8-79c7984a4924"};
+
+const struct operation operation_restore = {
+    .id = "restore",
+    .tag = "Reading",
+    .summary = "What a crashed agent goes on from: its last checkpoint and the log after it",
+    .description = "A message to the agent, composed of its last checkpoint and of the entries "
+                   "of its write-ahead log that this does not have. Some that it has may be among "
+                   "them: apply them by `sequence`.",
+    .kind = OPERATION_RESTORE,
+    .problems = PROBLEMS_OF_CHECKPOINT,
+    .name_description = "The agent's name.",
+    .name_example = "galahad"};
+
 #define PROBLEMS_OF_TASKS (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE))
 
 const struct operation operation_tasks = {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "held_header.h"
 #include "repetition.h"
 
 enum {
@@ -46,33 +47,6 @@ static size_t asked_count_max(const struct gateway *gateway) {
 }
 
 /* ---- what is stored ---- */
-
-/* The value of a header of a message, as it is on the wire.  Returns: whether it is there, and
- * fits. */
-static bool read_header(struct parley_bytes headers, const char *name,
-                        char out[HEADER_VALUE_MAX + 1]) {
-    const size_t name_length = strlen(name);
-    const char *at = headers.data, *end = headers.data + headers.length;
-    while (at != NULL && at < end) {
-        const char *line_end = memchr(at, '\r', (size_t)(end - at));
-        line_end = line_end != NULL ? line_end : end;
-        if ((size_t)(line_end - at) > name_length && at[name_length] == ':' &&
-            strncasecmp(at, name, name_length) == 0) {
-            at += name_length + 1;
-            at += at < line_end && *at == ' ' ? 1 : 0;
-            const size_t length = (size_t)(line_end - at);
-            if (length > HEADER_VALUE_MAX) {
-                return false;
-            }
-            memcpy(out, at, length);
-            out[length] = '\0';
-            return true;
-        }
-        at = memchr(line_end, '\n', (size_t)(end - line_end));
-        at = at != NULL ? at + 1 : NULL;
-    }
-    return false;
-}
 
 static int hex_value(char c) {
     return c >= '0' && c <= '9'   ? c - '0'
@@ -180,7 +154,7 @@ static void end_other(struct duplicate *duplicate, const struct jetstream_held *
 
 static void end_same(struct duplicate *duplicate, const struct jetstream_held *held) {
     char id[HEADER_VALUE_MAX + 1];
-    const bool has_id = read_header(held->headers, "ce-id", id);
+    const bool has_id = held_header(held->headers, "ce-id", id, sizeof id);
     if (has_id) {
         percent_decode(id);
     }
@@ -203,7 +177,7 @@ static void decide(struct duplicate *duplicate, const struct jetstream_held *hel
                                   ? unanswered(duplicate, held->error)
                                   : away());
     } else if (duplicate->mark.digest[0] != '\0' &&
-               read_header(held->headers, PUBLICATION_DIGEST_HEADER, digest) &&
+               held_header(held->headers, PUBLICATION_DIGEST_HEADER, digest, sizeof digest) &&
                strcmp(digest, duplicate->mark.digest) != 0) {
         end_other(duplicate, held);
     } else {

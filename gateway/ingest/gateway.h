@@ -27,6 +27,7 @@ struct halt_gate;
 struct object_store;
 struct offload;
 struct spool_quota;
+struct vault_task;
 struct duplicate;
 struct describe_pages;
 struct limits;
@@ -59,7 +60,9 @@ struct gateway {
     struct rate_headers rate_headers;
     struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
     struct completion_queue *completions;
-    LIST_HEAD(, offload) offloads; /* with the worker pool */
+    LIST_HEAD(, offload) offloads;       /* with the worker pool */
+    LIST_HEAD(, vault_task) vault_tasks; /* likewise */
+    size_t vault_count;                  /* requests for checkpoints that are being read */
     struct duplicates duplicates;
     struct origin_policy origins;
     struct reactor *reactor;

@@ -127,12 +127,12 @@ static bool is_visible_ascii(const char *text, size_t length_max) {
     return length > 0;
 }
 
-/* Whom the principal's messages must name as their sender; NULL: anybody. */
-static const char *only_sender(const struct principal *principal, bool binds_all) {
+const char *request_only_sender(const struct gateway *gateway, const struct http_request *request) {
+    const struct principal *principal = guard_principal(request);
     const bool has_name = principal->name[0] != '\0';
-    return principal->agent != NULL ? principal->agent
-           : binds_all && has_name  ? principal->name
-                                    : NULL;
+    return principal->agent != NULL                          ? principal->agent
+           : gateway->configuration->bind_sender && has_name ? principal->name
+                                                             : NULL;
 }
 
 /* Begins a trace, and has the answer name it.
@@ -182,8 +182,7 @@ static bool read_headers(struct request_options *options, struct http_request *r
     if (traceparent != NULL || options->gateway->configuration->trace) {
         read_trace(options, request, traceparent);
     }
-    options->check.only_sender =
-        only_sender(guard_principal(request), options->gateway->configuration->bind_sender);
+    options->check.only_sender = request_only_sender(options->gateway, request);
     return true;
 }
 

@@ -334,11 +334,17 @@ void jetstream_purge(struct jetstream *jetstream, const char *stream, const char
                                  ignore_answer, NULL);
 }
 
-/* ---- the last message on a subject ---- */
+/* ---- messages by their subject ---- */
 
-static void write_last_request(const char *subject, struct parley_buffer *out) {
+/* `sequence` 0: the last message on the subject; else the first from there on. */
+static void write_subject_request(const char *subject, uint64_t sequence,
+                                  struct parley_buffer *out) {
     parley_buffer_init(out);
-    parley_buffer_text(out, "{\"last_by_subj\":");
+    if (sequence > 0) {
+        parley_buffer_format(out, "{\"seq\":%" PRIu64 ",\"next_by_subj\":", sequence);
+    } else {
+        parley_buffer_text(out, "{\"last_by_subj\":");
+    }
     parley_buffer_json(out, parley_bytes_of(subject));
     parley_buffer_append(out, (struct parley_bytes){"}", 2}); /* and a NUL */
 }
@@ -354,7 +360,7 @@ static bool ask_leader_instead(struct jetstream_request *request) {
     request->direct->direct_dead_ms = reactor_now_ms(jetstream->reactor);
     request->direct = NULL;
     bus_mailbox_close(jetstream->bus, request->mailbox);
-    write_last_request(request->direct_subject, &body);
+    write_subject_request(request->direct_subject, 0, &body);
     const bool is_asked = !body.has_failed && post(request, what, body.data);
     parley_buffer_finish(&body);
     return is_asked;
@@ -423,11 +429,11 @@ static struct jetstream_request *ask_directly(struct jetstream_check *check, con
 }
 
 static struct jetstream_request *ask_leader(struct jetstream *jetstream, const char *stream,
-                                            const char *subject, void *context) {
+                                            const char *subject, uint64_t sequence, void *context) {
     char what[JETSTREAM_SUBJECT_MAX];
     snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
     struct parley_buffer body;
-    write_last_request(subject, &body);
+    write_subject_request(subject, sequence, &body);
     struct jetstream_request *request =
         body.has_failed ? NULL : send_text(jetstream, what, body.data, context);
     parley_buffer_finish(&body);
@@ -440,9 +446,30 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
     struct jetstream_check *direct = find_direct(jetstream, stream);
     struct jetstream_request *request = direct != NULL
                                             ? ask_directly(direct, subject, context)
-                                            : ask_leader(jetstream, stream, subject, context);
+                                            : ask_leader(jetstream, stream, subject, 0, context);
     if (request != NULL) {
         request->last = done;
+    }
+    return request;
+}
+
+struct jetstream_request *jetstream_last_held_ask(struct jetstream *jetstream, const char *stream,
+                                                  const char *subject, jetstream_held_fn *done,
+                                                  void *context) {
+    struct jetstream_request *request = ask_leader(jetstream, stream, subject, 0, context);
+    if (request != NULL) {
+        request->held = done;
+    }
+    return request;
+}
+
+struct jetstream_request *jetstream_next_held_ask(struct jetstream *jetstream, const char *stream,
+                                                  const char *subject, uint64_t sequence,
+                                                  jetstream_held_fn *done, void *context) {
+    struct jetstream_request *request =
+        ask_leader(jetstream, stream, subject, sequence > 0 ? sequence : 1, context);
+    if (request != NULL) {
+        request->held = done;
     }
     return request;
 }

@@ -15,13 +15,22 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
                                              const char *subject, jetstream_last_fn *done,
                                              void *context);
 
-/* Asks for one message by its sequence, without its payload. (The server sends that as well, so an
- * answer may be a third longer than max_payload.)  Returns, Owns: as jetstream_last_ask. */
+/* Asks for one message by its sequence. (Its payload comes in base64, so an answer may be a third
+ * longer than max_payload.)  Returns, Owns: as jetstream_last_ask. */
 struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
                                              uint64_t sequence, jetstream_held_fn *done,
                                              void *context);
 
-/* The same with its payload, and found as the last message on its subject would be. */
+/* The same for the last message on a subject … */
+struct jetstream_request *jetstream_last_held_ask(struct jetstream *jetstream, const char *stream,
+                                                  const char *subject, jetstream_held_fn *done,
+                                                  void *context);
+/* … and for the first one on it from this sequence on. */
+struct jetstream_request *jetstream_next_held_ask(struct jetstream *jetstream, const char *stream,
+                                                  const char *subject, uint64_t sequence,
+                                                  jetstream_held_fn *done, void *context);
+
+/* One message by its sequence, found as the last one on its subject would be. */
 struct jetstream_request *jetstream_message_ask(struct jetstream *jetstream, const char *stream,
                                                 uint64_t sequence, jetstream_last_fn *done,
                                                 void *context);

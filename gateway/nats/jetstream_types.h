@@ -185,6 +185,7 @@ struct jetstream_held {
         JETSTREAM_HELD_GONE,    /* removed since, by retention or by hand */
         JETSTREAM_HELD_UNKNOWN, /* no answer, or one that does not describe the message */
     } found;
+    uint64_t sequence;
     const char *subject;
     struct parley_bytes headers; /* "NATS/1.0\r\nName: value\r\n…"; data NULL: none */
     struct parley_bytes payload;

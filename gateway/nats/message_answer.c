@@ -156,6 +156,7 @@ static void read_held_message(struct message_answer *answer, struct jetstream_he
         out->found = JETSTREAM_HELD_FOUND;
         out->payload = payload;
         out->time_ns = read_time(answer);
+        out->sequence = read_sequence(answer);
         out->subject = subject;
         out->headers = headers;
     } else if (status == PARLEY_E_MEMORY) {

@@ -71,6 +71,9 @@
     X(PROBLEM_WORK_QUEUE, "work-queue", 409, "The tasks lie in a work queue",                      \
       "The stream that holds the tasks gives each to its first reader, so that this server "       \
       "does not hand them out. Read them from that stream in NATS.")                               \
+    X(PROBLEM_GONE, "gone", 410, "It is not kept any more",                                        \
+      "Only the last objects of an agent are kept: ask for a newer checkpoint, which the list "    \
+      "of its checkpoints names.")                                                                 \
     X(PROBLEM_TOO_LARGE, "too-large", 413, "The message is too large",                             \
       "The detail names the limit. Store large data elsewhere and refer to it, or ask the "        \
       "operator to raise --message-max, --body-max, or max_payload of NATS.")                      \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The addresses of docs/api.md as a table. A path may have two variable parts: a protocol's name,
- * and any other name. */
+/* The addresses of docs/api.md as a table. A path may have variable parts: a protocol's name, any
+ * other name, and an id of something that this has. */
 
 #include "routes.h"
 
@@ -20,14 +20,16 @@
 #include "metrics_page.h"
 #include "figures.h"
 #include "streams.h"
+#include "vault.h"
 #include "work.h"
 
 enum { NAME_SIZE = 512 };
 
 /* The variable parts of a path. */
 struct variable {
-    const struct parley_protocol *protocol;         /* NULL: there is none of that name */
-    char protocol_name[NAME_SIZE], name[NAME_SIZE]; /* ""; cut if they are too long */
+    const struct parley_protocol *protocol; /* NULL: there is none of that name */
+    /* ""; cut if they are too long. `id`: of what is below `name`. */
+    char protocol_name[NAME_SIZE], name[NAME_SIZE], id[NAME_SIZE];
 };
 
 typedef void serve_fn(struct gateway *gateway, struct http_request *request,
@@ -58,6 +60,21 @@ static void serve_agents(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     agents_serve(gateway->agents, request, variable->protocol,
                  variable->name[0] != '\0' ? variable->name : NULL);
+}
+
+static void serve_checkpoints(struct gateway *gateway, struct http_request *request,
+                              const struct variable *variable) {
+    vault_serve_list(gateway, request, variable->protocol, variable->name);
+}
+
+static void serve_checkpoint(struct gateway *gateway, struct http_request *request,
+                             const struct variable *variable) {
+    vault_serve_checkpoint(gateway, request, variable->protocol, variable->name, variable->id);
+}
+
+static void serve_restore(struct gateway *gateway, struct http_request *request,
+                          const struct variable *variable) {
+    vault_serve_restore(gateway, request, variable->protocol, variable->name);
 }
 
 static void serve_work(struct gateway *gateway, struct http_request *request,
@@ -209,7 +226,7 @@ enum route_stay {
 enum { LINE_MAX_BYTES = 256 };
 
 struct route {
-    const char *path; /* {protocol} and {name} stand for one segment */
+    const char *path; /* {protocol}, {name} and {id} stand for one segment each */
     size_t length;    /* of `path` */
     enum guard_need need;
     const struct operation *operation; /* what the documents say of it */
@@ -240,6 +257,11 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents),
     ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents),
+    ROUTE("/v1/{protocol}/agents/{name}/checkpoints", READ, checkpoints, .get = serve_checkpoints),
+    ROUTE("/v1/{protocol}/agents/{name}/checkpoints/{id}", READ, checkpoint,
+          .get = serve_checkpoint, .stay = ROUTE_STAYS),
+    ROUTE("/v1/{protocol}/agents/{name}/restore", READ, restore, .get = serve_restore,
+          .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .remove = serve_release,
           .remove_operation = &operation_release),
     ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works),
@@ -317,15 +339,17 @@ static bool matches(const struct route *route, const char *path, char last) {
 
 /* Reads the parts in braces of a path that matches `pattern`. */
 static void read_variable(const char *pattern, const char *path, struct variable *out) {
-    static const char protocol[] = "{protocol}";
+    static const char protocol[] = "{protocol}", id[] = "{id}";
     out->protocol = NULL;
-    out->protocol_name[0] = out->name[0] = '\0';
+    out->protocol_name[0] = out->name[0] = out->id[0] = '\0';
     for (const char *place = strchr(pattern, '{'); place != NULL; place = strchr(pattern, '{')) {
         path += place - pattern;
         const struct parley_bytes segment = {path, strcspn(path, "/")};
         if (strncmp(place, protocol, sizeof protocol - 1) == 0) {
             out->protocol = parley_protocol_find(segment);
             copy_segment(out->protocol_name, segment);
+        } else if (strncmp(place, id, sizeof id - 1) == 0) {
+            copy_segment(out->id, segment);
         } else {
             copy_segment(out->name, segment);
         }

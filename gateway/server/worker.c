@@ -12,6 +12,7 @@
 #include "offload.h"
 #include "quarantine.h"
 #include "agents.h"
+#include "vault_task.h"
 #include "board.h"
 #include "channel.h"
 #include "fact_consumers.h"
@@ -372,6 +373,7 @@ static void take_apart(struct worker *worker) {
     }
     completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
+    vault_tasks_abandon(gateway);
     http_server_destroy(gateway->http);
     guard_destroy(gateway->guard);
     tokens_unref(atomic_exchange(&worker->next_tokens, NULL));

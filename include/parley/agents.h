@@ -27,7 +27,7 @@ struct parley_agent_report {
     unsigned source;                /* index into parley_agents.sources */
     struct parley_message *message; /* checked, and valid; NULL: is_unread */
     size_t size_bytes;              /* of its payload */
-    const char *id;                 /* of its event; NULL: none */
+    const char *id;                 /* a UUID: of its event, or made of its sequence */
     const char *at;                 /* when it was stored, RFC 3339 */
     int64_t age_seconds;            /* since then; not negative */
     uint64_t sequence;

@@ -13,6 +13,7 @@
 struct parley_agents;
 struct parley_message;
 struct parley_objects;
+struct parley_restore;
 struct parley_work_kind;
 struct parley_options;
 struct parley_pipe;
@@ -277,8 +278,8 @@ struct parley_protocol {
      * that needs them; later ones are decided on by parley_decision.count. Appends what `decide`
      * has to know of such a message, whoever published it; nothing: it says nothing. */
     enum parley_status (*fact_of)(struct parley_bytes payload, struct parley_buffer *out);
-
-    const struct parley_pipe *pipe; /* parley/pipe.h; NULL: `parley pipe` does not speak it */
+    const struct parley_restore *restore; /* parley/restore.h; NULL: agents leave no checkpoints */
+    const struct parley_pipe *pipe;       /* parley/pipe.h; NULL: `parley pipe` does not speak it */
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

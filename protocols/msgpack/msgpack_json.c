@@ -84,10 +84,29 @@ static void write_end(void *context, size_t count) {
     writer->maps >>= 1;
 }
 
-enum parley_status msgpack_encode(struct parley_message *message, struct parley_buffer *out) {
+/* `bytes` have no fault. */
+static enum parley_status write_json(struct parley_bytes bytes, struct parley_buffer *out) {
     struct writer writer = {.out = out, .start = out->length};
     const struct msgpack_events events = {
         .context = &writer, .value = write_value, .key = write_key, .leave = write_end};
-    msgpack_visit(message->text, &events);
+    msgpack_visit(bytes, &events);
     return parley_buffer_status(out);
+}
+
+enum parley_status msgpack_encode(struct parley_message *message, struct parley_buffer *out) {
+    return write_json(message->text, out);
+}
+
+enum parley_status msgpack_append_json(struct parley_bytes bytes, struct parley_arena *arena,
+                                       struct parley_buffer *out) {
+    struct msgpack_fault fault;
+    switch (msgpack_find_fault(bytes, arena, &fault)) {
+    case MSGPACK_READ:
+        return write_json(bytes, out);
+    case MSGPACK_FAULT:
+        return PARLEY_E_UNSUPPORTED;
+    case MSGPACK_MEMORY:
+        break;
+    }
+    return PARLEY_E_MEMORY;
 }

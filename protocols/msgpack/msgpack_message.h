@@ -36,6 +36,10 @@ enum parley_status msgpack_stamp(struct parley_message *message, const struct pa
 /* One line of JSON straight from the bytes: integers exactly, floats in the shortest form that
  * reads back the same (with a point or an exponent, so that they stay floats), `bin` as base64. */
 enum parley_status msgpack_encode(struct parley_message *message, struct parley_buffer *out);
+/* The same of one map that fills `bytes`, and may have faults.  `arena`: for what reading needs.
+ * Returns: PARLEY_E_UNSUPPORTED: it has one; nothing is appended. */
+enum parley_status msgpack_append_json(struct parley_bytes bytes, struct parley_arena *arena,
+                                       struct parley_buffer *out);
 
 /* ---- from JSON ---- */
 

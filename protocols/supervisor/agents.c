@@ -29,10 +29,8 @@ static void open_object(const struct parley_agent_report *of, const char *name,
 static enum parley_status report_checkpoint(const struct parley_agent_report *of,
                                             struct parley_buffer *out) {
     open_object(of, "checkpoint", out);
-    if (of->id != NULL) {
-        parley_buffer_text(out, ",\"id\":");
-        parley_buffer_json(out, parley_bytes_of(of->id));
-    }
+    parley_buffer_text(out, ",\"id\":");
+    parley_buffer_json(out, parley_bytes_of(of->id));
     parley_buffer_format(out, ",\"size\":%zu,\"age\":%" PRId64 ",\"overdue\":%s}", of->size_bytes,
                          of->age_seconds, of->age_seconds > CHECKPOINT_SECONDS ? "true" : "false");
     return parley_buffer_status(out);

@@ -191,5 +191,6 @@ const struct parley_protocol supervisor_protocol = {
     .agents = &supervisor_agents,
     .objects = &objects,
     .fact_of = supervisor_wal_fact,
+    .restore = &supervisor_restore,
     .pipe = &supervisor_pipe,
 };

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { headers } from 'nats';
 import { get, post, request } from './lib/http.mjs';
 import { useParley } from './lib/parley.mjs';
 import { run } from './lib/program.mjs';
@@ -39,6 +40,15 @@ async function beatAs(server, name) {
   }
 }
 
+// With the id that operations.c has as the example.
+async function checkpointAs(nats, name) {
+  const checkpoint = { type: 'checkpoint', timestamp: 1705392000, data: { agent_state: {} } };
+  const its = headers();
+  its.set('ce-id', '28fd7316-e442-48d5-a6f8-79c7984a4924');
+  const subject = `supervisor.${name}.gerbil.checkpoint`;
+  await nats.jetstream().publish(subject, JSON.stringify(checkpoint), { headers: its });
+}
+
 describe('openapi.json', () => {
   const its = useParley({ args: ['--quarantine'] });
   const document = async () => (await get(its.parley, '/openapi.json')).json;
@@ -49,9 +59,9 @@ describe('openapi.json', () => {
   }
   const resolved = ({ components }, value) =>
     value.$ref ? components[value.$ref.split('/')[2]][value.$ref.split('/')[3]] : value;
-  // The path with a name that exists.
+  // The path with a name and an id that exist.
   const concrete = (path, operation) =>
-    path.replace('{name}', operation.parameters.find(({ name }) => name === 'name')?.example);
+    path.replace(/{(\w+)}/g, (_, part) => operation.parameters.find(({ name }) => name === part)?.example);
   const isStream = (path) => path.endsWith('/stream');
 
   it('is what the start page links to, and is not sent again', async () => {
@@ -60,13 +70,14 @@ describe('openapi.json', () => {
     assert.ok(page.text.includes('href="/openapi.json"'));
     const first = await get(its.parley, '/openapi.json', { headers: { 'Accept-Encoding': 'gzip' } });
     assert.equal(first.headers['content-encoding'], 'gzip');
-    const headers = { 'If-None-Match': first.headers.etag, 'Accept-Encoding': 'gzip' };
-    assert.equal((await get(its.parley, '/openapi.json', { headers })).status, 304);
+    const again = { 'If-None-Match': first.headers.etag, 'Accept-Encoding': 'gzip' };
+    assert.equal((await get(its.parley, '/openapi.json', { headers: again })).status, 304);
   });
 
   // Every answer is held against the document by lib/contract.mjs.
   it('has only operations that the server serves', async () => {
     await beatAs(its.parley, 'galahad');
+    await checkpointAs(its.nats, 'galahad');
     for (const { path, method, operation } of operationsOf(await document())) {
       const query = isStream(path) ? '?since=all&follow=false' : '';
       const url = concrete(path, operation) + query;
@@ -116,7 +127,7 @@ describe('openapi.json', () => {
     const expect = (text) => API.includes(text) || missing.add(text);
     for (const { path, operation } of operationsOf(described)) {
       if (/^\/(page\..*)?$/.test(path)) continue;
-      expect(path.replace(/\b(vlp|roundtable|supervisor|brenner)\b/, '{protocol}').replace('{name}', 'NAME'));
+      expect(path.replace(/\b(vlp|roundtable|supervisor|brenner)\b/, '{protocol}').replace('{name}', 'NAME').replace('{id}', 'ID'));
       for (const parameter of operation.parameters.map((each) => resolved(described, each))) {
         if (parameter.in === 'query') expect(`\`${parameter.name}`);
         if (parameter.in === 'header' && parameter.name !== 'If-None-Match') expect(parameter.name);

@@ -28,6 +28,7 @@
 #include "ingest.h"
 #include "metrics_page.h"
 #include "streams.h"
+#include "vault.h"
 #include "work.h"
 
 struct jetstream {
@@ -215,6 +216,30 @@ void agents_serve(struct agents *agents, struct http_request *request,
                   const struct parley_protocol *protocol, const char *name) {
     (void)agents;
     note(request, name != NULL ? "agent" : "agents", protocol);
+}
+
+void vault_serve_list(struct gateway *gateway, struct http_request *request,
+                      const struct parley_protocol *protocol, const char *agent) {
+    (void)gateway;
+    assert_string_not_equal(agent, "");
+    note(request, "checkpoints", protocol);
+}
+
+void vault_serve_checkpoint(struct gateway *gateway, struct http_request *request,
+                            const struct parley_protocol *protocol, const char *agent,
+                            const char *id) {
+    (void)gateway;
+    assert_string_not_equal(agent, "");
+    assert_string_not_equal(id, "");
+    assert_string_not_equal(id, agent);
+    note(request, "checkpoint", protocol);
+}
+
+void vault_serve_restore(struct gateway *gateway, struct http_request *request,
+                         const struct parley_protocol *protocol, const char *agent) {
+    (void)gateway;
+    assert_string_not_equal(agent, "");
+    note(request, "restore", protocol);
 }
 
 void halt_list_serve(struct gateway *gateway, struct http_request *request,
@@ -435,13 +460,16 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
     for (size_t i = 0; gateway_route(i, &route); i++) {
         char key[160];
         const char *brace = strstr(route.path, "{protocol}");
-        const bool has_halts = route.operation->kind == OPERATION_HALTS; /* not all have them */
+        const enum operation_kind kind = route.operation->kind; /* not all have halts, … */
+        const bool is_of_vault = kind == OPERATION_CHECKPOINTS || kind == OPERATION_CHECKPOINT ||
+                                 kind == OPERATION_RESTORE;
         snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
                  (int)(brace != NULL ? (size_t)(brace - route.path) : strlen(route.path)),
                  route.path,
-                 brace == NULL ? ""
-                 : has_halts   ? "vlp"
-                               : "roundtable",
+                 brace == NULL             ? ""
+                 : kind == OPERATION_HALTS ? "vlp"
+                 : is_of_vault             ? "supervisor"
+                                           : "roundtable",
                  brace != NULL ? brace + 10 : "", route.has_post ? "post" : "get");
         assert_non_null(strstr(document.data, key));
     }
@@ -717,6 +745,9 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"HEAD", "/v1/vlp/stream", 0, "stream vlp"},
         {"GET", "/v1/roundtable/agents", 0, "agents roundtable"},
         {"GET", "/v1/supervisor/agents/a", 0, "agent supervisor"},
+        {"GET", "/v1/supervisor/agents/a/checkpoints", 0, "checkpoints supervisor"},
+        {"GET", "/v1/supervisor/agents/a/checkpoints/b", 0, "checkpoint supervisor"},
+        {"GET", "/v1/supervisor/agents/a/restore", 0, "restore supervisor"},
         {"GET", "/v1/vlp/halts", 0, "halts vlp"},
         {"DELETE", "/v1/vlp/halts", 0, "release vlp"},
         {"GET", "/v1/roundtable/tasks", 0, "tasks roundtable"},

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See object_reader.h. The name of the object decides what is read: nothing of the meta but the
+ * subject of its chunks is used before it agrees with what the message says. */
+
+#include "object_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ordered_consumer.h"
+
+enum { PULL_CHUNKS = 4, PULL_BYTES = PULL_CHUNKS * (int)(OBJECT_CHUNK_BYTES + 4096) };
+
+/*   ASKING ── its meta ──▶ READING ── its last byte, or an error ──▶ ENDED
+ *   ASKING ── an error ──▶ ENDED
+ */
+enum phase { PHASE_ASKING, PHASE_READING, PHASE_ENDED };
+
+struct object_reader {
+    struct jetstream *jetstream;
+    struct object_reader_events events;
+    enum phase phase;
+    char stream[OBJECT_STREAM_MAX], bucket[OBJECT_STREAM_MAX], chunks[OBJECT_SUBJECT_MAX];
+    char digest[OBJECT_DIGEST_MAX]; /* that it must have */
+    uint64_t size, received;
+    struct object_digest sum;
+    struct jetstream_request *request;
+    struct ordered_consumer *consumer;
+    unsigned depth; /* of callbacks in which it is used */
+    bool is_closed;
+};
+
+static void free_reader(struct object_reader *reader) {
+    object_digest_finish(&reader->sum);
+    free(reader);
+}
+
+static void enter(struct object_reader *reader) {
+    reader->depth++;
+}
+
+static void leave(struct object_reader *reader) {
+    if (--reader->depth == 0 && reader->is_closed) {
+        free_reader(reader);
+    }
+}
+
+static void stop(struct object_reader *reader) {
+    jetstream_request_cancel(reader->request);
+    ordered_consumer_close(reader->consumer);
+    reader->request = NULL;
+    reader->consumer = NULL;
+    reader->phase = PHASE_ENDED;
+}
+
+static void end(struct object_reader *reader, enum object_end how) {
+    if (reader->phase != PHASE_ENDED) {
+        stop(reader);
+        reader->events.ended(reader->events.context, how);
+    }
+}
+
+/* ---- chunks ---- */
+
+static void end_whole(struct object_reader *reader) {
+    char digest[OBJECT_DIGEST_MAX];
+    if (!object_digest_end(&reader->sum, digest)) {
+        end(reader, OBJECT_NO_MEMORY);
+    } else {
+        end(reader, strcmp(digest, reader->digest) == 0 ? OBJECT_WHOLE : OBJECT_WRONG);
+    }
+}
+
+static void on_opened(void *context, uint64_t next_sequence) {
+    const struct object_reader *reader = context;
+    (void)next_sequence;
+    ordered_consumer_pull(reader->consumer, PULL_CHUNKS, PULL_BYTES);
+}
+
+static void on_chunk(void *context, const struct jetstream_stored *stored) {
+    struct object_reader *reader = context;
+    enter(reader);
+    if (stored->payload.length > reader->size - reader->received) {
+        end(reader, OBJECT_WRONG);
+    } else {
+        reader->received += stored->payload.length;
+        object_digest_add(&reader->sum, stored->payload);
+        reader->events.bytes(reader->events.context, stored->payload);
+        if (reader->phase == PHASE_READING && reader->received == reader->size) {
+            end_whole(reader);
+        }
+    }
+    leave(reader);
+}
+
+static void on_pull_ended(void *context) {
+    struct object_reader *reader = context;
+    enter(reader);
+    if (reader->phase == PHASE_READING) {
+        reader->events.pulled(reader->events.context);
+    }
+    leave(reader);
+}
+
+/* Chunks are stored before the meta. */
+static void on_current(void *context) {
+    struct object_reader *reader = context;
+    enter(reader);
+    if (reader->phase == PHASE_READING && reader->received < reader->size) {
+        end(reader, OBJECT_WRONG);
+    }
+    leave(reader);
+}
+
+static void on_refused(void *context, const char *error) {
+    struct object_reader *reader = context;
+    (void)error;
+    enter(reader);
+    end(reader, OBJECT_UNREACHABLE);
+    leave(reader);
+}
+
+static enum parley_status open_chunks(struct object_reader *reader) {
+    const struct jetstream_start start = {
+        .from = JETSTREAM_FROM_SEQUENCE, .sequence = 1, .filter = reader->chunks};
+    const struct ordered_consumer_events events = {.opened = on_opened,
+                                                   .stored = on_chunk,
+                                                   .pull_ended = on_pull_ended,
+                                                   .refused = on_refused,
+                                                   .current = on_current,
+                                                   .context = reader};
+    return ordered_consumer_open(reader->jetstream, reader->stream, start, ORDERED_REPLAY, &events,
+                                 &reader->consumer);
+}
+
+/* ---- its meta ---- */
+
+static bool is_wanted(const struct object_reader *reader, const struct object_meta *meta) {
+    return meta->size == reader->size && meta->nuid.length > 0 &&
+           meta->nuid.length < OBJECT_SUBJECT_MAX / 2 &&
+           memchr(meta->nuid.data, '*', meta->nuid.length) == NULL &&
+           memchr(meta->nuid.data, '>', meta->nuid.length) == NULL &&
+           parley_bytes_equal(meta->digest, parley_bytes_of(reader->digest));
+}
+
+static void begin_reading(struct object_reader *reader, const struct object_meta *meta) {
+    object_chunk_subject(reader->bucket, meta->nuid, reader->chunks);
+    reader->phase = PHASE_READING;
+    object_digest_begin(&reader->sum);
+    if (reader->size == 0) {
+        end_whole(reader);
+    } else if (open_chunks(reader) != PARLEY_OK) {
+        end(reader, OBJECT_NO_MEMORY);
+    }
+}
+
+static void read_meta(struct object_reader *reader, const struct jetstream_last *last) {
+    struct parley_arena arena;
+    struct object_meta meta;
+    parley_arena_init(&arena, 0);
+    const enum parley_status status = object_meta_read(last->payload, &arena, &meta);
+    if (status == PARLEY_E_MEMORY) {
+        end(reader, OBJECT_NO_MEMORY);
+    } else if (status == PARLEY_OK && meta.is_deleted) {
+        end(reader, OBJECT_GONE);
+    } else if (status != PARLEY_OK || !is_wanted(reader, &meta)) {
+        end(reader, OBJECT_WRONG);
+    } else {
+        begin_reading(reader, &meta);
+    }
+    parley_arena_finish(&arena);
+}
+
+static void on_meta(void *context, const struct jetstream_last *last) {
+    struct object_reader *reader = context;
+    reader->request = NULL;
+    enter(reader);
+    if (last->found == JETSTREAM_LAST_FOUND) {
+        read_meta(reader, last);
+    } else {
+        end(reader, last->found == JETSTREAM_LAST_UNKNOWN ? OBJECT_UNREACHABLE : OBJECT_GONE);
+    }
+    leave(reader);
+}
+
+bool object_is_there(const struct jetstream_last *last) {
+    struct parley_arena arena;
+    struct object_meta meta;
+    parley_arena_init(&arena, 0);
+    const bool is_there = last->found == JETSTREAM_LAST_FOUND &&
+                          object_meta_read(last->payload, &arena, &meta) == PARLEY_OK &&
+                          !meta.is_deleted;
+    parley_arena_finish(&arena);
+    return is_there;
+}
+
+/* ---- its life ---- */
+
+static bool copy(struct parley_bytes text, char *out, size_t size) {
+    if (text.length >= size) {
+        return false;
+    }
+    memcpy(out, text.data, text.length);
+    out[text.length] = '\0';
+    return true;
+}
+
+enum parley_status object_reader_open(struct jetstream *jetstream, const char *bucket,
+                                      const struct object_pointer *want,
+                                      const struct object_reader_events *events,
+                                      struct object_reader **out) {
+    char subject[OBJECT_SUBJECT_MAX];
+    struct object_reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    reader->jetstream = jetstream;
+    reader->events = *events;
+    reader->size = want->size;
+    object_stream_name(bucket, reader->stream);
+    object_meta_subject(bucket, want->name, subject);
+    const bool is_copied = copy(parley_bytes_of(bucket), reader->bucket, sizeof reader->bucket) &&
+                           copy(want->digest, reader->digest, sizeof reader->digest);
+    reader->request =
+        is_copied ? jetstream_last_ask(jetstream, reader->stream, subject, on_meta, reader) : NULL;
+    if (reader->request == NULL) {
+        free_reader(reader);
+        return PARLEY_E_IO;
+    }
+    *out = reader;
+    return PARLEY_OK;
+}
+
+void object_reader_pull(struct object_reader *reader) {
+    if (reader->phase == PHASE_READING && reader->consumer != NULL) {
+        ordered_consumer_pull(reader->consumer, PULL_CHUNKS, PULL_BYTES);
+    }
+}
+
+void object_reader_close(struct object_reader *reader) {
+    if (reader == NULL) {
+        return;
+    }
+    stop(reader);
+    reader->is_closed = true;
+    if (reader->depth == 0) {
+        free_reader(reader);
+    }
+}

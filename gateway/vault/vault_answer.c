@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "vault_answer.h"
+
+#include "negotiate.h"
+#include "phase.h"
+#include "problem.h"
+
+enum { OFFERS_MAX = 8 };
+
+static void enter(struct vault_answer *answer, enum vault_answer_phase phase) {
+    static const unsigned allowed[] = {
+        [VAULT_GATHERING] = PHASE(VAULT_SENDING) | PHASE(VAULT_WHOLE),
+        [VAULT_SENDING] = PHASE(VAULT_WHOLE) | PHASE(VAULT_BROKEN),
+        [VAULT_WHOLE] = 0,
+        [VAULT_BROKEN] = 0,
+    };
+    answer->phase = (enum vault_answer_phase)phase_after(allowed, answer->phase, phase);
+}
+
+bool vault_answer_init(struct vault_answer *answer, struct gateway *gateway,
+                       struct http_request *request, const struct parley_protocol *protocol) {
+    const char *offers[OFFERS_MAX] = {NULL};
+    const struct parley_codec *codecs[OFFERS_MAX] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; protocol->codecs[i] != NULL && count < OFFERS_MAX - 1; i++) {
+        const struct parley_codec *codec = protocol->codecs[i];
+        if (codec->is_binary || codec->framing == PARLEY_FRAMING_JSON) {
+            codecs[count] = codec->is_binary ? codec : NULL;
+            offers[count++] = codec->media_types[0];
+        }
+    }
+    const int chosen = negotiate(http_request_header(request, "Accept"), offers);
+    if (chosen < 0) {
+        problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
+                        "The answer is one message: accept one of the media types of the "
+                        "protocol's encodings, or omit the Accept header.");
+        return false;
+    }
+    *answer = (struct vault_answer){.gateway = gateway, .request = request, .to = codecs[chosen]};
+    parley_buffer_init(&answer->text);
+    return true;
+}
+
+void vault_answer_finish(struct vault_answer *answer) {
+    parley_buffer_finish(&answer->text);
+    budget_uncover(answer->gateway->budget, &answer->share);
+}
+
+static void respond(struct vault_answer *answer) {
+    http_header(answer->request, "Cache-Control", "no-store");
+    http_respond_live(answer->request, 200,
+                      answer->to != NULL ? answer->to->media_types[0] : "application/json",
+                      answer->read);
+}
+
+static void forget_sent(struct vault_answer *answer) {
+    parley_buffer_clear(&answer->text);
+    answer->offset = 0;
+}
+
+enum parley_status vault_answer_add(struct vault_answer *answer, struct parley_bytes bytes) {
+    if (!budget_cover(answer->gateway->budget, &answer->share,
+                      answer->text.length - answer->offset + bytes.length)) {
+        return PARLEY_E_LIMIT;
+    }
+    if (answer->phase == VAULT_SENDING && answer->offset == answer->text.length) {
+        forget_sent(answer);
+    }
+    parley_buffer_append(&answer->text, bytes);
+    PARLEY_TRY(parley_buffer_status(&answer->text));
+    if (answer->to == NULL && answer->phase == VAULT_GATHERING) {
+        enter(answer, VAULT_SENDING);
+        respond(answer);
+    } else if (answer->phase == VAULT_SENDING) {
+        http_wake(answer->request);
+    }
+    return PARLEY_OK;
+}
+
+void vault_answer_end(struct vault_answer *answer) {
+    const bool is_gathered = answer->phase == VAULT_GATHERING;
+    enter(answer, VAULT_WHOLE);
+    if (is_gathered) {
+        respond(answer);
+    } else {
+        http_wake(answer->request);
+    }
+}
+
+void vault_answer_break(struct vault_answer *answer) {
+    enter(answer, VAULT_BROKEN);
+    http_wake(answer->request);
+}
+
+ssize_t vault_answer_read(struct vault_answer *answer, char *buffer, size_t size) {
+    const size_t left = answer->text.length - answer->offset;
+    const size_t count = left < size ? left : size;
+    if (answer->phase == VAULT_BROKEN) {
+        return HTTP_SOURCE_ABORT;
+    }
+    if (count > 0) {
+        memcpy(buffer, answer->text.data + answer->offset, count);
+        answer->offset += count;
+        return (ssize_t)count;
+    }
+    if (answer->phase == VAULT_WHOLE) {
+        return HTTP_SOURCE_END;
+    }
+    forget_sent(answer);
+    answer->drained(answer);
+    return 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See vault_checkpoint.h. Anybody may publish to NATS. What has no pointer counts if it is a valid
+ * message; what has one, if its header and its pointer both name the object of this very checkpoint
+ * and agent: no other one is ever read. */
+
+#include "vault_checkpoint.h"
+
+#include <stdlib.h>
+
+#include "held_header.h"
+#include "vault_scan.h"
+
+enum { HEADER_MAX = 256 };
+
+void vault_checkpoint_init(struct vault_checkpoint *checkpoint) {
+    *checkpoint = (struct vault_checkpoint){0};
+    parley_buffer_init(&checkpoint->payload);
+    parley_arena_init(&checkpoint->arena, 0);
+}
+
+void vault_checkpoint_finish(struct vault_checkpoint *checkpoint, const struct gateway *gateway) {
+    parley_buffer_finish(&checkpoint->payload);
+    parley_arena_finish(&checkpoint->arena);
+    budget_uncover(gateway->budget, &checkpoint->share);
+}
+
+uint64_t vault_begun(const char *header, uint64_t sequence) {
+    char *end = NULL;
+    const bool is_number = header != NULL && header[0] >= '0' && header[0] <= '9';
+    const uint64_t begun = is_number ? strtoull(header, &end, 10) : sequence;
+    return is_number && *end == '\0' && begun < sequence ? begun : sequence;
+}
+
+enum vault_taken vault_checkpoint_take(struct vault_checkpoint *checkpoint,
+                                       const struct vault_place *place,
+                                       const struct jetstream_held *held) {
+    char id[HEADER_MAX], object[HEADER_MAX], begun[HEADER_MAX];
+    const bool has_id = held_header(held->headers, "ce-id", id, sizeof id);
+    agent_message_id(has_id ? id : NULL, held->sequence, checkpoint->id);
+    checkpoint->has_object = held_header(held->headers, OBJECT_HEADER, object, sizeof object);
+    checkpoint->sequence = held->sequence;
+    checkpoint->begun = vault_begun(
+        held_header(held->headers, OBJECT_BEGUN_HEADER, begun, sizeof begun) ? begun : NULL,
+        held->sequence);
+    if (strcmp(held->subject, place->checkpoints) != 0 ||
+        (checkpoint->has_object && !vault_names_object(place, checkpoint->id, object))) {
+        return VAULT_NO_CHECKPOINT;
+    }
+    if (!budget_cover(place->gateway->budget, &checkpoint->share, held->payload.length)) {
+        return VAULT_NO_ROOM;
+    }
+    parley_buffer_append(&checkpoint->payload, held->payload);
+    return checkpoint->payload.has_failed ? VAULT_NO_MEMORY : VAULT_TAKEN;
+}
+
+/* Whether what stands in the place of the state is the pointer to its object. */
+static enum parley_status read_pointer(struct vault_checkpoint *checkpoint,
+                                       const struct vault_place *place, bool *out) {
+    const struct parley_bytes text = {checkpoint->payload.data + checkpoint->state_start,
+                                      checkpoint->state_end - checkpoint->state_start};
+    const enum parley_status status =
+        object_pointer_read(text, &checkpoint->arena, &checkpoint->pointer);
+    *out = false;
+    if (status == PARLEY_OK && checkpoint->pointer.name.length < OBJECT_NAME_MAX) {
+        char name[OBJECT_NAME_MAX] = {0};
+        memcpy(name, checkpoint->pointer.name.data, checkpoint->pointer.name.length);
+        *out = vault_names_object(place, checkpoint->id, name);
+    }
+    return status == PARLEY_E_MEMORY ? status : PARLEY_OK;
+}
+
+static enum parley_status read_message(struct vault_checkpoint *checkpoint,
+                                       const struct vault_place *place,
+                                       struct parley_message *message) {
+    bool is_ours = false;
+    PARLEY_TRY(agent_message_check(message, place->channel, place->checkpoints,
+                                   parley_buffer_bytes(&checkpoint->payload),
+                                   checkpoint->has_object, &is_ours));
+    const struct parley_objects *objects = place->protocol->objects;
+    const bool is_read =
+        checkpoint->has_object ? message->is_decoded && message->type == objects->type : is_ours;
+    if (!is_read ||
+        object_place_find(parley_buffer_bytes(&checkpoint->payload), objects->member,
+                          &checkpoint->state_start, &checkpoint->state_end) != PARLEY_OK) {
+        return PARLEY_OK;
+    }
+    checkpoint->is_valid = true;
+    if (checkpoint->has_object) {
+        PARLEY_TRY(read_pointer(checkpoint, place, &checkpoint->is_valid));
+    }
+    return place->protocol->restore->read(message, &checkpoint->says);
+}
+
+enum parley_status vault_checkpoint_check(struct vault_checkpoint *checkpoint,
+                                          const struct vault_place *place) {
+    struct parley_message message;
+    parley_message_init(&message, place->schema);
+    const enum parley_status status = read_message(checkpoint, place, &message);
+    parley_message_finish(&message);
+    return status;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What an agent logged, from a sequence of the stream up to what its leader held when the reading
+ * began, in the order of storage. Each kind of log is a subject of its own, and is read with a
+ * consumer of its own; the entries of all are merged. */
+
+#include <sys/queue.h>
+
+#include "ordered_consumer.h"
+#include "vault_place.h"
+
+struct vault_log_events {
+    /* Entries, each with a comma in front.  Owns: borrowed for the call.
+     * Returns: NULL, or why they cannot be taken (half a sentence): `ended` follows with it. */
+    const char *(*entries)(void *context, struct parley_bytes text);
+    /* Whether no entries are wanted now; vault_log_go_on follows. */
+    bool (*is_full)(void *context);
+    /* All were given, or (`error`: half a sentence) that cannot be. Called once. */
+    void (*ended)(void *context, const char *error);
+    void *context;
+};
+
+struct vault_log;
+
+struct vault_log_item {
+    STAILQ_ENTRY(vault_log_item) link;
+    uint64_t sequence;
+    struct parley_buffer text;
+};
+
+struct vault_log_feed {
+    struct vault_log *log;
+    char subject[VAULT_SUBJECT_MAX];
+    uint64_t last; /* to be read; 0: not known */
+    struct jetstream_request *request;
+    struct ordered_consumer *consumer;
+    bool is_over; /* nothing more comes into the queue */
+    bool is_idle; /* nothing of the last pull is still to come */
+    STAILQ_HEAD(, vault_log_item) queue;
+};
+
+struct vault_log {
+    const struct vault_place *place;
+    const struct parley_checkpoint *after;
+    uint64_t start;
+    struct parley_message *message; /* to check entries with */
+    struct vault_log_events events;
+
+    /* Private. */
+    size_t feed_count, unknown_count; /* whose last message is not known so far */
+    bool is_ended, is_giving;
+    struct vault_log_feed feeds[PARLEY_RESTORE_LOGS_MAX];
+};
+
+/* Owns: the caller embeds it, with what is not private set, and closes it. */
+void vault_log_open(struct vault_log *log);
+void vault_log_go_on(struct vault_log *log);
+/* Not from `entries` and `is_full`. Harmless before vault_log_open, and a second time. */
+void vault_log_close(struct vault_log *log);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Whose checkpoints a request is about, and where their messages lie. Private to vault/. */
+
+#include <parley/objects.h>
+#include <parley/restore.h>
+
+#include "agent_reader.h"
+#include "gateway.h"
+#include "object_layout.h"
+
+/* Requests of a worker at a time. */
+#define VAULT_READINGS_MAX 16
+/* A request that NATS ends in silence takes some of them. */
+#define VAULT_PATIENCE_MS 10000
+
+#define VAULT_AGENT_MAX 65 /* with its NUL, as in --agent */
+#define VAULT_SUBJECT_MAX 256
+
+struct vault_place {
+    struct gateway *gateway;
+    const struct parley_protocol *protocol;
+    const struct channel *channel;
+    const struct parley_schema *schema;
+    char agent[VAULT_AGENT_MAX];
+    char checkpoints[VAULT_SUBJECT_MAX]; /* their subject … */
+    char stream[JETSTREAM_STREAM_MAX];   /* … and the stream that it lies in */
+};
+
+/* Fills in `out`.  Returns: false: the request is answered; it has no checkpoints, or not for its
+ * sender, or NATS cannot be read. */
+bool vault_place_find(struct gateway *gateway, struct http_request *request,
+                      const struct parley_protocol *protocol, const char *agent,
+                      struct vault_place *out);
+
+/* The subject on which the agent's messages are, of one of the patterns of parley_restore. */
+void vault_place_subject(const struct vault_place *place, const char *pattern,
+                         char out[VAULT_SUBJECT_MAX]);
+
+/* Counts a request. vault_leave once it is closed. */
+static inline void vault_enter(struct gateway *gateway) {
+    gateway->vault_count++;
+}
+static inline void vault_leave(struct gateway *gateway) {
+    gateway->vault_count--;
+}

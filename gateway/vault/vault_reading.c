@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* GET …/agents/{agent}/checkpoints/{id}, and …/agents/{agent}/restore. Both are JSON that is put
+ * together from pieces, of which the largest, the agent's state, is copied as it is: it comes from
+ * the message or, chunk by chunk, from the object store. A restore goes on with the log. What takes
+ * long, checking a message, unpacking a state, converting the answer, is done by the worker pool.
+ */
+
+#include "vault_reading.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "phase.h"
+#include "query_problem.h"
+#include "vault.h"
+
+void reading_enter(struct reading *reading, enum reading_phase phase) {
+    static const unsigned allowed[] = {
+        [READING_FINDING] = PHASE(READING_FETCHING) | PHASE(READING_OVER),
+        [READING_FETCHING] = PHASE(READING_CHECKING) | PHASE(READING_OVER),
+        [READING_CHECKING] = PHASE(READING_COPYING) | PHASE(READING_OVER),
+        [READING_COPYING] = PHASE(READING_UNPACKING) | PHASE(READING_STARTING) |
+                            PHASE(READING_ENDING) | PHASE(READING_OVER),
+        [READING_UNPACKING] = PHASE(READING_STARTING) | PHASE(READING_OVER),
+        [READING_STARTING] = PHASE(READING_LOGGING) | PHASE(READING_OVER),
+        [READING_LOGGING] = PHASE(READING_ENDING) | PHASE(READING_OVER),
+        [READING_ENDING] = PHASE(READING_CONVERTING) | PHASE(READING_OVER),
+        [READING_CONVERTING] = PHASE(READING_OVER),
+        [READING_OVER] = PHASE(READING_OVER),
+    };
+    reading->phase = (enum reading_phase)phase_after(allowed, reading->phase, phase);
+}
+
+void reading_be_patient(struct reading *reading) {
+    reactor_timer_set(reading->place.gateway->reactor, &reading->patience, VAULT_PATIENCE_MS);
+}
+
+/* ---- its end ---- */
+
+void reading_stop(struct reading *reading) {
+    reading_enter(reading, READING_OVER);
+    reactor_timer_clear(reading->place.gateway->reactor, &reading->patience);
+    vault_scan_close(&reading->scan);
+    jetstream_request_cancel(reading->asked);
+    object_reader_close(reading->object);
+    vault_start_close(&reading->start);
+    vault_log_close(&reading->log);
+    reading->asked = NULL;
+    reading->object = NULL;
+}
+
+static void destroy(struct reading *reading) {
+    vault_leave(reading->place.gateway);
+    vault_answer_finish(&reading->answer);
+    vault_checkpoint_finish(&reading->checkpoint, reading->place.gateway);
+    parley_buffer_finish(&reading->state);
+    budget_uncover(reading->place.gateway->budget, &reading->state_share);
+    parley_message_finish(&reading->message);
+    free(reading);
+}
+
+void reading_refuse(struct reading *reading, enum problem problem, const char *detail) {
+    reading_stop(reading);
+    if (reading->answer.phase == VAULT_GATHERING) {
+        problem_respond(reading->request, problem, detail);
+    } else {
+        vault_answer_break(&reading->answer);
+    }
+}
+
+void reading_refuse_away(struct reading *reading, const char *error) {
+    const char *trouble = jetstream_trouble(reading->place.gateway->jetstream);
+    char detail[512];
+    trouble = trouble != NULL ? trouble : error;
+    snprintf(detail, sizeof detail, "The checkpoint cannot be read%s%.300s. Ask again later.",
+             trouble != NULL ? ": " : "", trouble != NULL ? trouble : "");
+    reading_refuse(reading, PROBLEM_BUS_UNAVAILABLE, detail);
+}
+
+void reading_refuse_room(struct reading *reading) {
+    reading_refuse(
+        reading, PROBLEM_OVERLOADED,
+        "There is no room to put the answer together (--gather-max). Ask for it as JSON, which "
+        "is sent as it is read, or later.");
+}
+
+static void refuse_missing(struct reading *reading) {
+    char detail[512];
+    if (reading->is_restore) {
+        snprintf(detail, sizeof detail, "The stream %.100s has no checkpoint of the agent %s.",
+                 reading->place.stream, reading->place.agent);
+    } else {
+        snprintf(detail, sizeof detail,
+                 "The stream %.100s has no checkpoint of that id of the agent %s. "
+                 "GET /v1/%s/agents/%s/checkpoints lists them.",
+                 reading->place.stream, reading->place.agent, reading->place.protocol->name,
+                 reading->place.agent);
+    }
+    reading_refuse(reading, PROBLEM_NOT_FOUND, detail);
+}
+
+void reading_fail(struct reading *reading, enum parley_status status) {
+    if (status == PARLEY_E_LIMIT) {
+        reading_refuse_room(reading);
+    } else {
+        reading_refuse(reading, PROBLEM_INTERNAL, parley_status_text(status));
+    }
+}
+
+bool reading_add(struct reading *reading, struct parley_bytes text) {
+    const enum parley_status status = vault_answer_add(&reading->answer, text);
+    if (status != PARLEY_OK) {
+        reading_fail(reading, status);
+    }
+    return status == PARLEY_OK;
+}
+
+/* ---- tasks ---- */
+
+void reading_run(struct reading *reading, void (*work)(struct vault_task *task),
+                 void (*done)(struct vault_task *task)) {
+    reactor_timer_clear(reading->place.gateway->reactor, &reading->patience);
+    reading->task = (struct vault_task){.work = work, .done = done};
+    vault_task_run(&reading->task, reading->place.gateway);
+}
+
+bool reading_goes_on(struct reading *reading) {
+    if (reading->request == NULL) {
+        destroy(reading);
+        return false;
+    }
+    if (reading->phase != READING_OVER && reading->result != PARLEY_OK) {
+        reading_fail(reading, reading->result);
+    }
+    if (reading->phase == READING_OVER) {
+        return false;
+    }
+    reading_be_patient(reading);
+    return true;
+}
+
+/* ---- the checkpoint ---- */
+
+static void check(struct vault_task *task) {
+    struct reading *reading = reading_of(task);
+    reading->result = vault_checkpoint_check(&reading->checkpoint, &reading->place);
+}
+
+static void on_checked(struct vault_task *task) {
+    struct reading *reading = reading_of(task);
+    if (!reading_goes_on(reading)) {
+        return;
+    }
+    if (reading->checkpoint.is_valid) {
+        reading_copy_state(reading);
+    } else {
+        refuse_missing(reading);
+    }
+}
+
+static void on_held(void *context, const struct jetstream_held *held) {
+    struct reading *reading = context;
+    reading->asked = NULL;
+    if (held->found == JETSTREAM_HELD_UNKNOWN) {
+        reading_refuse_away(reading, held->error);
+        return;
+    }
+    const enum vault_taken taken =
+        held->found == JETSTREAM_HELD_FOUND
+            ? vault_checkpoint_take(&reading->checkpoint, &reading->place, held)
+            : VAULT_NO_CHECKPOINT;
+    switch (taken) {
+    case VAULT_TAKEN:
+        reading_enter(reading, READING_CHECKING);
+        reading_run(reading, check, on_checked);
+        break;
+    case VAULT_NO_CHECKPOINT:
+        refuse_missing(reading);
+        break;
+    case VAULT_NO_ROOM:
+        reading_refuse_room(reading);
+        break;
+    case VAULT_NO_MEMORY:
+        reading_fail(reading, PARLEY_E_MEMORY);
+        break;
+    }
+}
+
+static void fetch(struct reading *reading) {
+    struct jetstream *jetstream = reading->place.gateway->jetstream;
+    reading_enter(reading, READING_FETCHING);
+    reading->asked = reading->is_restore
+                         ? jetstream_last_held_ask(jetstream, reading->place.stream,
+                                                   reading->place.checkpoints, on_held, reading)
+                         : jetstream_held_ask(jetstream, reading->place.stream, reading->found,
+                                              on_held, reading);
+    if (reading->asked == NULL) {
+        reading_refuse_away(reading, "NATS cannot be asked now");
+    }
+}
+
+/* Of several with one id, the last: a retry that came too late to be known as one. */
+static void note(void *context, const struct vault_entry *entry) {
+    struct reading *reading = context;
+    if (strcmp(entry->id, reading->id) == 0) {
+        reading->found = entry->sequence;
+    }
+}
+
+static void on_scanned(void *context, const char *error) {
+    struct reading *reading = context;
+    reading_be_patient(reading);
+    if (error != NULL) {
+        reading_refuse_away(reading, error);
+    } else if (reading->found == 0) {
+        refuse_missing(reading);
+    } else {
+        fetch(reading);
+    }
+}
+
+/* ---- requests ---- */
+
+/* The client has taken all that there was. */
+static void on_drained(struct vault_answer *answer) {
+    struct reading *reading = OWNER_OF(answer, struct reading, answer);
+    if (reading->phase == READING_COPYING && reading->object != NULL) {
+        object_reader_pull(reading->object);
+    } else if (reading->phase == READING_LOGGING) {
+        vault_log_go_on(&reading->log);
+    }
+}
+
+static ssize_t read_answer(void *state, char *buffer, size_t size) {
+    struct reading *reading = state;
+    return vault_answer_read(&reading->answer, buffer, size);
+}
+
+static void on_patience(struct reactor_timer *timer) {
+    struct reading *reading = OWNER_OF(timer, struct reading, patience);
+    if (vault_answer_is_full(&reading->answer)) {
+        reading_be_patient(reading); /* with the client: http has its own timeout */
+    } else {
+        reading_refuse_away(reading, "NATS did not send it in time");
+    }
+}
+
+static void request_ended(void *state, struct http_request *request) {
+    (void)state;
+    (void)request;
+}
+
+static void request_closed(void *state, bool is_complete) {
+    struct reading *reading = state;
+    (void)is_complete;
+    reading_stop(reading);
+    reading->request = NULL;
+    if (!reading->task.is_busy) {
+        destroy(reading);
+    }
+}
+
+static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
+
+static bool note_option(void *context, const char *name, const char *value) {
+    const char **first = context;
+    (void)value;
+    *first = name;
+    return false;
+}
+
+static bool has_no_options(struct http_request *request) {
+    static const char *const none[] = {NULL};
+    const char *first = NULL;
+    http_request_each_query(request, note_option, &first);
+    if (first != NULL) {
+        query_problem_unknown(request, first, none);
+    }
+    return first == NULL;
+}
+
+static void begin(struct reading *reading) {
+    struct gateway *gateway = reading->place.gateway;
+    vault_enter(gateway);
+    parley_buffer_init(&reading->state);
+    parley_message_init(&reading->message, reading->place.schema);
+    vault_checkpoint_init(&reading->checkpoint);
+    http_request_serve(reading->request, &handler, reading);
+    reading_be_patient(reading);
+    if (reading->is_restore) {
+        fetch(reading);
+        return;
+    }
+    reading->scan = (struct vault_scan){
+        .place = &reading->place, .note = note, .done = on_scanned, .context = reading};
+    if (!vault_scan_open(&reading->scan)) {
+        reading_fail(reading, PARLEY_E_MEMORY);
+    }
+}
+
+/* `id` NULL: the last one, as a restore. */
+static void serve(struct gateway *gateway, struct http_request *request,
+                  const struct parley_protocol *protocol, const char *agent, const char *id) {
+    struct vault_place place;
+    struct vault_answer answer;
+    if (!vault_place_find(gateway, request, protocol, agent, &place) || !has_no_options(request) ||
+        !vault_answer_init(&answer, gateway, request, protocol)) {
+        return;
+    }
+    struct reading *reading = calloc(1, sizeof *reading);
+    if (reading == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    reading->place = place;
+    reading->request = request;
+    reading->is_restore = id == NULL;
+    reading->answer = answer;
+    reading->answer.drained = on_drained;
+    reading->answer.read = read_answer;
+    reading->patience.fire = on_patience;
+    snprintf(reading->id, sizeof reading->id, "%s", id != NULL ? id : "");
+    begin(reading);
+}
+
+void vault_serve_checkpoint(struct gateway *gateway, struct http_request *request,
+                            const struct parley_protocol *protocol, const char *agent,
+                            const char *id) {
+    serve(gateway, request, protocol, agent, id);
+}
+
+void vault_serve_restore(struct gateway *gateway, struct http_request *request,
+                         const struct parley_protocol *protocol, const char *agent) {
+    serve(gateway, request, protocol, agent, NULL);
+}

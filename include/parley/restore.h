@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What an agent that has crashed goes on from: the last checkpoint of its state, and what it logged
+ * afterwards, composed into one message to it. The gateway reads the stream, and copies the state;
+ * a protocol that has this says what is in its messages, by pure functions. */
+
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+struct parley_message;
+
+#define PARLEY_RESTORE_LOGS_MAX 4
+
+/* What a checkpoint says of itself. */
+struct parley_checkpoint {
+    bool has_position; /* it has the log's entries up to the number `position`, and no other */
+    int64_t position;
+    bool is_packed; /* its state is not what a restore has: see unpack */
+};
+
+struct parley_restore {
+    /* Subjects below the first token, `*` in place of the agent. */
+    const char *checkpoint;  /* "*.checkpoint" */
+    const char *const *logs; /* NULL-terminated, at most PARLEY_RESTORE_LOGS_MAX: of entries */
+
+    /* Of a checkpoint that was decoded. Its state, the member that parley_objects names, may be a
+     * pointer. */
+    enum parley_status (*read)(struct parley_message *checkpoint, struct parley_checkpoint *out);
+    /* Appends the JSON of the state that is packed in `state`, the member's JSON.
+     * Returns: PARLEY_E_UNSUPPORTED: it cannot be unpacked. */
+    enum parley_status (*unpack)(struct parley_bytes state, struct parley_buffer *out);
+    /* The number of the first entry in a valid message of the log. */
+    enum parley_status (*first_number)(struct parley_message *entries, int64_t *out);
+    /* Appends its entries, those that `after` (NULL: any) does not have, each as JSON with a comma
+     * in front. */
+    enum parley_status (*append)(struct parley_message *entries,
+                                 const struct parley_checkpoint *after, struct parley_buffer *out);
+    /* The message, as JSON: what `begin` appends, the state, `between`, the entries with a comma
+     * between two, `end`.  `id`: the checkpoint's. */
+    void (*begin)(const char *id, int64_t now_seconds, struct parley_buffer *out);
+    const char *between, *end;
+};
