@@ -55,16 +55,15 @@ static enum parley_status read_content(struct parley_message *message, struct pa
 
 /* ---- the route ---- */
 
-enum parley_status vlp_halt(struct parley_message *message, struct parley_route *out) {
-    enum { SAFE, REVIEW, BLOCK };
-    const size_t lane = text_choice(out->lane, vlp_lanes);
+enum parley_status vlp_halt(struct parley_message *message, enum vlp_lane lane,
+                            struct parley_route *out) {
     const bool has_session = out->thread.data != NULL;
-    out->halt_role = lane == BLOCK  ? PARLEY_HALT_LATCHES
-                     : lane == SAFE ? PARLEY_HALT_OBEYS
-                                    : PARLEY_HALT_NONE;
+    out->halt_role = lane == VLP_BLOCK  ? PARLEY_HALT_LATCHES
+                     : lane == VLP_SAFE ? PARLEY_HALT_OBEYS
+                                        : PARLEY_HALT_NONE;
     out->halt_kind = vlp_halt_kinds[has_session ? 0 : 1];
     out->halt_name = has_session ? out->thread : out->sender;
-    return lane == BLOCK ? read_content(message, &out->halt_why) : PARLEY_OK;
+    return lane == VLP_BLOCK ? read_content(message, &out->halt_why) : PARLEY_OK;
 }
 
 /* ---- the notice ---- */

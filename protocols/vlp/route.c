@@ -7,20 +7,21 @@
 
 #include "text.h"
 
-/* The lane is safety.level; without `safety` it is safe. NULL: it cannot be read. */
-static const char *lane_of(const struct parley_message *message) {
+/* The lane is safety.level; without `safety` it is safe. One that cannot be read is none: its place
+ * is that of the NULL after the lanes. */
+static enum vlp_lane lane_of(const struct parley_message *message) {
     if (message->values[VLP_SAFETY].kind == PARLEY_ABSENT) {
-        return vlp_lanes[0];
+        return VLP_SAFE;
     }
-    return vlp_lanes[text_choice(parley_message_text(message, VLP_SAFETY_LEVEL), vlp_lanes)];
+    return (enum vlp_lane)text_choice(parley_message_text(message, VLP_SAFETY_LEVEL), vlp_lanes);
 }
 
 /* Lane and type are from closed lists, so that no token needs a check. */
-static enum parley_status address(struct parley_message *message, const char *lane,
+static enum parley_status address(struct parley_message *message, enum vlp_lane lane,
                                   struct parley_route *out) {
     struct parley_arena *arena = &message->arena;
     const struct parley_bytes type = parley_bytes_of(vlp_types[message->type]);
-    out->subject = TEXT_JOIN(arena, PARLEY_BYTES("vlp"), parley_bytes_of(lane), type);
+    out->subject = TEXT_JOIN(arena, PARLEY_BYTES("vlp"), parley_bytes_of(vlp_lanes[lane]), type);
     out->type = TEXT_JOIN(arena, PARLEY_BYTES("vlp"), type);
     out->source = text_percent_encode(arena, PARLEY_BYTES("/vlp/"), out->sender);
     return out->subject.data != NULL && out->type.data != NULL && out->source.data != NULL
@@ -29,9 +30,9 @@ static enum parley_status address(struct parley_message *message, const char *la
 }
 
 enum parley_status vlp_route(struct parley_message *message, struct parley_route *out) {
-    const char *lane = lane_of(message);
+    const enum vlp_lane lane = lane_of(message);
     *out = (struct parley_route){.id = parley_message_text(message, VLP_ID),
-                                 .lane = parley_bytes_of(lane),
+                                 .lane = parley_bytes_of(vlp_lanes[lane]),
                                  .time = parley_message_text(message, VLP_TIMESTAMP),
                                  .sender = parley_message_text(message, VLP_SENDER),
                                  .thread = parley_message_text(message, VLP_SESSION_ID),
@@ -45,5 +46,5 @@ enum parley_status vlp_route(struct parley_message *message, struct parley_route
         return PARLEY_OK;
     }
     PARLEY_TRY(address(message, lane, out));
-    return vlp_halt(message, out);
+    return vlp_halt(message, lane, out);
 }

@@ -34,6 +34,8 @@ enum vlp_field {
 };
 
 extern const char *const vlp_types[];
+/* The places in vlp_lanes. */
+enum vlp_lane { VLP_SAFE, VLP_REVIEW, VLP_BLOCK };
 extern const char *const vlp_lanes[];
 #define VLP_RULE_COUNT 19
 #define VLP_RULE_EARNED_CONFIDENCE "VLP-012"
@@ -42,7 +44,8 @@ extern const struct parley_example vlp_examples[];
 
 enum parley_status vlp_route(struct parley_message *message, struct parley_route *out);
 /* Fills in what `out` says of halts. */
-enum parley_status vlp_halt(struct parley_message *message, struct parley_route *out);
+enum parley_status vlp_halt(struct parley_message *message, enum vlp_lane lane,
+                            struct parley_route *out);
 extern const char *const vlp_halt_kinds[];
 void vlp_write_release(const struct parley_release *release, struct parley_buffer *out);
 enum parley_status vlp_escalate(struct parley_message *message);
