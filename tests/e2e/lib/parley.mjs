@@ -9,6 +9,7 @@ import { after, before } from 'node:test';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { atEnd } from './cleanup.mjs';
+import { get } from './http.mjs';
 import { faultsIn, parseLog } from './log.mjs';
 import { connectNats, embeddedUrl } from './nats.mjs';
 import { until } from './poll.mjs';
@@ -55,7 +56,17 @@ export async function startParley({ env, wrapper = [], ...options } = {}) {
   const command = [...wrapper, BINARY, ...serveArguments({ ...options, data })];
   const program = new Program(command[0], command.slice(1), { env });
   const [, host, port] = await program.prints(/^listening on https?:\/\/(.+):(\d+)$/m);
-  return new Server(program, { data, host, port: Number(port), tls: options.tls });
+  const server = new Server(program, { data, host, port: Number(port), tls: options.tls });
+  if (!options.nats) await letItsNatsStart(server);
+  return server;
+}
+
+// A server listens after 3 s though its nats-server is not ready, as on a busy machine; tests that
+// send at once would then be told 503. One whose nats-server cannot start waits in vain.
+async function letItsNatsStart(server) {
+  if (server.logged('start.waiting').length === 0) return;
+  const isReady = async () => server.program.exit || (await get(server, '/readyz')).status === 200;
+  await until('its nats-server is ready', isReady, { timeout: 30_000 }).catch(() => {});
 }
 
 // The same, stopped with the test that started it.
