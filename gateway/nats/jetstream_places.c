@@ -72,17 +72,26 @@ const char *jetstream_place_subjects(const struct jetstream_check *check) {
 }
 
 /* The shortest of the windows of all its streams. */
-int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream) {
+int64_t jetstream_group_dedupe_window_ms(const struct jetstream_group *group) {
     int64_t shortest_ms = -1;
-    for (size_t i = 0; i < jetstream->setup.check_count; i++) {
-        const struct jetstream_check *check = &jetstream->setup.checks[i];
+    for (size_t i = 0; i < group->check_count; i++) {
+        const struct jetstream_check *check = &group->checks[i];
         const int64_t ms = check->dedupe_window_ms;
-        if (strcmp(check->group->stream->name, stream) == 0 && check->place.families != 0 &&
-            ms >= 0 && (shortest_ms < 0 || ms < shortest_ms)) {
+        if (check->place.families != 0 && ms >= 0 && (shortest_ms < 0 || ms < shortest_ms)) {
             shortest_ms = ms;
         }
     }
-    return shortest_ms >= 0 ? shortest_ms : jetstream->options.dedupe_window_ms;
+    return shortest_ms >= 0 ? shortest_ms : group->jetstream->options.dedupe_window_ms;
+}
+
+int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream) {
+    for (size_t i = 0; i < jetstream->setup.group_count; i++) {
+        const struct jetstream_group *group = &jetstream->setup.groups[i];
+        if (strcmp(group->stream->name, stream) == 0) {
+            return jetstream_group_dedupe_window_ms(group);
+        }
+    }
+    return jetstream->options.dedupe_window_ms;
 }
 
 /* ---- changes ---- */

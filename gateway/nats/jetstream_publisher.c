@@ -323,7 +323,8 @@ static int64_t repeatable_ms(const struct jetstream *jetstream, const struct jet
     for (size_t i = 0; flow != NULL && i < message->header_count; i++) {
         const char *name = message->headers[i].name;
         if (strcmp(name, "Nats-Msg-Id") == 0) {
-            return jetstream_dedupe_window_ms(jetstream, flow->stream->name) / 2;
+            const size_t stream = (size_t)(flow - jetstream->patience.flows);
+            return jetstream_group_dedupe_window_ms(&jetstream->setup.groups[stream]) / 2;
         }
         if (strcmp(name, "Nats-Expected-Last-Subject-Sequence") == 0) {
             return INT64_MAX / 2;

@@ -121,7 +121,7 @@ struct jetstream_window {
 
 /* What waits for NATS, or for the leader of a stream. */
 struct jetstream_patience {
-    struct jetstream_flow *flows; /* of options.streams */
+    struct jetstream_flow *flows; /* of options.streams, in their order */
     struct reactor_timer tick;    /* while anything is in flight or waits */
     int64_t away_ms;              /* since when it is not ready; -1: it is */
     bool is_over;                 /* nothing waits any more */
@@ -195,6 +195,10 @@ struct jetstream_group {
     struct jetstream_lookup *lookup; /* NULL: it has no families */
 };
 
+/* The shortest dedupe window of the streams in which its families lie; that of the options while
+ * none is known. */
+int64_t jetstream_group_dedupe_window_ms(const struct jetstream_group *group);
+
 /* How a round ended. */
 enum jetstream_round {
     JETSTREAM_ROUND_NONE,     /* none has since the connection */
@@ -204,7 +208,7 @@ enum jetstream_round {
 };
 
 struct jetstream_setup {
-    struct jetstream_group *groups; /* one per stream of the options, the probe's last */
+    struct jetstream_group *groups; /* of options.streams, in their order; the probe's last */
     size_t group_count;
     struct jetstream_check *checks; /* of all groups, in their order */
     size_t check_count;

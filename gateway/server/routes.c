@@ -245,30 +245,32 @@ struct route {
         .operation = &operation_##about_, __VA_ARGS__                                              \
     }
 
+/* The first that matches is taken. Those that stay open come first: gateway_stays_open, which is
+ * asked of every request, looks no further. */
 static const struct route routes[] = {
-    ROUTE("/", OPEN, index, .get = serve_index),
-    ROUTE("/page.js", OPEN, script, .get = serve_script),
-    ROUTE("/page.css", OPEN, style, .get = serve_style),
-    ROUTE("/v1/rejected/stream", ADMIN, rejected, .get = serve_rejected, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/messages", SEND, messages, .post = serve_messages,
           .stay = ROUTE_MAY_WAIT),
-    ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
-    ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
+    ROUTE("/v1/rejected/stream", ADMIN, rejected, .get = serve_rejected, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
-    ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents),
-    ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents),
-    ROUTE("/v1/{protocol}/agents/{name}/checkpoints", READ, checkpoints, .get = serve_checkpoints),
+    ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
+    ROUTE("/v1/{protocol}/tasks/next", SEND, next_task, .post = serve_next_work,
+          .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents/{name}/checkpoints/{id}", READ, checkpoint,
           .get = serve_checkpoint, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents/{name}/restore", READ, restore, .get = serve_restore,
           .stay = ROUTE_STAYS),
+    ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
+    ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
+    ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents),
+    ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents),
+    ROUTE("/v1/{protocol}/agents/{name}/checkpoints", READ, checkpoints, .get = serve_checkpoints),
     ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .remove = serve_release,
           .remove_operation = &operation_release),
     ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works),
-    ROUTE("/v1/{protocol}/tasks/next", SEND, next_task, .post = serve_next_work,
-          .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work),
-    ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
+    ROUTE("/", OPEN, index, .get = serve_index),
+    ROUTE("/page.js", OPEN, script, .get = serve_script),
+    ROUTE("/page.css", OPEN, style, .get = serve_style),
     ROUTE("/v1/protocols", OPEN, protocols, .get = serve_protocols),
     ROUTE("/v1/protocols/{protocol}", OPEN, protocol, .get = serve_protocol),
     ROUTE("/v1/protocols/{protocol}/schema", OPEN, schema, .get = serve_schema),
@@ -314,11 +316,18 @@ static const char *after_segment(const char *path) {
     return length > 0 ? path + length : NULL;
 }
 
-/* `last`: the last character of `path`, which alone tells most routes apart. */
-static bool matches(const struct route *route, const char *path, char last) {
+/* Whether their ends, which alone tell most routes apart, let the path match. */
+static bool ends_alike(const struct route *route, const char *path, size_t path_length) {
+    enum { END = 2 };
     const char *pattern = route->path;
-    const char last_of_pattern = pattern[route->length - 1];
-    if (last_of_pattern != last && last_of_pattern != '}') {
+    return route->length < END || pattern[route->length - 1] == '}' ||
+           (path_length >= END &&
+            memcmp(pattern + route->length - END, path + path_length - END, END) == 0);
+}
+
+static bool matches(const struct route *route, const char *path, size_t path_length) {
+    const char *pattern = route->path;
+    if (!ends_alike(route, path, path_length)) {
         return false;
     }
     while (*pattern != '\0') {
@@ -356,11 +365,6 @@ static void read_variable(const char *pattern, const char *path, struct variable
         path += segment.length;
         pattern = strchr(place, '}') + 1;
     }
-}
-
-static char last_of(const char *path) {
-    const size_t length = strlen(path);
-    return length > 0 ? path[length - 1] : '\0';
 }
 
 static const char *allowed_methods(const struct route *route) {
@@ -421,9 +425,9 @@ void gateway_begin(void *context, struct http_request *request) {
         http_respond(request, 204, NULL, (struct parley_bytes){0});
         return;
     }
-    const char last = last_of(path);
+    const size_t path_length = strlen(path);
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (!matches(&routes[i], path, last)) {
+        if (!matches(&routes[i], path, path_length)) {
             continue;
         }
         struct variable variable;
@@ -479,14 +483,14 @@ void gateway_over(void *context, const struct http_request *request,
 bool gateway_stays_open(const char *method, const char *path, bool waits) {
     const bool is_get = strcmp(method, "GET") == 0, is_post = strcmp(method, "POST") == 0;
     const enum route_stay least = is_post && waits ? ROUTE_MAY_WAIT : ROUTE_STAYS;
-    const char last = last_of(path);
+    const size_t path_length = strlen(path);
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         const struct route *route = &routes[i];
-        if (route->stay < least) {
-            continue;
+        if (route->stay == ROUTE_ANSWERS) {
+            return false; /* so do those after it */
         }
         const bool is_asked = (is_get && route->get != NULL) || (is_post && route->post != NULL);
-        if (is_asked && matches(route, path, last)) {
+        if (route->stay >= least && is_asked && matches(route, path, path_length)) {
             return true;
         }
     }

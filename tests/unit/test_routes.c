@@ -1114,6 +1114,11 @@ static void test_an_address_that_stays_open_is_told_by_the_head(void **state) {
         {"POST", "/v1/vlp/messages", false, false},
         {"GET", "/v1/vlp/messages", true, false},
         {"GET", "/v1/nonesuch", true, false},
+        {"POST", "/v1/roundtable/tasks/next", false, true},
+        {"GET", "/v1/roundtable/tasks/next", false, false},
+        {"GET", "/v1/supervisor/agents/ada/checkpoints", false, false},
+        {"GET", "/v1/supervisor/agents/ada/checkpoints/1", false, true},
+        {"GET", "/v1/supervisor/agents/ada/restore", false, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (gateway_stays_open(rows[i].method, rows[i].path, rows[i].waits) != rows[i].stays_open) {
