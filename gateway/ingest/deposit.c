@@ -56,13 +56,14 @@ static struct parley_bytes without_line_end(struct parley_bytes text) {
     return text;
 }
 
-/* Encodes within so much memory, which is taken from what may be gathered.
- * Returns: PARLEY_E_LIMIT: it does not suffice, or there is not so much (is_overloaded). */
+/* Encodes within so much memory, which is taken from what may be gathered, where the message itself
+ * is, too.  Returns: PARLEY_E_LIMIT: it does not suffice, or there is not so much (room). */
 static enum parley_status encode_within(struct deposit *deposit, struct budget *budget,
                                         struct parley_message *message, size_t bytes,
                                         struct parley_buffer *payload) {
     if (!budget_cover(budget, &deposit->held, bytes)) {
-        deposit->is_overloaded = true;
+        deposit->room = message->text.length + bytes > budget->max_bytes ? DEPOSIT_TOO_LARGE
+                                                                         : DEPOSIT_OVERLOADED;
         return PARLEY_E_LIMIT;
     }
     parley_buffer_finish(payload);
@@ -79,8 +80,8 @@ static enum parley_status encode(struct deposit *deposit, const struct request_o
     const size_t length = message->text.length, most = length * EXPANSION_MAX;
     size_t bytes = length + length / 4;
     enum parley_status status = encode_within(deposit, budget, message, bytes, payload);
-    while (status == PARLEY_E_LIMIT && !deposit->is_overloaded && bytes < most) {
-        bytes *= 2;
+    while (status == PARLEY_E_LIMIT && deposit->room == DEPOSIT_HAS_ROOM && bytes < most) {
+        bytes = 2 * bytes < most ? 2 * bytes : most;
         status = encode_within(deposit, budget, message, bytes, payload);
     }
     return status;

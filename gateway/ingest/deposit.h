@@ -11,10 +11,17 @@
 /* A larger message is deposited even if NATS would take it: it would delay all others. */
 #define DEPOSIT_BYTES_MIN (1u << 20)
 
+/* Whether there was room to convert it, out of --gather-max. */
+enum deposit_room {
+    DEPOSIT_HAS_ROOM,
+    DEPOSIT_OVERLOADED, /* others have it now */
+    DEPOSIT_TOO_LARGE,  /* there is never so much */
+};
+
 /* Zeroed at first. */
 struct deposit {
     bool is_needed;
-    bool is_overloaded;        /* there was no room to convert it (--gather-max) */
+    enum deposit_room room;
     struct object_put put;     /* its bytes are in the message's text, or in the payload */
     struct parley_buffer text; /* the message, with a pointer */
     char id[37], size[24], begun[24];

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include <parley/objects.h>
+
 #include "repetition.h"
 
 static struct failure failure(enum problem problem, const char *detail) {
@@ -33,9 +35,26 @@ static struct failure full(const char *bound) {
     return failure;
 }
 
+static struct failure too_large(const struct request_options *options) {
+    const struct parley_objects *objects = options->protocol->objects;
+    struct failure failure = {.problem = PROBLEM_TOO_LARGE};
+    const int length =
+        snprintf(failure.detail, sizeof failure.detail,
+                 "As JSON with its headers the message exceeds the %zu bytes that NATS accepts "
+                 "(its max_payload); parley's limit is %zu bytes (--message-max). Send a smaller "
+                 "one, or raise max_payload.",
+                 jetstream_max_payload_bytes(options->gateway->jetstream),
+                 request_message_bytes_max(options));
+    if (objects != NULL && length > 0 && (size_t)length < sizeof failure.detail) {
+        snprintf(failure.detail + length, sizeof failure.detail - (size_t)length,
+                 " A %s may be larger if it is sent alone in its request.",
+                 options->protocol->types[objects->type]);
+    }
+    return failure;
+}
+
 struct failure failure_of_refusal(const struct request_options *options,
                                   enum jetstream_publish refused) {
-    struct failure too_large = {.problem = PROBLEM_TOO_LARGE};
     switch (refused) {
     case JETSTREAM_AWAY:
         return unavailable(jetstream_trouble(options->gateway->jetstream));
@@ -44,13 +63,7 @@ struct failure failure_of_refusal(const struct request_options *options,
     case JETSTREAM_FULL:
         return full(jetstream_bound(options->gateway->jetstream));
     case JETSTREAM_TOO_LARGE:
-        snprintf(too_large.detail, sizeof too_large.detail,
-                 "As JSON with its headers the message exceeds the %zu bytes that NATS accepts "
-                 "(its max_payload); parley's limit is %zu bytes (--message-max). Send a smaller "
-                 "one, or raise max_payload.",
-                 jetstream_max_payload_bytes(options->gateway->jetstream),
-                 request_message_bytes_max(options));
-        return too_large;
+        return too_large(options);
     case JETSTREAM_FAILED:
     case JETSTREAM_PUBLISHED:
         break;
@@ -140,4 +153,14 @@ struct failure failure_overloaded(const struct request_options *options) {
              "(--gather-max). Nothing was stored: send it again later, or send smaller messages.",
              options->gateway->budget->max_bytes);
     return overloaded;
+}
+
+struct failure failure_ungathered(const struct request_options *options) {
+    struct failure failure = {.problem = PROBLEM_TOO_LARGE};
+    snprintf(failure.detail, sizeof failure.detail,
+             "The message and its JSON do not fit into the %zu bytes that requests may have in "
+             "memory together (--gather-max). Send a smaller one, or as JSON on one line, or raise "
+             "that limit.",
+             options->gateway->budget->max_bytes);
+    return failure;
 }

@@ -25,6 +25,8 @@ struct failure failure_of_upload(const struct object_put *put);
 struct failure failure_of_status(enum parley_status status);
 /* The budget has no room for what was received. */
 struct failure failure_overloaded(const struct request_options *options);
+/* It never has room for the message and what this is converted to. */
+struct failure failure_ungathered(const struct request_options *options);
 
 /* Writes the problem's further members, each with a comma before it: the message's id, which its
  * sender needs to send it again (504), and where the first one is stored (409).

@@ -127,8 +127,12 @@ static bool needs_upload(const struct verdict *verdict) {
 
 static void answer_unprepared(struct single *single, const struct verdict *verdict,
                               enum parley_status status) {
-    if (verdict->offload != NULL && verdict->offload->deposit.is_overloaded) {
-        const struct failure failure = failure_overloaded(&single->options);
+    const enum deposit_room room =
+        verdict->offload != NULL ? verdict->offload->deposit.room : DEPOSIT_HAS_ROOM;
+    if (room != DEPOSIT_HAS_ROOM) {
+        const struct failure failure = room == DEPOSIT_OVERLOADED
+                                           ? failure_overloaded(&single->options)
+                                           : failure_ungathered(&single->options);
         single_answer_failure(single, &failure);
     } else if (status == PARLEY_E_LIMIT) {
         single_answer_refused(single, JETSTREAM_TOO_LARGE);

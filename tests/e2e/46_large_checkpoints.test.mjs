@@ -119,6 +119,7 @@ describe('a checkpoint over 1 MiB', () => {
     const headers = { Accept: 'application/x-ndjson' };
     const answer = await upload(its.parley, large, { headers });
     assert.equal(answer.lines[0].problem.type, '/problems/too-large', answer.text.slice(0, 500));
+    assert.match(answer.lines[0].problem.detail, /A checkpoint may be larger if it is sent alone/);
     const fitting = await upload(its.parley, text, { headers, query: '?agent=zoe' });
     const stored = await storedMessage(its.nats, fitting.lines[0].seq, 'SUPERVISOR');
     assert.ok(stored.payload.toString() === text && !stored.headers['parley-object']);

@@ -185,14 +185,14 @@ describe('a single message of 100 MB', () => {
 describe('a message that grows as JSON', () => {
   const its = useParley();
 
-  it(`past what NATS takes is refused${ifMemoryCounts(', and its memory given back')}`, async () => {
+  it(`past what may be gathered is refused${ifMemoryCounts(', and its memory given back')}`, async () => {
     const blob = Buffer.alloc(40 * 1024 * 1024, 1); // each byte is six of JSON
     const head = msgpack({ type: 'checkpoint', timestamp: 1, data: {} }).subarray(0, -1);
     const inner = [Buffer.from([0x81, 0xa1, 0x78, 0xdb]), Buffer.alloc(4), blob];
     inner[1].writeUInt32BE(blob.length);
     const body = Buffer.concat([head, ...inner]);
     const answer = await post(its.parley, '/v1/supervisor/messages', body, { type: MSGPACK_TYPE });
-    assertProblem(answer, 413, 'too-large');
+    assert.match(assertProblem(answer, 413, 'too-large').detail, /--gather-max/);
     const usedKb = () => parseInt(processStatus(its.parley.pid, 'VmRSS'), 10);
     if (!isSanitized) await until('it is given back', () => usedKb() < 150 * 1024);
   });
