@@ -4,13 +4,13 @@
 // what the model says; and nothing that it was told is logged may be missing.
 
 import assert from 'node:assert/strict';
-import { FRAMES_TYPE, frames, msgpack, MSGPACK_TYPE } from './frames.mjs';
-import { connectRaw, JSON_TYPE, NDJSON_TYPE, rawPost } from './http.mjs';
+import { decode, FRAMES_TYPE, frames, framesOf, msgpack, MSGPACK_TYPE } from './frames.mjs';
+import { connectRaw, get, JSON_TYPE, NDJSON_TYPE, rawPost } from './http.mjs';
 import { connectNats, eachStored, startNats } from './nats.mjs';
 import { metricsOf, valueOf } from './metrics.mjs';
 import { startParley } from './parley.mjs';
 import { pause, until } from './poll.mjs';
-import { apply, snapshotOf, StoredLog } from './agent_model.mjs';
+import { apply, restoredBy, snapshotOf, StoredLog } from './agent_model.mjs';
 import { Dice } from './task_histories.mjs';
 import { sendWal } from './wal.mjs';
 import { lines } from './vlp.mjs';
@@ -19,6 +19,7 @@ const STREAM = 'SUPERVISOR';
 const AGENT = 'phoenix';
 const GATEWAYS = 2;
 const MID_REQUEST_MS = 12; // within so long after a request was sent its agent dies
+const OBJECT_BYTES = 1_200_000; // so much of a checkpoint goes to the object store
 
 // How a message or several of them go into one request.
 const FORMS = [
@@ -27,13 +28,21 @@ const FORMS = [
   { type: NDJSON_TYPE, encode: lines },
   { type: FRAMES_TYPE, encode: frames },
 ];
+const SINGLE = FORMS.filter(({ isSingle }) => isSingle);
+
+// How a restore is read.
+const RESTORES = [
+  [JSON_TYPE, ({ json }) => json],
+  [MSGPACK_TYPE, ({ body }) => decode(body)],
+  [FRAMES_TYPE, ({ body }) => framesOf(body)[0]],
+];
 
 // { faults }: a death of a gateway or of NATS every so many lives.
 export class AgentLives {
   stored = new StoredLog();
   told = new Map(); // what an agent was told is logged: text by sequence
   orphans = new Set(); // texts that were under way when an agent died: they may come late
-  counts = { lives: 0, logged: 0, checkpoints: 0, cut: 0, gateways: 0, nats: 0, late: 0 };
+  counts = { lives: 0, logged: 0, checkpoints: 0, restores: 0, cut: 0, gateways: 0, nats: 0, late: 0 };
 
   constructor(seed, { faults = 5 } = {}) {
     Object.assign(this, { dice: new Dice(seed), faults });
@@ -163,13 +172,14 @@ export class AgentLives {
   }
 
   async #makeCheckpoint(state, dies) {
+    const isLarge = this.dice.chance(0.3);
     const message = {
       type: 'checkpoint',
       timestamp: 1705392000,
-      data: snapshotOf(state, this.dice.chance(0.2) ? 'x'.repeat(100_000) : ''),
+      data: snapshotOf(state, 'x'.repeat(isLarge ? OBJECT_BYTES : this.dice.of([0, 100_000]))),
       ...(this.dice.chance(0.5) ? { metadata: { wal_sequence: state.applied } } : {}),
     };
-    const form = this.dice.of(FORMS);
+    const form = this.dice.of(isLarge ? SINGLE : FORMS);
     if (dies) return this.#die([message], form);
     await this.#deliver([message], form);
     this.counts.checkpoints++;
@@ -194,11 +204,36 @@ export class AgentLives {
     }
   }
 
-  async #restore() {
-    await this.#settled();
+  async #readStored() {
     const visit = ({ seq, subject, data }) => this.stored.add({ seq, subject, payload: Buffer.from(data) });
     await eachStored(this.client, visit, { stream: STREAM, from: this.stored.last + 1 });
-    const state = this.stored.restored();
+    return this.stored.last;
+  }
+
+  // By any gateway, in any encoding; null: the agent has made no checkpoint.
+  async #askRestore() {
+    const [Accept, read] = this.dice.of(RESTORES);
+    let answer;
+    const isAnswered = async () => {
+      const server = this.dice.of(this.servers);
+      answer = await get(server, `/v1/supervisor/agents/${AGENT}/restore`, { headers: { Accept } });
+      assert.ok([200, 404, 503].includes(answer.status), answer.text);
+      return answer.status !== 503;
+    };
+    await until('a gateway restores the agent', isAnswered);
+    assert.equal(answer.status === 200, this.stored.hasCheckpoint, answer.text.slice(0, 300));
+    return answer.status === 200 ? read(answer) : null;
+  }
+
+  async #restore() {
+    await this.#settled();
+    let message, before;
+    do {
+      before = await this.#readStored();
+      message = await this.#askRestore();
+    } while ((await this.#readStored()) !== before);
+    const state = message ? restoredBy(message) : this.stored.whole();
+    if (message) this.counts.restores++;
     assert.deepEqual(state, this.stored.whole(), 'the checkpoint and what follows are the whole log');
     for (const [sequence, text] of this.told) this.#assertLogged(sequence, text);
     this.told.clear();

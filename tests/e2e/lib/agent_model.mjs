@@ -35,29 +35,30 @@ export const snapshotOf = ({ applied, memory, tools, status }, padding = '') => 
   tool_registry: { tools: Object.entries(tools).map(([name, doc]) => ({ name, doc })) },
 });
 
-export const stateOf = ({ agent_state: { applied, status }, memory_blocks, tool_registry }) => ({
+const stateOf = ({ agent_state: { applied, status }, memory_blocks, tool_registry }) => ({
   applied,
   memory: memory_blocks.map(({ text }) => text),
   tools: Object.fromEntries(tool_registry.tools.map(({ name, doc }) => [name, doc])),
   status,
 });
 
+// What a message of the type `restore` makes of an agent.
+export const restoredBy = ({ snapshot, wal_entries }) => fold(stateOf(snapshot), wal_entries);
+
 // ---- what the stream says ----
 
 // The messages of one agent, as they are stored.
 export class StoredLog {
   entries = []; // with the place `at` in the stream
-  checkpoint = null; // the last one: { at, wal_sequence, data }
+  hasCheckpoint = false;
   last = 0; // the place of the last message that was read
 
   add({ seq, subject, payload }) {
-    const message = JSON.parse(payload);
     this.last = seq;
     if (subject.endsWith('.checkpoint')) {
-      const { data, metadata } = message;
-      this.checkpoint = { at: seq, wal_sequence: metadata?.wal_sequence, data };
+      this.hasCheckpoint = true;
     } else if (/\.wal_(entry|batch)$/.test(subject)) {
-      for (const entry of [message.data].flat()) this.entries.push({ ...entry, at: seq });
+      for (const entry of [JSON.parse(payload).data].flat()) this.entries.push({ ...entry, at: seq });
     }
   }
 
@@ -65,12 +66,4 @@ export class StoredLog {
   winner = (wanted) => this.entries.find(({ sequence }) => sequence === wanted);
 
   whole = () => fold(newState(), this.entries);
-
-  // By the last checkpoint, and what was logged after it.
-  restored() {
-    if (!this.checkpoint) return this.whole();
-    const { at, wal_sequence: from, data } = this.checkpoint;
-    const isAfter = from === undefined ? (entry) => entry.at > at : ({ sequence }) => sequence > from;
-    return fold(stateOf(data), this.entries.filter(isAfter));
-  }
 }
