@@ -55,7 +55,7 @@ static bool set_option(void *context, size_t number, const char *value) {
 
 bool agent_query_parse(struct http_request *request, const struct parley_agents *agents,
                        struct agent_query *out) {
-    struct parley_option_help options[COUNT + 1] = {{NULL}};
+    struct parley_option_help options[COUNT + 1] = {{.name = NULL}};
     memcpy(options, agent_query_options, OWN * sizeof options[0]);
     options[OWN].name = agents->option;
     *out = (struct agent_query){.states = STATE_ANY, .after = "", .limit = LIMIT_DEFAULT};

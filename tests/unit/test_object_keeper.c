@@ -90,10 +90,9 @@ static void test_deleted_ones_do_not_count(void **state) {
 static void test_what_parley_did_not_name_is_left_alone(void **state) {
     (void)state;
     struct object_keeper *keeper = keeper_of(1);
-    static const char *const metas[] = {"{\"name\":\"a\",\"nuid\":\"x\"}",
-                                        "{\"name\":\"b/1\",\"nuid\":\"x\"}", "{}", "",
-                                        "{\"name\":\"/00000000-0000-8000-8000-000000000001\","
-                                        "\"nuid\":\"x\"}"};
+    static const char *const metas[] = {
+        "{\"name\":\"a\",\"nuid\":\"x\"}", "{\"name\":\"b/1\",\"nuid\":\"x\"}", "{}", "",
+        "{\"name\":\"/00000000-0000-8000-8000-000000000001\",\"nuid\":\"x\"}"};
     for (uint64_t i = 0; i < 10; i++) {
         object_keeper_take(keeper, i + 1, parley_bytes_of(metas[i % 5]));
     }
