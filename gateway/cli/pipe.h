@@ -9,7 +9,7 @@
  *   standard output ◀───────────────── pipe ◀── pipe_down ◀── GET …/stream
  *
  * They tell each other three things, each once, by a latch: an eventfd that can be read from then
- * on, so that whoever waits for something else too sees it. */
+ * on, so that a thread that also waits for something else sees it. */
 
 #include <pthread.h>
 #include <stdatomic.h>

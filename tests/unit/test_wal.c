@@ -206,7 +206,7 @@ static void test_the_last_messages_of_both_types_are_asked_for(void **state) {
     }
 }
 
-/* ---- what is stored, whoever has published it ---- */
+/* ---- what is stored, from any publisher ---- */
 
 static void test_a_stored_message_says_its_last_sequence_or_nothing(void **state) {
     struct message_fixture *fixture = *state;

@@ -62,7 +62,7 @@ export async function startParley({ env, wrapper = [], ...options } = {}) {
 }
 
 // A server listens after 3 s though its nats-server is not ready, as on a busy machine; tests that
-// send at once would then be told 503. One whose nats-server cannot start waits in vain.
+// send at once would then get 503. Where its nats-server cannot start, this gives up after 30 s.
 async function letItsNatsStart(server) {
   if (server.logged('start.waiting').length === 0) return;
   const isReady = async () => server.program.exit || (await get(server, '/readyz')).status === 200;
