@@ -84,7 +84,7 @@ bool pipe_input_is_closed(const struct pipe_input *input) {
 }
 
 /* Waits for bytes, unless there are frames that can be sent meanwhile.
- * Returns: false: there are none now, and none need to be waited for. */
+ * Returns: false: there are none now, and it need not wait for any. */
 static bool await_bytes(int over, bool has_frames) {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = over, .events = POLLIN}};
     int count;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One message that the gateway itself sends, in the name of whoever asked for it: checked, decided
- * on, published and kept like any other. It goes on when the request that asked for it is gone. */
+/* One message that the gateway itself sends, in the name of the client that asked for it: checked,
+ * decided on, published and kept like any other. It goes on when the request that asked for it is
+ * gone. */
 
 #include "failure.h"
 #include "request_options.h"

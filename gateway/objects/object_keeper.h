@@ -2,7 +2,7 @@
 #pragma once
 
 /* Says which objects of a bucket are too many: of each owner, the first part of a name, the newest
- * are kept. It reads the metas of the bucket, whoever wrote them, from the first call of
+ * are kept. It reads the metas of the bucket, from any writer, from the first call of
  * object_keeper_begin on. */
 
 #include "jetstream.h"

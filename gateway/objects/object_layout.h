@@ -65,7 +65,7 @@ struct object_digest {
 };
 void object_digest_begin(struct object_digest *digest);
 void object_digest_add(struct object_digest *digest, struct parley_bytes bytes);
-/* Writes SHA-256=<base64url, padded>, and finishes.  Returns: false: it could not be reckoned. */
+/* Writes SHA-256=<base64url, padded>, and finishes.  Returns: false: it could not be computed. */
 bool object_digest_end(struct object_digest *digest, char out[OBJECT_DIGEST_MAX]);
 /* Harmless after object_digest_end. */
 void object_digest_finish(struct object_digest *digest);

@@ -2,9 +2,9 @@
 #pragma once
 
 /* Requests of one reactor that wait, for seconds or minutes, for something that may never come: a
- * place for each, up to a limit, with a deadline. It knows no HTTP: whoever parks a request answers
- * it when its place is given up. The addresses of such requests stay open (server/routes.c), so
- * that they slow no others.
+ * place for each, up to a limit, with a deadline. It knows no HTTP: the caller that parks a request
+ * answers it when its place is given up. The addresses of such requests stay open
+ * (server/routes.c), so that they slow no others.
  *
  *     free ──enter──▶ parked ──wake, from any thread; time up; drain──▶ free, and then `over`
  *       ▲                └───────────────────leave────────────────────▶ free

@@ -276,7 +276,7 @@ struct parley_protocol {
     /* For a protocol without a bucket: route.fact_keys are subjects, on this server, and a fact is
      * the last message that is stored on one. They are read once a request, for the first message
      * that needs them; later ones are decided on by parley_decision.count. Appends what `decide`
-     * has to know of such a message, whoever published it; nothing: it says nothing. */
+     * has to know of such a message, from any publisher; nothing: it says nothing. */
     enum parley_status (*fact_of)(struct parley_bytes payload, struct parley_buffer *out);
     const struct parley_restore *restore; /* parley/restore.h; NULL: agents leave no checkpoints */
     const struct parley_pipe *pipe;       /* parley/pipe.h; NULL: `parley pipe` does not speak it */

@@ -75,12 +75,7 @@ static void on_leave(void *context, size_t count) {
 static enum parley_status search_text(struct parley_message *message, struct search *search) {
     const struct json_events events = {
         .context = search, .value = on_value, .key = on_key, .leave = on_leave, .is_brief = true};
-    struct json_fault fault;
-    const enum json_reader_result result =
-        json_reader_read(message->text, &events, &message->arena, NULL, &fault);
-    return result == JSON_READER_READ     ? PARLEY_OK
-           : result == JSON_READER_MEMORY ? PARLEY_E_MEMORY
-                                          : PARLEY_E_UNSUPPORTED; /* it was read before */
+    return json_reader_read_again(message->text, &events, &message->arena);
 }
 
 /* Readers without positions leave 0, where no member can be. */

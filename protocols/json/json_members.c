@@ -79,12 +79,7 @@ static enum parley_status find(struct parley_message *message, struct search *se
     search->present = search->count;
     const struct json_events events = {
         .context = search, .value = on_value, .key = on_key, .leave = on_leave, .is_brief = true};
-    struct json_fault fault;
-    const enum json_reader_result result =
-        json_reader_read(message->text, &events, &message->arena, NULL, &fault);
-    return result == JSON_READER_READ     ? PARLEY_OK
-           : result == JSON_READER_MEMORY ? PARLEY_E_MEMORY
-                                          : PARLEY_E_UNSUPPORTED; /* it was read before */
+    return json_reader_read_again(message->text, &events, &message->arena);
 }
 
 /* A number, or one of the three names, ends where the text of no such value goes on. */

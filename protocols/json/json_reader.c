@@ -534,3 +534,13 @@ enum json_reader_result json_reader_read(struct parley_bytes text, const struct 
     }
     return reader.is_out_of_memory ? JSON_READER_MEMORY : JSON_READER_FAULT;
 }
+
+enum parley_status json_reader_read_again(struct parley_bytes text,
+                                          const struct json_events *events,
+                                          struct parley_arena *arena) {
+    struct json_fault fault;
+    const enum json_reader_result result = json_reader_read(text, events, arena, NULL, &fault);
+    return result == JSON_READER_READ     ? PARLEY_OK
+           : result == JSON_READER_MEMORY ? PARLEY_E_MEMORY
+                                          : PARLEY_E_UNSUPPORTED;
+}

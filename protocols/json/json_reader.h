@@ -46,5 +46,11 @@ enum json_reader_result json_reader_read(struct parley_bytes text, const struct 
                                          struct parley_arena *arena, struct key_set *keys,
                                          struct json_fault *out_fault);
 
+/* Reads a text that was read before without a fault, for other events, as the function above
+ * without `keys`.  Returns: PARLEY_E_UNSUPPORTED: it has a fault all the same. */
+enum parley_status json_reader_read_again(struct parley_bytes text,
+                                          const struct json_events *events,
+                                          struct parley_arena *arena) PARLEY_MUST_CHECK;
+
 /* A walk as a listener. */
 struct json_events json_events_of_walk(struct walk *walk);
