@@ -103,12 +103,23 @@ static void hold_standard_files(void) {
     }
 }
 
+/* `parley help COMMAND` is `parley COMMAND --help`. */
+static int explain(const char *name) {
+    char help[] = "--help";
+    char *arguments[] = {help, NULL};
+    const struct command *command = find_command(name);
+    return command == NULL ? EXIT_USAGE : flush_output(run(command, 1, arguments));
+}
+
 int main(int argc, char **argv) {
     hold_standard_files();
     const char *name = argc > 1 ? argv[1] : "";
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;
+    }
+    if (strcmp(name, "help") == 0 && argc > 2) {
+        return explain(argv[2]);
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help(stdout);

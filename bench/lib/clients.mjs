@@ -32,6 +32,10 @@ export async function warmUpByWrk(url) {
 export const wrkTasks = (bench, kind, url) =>
   runScript(bench.seconds, 64, "post_tasks.lua", url, [kind]);
 
+// Posts WAL entries on so many connections, of as many agents, or without their names.
+export const wrkWal = (bench, connections, url, isNamed) =>
+  runScript(bench.seconds, connections, "post_wal.lua", url, [String(isNamed ? connections : 0)]);
+
 const runWrk = (seconds, connections, url, first, tokenFile) =>
   runScript(seconds, connections, "post.lua", url, [
     ...[claimFile, String(first)],

@@ -49,3 +49,7 @@ export const nodeMessages = (acks) => (bench, nats, folder) => [
 export const nodeValidate = (bench, nats, folder) => node("ndjson.mjs", bench, folder);
 
 export const nodeCheck = (bench, folder, file) => [...node("check.mjs", bench, folder), file];
+
+export const putObject = (bench, nats, file) => [
+  ...[process.execPath, join(nodeFolder, "object.mjs"), nats.url, file],
+];

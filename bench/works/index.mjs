@@ -27,9 +27,10 @@ import ndjson from "./ndjson.mjs";
 import replay from "./replay.mjs";
 import single from "./single.mjs";
 import tasks from "./tasks.mjs";
+import vault from "./vault.mjs";
 
 const all = [
-  ...[single, latency, ndjson, check, msgpack, brenner, tasks],
+  ...[single, latency, ndjson, check, msgpack, brenner, tasks, vault],
   ...[fanout, idle, replay, fanoutOne, memory],
 ];
 export const works = all.map((work) => ({

@@ -5,6 +5,12 @@
 
 import { execFileSync } from "node:child_process";
 import { connect } from "node:net";
+import {
+  CHECKPOINT_BYTES,
+  checkpointAfterHead,
+  checkpointJson,
+  postCheckpoint,
+} from "../lib/checkpoints.mjs";
 import { claimFile, probe } from "../lib/claims.mjs";
 import { wrk, wrkMissing } from "../lib/clients.mjs";
 import { residentMegabytes, run } from "../lib/processes.mjs";
@@ -188,37 +194,17 @@ const forwarded = bodies(
 
 // ---- one large message ----
 
-const CHECKPOINT_BYTES = 100_000_000;
-const BLOCK_TEXT = "The user prefers short answers, and said so on several occasions. ".repeat(15);
 const checkpointTarget = "/v1/supervisor/validate";
 
-const memoryBlock = (number) => ({
-  id: `m${number}`,
-  text: BLOCK_TEXT,
-  embedding: [0.12, -0.5, 0.33],
-  metadata: { source: "conversation" },
-  importance: 0.8,
-  access_count: 3,
-  created: 1_705_390_000,
-});
-
-// A checkpoint of a bit less than so many bytes, whose memory blocks make it large: as JSON, and
-// the same as MessagePack.
+// The same checkpoint as JSON and as MessagePack.
 function prepareCheckpoint(bench) {
-  const blocks = [];
-  const blockBytes = JSON.stringify(memoryBlock(1e6)).length + 1;
-  for (let i = 0; i < sized(bench, CHECKPOINT_BYTES) / blockBytes - 1; i++) {
-    blocks.push(JSON.stringify(memoryBlock(i)));
-  }
-  const state = '{"id":"agent-7","name":"scribe","version":"0.4.2","status":"idle"}';
-  const data = `{"agent_state":${state},"memory_blocks":[${blocks.join(",")}]}`;
-  const json = Buffer.from(`{"type":"checkpoint","timestamp":1705392000,"data":${data}}`);
+  const json = checkpointJson(sized(bench, CHECKPOINT_BYTES));
   const parameters = ["convert", "--quiet", "supervisor", "--to", "msgpack"];
   const options = { input: json, maxBuffer: 2 * json.length };
   return { json, msgpack: execFileSync(bench.parley, parameters, options) };
 }
 
-async function postCheckpoint(url, type, body) {
+async function validateCheckpoint(url, type, body) {
   const headers = { "Content-Type": type };
   const answer = await fetch(url + checkpointTarget, { method: "POST", headers, body });
   const text = await answer.text();
@@ -228,7 +214,7 @@ async function postCheckpoint(url, type, body) {
 function checkpoint(label, type, encoding, times) {
   const measure = (bench, prepared) =>
     withParley(bench, "/v1/vlp/validate", async ({ url }) => {
-      for (let i = 0; i < times; i++) await postCheckpoint(url, type, prepared[encoding]);
+      for (let i = 0; i < times; i++) await validateCheckpoint(url, type, prepared[encoding]);
     });
   return { label, run: measure };
 }
@@ -251,9 +237,49 @@ const largeMessage = {
   ],
 };
 
+// ---- many large messages ----
+
+const CHECKPOINTS = 100;
+const STORED = [10, 50, 100]; // how many have been stored when it is measured
+
+// What parley holds after so many checkpoints of one agent, one after the other: MB.
+async function holdingsOfCheckpoints(bench, { child, url }) {
+  const rest = checkpointAfterHead(sized(bench, CHECKPOINT_BYTES));
+  const list = [];
+  for (let number = 1; number <= CHECKPOINTS; number++) {
+    await postCheckpoint(url, "scribe", number, rest);
+    if (STORED.includes(number)) list.push(residentMegabytes(child));
+  }
+  return list;
+}
+
+const afterCheckpoints = (index) => ({
+  label: `parley after ${STORED[index]}`,
+  run: async (bench, prepared) => {
+    prepared.found ??= await withParley(bench, "/v1/vlp/validate", async (...all) => {
+      prepared.list = await holdingsOfCheckpoints(bench, ...all);
+    });
+    return { value: prepared.list[index], peak_mb: prepared.found.peak_mb };
+  },
+});
+
+const manyCheckpoints = {
+  id: "checkpoints",
+  title: `memory after ${CHECKPOINTS} stored checkpoints of 100 MB`,
+  unit: "MB",
+  higherIsBetter: false,
+  isOnce: true,
+  prepare: () => ({}),
+  contenders: { last: afterCheckpoints(2), middle: afterCheckpoints(1), first: afterCheckpoints(0) },
+  ratios: [
+    { of: "last", to: "first", atLeast: FLAT },
+    { of: "middle", to: "first" },
+  ],
+};
+
 export default {
   name: "memory",
-  title: "memory over long work: about five minutes",
+  title: "memory over long work: about seven minutes",
   isApart: true,
-  rows: [manyMessages, validated, forwarded, largeMessage],
+  rows: [manyMessages, validated, forwarded, largeMessage, manyCheckpoints],
 };

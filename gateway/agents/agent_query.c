@@ -49,7 +49,7 @@ static bool set_option(void *context, size_t number, const char *value) {
         return value[0] != '\0';
     default:
         query->value = value;
-        return true;
+        return value[0] != '\0';
     }
 }
 
@@ -58,6 +58,7 @@ bool agent_query_parse(struct http_request *request, const struct parley_agents 
     struct parley_option_help options[COUNT + 1] = {{.name = NULL}};
     memcpy(options, agent_query_options, OWN * sizeof options[0]);
     options[OWN].name = agents->option;
+    options[OWN].wants = agents->option_wants;
     *out = (struct agent_query){.states = STATE_ANY, .after = "", .limit = LIMIT_DEFAULT};
     return query_options_read(request, options, set_option, out);
 }

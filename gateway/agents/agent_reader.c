@@ -17,7 +17,7 @@ enum {
     PULL_BYTES = 256 * 1024,
     TEXT_BYTES_MAX = 16 * 1024, /* of what one message says of its agent; more is left out */
     STORED_BYTES_MAX = 64 * 1024 * 1024, /* NATS takes no more */
-    SUBJECT_MAX = 600,
+    SUBJECT_MAX = AGENT_TOKEN_SIZE + 200,
 };
 
 /* One source. The consumer is closed once it is done. */

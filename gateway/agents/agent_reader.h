@@ -39,7 +39,7 @@ void agent_reader_close(struct agent_reader *reader);
 
 /* An agent's name as the token of a subject: as in a path, so some of it may be percent-encoded.
  * Returns: false if it is too long. */
-#define AGENT_TOKEN_SIZE 400 /* 128 characters that are encoded, and a NUL */
+#define AGENT_TOKEN_SIZE 1537 /* 128 characters of four bytes, each encoded, and a NUL */
 bool agent_token(const char *name, char out[AGENT_TOKEN_SIZE]);
 
 /* The id of a stored message: that of its event, which any publisher may write (NULL: there is

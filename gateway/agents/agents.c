@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
-#include <time.h>
 
 #include "agent_page.h"
 #include "agent_query.h"
 #include "agent_reader.h"
 #include "problem.h"
+#include "query_options.h"
+#include "reactor.h"
+#include "share.h"
 
 enum {
     READINGS_MAX = 16,   /* of a worker at a time */
@@ -28,7 +29,6 @@ enum {
 enum phase { PHASE_READING, PHASE_OVER };
 
 struct reading {
-    LIST_ENTRY(reading) link;
     struct agents *agents;
     struct http_request *request;
     const struct parley_protocol *protocol;
@@ -38,6 +38,7 @@ struct reading {
     struct agent_page page;
     struct agent_reader *reader;
     struct reactor_timer deadline;
+    struct share share;
 };
 
 struct agents {
@@ -45,15 +46,8 @@ struct agents {
     struct jetstream *jetstream;
     struct parley_schema *const *schemas;
     const struct channel *channels;
-    size_t reading_count;
-    LIST_HEAD(, reading) readings;
+    struct shares shares; /* of the readings */
 };
-
-static int64_t wall_clock_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- the answer ---- */
 
@@ -110,7 +104,7 @@ static void respond(struct reading *reading, struct parley_buffer *text) {
 }
 
 static void answer(struct reading *reading) {
-    const int64_t now_ns = wall_clock_ns();
+    const int64_t now_ns = reactor_wall_clock_ns();
     struct parley_buffer text;
     parley_buffer_init(&text);
     if (!reading->is_of_one) {
@@ -169,8 +163,7 @@ static void request_closed(void *state, bool is_complete) {
     struct reading *reading = state;
     (void)is_complete;
     end(reading);
-    reading->agents->reading_count--;
-    LIST_REMOVE(reading, link);
+    share_leave(&reading->share);
     agent_page_finish(&reading->page);
     free(reading);
 }
@@ -182,11 +175,6 @@ static bool is_serving(const struct agents *agents, struct http_request *request
         const char *trouble = jetstream_trouble(agents->jetstream);
         problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.",
                                trouble != NULL ? trouble : "NATS cannot be read now");
-        return false;
-    }
-    if (agents->reading_count >= READINGS_MAX) {
-        problem_respond(request, PROBLEM_OVERLOADED,
-                        "Too many requests for agents are in progress. Try again later.");
         return false;
     }
     return true;
@@ -201,7 +189,7 @@ static enum parley_status begin(struct reading *reading, struct parley_bytes nam
             agents->schemas[channel_find(agents->channels, reading->protocol) - agents->channels],
         .agent = name,
         .value = reading->query.value,
-        .now_ns = wall_clock_ns(),
+        .now_ns = reactor_wall_clock_ns(),
         .note = note,
         .done = done,
         .context = reading};
@@ -210,7 +198,7 @@ static enum parley_status begin(struct reading *reading, struct parley_bytes nam
 
 static void start(struct agents *agents, struct http_request *request,
                   const struct parley_protocol *protocol, const struct agent_query *query,
-                  struct parley_bytes name) {
+                  struct parley_bytes name, const struct share *share) {
     struct reading *reading = calloc(1, sizeof *reading);
     if (reading == NULL) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
@@ -221,10 +209,10 @@ static void start(struct agents *agents, struct http_request *request,
                                 .protocol = protocol,
                                 .is_of_one = name.data != NULL,
                                 .query = *query,
+                                .share = *share,
                                 .deadline = {.fire = on_deadline}};
     agent_page_init(&reading->page, query->after, PAGE_COUNT_MAX, PAGE_BYTES_MAX);
-    agents->reading_count++;
-    LIST_INSERT_HEAD(&agents->readings, reading, link);
+    share_take(&agents->shares, &reading->share);
     http_request_serve(request, &handler, reading);
     reactor_timer_set(agents->reactor, &reading->deadline, DEADLINE_MS);
     const enum parley_status status = begin(reading, name);
@@ -236,16 +224,20 @@ static void start(struct agents *agents, struct http_request *request,
     }
 }
 
-void agents_serve(struct agents *agents, struct http_request *request,
+void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
                   const struct parley_protocol *protocol, const char *name) {
-    struct agent_query query;
+    struct agent_query query = {.after = ""};
+    struct share share;
     char token[AGENT_TOKEN_SIZE];
     if (protocol->agents == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND,
                                "Messages of %s do not say which agents are alive.", protocol->name);
         return;
     }
-    if (!agent_query_parse(request, protocol->agents, &query) || !is_serving(agents, request)) {
+    const bool is_sound = name != NULL ? query_options_none(request)
+                                       : agent_query_parse(request, protocol->agents, &query);
+    if (!is_sound || !is_serving(agents, request) ||
+        !share_admit(&agents->shares, READINGS_MAX, limits, request, "agents", &share)) {
         return;
     }
     if (name != NULL && !agent_token(name, token)) {
@@ -253,7 +245,7 @@ void agents_serve(struct agents *agents, struct http_request *request,
         return;
     }
     start(agents, request, protocol, &query,
-          name != NULL ? parley_bytes_of(token) : (struct parley_bytes){0});
+          name != NULL ? parley_bytes_of(token) : (struct parley_bytes){0}, &share);
 }
 
 /* ---- all of them ---- */
@@ -267,12 +259,11 @@ enum parley_status agents_create(struct reactor *reactor, struct jetstream *jets
     }
     *agents = (struct agents){
         .reactor = reactor, .jetstream = jetstream, .schemas = schemas, .channels = channels};
-    LIST_INIT(&agents->readings);
     *out = agents;
     return PARLEY_OK;
 }
 
 void agents_destroy(struct agents *agents) {
-    assert(agents == NULL || LIST_EMPTY(&agents->readings));
+    assert(agents == NULL || LIST_EMPTY(&agents->shares.taken));
     free(agents);
 }

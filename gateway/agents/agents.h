@@ -9,6 +9,7 @@
 #include "channel.h"
 #include "http.h"
 #include "jetstream.h"
+#include "sender_limits.h"
 
 struct agents;
 
@@ -21,6 +22,7 @@ enum parley_status agents_create(struct reactor *reactor, struct jetstream *jets
 /* NULL is allowed. */
 void agents_destroy(struct agents *agents);
 
-/* Answers, now or later.  `name`: the agent, as in the path; NULL: all agents. */
-void agents_serve(struct agents *agents, struct http_request *request,
+/* Answers, now or later.  `limits` NULL: no sender is limited.  `name`: the agent, as in the path;
+ * NULL: all agents. */
+void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
                   const struct parley_protocol *protocol, const char *name);

@@ -61,9 +61,11 @@ static enum parley_status settle(struct board *board, struct work *work) {
         works_set_phase(board, work, WORK_TAKEN); /* for its priority may change */
         PARLEY_TRY(works_describe(board, work, &what));
         works_set_phase(board, work, what.is_open ? WORK_OPEN : WORK_CLOSED);
+        take_wake_claimers(board, work);
         return PARLEY_OK;
     }
     PARLEY_TRY(works_describe(board, work, &what));
+    take_wake_claimers(board, work);
     if (work->phase == WORK_TAKEN && !what.is_open) {
         works_set_phase(board, work, WORK_CLOSED);
     } else if (work->phase == WORK_CLOSED && what.is_open) {
@@ -253,6 +255,9 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
     TAILQ_INIT(&board->waiters);
     for (size_t i = 0; i < BOARD_PRIORITIES_MAX; i++) {
         TAILQ_INIT(&board->open[i]);
+    }
+    for (size_t i = 0; i < BOARD_CLAIM_LISTS; i++) {
+        LIST_INIT(&board->claimers[i]);
     }
     *out = board;
     return PARLEY_OK;

@@ -12,6 +12,9 @@
  *            │                               ├── its key came ──▶ closed (claimed or over)
  *            └───────────────────────────────┘
  *
+ * Several may have taken the same, if they claim it by the same message: for the bucket they are
+ * one.
+ *
  * There is room for a number of pieces of work and of bytes. When it is used up, what has been
  * closed the longest is forgotten first; if nothing is closed, the open work of the lowest
  * priority, the youngest first, is left out until there is room: then the bucket is read again.
@@ -65,6 +68,10 @@ struct board_wish {
     struct parley_bytes agent;
     const struct parley_bytes *domains, *tasks; /* either suffices; without both any does */
     size_t domain_count, task_count;
+    /* By which message it claims; data NULL: each time by another. All who take work with the same
+     * one get the same, if it was not claimed before `claimed_since_ms` (Unix time). */
+    struct parley_bytes claim_id;
+    int64_t claimed_since_ms;
 };
 
 #define BOARD_ID_MAX 64
@@ -76,10 +83,12 @@ struct board_find {
     char id[BOARD_ID_MAX], stream[BOARD_STREAM_MAX];
     char deadline[BOARD_TIME_MAX]; /* "": it has none */
     uint64_t sequence;
+    bool is_claimed; /* by the wish's agent and `claim_id` */
 };
 
 /* Takes one of the best `among` pieces of open work, by chance: the most urgent first, then the
- * oldest, addressed to the agent or to nobody.  Returns: false: there is none. */
+ * oldest, addressed to the agent or to nobody; but first what was taken or claimed with the wish's
+ * `claim_id`.  Returns: false: there is none. */
 bool board_take(struct board *board, const struct board_wish *wish, size_t among,
                 struct board_find *out);
 /* What was taken was not claimed, by nobody as far as is known: it is open again, and somebody who
@@ -88,9 +97,9 @@ void board_give_back(struct board *board, const char *id);
 /* What was taken is another's, or too late: it is offered no more, unless its keys change. */
 void board_lost(struct board *board, const char *id);
 
-/* Finds the work that `agent` has claimed by this message, at `since_ms` (Unix time) or later. */
-bool board_find_claim(struct board *board, struct parley_bytes agent, struct parley_bytes claim_id,
-                      int64_t since_ms, struct board_find *out);
+/* Finds the work that was claimed by the wish's agent and `claim_id`, whether all was read or not.
+ */
+bool board_find_claim(struct board *board, const struct board_wish *wish, struct board_find *out);
 
 /* ---- waiting ---- */
 
@@ -103,12 +112,14 @@ struct board_waiter {
      * it may only leave word elsewhere. */
     void (*wake)(struct board_waiter *waiter);
     TAILQ_ENTRY(board_waiter) link;
+    LIST_ENTRY(board_waiter) claim_link;
+    uint64_t claim; /* hash of the wish's claim_id; 0: it has none */
     bool is_waiting;
     char woken_for[BOARD_ID_MAX]; /* "": nothing, or it was handed on */
 };
 
 /* As board_take; where there is none, the waiter waits, without a moment between in which work
- * could come unnoticed. */
+ * could come unnoticed. It is woken, too, when something is claimed with its `claim_id`. */
 bool board_take_or_wait(struct board *board, struct board_waiter *waiter, size_t among,
                         struct board_find *out);
 /* Waits until the bucket was read up to a sequence.  Returns: false: it was already. */
@@ -125,11 +136,13 @@ struct board_filter {
 };
 
 /* Appends the items that pass, the newest first, at most `limit`, separated by commas.
+ * `out_has_more`: whether more of them pass.
  * Returns: PARLEY_E_MEMORY. */
 enum parley_status board_list(struct board *board, const struct board_filter *filter, size_t limit,
-                              struct parley_buffer *out) PARLEY_MUST_CHECK;
+                              struct parley_buffer *out, bool *out_has_more) PARLEY_MUST_CHECK;
 
 struct board_counts {
     size_t works, open, waiting;
+    bool is_current; /* board_is_current: `open` is that of the bucket */
 };
 struct board_counts board_counts(struct board *board);

@@ -11,11 +11,23 @@
 struct sieve {
     const struct board_filter *filter;
     uint64_t domain, holder, from;
+    int priority; /* BOARD_ANY: any */
     int64_t now_ms;
 };
+enum { BOARD_ANY = -1 };
 
 static uint64_t hash_of(const struct board *board, const char *text) {
     return text != NULL ? board_hash(board, parley_bytes_of(text)) : 0;
+}
+
+/* One that the protocol does not have is nobody's. */
+static int priority_of(const struct board *board, const char *name) {
+    int number = 0;
+    while (name != NULL && board->protocol->priorities[number] != NULL &&
+           strcmp(board->protocol->priorities[number], name) != 0) {
+        number++;
+    }
+    return name != NULL ? number : BOARD_ANY;
 }
 
 static const char *state_at(const struct board *board, const struct work *work, int64_t now_ms) {
@@ -30,6 +42,7 @@ static bool may_pass(const struct board *board, const struct work *work,
     return (sieve->domain == 0 || sieve->domain == work->domain) &&
            (sieve->holder == 0 || sieve->holder == work->holder) &&
            (sieve->from == 0 || sieve->from == work->from) &&
+           (sieve->priority == BOARD_ANY || (unsigned)sieve->priority == work->priority) &&
            (state == NULL || strcmp(state, state_at(board, work, sieve->now_ms)) == 0);
 }
 
@@ -48,17 +61,22 @@ static bool passes(const struct board *board, const struct parley_work *what,
 }
 
 static enum parley_status list(struct board *board, const struct sieve *sieve, size_t limit,
-                               struct parley_buffer *out) {
+                               struct parley_buffer *out, bool *out_has_more) {
     const struct work *work;
     size_t count = 0;
-    for (work = TAILQ_LAST(&board->all, works); work != NULL && count < limit;
+    *out_has_more = false;
+    for (work = TAILQ_LAST(&board->all, works); work != NULL && !*out_has_more;
          work = TAILQ_PREV(work, works, age_link)) {
         struct parley_work what;
         if (!may_pass(board, work, sieve)) {
             continue;
         }
         PARLEY_TRY(works_read(board, work, sieve->now_ms, &what));
-        if (passes(board, &what, sieve->filter)) {
+        if (!passes(board, &what, sieve->filter)) {
+            continue;
+        }
+        *out_has_more = count == limit;
+        if (!*out_has_more) {
             parley_buffer_text(out, count++ > 0 ? ",{" : "{");
             board_item_write(board->protocol, &what, out);
             parley_buffer_char(out, '}');
@@ -68,22 +86,25 @@ static enum parley_status list(struct board *board, const struct sieve *sieve, s
 }
 
 enum parley_status board_list(struct board *board, const struct board_filter *filter, size_t limit,
-                              struct parley_buffer *out) {
+                              struct parley_buffer *out, bool *out_has_more) {
     const struct sieve sieve = {.filter = filter,
                                 .domain = hash_of(board, filter->domain),
                                 .holder = hash_of(board, filter->holder),
                                 .from = hash_of(board, filter->from),
+                                .priority = priority_of(board, filter->priority),
                                 .now_ms = board_now_ms()};
     pthread_mutex_lock(&board->lock);
-    const enum parley_status status = list(board, &sieve, limit, out);
+    const enum parley_status status = list(board, &sieve, limit, out, out_has_more);
     pthread_mutex_unlock(&board->lock);
     return status;
 }
 
 struct board_counts board_counts(struct board *board) {
     pthread_mutex_lock(&board->lock);
-    const struct board_counts counts = {
-        .works = board->work_count, .open = board->open_count, .waiting = board->waiter_count};
+    const struct board_counts counts = {.works = board->work_count,
+                                        .open = board->open_count,
+                                        .waiting = board->waiter_count,
+                                        .is_current = board->is_current};
     pthread_mutex_unlock(&board->lock);
     return counts;
 }

@@ -12,6 +12,7 @@
 
 enum {
     BOARD_CHAINS = 32768,
+    BOARD_CLAIM_LISTS = 1024,
     BOARD_PRIORITIES_MAX = 8,
     BOARD_SECRET_BYTES = 16,
     BOARD_FACT_BYTES_MAX = 2048, /* a longer value is ignored */
@@ -20,8 +21,9 @@ enum {
 enum work_phase { WORK_OPEN, WORK_TAKEN, WORK_CLOSED };
 
 struct work {
-    struct work *chain_next;    /* by id */
-    struct work *claim_next;    /* by the claim's id, if that is known */
+    struct work *chain_next; /* by id */
+    struct work *claim_next; /* by the claim's id, if that is known; of work that is taken, by that
+                                with which it will be claimed */
     TAILQ_ENTRY(work) age_link; /* of all, the oldest first */
     TAILQ_ENTRY(work)
     phase_link;                        /* OPEN: of its priority, the oldest first; CLOSED: the one
@@ -55,6 +57,7 @@ struct board {
     bool has_left_out, is_current;
     uint64_t last_sequence, kept_from;
     TAILQ_HEAD(, board_waiter) waiters;
+    LIST_HEAD(, board_waiter) claimers[BOARD_CLAIM_LISTS]; /* of them, who have a claim_id */
     size_t waiter_count, reader_count; /* those with a wish and without; and without */
     struct parley_arena arena;         /* for what is being read */
 
@@ -81,6 +84,8 @@ void works_set_phase(struct board *board, struct work *work, enum work_phase pha
 /* Takes over what its facts say, but for its phase.  Returns: PARLEY_E_MEMORY. */
 enum parley_status works_describe(struct board *board, struct work *work,
                                   const struct parley_work *what);
+/* 0: it is not known. */
+void works_set_claim(struct board *board, struct work *work, uint64_t claim);
 /* Removes what there is no room for. */
 void works_make_room(struct board *board);
 /* What its facts say.  Owns: valid until the next call. */
@@ -91,6 +96,8 @@ enum parley_status works_read(struct board *board, const struct work *work, int6
 
 /* Open work has come: wakes one who waits for it. */
 void take_wake(struct board *board, const struct work *work);
+/* Work was claimed: wakes those who would claim by the same message. */
+void take_wake_claimers(struct board *board, const struct work *work);
 /* Wakes all who wait. */
 void take_wake_all(struct board *board);
 /* Wakes those who wait for what was read up to now. */

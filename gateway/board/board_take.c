@@ -81,19 +81,50 @@ static bool write_find(struct board *board, const struct work *work, struct boar
     return true;
 }
 
+/* Taken with this claim_id, or claimed with it.  `out_is_claimed`: claimed. */
+static bool is_same(struct board *board, const struct work *work, const struct board_wish *wish,
+                    bool *out_is_claimed) {
+    struct parley_work what;
+    *out_is_claimed = work->claimed_ms >= wish->claimed_since_ms &&
+                      works_read(board, work, board_now_ms(), &what) == PARLEY_OK &&
+                      parley_bytes_equal(what.claim_id, wish->claim_id) &&
+                      parley_bytes_equal(what.holder, wish->agent) &&
+                      what.sequences[PARLEY_WORK_REQUEST] > 0;
+    return *out_is_claimed || work->phase == WORK_TAKEN;
+}
+
+static struct work *find_same(struct board *board, const struct board_wish *wish,
+                              bool *out_is_claimed) {
+    const uint64_t claim = board_hash(board, wish->claim_id);
+    struct work *work = claim != 0 ? board->claims[claim % BOARD_CHAINS] : NULL;
+    while (work != NULL && !(work->claim == claim && is_same(board, work, wish, out_is_claimed))) {
+        work = work->claim_next;
+    }
+    return work;
+}
+
+static struct work *choose(struct board *board, const struct board_wish *wish, size_t among) {
+    struct work *found[AMONG_MAX];
+    const size_t count = find_best(board, wish, among < AMONG_MAX ? among : AMONG_MAX, found);
+    return count > 1 ? found[randombytes_uniform((uint32_t)count)] : (count == 1 ? found[0] : NULL);
+}
+
 static bool take(struct board *board, const struct board_wish *wish, size_t among,
                  struct board_find *out) {
-    struct work *found[AMONG_MAX];
     if (!board->is_current) {
         return false;
     }
-    const size_t count = find_best(board, wish, among < AMONG_MAX ? among : AMONG_MAX, found);
-    struct work *work =
-        count > 1 ? found[randombytes_uniform((uint32_t)count)] : (count == 1 ? found[0] : NULL);
+    out->is_claimed = false;
+    struct work *work = find_same(board, wish, &out->is_claimed);
+    if (work != NULL) {
+        return write_find(board, work, out);
+    }
+    work = choose(board, wish, among);
     if (work == NULL || !write_find(board, work, out)) {
         return false;
     }
     works_set_phase(board, work, WORK_TAKEN);
+    works_set_claim(board, work, board_hash(board, wish->claim_id));
     return true;
 }
 
@@ -105,20 +136,11 @@ bool board_take(struct board *board, const struct board_wish *wish, size_t among
     return is_found;
 }
 
-bool board_find_claim(struct board *board, struct parley_bytes agent, struct parley_bytes claim_id,
-                      int64_t since_ms, struct board_find *out) {
-    bool is_found = false;
+bool board_find_claim(struct board *board, const struct board_wish *wish, struct board_find *out) {
     pthread_mutex_lock(&board->lock);
-    const uint64_t claim = board_hash(board, claim_id);
-    struct work *work = board->claims[claim % BOARD_CHAINS];
-    for (; work != NULL && !is_found; work = work->claim_next) {
-        struct parley_work what;
-        is_found = work->claim == claim && work->claimed_ms >= since_ms &&
-                   works_read(board, work, board_now_ms(), &what) == PARLEY_OK &&
-                   parley_bytes_equal(what.claim_id, claim_id) &&
-                   parley_bytes_equal(what.holder, agent) &&
-                   what.sequences[PARLEY_WORK_REQUEST] > 0 && write_find(board, work, out);
-    }
+    out->is_claimed = false;
+    struct work *work = find_same(board, wish, &out->is_claimed);
+    const bool is_found = work != NULL && out->is_claimed && write_find(board, work, out);
     pthread_mutex_unlock(&board->lock);
     return is_found;
 }
@@ -127,6 +149,9 @@ bool board_find_claim(struct board *board, struct parley_bytes agent, struct par
 
 static void stop_waiting(struct board *board, struct board_waiter *waiter) {
     TAILQ_REMOVE(&board->waiters, waiter, link);
+    if (waiter->claim != 0) {
+        LIST_REMOVE(waiter, claim_link);
+    }
     waiter->is_waiting = false;
     board->waiter_count--;
     board->reader_count -= waiter->wish == NULL ? 1 : 0;
@@ -134,6 +159,10 @@ static void stop_waiting(struct board *board, struct board_waiter *waiter) {
 
 static void start_waiting(struct board *board, struct board_waiter *waiter) {
     TAILQ_INSERT_TAIL(&board->waiters, waiter, link);
+    waiter->claim = waiter->wish != NULL ? board_hash(board, waiter->wish->claim_id) : 0;
+    if (waiter->claim != 0) {
+        LIST_INSERT_HEAD(&board->claimers[waiter->claim % BOARD_CLAIM_LISTS], waiter, claim_link);
+    }
     waiter->is_waiting = true;
     board->waiter_count++;
     board->reader_count += waiter->wish == NULL ? 1 : 0;
@@ -154,6 +183,18 @@ void take_wake(struct board *board, const struct work *work) {
         if (waiter->wish != NULL && suits(board, work, waiter->wish)) {
             wake(board, waiter, work->id);
             return;
+        }
+    }
+}
+
+void take_wake_claimers(struct board *board, const struct work *work) {
+    struct board_waiter *next =
+        work->claim != 0 ? LIST_FIRST(&board->claimers[work->claim % BOARD_CLAIM_LISTS]) : NULL;
+    while (next != NULL) {
+        struct board_waiter *waiter = next;
+        next = LIST_NEXT(waiter, claim_link);
+        if (waiter->claim == work->claim) {
+            wake(board, waiter, "");
         }
     }
 }
@@ -225,6 +266,7 @@ void board_lost(struct board *board, const char *id) {
     pthread_mutex_lock(&board->lock);
     struct work *work = works_find(board, parley_bytes_of(id));
     if (work != NULL && work->phase == WORK_TAKEN) {
+        works_set_claim(board, work, 0);
         works_set_phase(board, work, WORK_CLOSED);
     }
     pthread_mutex_unlock(&board->lock);
@@ -234,6 +276,7 @@ void board_give_back(struct board *board, const char *id) {
     pthread_mutex_lock(&board->lock);
     struct work *work = works_find(board, parley_bytes_of(id));
     if (work != NULL && work->phase == WORK_TAKEN) {
+        works_set_claim(board, work, 0);
         works_set_phase(board, work, WORK_OPEN);
         take_wake(board, work);
     }

@@ -187,7 +187,7 @@ static void count_bytes(struct board *board, struct work *work) {
     board->bytes += work->bytes;
 }
 
-static void set_claim(struct board *board, struct work *work, uint64_t claim) {
+void works_set_claim(struct board *board, struct work *work, uint64_t claim) {
     leave_claims(board, work);
     work->claim = claim;
     if (claim != 0) {
@@ -206,7 +206,7 @@ enum parley_status works_describe(struct board *board, struct work *work,
     work->domain = board_hash(board, what->domain);
     work->holder = board_hash(board, what->holder);
     work->from = board_hash(board, what->from);
-    set_claim(board, work, board_hash(board, what->claim_id));
+    works_set_claim(board, work, board_hash(board, what->claim_id));
     count_bytes(board, work);
     return PARLEY_OK;
 }

@@ -18,8 +18,8 @@ const struct channel channel_rejected = {
     .subjects = "rejected.>",
     .absence =
         "The stream REJECTED does not exist in NATS at present: what is refused is kept only "
-        "while parley runs with --quarantine. Start it with that option, or connect again "
-        "later."};
+        "while parley runs with --quarantine, and NATS has room for it (/readyz says where it has "
+        "not). Start it with that option, or connect again later."};
 
 /* One PROTOCOL=TOKEN. */
 struct assignment {

@@ -32,6 +32,7 @@ bool bearer_of_environment(const char **out) {
 
 bool bearer_of_file(const char *path, struct parley_buffer *out, struct parley_buffer *error) {
     parley_buffer_clear(out);
+    parley_buffer_format(error, "the token file %s: ", path);
     if (!private_file_read(path, BYTES_MAX, out, error)) {
         return false;
     }
@@ -41,7 +42,7 @@ bool bearer_of_file(const char *path, struct parley_buffer *out, struct parley_b
     for (; end > start && out->data[end - 1] >= 0 && out->data[end - 1] <= ' '; end--) {
     }
     if (!is_token((struct parley_bytes){out->data + start, end - start})) {
-        parley_buffer_format(error, "%s does not hold one token and nothing else", path);
+        parley_buffer_text(error, "it does not hold one token and nothing else");
         return false;
     }
     memmove(out->data, out->data + start, end - start);

@@ -18,13 +18,14 @@
 #include "reactor.h"
 #include "rejected_event.h"
 #include "rejected_url.h"
+#include "stored_event.h"
 
 /* ---- arguments ---- */
 
-static int take_quiet(struct check_session *session, const char *value) {
-    session->is_quiet = strcmp(value, "true") == 0;
-    if (!session->is_quiet && strcmp(value, "false") != 0) {
-        terminal_error("--quiet must be true or false, not '%s'", value);
+int check_session_switch(const char *name, const char *value, bool *out) {
+    *out = strcmp(value, "true") == 0;
+    if (!*out && strcmp(value, "false") != 0) {
+        terminal_error("--%s must be true or false, not '%s'", name, value);
         return EXIT_USAGE;
     }
     return -1;
@@ -46,7 +47,10 @@ static int take_flag(struct check_session *session, const char *name, const char
         return EXIT_SUCCESS;
     }
     if (strcmp(name, "quiet") == 0) {
-        return take_quiet(session, value);
+        return check_session_switch(name, value, &session->is_quiet);
+    }
+    if (strcmp(name, "stored") == 0) {
+        return check_session_switch(name, value, &session->reads_stored);
     }
     if (strcmp(name, "type") == 0) {
         session->media_type = value;
@@ -91,11 +95,11 @@ static int find_codec(struct check_session *session) {
 }
 
 int check_session_arguments(struct check_session *session, int argc, char **argv) {
-    enum { COMMON = 9 };
+    enum { COMMON = 10 };
     struct argument_flag flags[COMMON + CHECK_SESSION_OWN_FLAGS + 1] = {
-        {"type", 0, true},   {"strict", 0, false},  {"escalate", 0, false},
-        {"stamp", 0, false}, {"from", 0, true},     {"agent", 0, true},
-        {"domain", 0, true}, {"quiet", 'q', false}, {"help", 'h', false},
+        {"type", 0, true},     {"strict", 0, false}, {"escalate", 0, false}, {"stamp", 0, false},
+        {"from", 0, true},     {"agent", 0, true},   {"domain", 0, true},    {"stored", 0, false},
+        {"quiet", 'q', false}, {"help", 'h', false},
     };
     memcpy(flags + COMMON, session->own_flags, sizeof session->own_flags);
     struct arguments arguments = {
@@ -114,6 +118,7 @@ int check_session_arguments(struct check_session *session, int argc, char **argv
         return EXIT_USAGE;
     }
     session->files = argv;
+    session->options.has_object = session->reads_stored;
     return find_codec(session);
 }
 
@@ -152,21 +157,96 @@ static bool is_right(const struct parley_message *message) {
     return message->findings.count == 0 && message->findings.omitted_count == 0;
 }
 
+static enum parley_status take_verdict(struct check_session *session, const char *file,
+                                       size_t number) {
+    if (session->skips_right && is_right(&session->message)) {
+        session->report.received_count++;
+        return PARLEY_OK;
+    }
+    return session->on_message(session, file, number);
+}
+
+/* As every event of a stream begins, and no message. */
+static bool is_event(enum parley_split split, struct parley_bytes bytes) {
+    static const char start[] = "{\"specversion\":";
+    const size_t length = sizeof start - 1;
+    return split == PARLEY_SPLIT_MESSAGE && bytes.length >= length &&
+           memcmp(bytes.data, start, length) == 0;
+}
+
 static enum parley_status check_slice(struct check_session *session, struct check_input *input,
                                       enum parley_split split, const struct parley_slice *slice,
                                       const char *file) {
     prepare_stamp(session);
     PARLEY_TRY(parley_splitter_check(&input->splitter, split, slice, &session->message,
                                      input->codec, &session->options));
-    if (session->skips_right && is_right(&session->message)) {
-        session->report.received_count++;
-        return PARLEY_OK;
-    }
-    PARLEY_TRY(session->on_message(session, file, slice->number));
+    session->has_events |=
+        !parley_message_is_valid(&session->message) && is_event(split, slice->bytes);
+    PARLEY_TRY(take_verdict(session, file, slice->number));
     if (parley_splitter_has_ended(&input->splitter)) {
         check_input_abandon(input);
     }
     return PARLEY_OK;
+}
+
+/* ---- messages that were stored ---- */
+
+static struct parley_position place_after(struct parley_position at, struct parley_bytes text) {
+    for (size_t i = 0; i < text.length; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        if (c == '\n') {
+            at = (struct parley_position){.line = at.line + 1, .column = 1};
+        } else if ((c & 0xC0) != 0x80) {
+            at.column++;
+        }
+    }
+    return at;
+}
+
+/* Those of other protocols are passed over. */
+static enum parley_status check_event(struct check_session *session,
+                                      const struct stored_event *event,
+                                      const struct parley_slice *slice, const char *file) {
+    if (!parley_bytes_equal(event->protocol, parley_bytes_of(session->protocol->name))) {
+        return PARLEY_OK;
+    }
+    const struct parley_bytes before = {slice->bytes.data, event->offset};
+    prepare_stamp(session);
+    struct parley_options options = session->options;
+    options.has_object = !event->is_foreign; /* parley did not write it */
+    PARLEY_TRY(parley_message_check(&session->message, event->payload, &parley_codec_json, &options,
+                                    place_after(slice->origin, before)));
+    return take_verdict(session, file, slice->number);
+}
+
+static bool is_json(const struct parley_codec *codec) {
+    return codec == &parley_codec_json || codec == &parley_codec_ndjson;
+}
+
+/* An event, or a message as it is. */
+static enum parley_status check_stored(struct check_session *session, struct check_input *input,
+                                       enum parley_split split, const struct parley_slice *slice,
+                                       const char *file) {
+    if (split != PARLEY_SPLIT_MESSAGE || !is_json(input->codec)) {
+        return check_slice(session, input, split, slice, file);
+    }
+    struct stored_event event;
+    enum parley_status status = PARLEY_OK;
+    switch (stored_event_read(slice->bytes, &event)) {
+    case STORED_EVENT_READ:
+        status = check_event(session, &event, slice, file);
+        break;
+    case STORED_EVENT_NONE:
+        status = check_slice(session, input, split, slice, file);
+        break;
+    case STORED_EVENT_OTHER:
+        break;
+    case STORED_EVENT_MEMORY:
+        status = PARLEY_E_MEMORY;
+        break;
+    }
+    stored_event_finish(&event);
+    return status;
 }
 
 /* ---- messages that were refused ---- */
@@ -241,6 +321,7 @@ static enum parley_status check_all(struct check_session *session, struct check_
             continue;
         }
         PARLEY_TRY(session->reads_rejected ? check_line(session, split, &slice, file)
+                   : session->reads_stored ? check_stored(session, input, split, &slice, file)
                                            : check_slice(session, input, split, &slice, file));
     }
     return PARLEY_OK;
@@ -248,10 +329,12 @@ static enum parley_status check_all(struct check_session *session, struct check_
 
 /* ---- files ---- */
 
-/* Looking ahead needs threads and memory, and --stamp changes each message. */
+/* Looking ahead needs threads and memory, --stamp changes each message, and events are not looked
+ * into. */
 static bool is_worth_looking_ahead(const struct check_session *session, uint64_t size_bytes) {
     enum { LARGE_BYTES = 4 << 20 };
-    return session->skips_right && !session->options.stamp && size_bytes >= LARGE_BYTES;
+    return session->skips_right && !session->options.stamp && !session->reads_stored &&
+           size_bytes >= LARGE_BYTES;
 }
 
 /* `client`: where the bytes come from; NULL: fd.  Returns: whether all of it could be read. */
@@ -271,6 +354,9 @@ static bool check_open(struct check_session *session, int fd, struct http_client
     if (session->reads_rejected) {
         input.codec = &parley_codec_ndjson;
         input.message_bytes_max = REJECTED_EVENT_BYTES_MAX;
+    }
+    if (session->reads_stored && input.message_bytes_max < STORED_EVENT_BYTES_MAX) {
+        input.message_bytes_max = STORED_EVENT_BYTES_MAX; /* each message has its limit */
     }
     if (client != NULL) {
         input.receive = rejected_url_read;
@@ -367,6 +453,9 @@ bool check_session_run(struct check_session *session) {
     parley_message_init(&session->message, schema);
     progress_init(&session->progress, session->is_quiet ? -1 : STDERR_FILENO, reactor_clock_ms());
     const bool is_read = check_all_files(session) && !session->has_unreadable;
+    if (session->has_events && !session->is_quiet) {
+        fputs("There are events of a stream: --stored reads the messages in them.\n", stderr);
+    }
     parley_message_finish(&session->message);
     parley_schema_destroy(schema);
     return is_read;

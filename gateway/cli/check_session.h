@@ -20,7 +20,11 @@
     "  --stamp          fill in a missing id, protocol, version and timestamp before checking\n"   \
     "  --from SIDE      supervisor: the sending side, gerbil or elixir\n"                          \
     "  --agent NAME     supervisor: the agent that the messages belong to\n"                       \
-    "  --domain NAME    Round Table: the domain of replies whose request is not known\n"
+    "  --domain NAME    Round Table: the domain of replies whose request is not known\n"           \
+    "  --stored         the messages were stored by parley. The input has what GET\n"              \
+    "                   /v1/PROTOCOL/stream returned: events, whose messages are read, or bare\n"  \
+    "                   messages. A checkpoint may have a pointer to the object store as its\n"    \
+    "                   data; without --stored that is an error (IPC-017)\n"
 
 #define CHECK_SESSION_OWN_FLAGS 5
 
@@ -34,6 +38,7 @@ struct check_session {
                                      size_t number);
     bool skips_right; /* messages without findings are only counted, without a call of on_message */
     bool reads_files_once; /* a file that is named twice is read once */
+    bool reads_stored;     /* messages are as parley stored them, alone or in events */
     bool reads_rejected;   /* lines are events of /v1/rejected/stream, and have the messages; for
                               on_message, `file` is then the event's id */
 
@@ -53,13 +58,17 @@ struct check_session {
     const struct parley_codec *codec;
     struct parley_options options;
     char fresh_id[37], now[32];
-    bool has_unreadable; /* there were lines that are not events */
+    bool has_unreadable; /* there were lines that are not events … */
+    bool has_events;     /* … and messages that are */
     char **files;        /* borrowed from argv, whose front is overwritten with them */
     int file_count;
 };
 
 /* Reads the arguments.  Returns: -1 to go on, else the exit status. */
 int check_session_arguments(struct check_session *session, int argc, char **argv);
+
+/* The value of a flag that is a switch.  Returns: as check_session_arguments. */
+int check_session_switch(const char *name, const char *value, bool *out);
 
 /* Whether a certificate can be shown or verified: a URL with https:// is read. */
 bool check_session_uses_tls(const struct check_session *session);

@@ -55,6 +55,8 @@ static const char help[] =
     "  parley check brenner threads\n"
     "  parley check --from gerbil supervisor checkpoint.msgpack\n"
     "  parley check vlp --rejected http://127.0.0.1:8080\n"
+    "  curl -s 'http://127.0.0.1:8080/v1/supervisor/stream?since=all&follow=false' |\n"
+    "    parley check supervisor --stored\n"
     "  nats sub --raw 'vlp.>' | parley check vlp --type application/x-ndjson\n";
 
 struct check {
@@ -76,21 +78,12 @@ static int take_format(struct check *check, const char *value) {
     return EXIT_USAGE;
 }
 
-static int take_rejected(struct check_session *session, const char *value) {
-    session->reads_rejected = strcmp(value, "true") == 0;
-    if (!session->reads_rejected && strcmp(value, "false") != 0) {
-        terminal_error("--rejected must be true or false, not '%s'", value);
-        return EXIT_USAGE;
-    }
-    return -1;
-}
-
 static int take_flag(struct check_session *session, const char *name, const char *value) {
     if (strcmp(name, "format") == 0) {
         return take_format((struct check *)session, value);
     }
     if (strcmp(name, "rejected") == 0) {
-        return take_rejected(session, value);
+        return check_session_switch(name, value, &session->reads_rejected);
     }
     const char **file = strcmp(name, "ca") == 0     ? &session->tls.ca
                         : strcmp(name, "cert") == 0 ? &session->tls.cert
@@ -128,8 +121,13 @@ static enum parley_status report(struct check_session *session, const char *file
     return PARLEY_OK;
 }
 
-static bool check_tls_options(const struct check_session *session) {
+static bool check_options(const struct check_session *session) {
     const struct tls_client_options *tls = &session->tls;
+    if (session->reads_stored && session->reads_rejected) {
+        terminal_error("--stored and --rejected exclude each other: messages are stored, or "
+                       "refused");
+        return false;
+    }
     if ((tls->cert == NULL) != (tls->key == NULL)) {
         terminal_error("--cert and --key go together: a certificate and its private key");
         return false;
@@ -159,7 +157,7 @@ int command_check(int argc, char **argv) {
     if (wrong >= 0) {
         return wrong;
     }
-    if (!check_tls_options(session)) {
+    if (!check_options(session)) {
         return EXIT_USAGE;
     }
     session->reads_files_once = true;

@@ -40,6 +40,7 @@ static const char help[] =
     "Examples:\n"
     "  parley convert supervisor --to frames messages.ndjson > messages.frames\n"
     "  parley convert supervisor --to json messages.frames | jq .type\n"
+    "  parley convert supervisor --to frames --stored events.ndjson > messages.frames\n"
     "  parley convert brenner --to markdown message.json > message.md\n";
 
 struct convert {

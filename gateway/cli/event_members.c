@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include <sodium.h>
+
 struct reading {
     const char *const *names;
     struct parley_value *values;
@@ -51,4 +53,22 @@ enum json_reader_result event_members_read(struct parley_bytes line, const char 
     memset(values, 0, count * sizeof *values);
     const enum json_reader_result result = json_reader_read(line, &events, arena, NULL, &fault);
     return result == JSON_READER_READ && !reading.is_object ? JSON_READER_FAULT : result;
+}
+
+enum parley_status event_base64_read(struct parley_bytes base64, struct parley_arena *arena,
+                                     struct parley_bytes *out) {
+    if (base64.data == NULL) {
+        return PARLEY_E_UNSUPPORTED;
+    }
+    size_t length;
+    unsigned char *bytes = parley_arena_allocate(arena, base64.length + 1);
+    if (bytes == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    if (sodium_base642bin(bytes, base64.length + 1, base64.data, base64.length, NULL, &length, NULL,
+                          sodium_base64_VARIANT_ORIGINAL) != 0) {
+        return PARLEY_E_UNSUPPORTED;
+    }
+    *out = (struct parley_bytes){(const char *)bytes, length};
+    return PARLEY_OK;
 }

@@ -17,3 +17,8 @@
 enum json_reader_result event_members_read(struct parley_bytes line, const char *const *names,
                                            size_t count, struct parley_value *values,
                                            struct parley_arena *arena);
+
+/* Decodes the value of `data_base64`.  Owns: what is read is in the arena.
+ * Returns: PARLEY_E_UNSUPPORTED: it is not base64, or data NULL; PARLEY_E_MEMORY. */
+enum parley_status event_base64_read(struct parley_bytes base64, struct parley_arena *arena,
+                                     struct parley_bytes *out) PARLEY_MUST_CHECK;

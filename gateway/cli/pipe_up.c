@@ -15,8 +15,9 @@
 #include "pipe_input.h"
 #include "reactor.h"
 
-/* No byte moves for this long: the attempt has failed. */
-#define SILENCE_MS 60000
+/* No byte moves for this long: the attempt has failed. After the end it is as long as there is
+ * time, or this last moment, in which an answer can come that is on its way. */
+enum { SILENCE_MS = 60000, LAST_MS = 1000 };
 
 /* What is known of a frame that was sent. */
 enum fate { FATE_UNKNOWN, FATE_SETTLED, FATE_AGAIN };
@@ -50,6 +51,13 @@ static void note_end(struct pipe_up *up) {
 
 static bool is_too_late(const struct pipe_up *up) {
     return up->ends_ms != 0 && reactor_clock_ms() >= up->ends_ms;
+}
+
+/* How long an attempt may wait for the server. */
+static int64_t patience_ms(struct pipe_up *up) {
+    note_end(up);
+    const int64_t left_ms = up->ends_ms == 0 ? SILENCE_MS : up->ends_ms - reactor_clock_ms();
+    return left_ms < LAST_MS ? LAST_MS : left_ms < SILENCE_MS ? left_ms : SILENCE_MS;
 }
 
 /* Until `latch` (-1: none), for wait_ms at most, or until the end has begun or come. */
@@ -142,7 +150,7 @@ static void read_results(struct pipe_up *up) {
         up->fates[i] = FATE_UNKNOWN;
     }
     up->has_summary = false;
-    const bool is_whole = pipe_caller_read_lines(&up->caller, SILENCE_MS, on_line, up);
+    const bool is_whole = pipe_caller_read_lines(&up->caller, patience_ms(up), on_line, up);
     settle(up);
     if (up->batch.count == before) {
         up->at_once = PIPE_FRAMES_MAX;
@@ -242,7 +250,7 @@ static bool attempt(struct pipe_up *up) {
     request.body = up->is_alone
                        ? pipe_batch_message(&up->batch, 0)
                        : (struct parley_bytes){up->batch.body.data, up->batch.ends[up->sent - 1]};
-    if (!http_client_ask(&up->caller.client, &options->url, &request, SILENCE_MS)) {
+    if (!http_client_ask(&up->caller.client, &options->url, &request, patience_ms(up))) {
         up->delay_ms = pipe_caller_failed(&up->caller, up->caller.client.error);
         return true;
     }
@@ -276,28 +284,37 @@ static bool refuse_fault(struct pipe_up *up, const struct parley_slice *slice) {
     return write_refusal(up);
 }
 
+/* Returns: false: there is nothing more to do, or it has failed. */
+static bool handle(struct pipe_up *up, enum pipe_gathered gathered,
+                   const struct parley_slice *slice) {
+    switch (gathered) {
+    case PIPE_GATHERED_BATCH:
+        return deliver(up);
+    case PIPE_GATHERED_FAULT:
+        return refuse_fault(up, slice) && deliver(up) && !up->input.is_ended;
+    case PIPE_GATHERED_END:
+        break;
+    case PIPE_GATHERED_MEMORY:
+        pipe_fail(up->pipe, "%s", parley_status_text(PARLEY_E_MEMORY));
+        break;
+    }
+    return false;
+}
+
+static enum pipe_gathered gather(struct pipe_up *up, struct parley_slice *out) {
+    const enum pipe_gathered gathered =
+        pipe_input_gather(&up->input, up->pipe->over, &up->batch, out);
+    note_end(up);
+    return gathered;
+}
+
+/* Reads before it waits for the stream: the end of a file is seen only by reading it. */
 static void run(struct pipe_up *up) {
     struct parley_slice slice;
+    enum pipe_gathered gathered = gather(up, &slice);
     bool goes_on = await_stream(up);
-    while (goes_on) {
-        const enum pipe_gathered gathered =
-            pipe_input_gather(&up->input, up->pipe->over, &up->batch, &slice);
-        note_end(up);
-        switch (gathered) {
-        case PIPE_GATHERED_BATCH:
-            goes_on = deliver(up);
-            break;
-        case PIPE_GATHERED_FAULT:
-            goes_on = refuse_fault(up, &slice) && deliver(up) && !up->input.is_ended;
-            break;
-        case PIPE_GATHERED_END:
-            goes_on = false;
-            break;
-        case PIPE_GATHERED_MEMORY:
-            pipe_fail(up->pipe, "%s", parley_status_text(PARLEY_E_MEMORY));
-            goes_on = false;
-            break;
-        }
+    while (goes_on && (goes_on = handle(up, gathered, &slice))) {
+        gathered = gather(up, &slice);
     }
 }
 

@@ -5,8 +5,6 @@
 
 #include "rejected_event.h"
 
-#include <sodium.h>
-
 #include "event_members.h"
 #include "json_canonical.h"
 
@@ -36,28 +34,23 @@ static enum rejected_event_result take_object(struct parley_bytes line, size_t o
 
 static enum rejected_event_result take_base64(struct parley_bytes base64,
                                               struct rejected_event *out) {
-    size_t length;
-    unsigned char *bytes = parley_arena_allocate(&out->arena, base64.length + 1);
-    if (bytes == NULL) {
+    switch (event_base64_read(base64, &out->arena, &out->payload)) {
+    case PARLEY_OK:
+        return REJECTED_EVENT_READ;
+    case PARLEY_E_MEMORY:
         return REJECTED_EVENT_MEMORY;
-    }
-    if (sodium_base642bin(bytes, base64.length + 1, base64.data, base64.length, NULL, &length, NULL,
-                          sodium_base64_VARIANT_ORIGINAL) != 0) {
+    default:
         return REJECTED_EVENT_WRONG;
     }
-    out->payload = (struct parley_bytes){(const char *)bytes, length};
-    return REJECTED_EVENT_READ;
 }
 
 static enum rejected_event_result take_payload(struct parley_bytes line,
                                                const struct parley_value *values,
                                                struct rejected_event *out) {
     const struct parley_value *object = &values[DATA];
-    const struct parley_bytes base64 = parley_value_text(&values[DATA_BASE64]);
-    if (object->kind == PARLEY_OBJECT) {
-        return take_object(line, object->offset, out);
-    }
-    return base64.data != NULL ? take_base64(base64, out) : REJECTED_EVENT_WRONG;
+    return object->kind == PARLEY_OBJECT
+               ? take_object(line, object->offset, out)
+               : take_base64(parley_value_text(&values[DATA_BASE64]), out);
 }
 
 /* ---- the event ---- */

@@ -25,7 +25,8 @@ extern const char *const on_halt_names[];   /* end with NULL */
 extern const char *const lifecycle_names[]; /* of enum parley_lifecycle; end with NULL */
 
 struct configuration {
-    const char *listen;     /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
+    const char *listen;       /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
+    const char *admin_listen; /* the same, for monitoring alone; NULL: none */
     const char *data;       /* NULL until loaded: $XDG_STATE_HOME/parley or ~/.local/state/parley */
     const char *nats;       /* URLs, comma-separated; NULL: the embedded nats-server */
     const char *nats_shown; /* those URLs without users, passwords and tokens, or NULL */
@@ -82,6 +83,9 @@ struct configuration {
     /* the parts of `listen` */
     char address[64];
     unsigned port;
+    /* the parts of `admin_listen` */
+    char admin_address[64];
+    unsigned admin_port;
 
     const struct channel *channels; /* of parley_protocols, with the prefixes */
 

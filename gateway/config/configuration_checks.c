@@ -26,6 +26,21 @@ static void check_listen(struct loading *loading) {
     }
 }
 
+static void check_admin_listen(struct loading *loading) {
+    struct configuration *configuration = loading->configuration;
+    if (configuration->admin_listen == NULL) {
+        return;
+    }
+    const char *wrong = listen_address_read(
+        configuration->admin_listen, configuration->admin_address, &configuration->admin_port);
+    wrong = wrong == NULL && configuration->admin_port == 0 ? "has no port" : wrong;
+    if (wrong != NULL) {
+        loading_fault(
+            loading, "%s: '%s' %s; expected ADDRESS:PORT, such as 127.0.0.1:9090 or :9090",
+            loading_source(loading, OPTION_OF(admin_listen)), configuration->admin_listen, wrong);
+    }
+}
+
 static void check_names(struct loading *loading) {
     const struct configuration *configuration = loading->configuration;
     char error[WEB_NAMES_ERROR_MAX];
@@ -69,6 +84,7 @@ static void check_prefixes(struct loading *loading) {
 
 void configuration_check_values(struct loading *loading) {
     check_listen(loading);
+    check_admin_listen(loading);
     check_names(loading);
     check_nats(loading);
     check_prefixes(loading);
@@ -111,6 +127,18 @@ static void refuse_if(struct loading *loading, bool is_wrong, size_t option, con
     if (is_wrong) {
         loading_fault(loading, "%s %s", loading_source(loading, option), needs);
     }
+}
+
+static void check_addresses(struct loading *loading) {
+    const struct configuration *configuration = loading->configuration;
+    if (configuration->admin_listen == NULL) {
+        return;
+    }
+    const char *address = configuration->address, *admin = configuration->admin_address;
+    const bool is_same = strcmp(address, admin) == 0 || listen_address_is_any(address) ||
+                         listen_address_is_any(admin);
+    refuse_if(loading, is_same && configuration->port == configuration->admin_port,
+              OPTION_OF(admin_listen), "needs another port than --listen has");
 }
 
 /* Without an issuer and an audience, a token for another service of the same issuer would do. */
@@ -194,6 +222,7 @@ static void check_tls(struct loading *loading) {
 
 void configuration_check_together(struct loading *loading) {
     const struct configuration *configuration = loading->configuration;
+    check_addresses(loading);
     check_jwt(loading);
     check_access(loading);
     check_nats_files(loading);

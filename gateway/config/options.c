@@ -21,6 +21,13 @@ const struct option options[] = {
      .fallback = "127.0.0.1:8080",
      .help = "Address and port to listen on. :PORT is 127.0.0.1:PORT; port 0 picks a free port. An "
              "address that other machines can reach needs tokens (see --tokens), or --insecure."},
+    {.flag = "admin-listen",
+     FIELD(admin_listen),
+     .value_name = "ADDR:PORT",
+     .fallback_text = "none",
+     .help = "Serve /metrics, /livez and /readyz, and nothing else, on this address and port too: "
+             "over plain HTTP and without a token, for monitoring. :PORT is 127.0.0.1:PORT. "
+             "Everyone who reaches it can read them."},
     {.flag = "data",
      FIELD(data),
      .value_name = "DIR",

@@ -70,7 +70,9 @@ static void write_option(struct json_writer *json, const struct parley_option_he
 static bool concerns(const struct parley_protocol *protocol, enum ingest_task task,
                      const char *name) {
     if (parley_option_help(name) == NULL) { /* the gateway's own */
-        return strcmp(name, "emit") != 0 || task == INGEST_VALIDATE;
+        return strcmp(name, "ack") == 0    ? request_may_be_acknowledged(protocol)
+               : strcmp(name, "emit") == 0 ? task == INGEST_VALIDATE
+                                           : true;
     }
     bool is_own = strcmp(name, "stamp") == 0 && protocol->stamps != NULL;
     for (const char *const *at = protocol->options; at != NULL && *at != NULL; at++) {
@@ -123,8 +125,8 @@ static void write_agent_options(struct json_writer *json, const struct parley_pr
     if (agents->option != NULL) {
         const struct parley_option_help own = {.name = agents->option,
                                                .does = agents->option_does,
-                                               .wants = NULL,
-                                               .schema = "{\"type\":\"string\"}"};
+                                               .wants = agents->option_wants,
+                                               .schema = "{\"type\":\"string\",\"minLength\":1}"};
         write_option(json, &own, protocol);
     }
 }

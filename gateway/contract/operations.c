@@ -153,7 +153,7 @@ const struct operation operation_stream_of_all = {
 
 #define PROBLEMS_OF_AGENTS                                                                         \
     (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |                       \
-     PROBLEM_BIT(PROBLEM_OVERLOADED))
+     PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))
 
 const struct operation operation_agents = {
     .id = "agents",
@@ -175,8 +175,7 @@ const struct operation operation_agent = {.id = "agent",
                                           .name_example = "galahad"};
 
 #define PROBLEMS_OF_CHECKPOINTS PROBLEMS_OF_AGENTS
-#define PROBLEMS_OF_CHECKPOINT                                                                     \
-    (PROBLEMS_OF_CHECKPOINTS | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_GONE))
+#define PROBLEMS_OF_CHECKPOINT (PROBLEMS_OF_CHECKPOINTS | PROBLEM_BIT(PROBLEM_GONE))
 
 const struct operation operation_checkpoints = {
     .id = "checkpoints",
@@ -216,7 +215,9 @@ const struct operation operation_restore = {
     .name_description = "The agent's name.",
     .name_example = "galahad"};
 
-#define PROBLEMS_OF_TASKS (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE))
+#define PROBLEMS_OF_TASKS                                                                          \
+    (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |                       \
+     PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))
 
 const struct operation operation_tasks = {
     .id = "tasks",
@@ -227,7 +228,7 @@ const struct operation operation_tasks = {
                    "At most 100,000 are kept.",
     .kind = OPERATION_TASKS,
     .answers = ANSWERS({"application/json", "TaskList"}),
-    .problems = PROBLEMS_OF_TASKS};
+    .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_OVERLOADED)};
 
 const struct operation operation_next_task = {
     .id = "nextTask",
@@ -242,9 +243,9 @@ const struct operation operation_next_task = {
     .body = "TaskWish",
     .may_be_empty = true,
     .answers = ANSWERS({"application/json", "ClaimedTask"}),
-    .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) |
-                PROBLEM_BIT(PROBLEM_WORK_QUEUE) | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) |
-                PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};
+    .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_WORK_QUEUE) |
+                PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_OVERLOADED) |
+                PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};
 
 const struct operation operation_task = {
     .id = "task",
@@ -273,14 +274,14 @@ const struct operation operation_rejected = {
 #define PROBLEMS_OF_HALTS                                                                          \
     (PROBLEM_BIT(PROBLEM_INVALID_PARAMETER) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE))
 
-const struct operation operation_halts = {.id = "listHalts",
-                                          .tag = "Reading",
-                                          .summary = "The conversations that are halted",
-                                          .description =
-                                              "At most 1,000 halts that are not released.",
-                                          .kind = OPERATION_HALTS,
-                                          .answers = ANSWERS({"application/json", "Halts"}),
-                                          .problems = PROBLEMS_OF_HALTS};
+const struct operation operation_halts = {
+    .id = "listHalts",
+    .tag = "Reading",
+    .summary = "The conversations that are halted",
+    .description = "At most 1,000 halts that are not released.",
+    .kind = OPERATION_HALTS,
+    .answers = ANSWERS({"application/json", "Halts"}),
+    .problems = PROBLEMS_OF_HALTS | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE)};
 
 const struct operation operation_release = {
     .id = "releaseHalts",

@@ -9,9 +9,10 @@
  *   WAITING   ──▶ ASKED      the timer fires
  *   ASKED     ──▶ READING    the stream exists: the consumer is opened
  *   ASKED     ──▶ WAITING    it does not, or nobody answers
- *   READING   ──▶ COMPARING  all has come
+ *   READING   ──▶ COMPARING  all has come, as the consumer or the stream says
  *   COMPARING ──▶ CURRENT    it is the same stream, and holds nothing more
  *   COMPARING ──▶ READING    the consumer was cut, or the stream holds more than has come
+ *   COMPARING ──▶ WAITING    it passed over some of what the stream holds: from the beginning
  *   CURRENT   ──▶ READING    the consumer was cut
  *   any       ──▶ WAITING    it is another stream, or the server refuses the consumer */
 
@@ -34,6 +35,9 @@ enum {
     /* Of looks that find a message in the stream which does not come. A member of a cluster may be
      * a moment late; a message that was deleted last never comes. */
     SHORT_COUNT_MAX = 8,
+    /* Of readings that brought less than the bucket holds. One that goes on so may have a count
+     * that is wrong. */
+    AGAIN_COUNT_MAX = 4,
 };
 
 enum phase { WAITING, ASKED, READING, COMPARING, CURRENT };
@@ -51,7 +55,13 @@ struct bucket_watch {
     int64_t retry_ms;
     char created[sizeof((struct jetstream_stream_info *)0)->created];
     uint64_t last_sequence; /* that has come */
-    unsigned short_count;
+    uint64_t entry_count;   /* that have come; never fewer than the bucket still holds of them */
+    /* Of the stream when the reading began; nothing is known of it once the consumer was cut. */
+    struct {
+        uint64_t hole_count, first_sequence;
+        int64_t first_time_ns; /* when its first message was stored */
+    } before;
+    unsigned short_count, again_count;
 };
 
 static void ask(struct bucket_watch *watch);
@@ -93,6 +103,7 @@ static void on_opened(void *context, uint64_t next_sequence) {
 static void on_stored(void *context, const struct jetstream_stored *stored) {
     struct bucket_watch *watch = context;
     watch->last_sequence = stored->sequence;
+    watch->entry_count++;
     if (strlen(stored->subject) <= watch->prefix_length) {
         return;
     }
@@ -109,6 +120,9 @@ static void on_stored(void *context, const struct jetstream_stored *stored) {
 static void on_all(void *context) {
     struct bucket_watch *watch = context;
     if (watch->phase == READING) {
+        jetstream_request_cancel(watch->request);
+        watch->request = NULL;
+        reactor_timer_clear(watch->reactor, &watch->timer);
         watch->short_count = 0;
         watch->phase = COMPARING;
         ask(watch);
@@ -120,8 +134,10 @@ static void on_cut(void *context) {
     struct bucket_watch *watch = context;
     jetstream_request_cancel(watch->request);
     watch->request = NULL;
-    reactor_timer_clear(watch->reactor, &watch->timer);
+    watch->before.hole_count = UINT64_MAX;
+    watch->before.first_sequence = UINT64_MAX;
     set_phase(watch, READING);
+    ask_after(watch, COMPARE_MS);
 }
 
 static void on_refused(void *context, const char *error) {
@@ -131,6 +147,25 @@ static void on_refused(void *context, const char *error) {
 
 /* ---- what the stream says of itself ---- */
 
+static uint64_t hole_count(const struct jetstream_stream_info *info) {
+    return info->last_sequence + 1 - info->first_sequence - info->message_count;
+}
+
+static void remember(struct bucket_watch *watch, const struct jetstream_stream_info *info) {
+    watch->before.hole_count = hole_count(info);
+    watch->before.first_sequence = info->first_sequence;
+    watch->before.first_time_ns = info->message_count > 0 ? info->first_time_ns : INT64_MAX;
+}
+
+/* Something was removed since the reading began, and not by its age, which removes the first. */
+static bool has_lost_some(const struct bucket_watch *watch,
+                          const struct jetstream_stream_info *info) {
+    const int64_t age_ns = reactor_wall_clock_ns() - watch->before.first_time_ns;
+    const bool is_due = info->max_age_ns > 0 && age_ns >= info->max_age_ns;
+    return hole_count(info) > watch->before.hole_count ||
+           (info->first_sequence > watch->before.first_sequence && !is_due);
+}
+
 static void open_consumer(struct bucket_watch *watch, const struct jetstream_stream_info *info) {
     const struct ordered_consumer_events events = {.opened = on_opened,
                                                    .stored = on_stored,
@@ -138,7 +173,8 @@ static void open_consumer(struct bucket_watch *watch, const struct jetstream_str
                                                    .current = on_all,
                                                    .cut = on_cut,
                                                    .context = watch};
-    const struct jetstream_start start = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
+    const struct jetstream_start start = {
+        .from = JETSTREAM_FROM_SEQUENCE, .sequence = 1, .doubts = JETSTREAM_DOUBTS_NEW};
     if (ordered_consumer_open(watch->jetstream, watch->stream, start, ORDERED_FOLLOW, &events,
                               &watch->consumer) != PARLEY_OK) {
         start_over(watch, RETRY_MAX_MS);
@@ -146,7 +182,10 @@ static void open_consumer(struct bucket_watch *watch, const struct jetstream_str
     }
     memcpy(watch->created, info->created, sizeof watch->created);
     watch->last_sequence = 0;
+    watch->entry_count = 0;
+    remember(watch, info);
     set_phase(watch, READING);
+    ask_after(watch, COMPARE_MS);
     watch->events.began(watch->events.context);
 }
 
@@ -155,16 +194,35 @@ static bool has_more(const struct bucket_watch *watch, const struct jetstream_st
            info->first_sequence <= info->last_sequence;
 }
 
+/* Where something was removed the consumer may have passed over something else. */
+static bool may_lack_some(const struct bucket_watch *watch,
+                          const struct jetstream_stream_info *info) {
+    return watch->entry_count < info->message_count || has_lost_some(watch, info);
+}
+
 static void compare(struct bucket_watch *watch, const struct jetstream_stream_info *info) {
     if (strcmp(info->created, watch->created) != 0) {
         start_over(watch, 0);
         return;
+    }
+    if (watch->phase == READING) {
+        if (!ordered_consumer_has_all(watch->consumer, info->last_sequence)) {
+            ask_after(watch, COMPARE_MS);
+            return;
+        }
+        watch->short_count = 0;
+        watch->phase = COMPARING;
     }
     if (watch->phase == COMPARING) {
         if (has_more(watch, info) && watch->short_count++ < SHORT_COUNT_MAX) {
             ask_after(watch, COMPARE_MS);
             return;
         }
+        if (may_lack_some(watch, info) && watch->again_count < AGAIN_COUNT_MAX) {
+            start_over(watch, watch->again_count++ * COMPARE_MS);
+            return;
+        }
+        watch->again_count = 0;
         set_phase(watch, CURRENT);
         watch->events.current(watch->events.context);
     }
@@ -192,7 +250,7 @@ static void on_info(void *context, const struct jetstream_stream_info *info) {
     }
 }
 
-/* In each phase but READING there is either a request or the timer. */
+/* There is always either a request or the timer. */
 static void ask(struct bucket_watch *watch) {
     assert(watch->request == NULL);
     watch->request = jetstream_stream_ask(watch->jetstream, watch->stream, on_info, watch);

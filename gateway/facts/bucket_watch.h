@@ -23,6 +23,9 @@ struct bucket_entry {
  *
  *   began, entry…, current, entry…, away, entry…, current, …   the same bucket
  *   away, began, entry…, current, …                            it was made again
+ *   began, entry…, began, entry…, current, …                   nats-server passed over some of it
+ *
+ * It is away for a moment, too, where something may have been passed over that was written since.
  */
 struct bucket_watch_events {
     /* Forget all entries: those of this bucket follow, from its first one on. */

@@ -4,21 +4,21 @@
 
 #include <sodium.h>
 
-/* After the length of the agent's name, so that no two pairs give the same bytes. Nothing secret is
- * in it, which sodium_bin2hex takes three times as long for. */
-void digest_write(struct parley_bytes agent, struct parley_bytes payload,
+/* After the length of the author's name, so that no two pairs give the same bytes. Nothing secret
+ * is in it, which sodium_bin2hex takes three times as long for. */
+void digest_write(struct parley_bytes author, struct parley_bytes payload,
                   char out[DIGEST_LENGTH + 1]) {
     static const char digits[] = "0123456789abcdef";
     unsigned char hash[DIGEST_LENGTH / 2];
     const unsigned char *bytes = (const unsigned char *)payload.data;
-    if (agent.data == NULL) {
+    if (author.data == NULL) {
         crypto_generichash(hash, sizeof hash, bytes, payload.length, NULL, 0);
     } else {
         crypto_generichash_state state;
-        const unsigned char length = (unsigned char)agent.length; /* 64 at most */
+        const unsigned char length = (unsigned char)author.length; /* 255 at most */
         crypto_generichash_init(&state, NULL, 0, sizeof hash);
         crypto_generichash_update(&state, &length, 1);
-        crypto_generichash_update(&state, (const unsigned char *)agent.data, agent.length);
+        crypto_generichash_update(&state, (const unsigned char *)author.data, author.length);
         crypto_generichash_update(&state, bytes, payload.length);
         crypto_generichash_final(&state, hash, sizeof hash);
     }

@@ -8,9 +8,9 @@
 
 enum { DIGEST_LENGTH = 32 };
 
-/* Of a payload and, where it is known, of its agent.  `agent`: at most 255 bytes; data NULL: none.
- */
-void digest_write(struct parley_bytes agent, struct parley_bytes payload,
+/* Of a payload and, where only the request says it, of whose it is.  `author`: at most 255 bytes;
+ * data NULL: the payload says it. */
+void digest_write(struct parley_bytes author, struct parley_bytes payload,
                   char out[DIGEST_LENGTH + 1]);
 /* Of what its protocol compares of a valid message; "" where it compares nothing. */
 enum parley_status digest_of_message(struct parley_message *message,

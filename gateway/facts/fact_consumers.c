@@ -25,7 +25,7 @@
 #include "reactor.h"
 
 enum {
-    BATCH = 64,
+    BATCH = 256,        /* some wait for 250 ms each */
     ACK_WAIT_MS = 5000, /* after which another gateway takes what this one did not finish */
     RETURN_MS = 1000,
     FRESH_MS = 20,
@@ -52,6 +52,7 @@ struct fact_consumers {
 /* A message under way.  Owns: the query. */
 struct taken {
     struct fact_consumers *consumers;
+    struct shared_consumer *from; /* NULL: it was set aside there, or that was closed */
     TAILQ_ENTRY(taken) link;
     struct taken_list *list;
     int64_t due_ms;
@@ -83,12 +84,13 @@ static void free_taken(struct taken *taken) {
 }
 
 static void acknowledge(struct taken *taken) {
-    shared_consumer_ack(taken->consumers->options.jetstream, taken->receipt);
+    shared_consumer_ack(taken->consumers->options.jetstream, taken->from, taken->receipt);
     free_taken(taken);
 }
 
 static void give_back(struct taken *taken) {
-    shared_consumer_return(taken->consumers->options.jetstream, taken->receipt, RETURN_MS);
+    shared_consumer_return(taken->consumers->options.jetstream, taken->from, taken->receipt,
+                           RETURN_MS);
     free_taken(taken);
 }
 
@@ -112,7 +114,10 @@ static enum parley_status decide(struct taken *taken, struct parley_known_facts 
         return PARLEY_OK;
     }
     PARLEY_TRY(digest_of_message(message, taken->digest));
-    *known = (struct parley_known_facts){.is_final = taken->is_final, .digest = taken->digest};
+    *known = (struct parley_known_facts){.is_final = taken->is_final,
+                                         .digest = taken->digest,
+                                         .stored_stream = parley_bytes_of(taken->stream),
+                                         .stored_sequence = taken->sequence};
     for (size_t i = 0; taken->has_all_keys && i < PARLEY_FACT_KEYS_MAX; i++) {
         known->values[i] = parley_bytes_of(taken->query.values[i]);
     }
@@ -164,6 +169,8 @@ static void ask_again(struct taken *taken) {
         return;
     }
     taken->is_final = true;
+    shared_consumer_set_aside(taken->from);
+    taken->from = NULL;
     if (!fact_query_begin(&taken->query, FACT_RETRY_MS)) {
         give_back(taken);
     }
@@ -200,9 +207,11 @@ static void ask(struct taken *taken, const struct parley_bytes keys[PARLEY_FACT_
     }
 }
 
-/* The key that it would leave if nothing else were known: is it there? */
+/* The key that it would leave if nothing else were known: is it there? What this process has
+ * written itself, it need not ask for. */
 static void look(struct taken *taken) {
-    struct parley_message *message = taken->consumers->options.message;
+    const struct fact_consumers_options *its = &taken->consumers->options;
+    struct parley_message *message = its->message;
     struct parley_known_facts known;
     struct parley_decision decision = {0};
     if (taken->turn == TOO_EARLY) {
@@ -213,7 +222,9 @@ static void look(struct taken *taken) {
     enter_list(taken, &taken->consumers->under_way);
     const enum parley_status status = decide(taken, &known, &decision);
     taken->is_final = false;
-    if (status == PARLEY_OK && decision.fact_key.data != NULL) {
+    const bool is_open = status == PARLEY_OK && decision.fact_key.data != NULL &&
+                         !fact_store_has_written(its->store, decision.fact_key);
+    if (is_open) {
         const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX] = {decision.fact_key};
         ask(taken, keys);
     } else if (status != PARLEY_E_MEMORY) {
@@ -323,15 +334,17 @@ static bool is_from_gateway(const struct jetstream_stored *stored) {
     return jetstream_stored_header(stored, "ce-specversion") != NULL;
 }
 
-static void on_taken(void *context, const struct jetstream_stored *stored, const char *receipt) {
+static void on_taken(void *context, struct shared_consumer *from,
+                     const struct jetstream_stored *stored, const char *receipt) {
     struct fact_consumers *consumers = context;
     const bool has_room = consumers->held_bytes == 0 ||
                           consumers->held_bytes + stored->payload.length <= HELD_BYTES_MAX;
     struct taken *taken = has_room ? create_taken(consumers, stored, receipt) : NULL;
     if (taken == NULL) {
-        shared_consumer_return(consumers->options.jetstream, receipt, RETURN_MS);
+        shared_consumer_return(consumers->options.jetstream, from, receipt, RETURN_MS);
         return;
     }
+    taken->from = from;
     taken->list = &consumers->fresh;
     TAILQ_INSERT_TAIL(&consumers->fresh, taken, link);
     consumers->held_bytes += taken->payload.length;
@@ -394,6 +407,18 @@ enum parley_status fact_consumers_create(const struct fact_consumers_options *op
     return PARLEY_OK;
 }
 
+bool fact_consumers_pending(const struct fact_consumers *consumers, uint64_t *out) {
+    bool is_known = consumers != NULL && consumers->count > 0;
+    *out = 0;
+    for (size_t i = 0; is_known && i < consumers->count; i++) {
+        uint64_t pending = 0;
+        is_known =
+            consumers->shared[i] != NULL && shared_consumer_pending(consumers->shared[i], &pending);
+        *out += pending;
+    }
+    return is_known;
+}
+
 /* What waits is delivered again, to another gateway. */
 void fact_consumers_stop(struct fact_consumers *consumers) {
     if (consumers == NULL) {
@@ -405,6 +430,10 @@ void fact_consumers_stop(struct fact_consumers *consumers) {
     }
     while (!TAILQ_EMPTY(&consumers->fresh)) {
         free_taken(TAILQ_FIRST(&consumers->fresh));
+    }
+    struct taken *taken;
+    TAILQ_FOREACH(taken, &consumers->under_way, link) {
+        taken->from = NULL;
     }
     reactor_timer_clear(consumers->options.reactor, &consumers->timer);
 }

@@ -26,6 +26,9 @@ struct fact_consumers_options {
  * destroys before store and jetstream. */
 enum parley_status fact_consumers_create(const struct fact_consumers_options *options,
                                          struct fact_consumers **out) PARLEY_MUST_CHECK;
+/* How many messages all gateways have still to be given, together.  Returns: false: that is not
+ * known of all of them at present; NULL: there are no consumers. */
+bool fact_consumers_pending(const struct fact_consumers *consumers, uint64_t *out);
 /* Take no more messages; what was begun goes on. NULL is allowed. */
 void fact_consumers_stop(struct fact_consumers *consumers);
 void fact_consumers_destroy(struct fact_consumers *consumers);

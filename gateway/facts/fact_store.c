@@ -20,9 +20,8 @@
 
 enum {
     ASKED_COUNT_MAX = 1024,
-    ASKED_BYTES_MAX = 32 << 20,    /* where an answer has a whole message */
-    RESEND_MS = 50,                /* when the bus accepts no request at present */
-    E_WRONG_LAST_SEQUENCE = 10071, /* of JetStream: the key has a value already */
+    ASKED_BYTES_MAX = 32 << 20, /* where an answer has a whole message */
+    RESEND_MS = 50,             /* when the bus accepts no request at present */
 };
 
 struct fact_store {
@@ -31,6 +30,7 @@ struct fact_store {
     fact_of_fn *fact_of; /* NULL: it has a bucket */
     char stream[FACT_NAME_MAX], prefix[FACT_NAME_MAX], error[512];
     struct fact_cache cache;
+    struct fact_ledger *ledger; /* NULL: none */
     struct fact_queries line, asked, pausing;
     size_t asked_count, query_count;
     struct reactor_timer ask_timer, pause_timer;
@@ -453,6 +453,29 @@ struct write {
     char bytes[];
 };
 
+/* Returns: its length. */
+static size_t write_subject(const struct fact_store *store, struct parley_bytes key,
+                            char out[FACT_NAME_MAX + FACT_KEY_MAX + 1]) {
+    return (size_t)snprintf(out, FACT_NAME_MAX + FACT_KEY_MAX + 1, "%s%.*s", store->prefix,
+                            (int)key.length, key.data);
+}
+
+static void note(const struct write *write) {
+    const struct fact_store *store = write->store;
+    char subject[FACT_NAME_MAX + FACT_KEY_MAX + 1];
+    const size_t length = write_subject(store, write->key, subject);
+    fact_ledger_note(store->ledger, (struct parley_bytes){subject, length}, now_ms(store));
+}
+
+bool fact_store_has_written(const struct fact_store *store, struct parley_bytes key) {
+    char subject[FACT_NAME_MAX + FACT_KEY_MAX + 1];
+    if (key.length > FACT_KEY_MAX) {
+        return false;
+    }
+    const size_t length = write_subject(store, key, subject);
+    return fact_ledger_knows(store->ledger, (struct parley_bytes){subject, length}, now_ms(store));
+}
+
 static void learn(const struct write *write) {
     struct fact_cache *cache = &write->store->cache;
     struct fact_entry *entry = fact_cache_open(cache, write->key);
@@ -468,8 +491,12 @@ static void on_written(void *context, const struct jetstream_ack *ack) {
     if (ack->outcome == JETSTREAM_STORED) {
         written = FACT_WRITTEN;
         learn(write);
-    } else if (ack->outcome == JETSTREAM_REFUSED && ack->error_code == E_WRONG_LAST_SEQUENCE) {
+    } else if (ack->outcome == JETSTREAM_REFUSED &&
+               ack->error_code == JETSTREAM_E_WRONG_LAST_SEQUENCE) {
         written = FACT_EXISTS;
+    }
+    if (written != FACT_FAILED) {
+        note(write);
     }
     write->done(write->context, written, ack);
     free(write);
@@ -501,7 +528,7 @@ enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_
     if (write == NULL) {
         return JETSTREAM_FAILED;
     }
-    snprintf(subject, sizeof subject, "%s%.*s", store->prefix, (int)key.length, key.data);
+    write_subject(store, key, subject);
     const struct jetstream_message message = {
         .subject = subject, .headers = &first, .header_count = 1, .payload = value};
     const enum jetstream_publish published =
@@ -549,6 +576,10 @@ enum parley_status fact_store_create_last(struct reactor *reactor, struct jetstr
     }
     (*out)->fact_of = fact_of;
     return PARLEY_OK;
+}
+
+void fact_store_share(struct fact_store *store, struct fact_ledger *ledger) {
+    store->ledger = ledger;
 }
 
 static void end_all(struct fact_queries *list) {

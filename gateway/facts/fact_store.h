@@ -13,6 +13,7 @@
 #include <parley/protocol.h>
 
 #include "fact_cache.h"
+#include "fact_ledger.h"
 #include "jetstream.h"
 
 struct fact_store;
@@ -31,6 +32,8 @@ typedef enum parley_status fact_of_fn(struct parley_bytes payload, struct parley
 enum parley_status fact_store_create_last(struct reactor *reactor, struct jetstream *jetstream,
                                           fact_of_fn *fact_of,
                                           struct fact_store **out) PARLEY_MUST_CHECK;
+/* What it writes is noted there, for the process.  Owns: borrowed for the store's life. */
+void fact_store_share(struct fact_store *store, struct fact_ledger *ledger);
 /* Pending queries fail. NULL is allowed. */
 void fact_store_destroy(struct fact_store *store);
 
@@ -58,6 +61,10 @@ typedef void fact_written_fn(void *context, enum fact_written written,
 enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
                                         struct parley_bytes value, fact_written_fn *done,
                                         void *context);
+
+/* Whether the key is known to have been written a moment ago, by any store that shares the ledger.
+ */
+bool fact_store_has_written(const struct fact_store *store, struct parley_bytes key);
 
 /* A message that is being published will create the key: queries of this reactor wait until each
  * fact_store_expect is followed by fact_store_expect_end.  Returns: false: no memory. */

@@ -112,7 +112,8 @@ static void add_cors(const struct origin_policy *policy, struct http_request *re
         http_header(request, "Access-Control-Allow-Origin", http_request_header(request, "Origin"));
         http_header(request, "Access-Control-Expose-Headers",
                     "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, "
-                    "Accept-Post, Allow, Parley-Left-Out, traceresponse");
+                    "Accept-Post, Allow, Location, Preference-Applied, Parley-Left-Out, "
+                    "traceresponse");
     }
 }
 
@@ -138,7 +139,7 @@ void origin_answer_options(const struct origin_policy *policy, struct http_reque
         http_header(request, "Access-Control-Allow-Methods", methods);
         http_header(request, "Access-Control-Allow-Headers",
                     "Authorization, Content-Type, Content-Encoding, Idempotency-Key, "
-                    "Last-Event-ID, X-Request-Id, traceparent, tracestate");
+                    "Last-Event-ID, Prefer, X-Request-Id, traceparent, tracestate");
         http_header(request, "Access-Control-Max-Age", "600");
         if (http_request_header(request, "Access-Control-Request-Private-Network") != NULL) {
             http_header(request, "Access-Control-Allow-Private-Network", "true");

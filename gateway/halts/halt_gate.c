@@ -19,8 +19,7 @@ enum {
     HEADERS_MAX = 12,
     LOOK_MS = 20,
     HELD_COUNT_MAX = 4096,
-    HELD_BYTES_MAX = 32 << 20,     /* or one message */
-    E_WRONG_LAST_SEQUENCE = 10071, /* of JetStream: the key has a value already */
+    HELD_BYTES_MAX = 32 << 20, /* or one message */
 };
 
 struct held {
@@ -169,7 +168,7 @@ enum jetstream_publish halt_gate_put(struct halt_gate *gate, const char *key,
 }
 
 bool halt_gate_has_lost(const struct jetstream_ack *ack) {
-    return ack->outcome == JETSTREAM_REFUSED && ack->error_code == E_WRONG_LAST_SEQUENCE;
+    return ack->outcome == JETSTREAM_REFUSED && ack->error_code == JETSTREAM_E_WRONG_LAST_SEQUENCE;
 }
 
 enum jetstream_publish halt_gate_overwrite(struct halt_gate *gate, const char *key,

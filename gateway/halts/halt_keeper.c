@@ -45,10 +45,21 @@ static void on_entry(void *context, const struct bucket_entry *entry) {
                   entry->time_ns / 1000000000);
 }
 
+static void purge_expired(struct halt_keeper *keeper) {
+    char key[HALT_KEY_LENGTH + 1], subject[256];
+    const int64_t before_seconds = (int64_t)time(NULL) - RELEASED_KEPT_S;
+    for (size_t i = 0; i < PURGES_A_TURN && halt_set_expire(keeper->set, before_seconds, key);
+         i++) {
+        snprintf(subject, sizeof subject, "$KV.%s.%s", keeper->options.channel->halt_bucket, key);
+        jetstream_purge(keeper->options.jetstream, keeper->stream, subject);
+    }
+}
+
 static void on_current(void *context) {
     struct halt_keeper *keeper = context;
     const bool is_first = !halt_set_was_seen(keeper->set);
     halt_set_see(keeper->set, true);
+    purge_expired(keeper);
     if (is_first) {
         keeper->options.seen(keeper->options.context);
     }
@@ -61,13 +72,7 @@ static void on_away(void *context) {
 
 static void on_purge_time(struct reactor_timer *timer) {
     struct halt_keeper *keeper = OWNER_OF(timer, struct halt_keeper, timer);
-    char key[HALT_KEY_LENGTH + 1], subject[256];
-    const int64_t before_seconds = (int64_t)time(NULL) - RELEASED_KEPT_S;
-    for (size_t i = 0; i < PURGES_A_TURN && halt_set_expire(keeper->set, before_seconds, key);
-         i++) {
-        snprintf(subject, sizeof subject, "$KV.%s.%s", keeper->options.channel->halt_bucket, key);
-        jetstream_purge(keeper->options.jetstream, keeper->stream, subject);
-    }
+    purge_expired(keeper);
     reactor_timer_set(keeper->options.reactor, timer, PURGE_MS);
 }
 
@@ -85,10 +90,11 @@ static void on_kept(void *context, const struct jetstream_ack *ack) {
     if (ack->outcome == JETSTREAM_STORED || halt_gate_has_lost(ack)) {
         const bool is_stored = ack->outcome == JETSTREAM_STORED;
         halt_set_latched(keeper->set, taking->key, is_stored ? ack->sequence : 0);
-        shared_consumer_ack(keeper->options.jetstream, taking->receipt);
+        shared_consumer_ack(keeper->options.jetstream, keeper->shared, taking->receipt);
     } else {
         halt_set_unlatch(keeper->set, taking->key);
-        shared_consumer_return(keeper->options.jetstream, taking->receipt, RETURN_MS);
+        shared_consumer_return(keeper->options.jetstream, keeper->shared, taking->receipt,
+                               RETURN_MS);
     }
     free(taking);
 }
@@ -159,8 +165,10 @@ static enum parley_status read_route(struct halt_keeper *keeper,
 }
 
 /* One that is not valid halts nothing, and is acknowledged unread. */
-static void on_taken(void *context, const struct jetstream_stored *stored, const char *receipt) {
+static void on_taken(void *context, struct shared_consumer *from,
+                     const struct jetstream_stored *stored, const char *receipt) {
     struct halt_keeper *keeper = context;
+    (void)from;
     struct parley_route route = {0};
     bool is_kept_later = false;
     bool is_done = read_route(keeper, stored, &route) == PARLEY_OK;
@@ -168,9 +176,9 @@ static void on_taken(void *context, const struct jetstream_stored *stored, const
         is_done = latch(keeper, &route, stored->payload, receipt, &is_kept_later);
     }
     if (!is_done) {
-        shared_consumer_return(keeper->options.jetstream, receipt, RETURN_MS);
+        shared_consumer_return(keeper->options.jetstream, keeper->shared, receipt, RETURN_MS);
     } else if (!is_kept_later) {
-        shared_consumer_ack(keeper->options.jetstream, receipt);
+        shared_consumer_ack(keeper->options.jetstream, keeper->shared, receipt);
     }
     parley_message_reset(keeper->options.message);
 }
@@ -213,6 +221,11 @@ enum parley_status halt_keeper_create(const struct halt_keeper_options *options,
     reactor_timer_set(options->reactor, &keeper->timer, PURGE_MS);
     *out = keeper;
     return PARLEY_OK;
+}
+
+bool halt_keeper_pending(const struct halt_keeper *keeper, uint64_t *out) {
+    *out = 0;
+    return keeper != NULL && keeper->shared != NULL && shared_consumer_pending(keeper->shared, out);
 }
 
 void halt_keeper_stop(struct halt_keeper *keeper) {

@@ -26,6 +26,9 @@ struct halt_keeper_options {
  * destroys before gate and jetstream. */
 enum parley_status halt_keeper_create(const struct halt_keeper_options *options,
                                       struct halt_keeper **out) PARLEY_MUST_CHECK;
+/* How many messages all gateways have still to be given, together, to see what they halt.
+ * Returns: false: that is not known at present; NULL: there is no keeper. */
+bool halt_keeper_pending(const struct halt_keeper *keeper, uint64_t *out);
 /* Takes no more messages. NULL is allowed. */
 void halt_keeper_stop(struct halt_keeper *keeper);
 void halt_keeper_destroy(struct halt_keeper *keeper);

@@ -50,10 +50,6 @@ bool halt_key_is_one(struct parley_bytes key) {
 
 /* ---- values ---- */
 
-bool halt_text_is_valid(struct parley_bytes text) {
-    return text_utf8_prefix(text) == text.length;
-}
-
 bool halt_value_is_json(struct parley_bytes text) {
     struct parley_arena arena;
     struct json_fault fault;

@@ -30,8 +30,6 @@ struct halt_value {
     struct parley_bytes released_by, reason, released_at;
 };
 
-/* It is UTF-8. */
-bool halt_text_is_valid(struct parley_bytes text);
 /* It is JSON, an object. */
 bool halt_value_is_json(struct parley_bytes text);
 /* Logs that it is new. */

@@ -222,6 +222,11 @@ void http_compress(struct http_request *request);
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body);
 
+/* The same with a body that stays as it is until the server is destroyed: it is not copied, however
+ * many clients read it slowly. It is not compressed. */
+void http_respond_kept(struct http_request *request, unsigned status, const char *content_type,
+                       struct parley_bytes body);
+
 /* The connection will be closed after the answer. Before http_respond. When both come from the
  * begin callback, the answer does not wait for the body (and a client that goes on sending it may
  * not see the answer). */

@@ -49,6 +49,16 @@ static void answer(struct http_request *request, unsigned status, const char *co
     http_go_on(request);
 }
 
+static void respond_whole(struct http_request *request, unsigned status, const char *content_type,
+                          struct parley_bytes bytes, enum MHD_ResponseMemoryMode mode) {
+    if (!request->connection->head.is_head) {
+        http_count_sent(request, bytes.length);
+    }
+    /* Neither mode writes to it. */
+    answer(request, status, content_type,
+           MHD_create_response_from_buffer(bytes.length, (void *)(uintptr_t)bytes.data, mode));
+}
+
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
     if (http_is_answered(request) || http_is_live(request)) {
@@ -57,14 +67,15 @@ void http_respond(struct http_request *request, unsigned status, const char *con
     struct parley_buffer scratch;
     const struct parley_bytes bytes =
         http_coding_whole(request, content_type != NULL ? body : PARLEY_BYTES(""), &scratch);
-    if (!request->connection->head.is_head) {
-        http_count_sent(request, bytes.length);
-    }
-    /* MUST_COPY does not write to it. */
-    answer(request, status, content_type,
-           MHD_create_response_from_buffer(bytes.length, (void *)(uintptr_t)bytes.data,
-                                           MHD_RESPMEM_MUST_COPY));
+    respond_whole(request, status, content_type, bytes, MHD_RESPMEM_MUST_COPY);
     parley_buffer_finish(&scratch);
+}
+
+void http_respond_kept(struct http_request *request, unsigned status, const char *content_type,
+                       struct parley_bytes body) {
+    if (!http_is_answered(request) && !http_is_live(request)) {
+        respond_whole(request, status, content_type, body, MHD_RESPMEM_PERSISTENT);
+    }
 }
 
 /* HTTP/1.0 knows no chunks and takes a closed connection for the end; a reset it does not. */

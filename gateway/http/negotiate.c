@@ -140,6 +140,19 @@ int negotiate_quality(const char *accept, const char *offer) {
     return is_empty(ranges) ? QUALITY_ONE : like(ranges, offer).quality;
 }
 
+int negotiate_quality_of_any(const char *accept, const char *const names[]) {
+    const struct parley_bytes ranges = parley_bytes_of(accept);
+    struct liking best = {PRECISION_NONE, 0};
+    for (; *names != NULL; names++) {
+        const struct liking liking = like(ranges, *names);
+        if (liking.precision > best.precision ||
+            (liking.precision == best.precision && liking.quality > best.quality)) {
+            best = liking;
+        }
+    }
+    return is_empty(ranges) ? QUALITY_ONE : best.quality;
+}
+
 int negotiate(const char *accept, const char *const offers[]) {
     struct parley_bytes ranges = parley_bytes_of(accept);
     if (is_empty(ranges)) {

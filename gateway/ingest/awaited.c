@@ -14,6 +14,7 @@ enum {
 
 struct awaited {
     struct reply_wait wait;
+    struct share share;
     struct http_request *request;
     const struct parley_protocol *protocol;
     int64_t wait_s;
@@ -70,23 +71,31 @@ struct awaited *awaited_expect(const struct request_options *options, struct htt
         !scopes_may_read(&guard_principal(request)->scopes, options->protocol)) {
         return NULL;
     }
+    struct gateway *gateway = options->gateway;
+    struct share share;
+    if (share_find(&gateway->reply_shares, REPLIES_MAX, gateway->limits, request, &share) !=
+        SHARE_ROOM) {
+        return NULL;
+    }
     struct awaited *awaited = malloc(sizeof *awaited);
     if (awaited == NULL) {
         return NULL;
     }
     const uint32_t wanted_s = http_request_wait_s(request);
     *awaited = (struct awaited){.wait.over = on_over,
+                                .share = share,
                                 .request = request,
                                 .protocol = options->protocol,
                                 .wait_s = wanted_s < WAIT_MAX_S ? wanted_s : WAIT_MAX_S,
                                 .done = done,
                                 .context = context};
     parley_buffer_init(&awaited->answer);
-    if (!reply_enter(options->gateway->replies, &awaited->wait, options->protocol,
-                     route->answer_key, awaited->wait_s * 1000)) {
+    if (!reply_enter(gateway->replies, &awaited->wait, options->protocol, route->answer_key,
+                     awaited->wait_s * 1000)) {
         free(awaited);
         return NULL;
     }
+    share_take(&gateway->reply_shares, &awaited->share);
     return awaited;
 }
 
@@ -116,6 +125,7 @@ void awaited_drop(struct awaited *awaited) {
         return;
     }
     reply_leave(&awaited->wait);
+    share_leave(&awaited->share);
     parley_buffer_finish(&awaited->answer);
     free(awaited);
 }

@@ -58,7 +58,8 @@ enum parley_status check_slice(struct request_options *options, enum parley_spli
 
 /* What made the message invalid: findings are in the order of the rule table, warnings among them.
  * When memory sufficed for warnings only, the first of these. */
-static const struct parley_finding *first_error(const struct parley_findings *findings) {
+const struct parley_finding *check_first_error(const struct parley_message *message) {
+    const struct parley_findings *findings = &message->findings;
     for (size_t i = 0; i < findings->count; i++) {
         if (findings->items[i].rule->severity == PARLEY_ERROR) {
             return &findings->items[i];
@@ -68,7 +69,7 @@ static const struct parley_finding *first_error(const struct parley_findings *fi
 }
 
 void check_describe(const struct parley_message *message, struct parley_buffer *out) {
-    const struct parley_finding *first = first_error(&message->findings);
+    const struct parley_finding *first = check_first_error(message);
     parley_buffer_text(out, first->rule->id);
     if (first->at.line != 0) {
         parley_buffer_text(out, " at ");
@@ -95,31 +96,50 @@ static bool has_object_store(const struct request_options *options,
     return objects != NULL && message->type == objects->type && options->is_alone;
 }
 
-enum parley_status check_warn_of_size(const struct request_options *options,
-                                      struct parley_message *message, size_t number,
-                                      size_t nats_bytes_max, struct parley_buffer *scratch) {
+struct size_limits check_size_limits(const struct gateway *gateway) {
+    return (struct size_limits){.least = jetstream_message_bytes_max_least(gateway->jetstream),
+                                .most = jetstream_max_payload_bytes(gateway->jetstream)};
+}
+
+enum parley_status check_size(const struct request_options *options, struct parley_message *message,
+                              size_t number, const struct size_limits *limits,
+                              struct parley_buffer *scratch, struct published_size *out) {
     struct publication publication;
-    char text[256];
-    if (nats_bytes_max == 0 || has_object_store(options, message) ||
-        published_bytes_most(options, message) <= nats_bytes_max) {
+    *out = (struct published_size){0};
+    if (limits->least == 0 || has_object_store(options, message) ||
+        published_bytes_most(options, message) <= limits->least) {
         return PARLEY_OK;
     }
-    scratch->limit_bytes = nats_bytes_max;
+    scratch->limit_bytes = limits->most;
     const enum parley_status status = publication_prepare(
         message, &options->publication, number, (struct parley_bytes){0}, scratch, &publication);
     scratch->limit_bytes = 0;
-    if (status != PARLEY_OK && status != PARLEY_E_LIMIT) {
-        return status;
+    if (status == PARLEY_E_LIMIT) {
+        *out = (struct published_size){.bytes = SIZE_MAX, .subject = ""};
+        return PARLEY_OK;
     }
-    const size_t bytes =
-        scratch->length + bus_headers_bytes(publication.headers, publication.header_count);
-    if (status == PARLEY_OK && bytes <= nats_bytes_max) {
+    PARLEY_TRY(status);
+    out->bytes = scratch->length + bus_headers_bytes(publication.headers, publication.header_count);
+    out->subject = publication.route.subject.data;
+    return PARLEY_OK;
+}
+
+enum parley_status check_warn_of_size(const struct request_options *options,
+                                      struct parley_message *message,
+                                      const struct published_size *size) {
+    const struct jetstream *jetstream = options->gateway->jetstream;
+    char text[256];
+    const size_t limit =
+        size->subject != NULL ? jetstream_message_bytes_max(jetstream, size->subject) : 0;
+    if (limit == 0 || size->bytes <= limit) {
         return PARLEY_OK;
     }
     snprintf(text, sizeof text,
-             "as JSON with its headers this message exceeds the %zu bytes that NATS accepts (its "
-             "max_payload), so it could not be forwarded; parley's limit is %zu bytes "
-             "(--message-max)",
-             nats_bytes_max, request_message_bytes_max(options));
+             "as JSON with its headers this message exceeds the %zu bytes that NATS accepts (%s), "
+             "so it could not be forwarded; parley's limit is %zu bytes (--message-max)",
+             limit,
+             limit < jetstream_max_payload_bytes(jetstream) ? "the max_msg_size of its stream"
+                                                            : "its max_payload",
+             request_message_bytes_max(options));
     return parley_message_warn(message, PARLEY_GW_TRANSPORT, parley_bytes_of(text));
 }

@@ -21,14 +21,35 @@ enum parley_status check_slice(struct request_options *options, enum parley_spli
                                const struct parley_slice *slice,
                                struct parley_splitter *splitter) PARLEY_MUST_CHECK;
 
+/* What makes an invalid message invalid.  Owns: borrowed from the message. */
+const struct parley_finding *check_first_error(const struct parley_message *message);
+
 /* Writes the first error of an invalid message, "VLP-012 at line 9, column 17: …", and that there
  * are more findings. */
 void check_describe(const struct parley_message *message, struct parley_buffer *out);
 
-/* Warns of a valid message that is over what NATS takes (GW-101).  `nats_bytes_max`: of its payload
- * and headers, 0 when it is not known; `scratch`: is written to.
+/* What a message would take in NATS, with its headers. */
+struct published_size {
+    size_t bytes;        /* SIZE_MAX: more than on any subject */
+    const char *subject; /* borrowed from the message; NULL: its size does not matter */
+};
+/* What NATS takes, headers and payload together; 0: not known. */
+struct size_limits {
+    size_t least; /* on any subject */
+    size_t most;  /* max_payload */
+};
+
+/* As they are now.  Threads: the gateway's reactor. */
+struct size_limits check_size_limits(const struct gateway *gateway);
+
+/* Finds the size of a valid message, which is encoded only if it may be over the least limit.
+ * `scratch`: is written to.
  * Threads: any, while no other thread uses the message and the buffer. */
+enum parley_status check_size(const struct request_options *options, struct parley_message *message,
+                              size_t number, const struct size_limits *limits,
+                              struct parley_buffer *scratch,
+                              struct published_size *out) PARLEY_MUST_CHECK;
+/* Warns of a valid message that is over what NATS takes on its subject (GW-101). */
 enum parley_status check_warn_of_size(const struct request_options *options,
-                                      struct parley_message *message, size_t number,
-                                      size_t nats_bytes_max,
-                                      struct parley_buffer *scratch) PARLEY_MUST_CHECK;
+                                      struct parley_message *message,
+                                      const struct published_size *size) PARLEY_MUST_CHECK;

@@ -8,19 +8,25 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include <sodium.h>
-
 #include <parley/objects.h>
 
 #include "budget.h"
+#include "one_line.h"
 
 enum {
     ENVELOPE_BYTES = 4096, /* of headers, at most */
     EXPANSION_MAX = 6,     /* bytes of JSON for a byte of another encoding */
-    ID_BYTES = 16,
 };
 
-size_t deposit_limit(size_t nats_bytes_max) {
+size_t deposit_limit(const struct request_options *options) {
+    const struct gateway *gateway = options->gateway;
+    if (options->protocol->objects == NULL) {
+        return DEPOSIT_BYTES_MIN;
+    }
+    const struct channel *channel =
+        channel_find(gateway->configuration->channels, options->protocol);
+    const size_t nats_bytes_max =
+        jetstream_message_bytes_max(gateway->jetstream, channel->subjects);
     const size_t most = nats_bytes_max > ENVELOPE_BYTES ? nats_bytes_max - ENVELOPE_BYTES : 0;
     return most > 0 && most < DEPOSIT_BYTES_MIN ? most : DEPOSIT_BYTES_MIN;
 }
@@ -29,10 +35,19 @@ static bool is_json(const struct request_options *options) {
     return options->codec == &parley_codec_json || options->codec == &parley_codec_ndjson;
 }
 
-bool deposit_is_possible(const struct request_options *options, size_t bytes, size_t limit) {
+static bool has_store(const struct request_options *options) {
     return options->protocol->objects != NULL && options->task == INGEST_FORWARD &&
-           options->is_alone && gateway_object_store(options->gateway, options->protocol) != NULL &&
-           bytes > (is_json(options) ? limit : limit / EXPANSION_MAX);
+           options->is_alone && gateway_object_store(options->gateway, options->protocol) != NULL;
+}
+
+bool deposit_is_possible(const struct request_options *options, size_t bytes, size_t limit) {
+    return has_store(options) && bytes > (is_json(options) ? limit : limit / EXPANSION_MAX);
+}
+
+const char *deposit_member_ahead(const struct request_options *options, size_t bytes,
+                                 size_t limit) {
+    const bool is_possible = is_json(options) && deposit_is_possible(options, bytes, limit);
+    return is_possible ? options->protocol->objects->member : NULL;
 }
 
 bool deposit_is_due(const struct request_options *options, const struct parley_message *message,
@@ -43,17 +58,14 @@ bool deposit_is_due(const struct request_options *options, const struct parley_m
 
 /* ---- the payload ---- */
 
-static bool is_one_line(struct parley_bytes text) {
-    return memchr(text.data, '\n', text.length) == NULL &&
-           memchr(text.data, '\r', text.length) == NULL;
+static struct parley_bytes part_of(struct parley_bytes text, size_t start, size_t end) {
+    return (struct parley_bytes){text.data + start, end - start};
 }
 
-static struct parley_bytes without_line_end(struct parley_bytes text) {
-    while (text.length > 0 &&
-           (text.data[text.length - 1] == '\n' || text.data[text.length - 1] == '\r')) {
-        text.length--;
-    }
-    return text;
+/* A stamp moves the text. */
+static bool is_known_ahead(const struct ahead *ahead, struct parley_bytes text) {
+    return ahead != NULL && ahead->phase == AHEAD_KNOWN && ahead->text.data == text.data &&
+           ahead->text.length == text.length;
 }
 
 /* Encodes within so much memory, which is taken from what may be gathered, where the message itself
@@ -90,8 +102,8 @@ static enum parley_status encode(struct deposit *deposit, const struct request_o
 static enum parley_status payload_of(struct deposit *deposit, const struct request_options *options,
                                      struct parley_message *message, struct parley_buffer *payload,
                                      struct parley_bytes *out) {
-    *out = without_line_end(message->text);
-    if (is_json(options) && is_one_line(*out)) {
+    *out = one_line_without_end(message->text);
+    if (is_known_ahead(deposit->ahead, *out) || (is_json(options) && one_line_is(*out))) {
         return PARLEY_OK;
     }
     const enum parley_status status = encode(deposit, options, message, payload);
@@ -101,34 +113,23 @@ static enum parley_status payload_of(struct deposit *deposit, const struct reque
 
 /* ---- the object ---- */
 
-static bool digest_object(struct deposit *deposit) {
+/* Finds the object in the payload, and its digest. */
+static enum parley_status find_object(struct object_put *put, struct parley_bytes payload,
+                                      const char *member) {
     struct object_digest digest;
+    size_t start, end;
+    if (object_place_find(payload, member, &start, &end) != PARLEY_OK) {
+        return PARLEY_E_LIMIT;
+    }
+    put->bytes = part_of(payload, start, end);
     object_digest_begin(&digest);
-    object_digest_add(&digest, deposit->put.bytes);
-    return object_digest_end(&digest, deposit->put.digest);
+    object_digest_add(&digest, put->bytes);
+    return object_digest_end(&digest, put->digest) ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-/* A UUID (version 8) of what the message says, and of its agent. The object is in it by its digest.
- */
-static void identify(struct deposit *deposit, struct parley_bytes agent,
-                     const struct parley_bytes parts[2]) {
-    unsigned char hash[ID_BYTES];
-    char hex[2 * ID_BYTES + 1];
-    const unsigned char length = (unsigned char)agent.length; /* 64 at most */
-    crypto_generichash_state state;
-    crypto_generichash_init(&state, NULL, 0, sizeof hash);
-    crypto_generichash_update(&state, &length, 1);
-    crypto_generichash_update(&state, (const unsigned char *)agent.data, agent.length);
-    crypto_generichash_update(&state, (const unsigned char *)parts[0].data, parts[0].length);
-    crypto_generichash_update(&state, (const unsigned char *)deposit->put.digest,
-                              strlen(deposit->put.digest));
-    crypto_generichash_update(&state, (const unsigned char *)parts[1].data, parts[1].length);
-    crypto_generichash_final(&state, hash, sizeof hash);
-    hash[6] = (unsigned char)(0x80 | (hash[6] & 0x0F));
-    hash[8] = (unsigned char)(0x80 | (hash[8] & 0x3F));
-    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
-    snprintf(deposit->id, sizeof deposit->id, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12,
-             hex + 16, hex + 20);
+static void take_object(struct object_put *put, const struct ahead *ahead) {
+    put->bytes = part_of(ahead->text, ahead->start, ahead->end);
+    memcpy(put->digest, ahead->digest, sizeof put->digest);
 }
 
 static void write_message(struct deposit *deposit, const struct parley_bytes parts[2]) {
@@ -143,19 +144,18 @@ static void write_message(struct deposit *deposit, const struct parley_bytes par
 /* Splits the payload into the object, and the message around it. */
 static enum parley_status split(struct deposit *deposit, const struct request_options *options,
                                 struct parley_message *message, struct parley_bytes payload) {
+    struct object_put *put = &deposit->put;
     struct parley_route route;
-    size_t start, end;
     PARLEY_TRY(parley_message_route(message, &route));
-    if (object_place_find(payload, options->protocol->objects->member, &start, &end) != PARLEY_OK) {
-        return PARLEY_E_LIMIT;
+    if (is_known_ahead(deposit->ahead, payload)) {
+        take_object(put, deposit->ahead);
+    } else {
+        PARLEY_TRY(find_object(put, payload, options->protocol->objects->member));
     }
-    const struct parley_bytes parts[] = {{payload.data, start},
-                                         {payload.data + end, payload.length - end}};
-    deposit->put.bytes = (struct parley_bytes){payload.data + start, end - start};
-    if (!digest_object(deposit)) {
-        return PARLEY_E_MEMORY;
-    }
-    identify(deposit, route.agent, parts);
+    const char *end = put->bytes.data + put->bytes.length;
+    const struct parley_bytes parts[] = {{payload.data, (size_t)(put->bytes.data - payload.data)},
+                                         {end, (size_t)(payload.data + payload.length - end)}};
+    object_id_write(route.agent, parts, deposit->put.digest, deposit->id);
     if (!object_name_write(route.agent, parley_bytes_of(deposit->id), deposit->put.name)) {
         return PARLEY_E_LIMIT;
     }
@@ -192,6 +192,11 @@ void deposit_finish(struct deposit *deposit, struct budget *budget) {
 
 /* ---- when the request began ---- */
 
+enum {
+    BEGIN_BYTES_MIN = 4096, /* what is shorter arrives with its head */
+    BEGIN_MS_MIN = 100,     /* what arrives faster than NATS answers takes no time */
+};
+
 static void on_info(void *context, const struct jetstream_stream_info *info) {
     struct deposit_begin *begin = context;
     begin->request = NULL;
@@ -201,9 +206,8 @@ static void on_info(void *context, const struct jetstream_stream_info *info) {
 void deposit_begin(struct deposit_begin *begin, const struct request_options *options,
                    int64_t length) {
     struct gateway *gateway = options->gateway;
-    const size_t limit = deposit_limit(jetstream_max_payload_bytes(gateway->jetstream));
-    const bool is_known = length >= 0 && options->coding == CODING_IDENTITY;
-    if (!deposit_is_possible(options, is_known ? (size_t)length : SIZE_MAX, limit)) {
+    const bool is_short = length >= 0 && length <= BEGIN_BYTES_MIN;
+    if (!has_store(options) || (is_short && options->coding == CODING_IDENTITY)) {
         return;
     }
     const struct channel *channel =
@@ -212,6 +216,21 @@ void deposit_begin(struct deposit_begin *begin, const struct request_options *op
         jetstream_place_find(gateway->jetstream, channel->families[0]);
     if (place != NULL) {
         begin->request = jetstream_stream_ask(gateway->jetstream, place->stream, on_info, begin);
+        begin->asked_ms = reactor_now_ms(gateway->reactor);
+    }
+}
+
+void deposit_begin_add(struct deposit_begin *begin, const struct request_options *options,
+                       const struct parley_message *message, struct publication *publication) {
+    const struct parley_objects *objects = options->protocol->objects;
+    if (begin->asked_ms == 0 || objects == NULL || message->type != objects->type) {
+        return;
+    }
+    const int64_t took_ms = reactor_now_ms(options->gateway->reactor) - begin->asked_ms;
+    if (begin->sequence > 0 || took_ms >= BEGIN_MS_MIN) {
+        snprintf(begin->text, sizeof begin->text, "%" PRIu64, begin->sequence);
+        publication->headers[publication->header_count++] =
+            (struct bus_header){OBJECT_BEGUN_HEADER, begin->text};
     }
 }
 

@@ -4,6 +4,7 @@
 /* A valid message that is too large for one message in NATS, and has a member that may lie in an
  * object store (parley/objects.h): what goes there, and the message that points to it (ADR 31). */
 
+#include "ahead.h"
 #include "object_store.h"
 #include "publication.h"
 #include "request_options.h"
@@ -20,20 +21,23 @@ enum deposit_room {
 
 /* Zeroed at first. */
 struct deposit {
+    const struct ahead *ahead; /* borrowed until it is made; NULL: nothing is known */
     bool is_needed;
     enum deposit_room room;
     struct object_put put;     /* its bytes are in the message's text, or in the payload */
     struct parley_buffer text; /* the message, with a pointer */
-    char id[37], size[24], begun[24];
+    char id[OBJECT_ID_SIZE], size[24], begun[24];
     struct budget_share held; /* for the payload */
 };
 
-/* How long a message may be without being deposited.  `nats_bytes_max`: 0: not known. */
-size_t deposit_limit(size_t nats_bytes_max);
+/* How long a message of the request may be without being deposited.  Threads: its reactor's. */
+size_t deposit_limit(const struct request_options *options);
 /* Whether a message of so many bytes, as they came, may have to be deposited, if its type has what
  * can be. */
 bool deposit_is_possible(const struct request_options *options, size_t bytes, size_t limit);
-/* The same of a message that was checked. */
+/* Its member that can be looked for before the verdict (ahead.h); NULL: none. */
+const char *deposit_member_ahead(const struct request_options *options, size_t bytes, size_t limit);
+/* The first of a message that was checked. */
 bool deposit_is_due(const struct request_options *options, const struct parley_message *message,
                     size_t limit);
 
@@ -51,10 +55,16 @@ void deposit_finish(struct deposit *deposit, struct budget *budget);
  */
 struct deposit_begin {
     struct jetstream_request *request;
+    int64_t asked_ms;  /* 0: it was not */
     uint64_t sequence; /* 0: not known */
+    char text[24];
 };
-/* Asks, if the request may bring a message that has to be deposited.  `length`: of its body, or -1.
- */
+/* Asks, if the request may bring a message that can be deposited, and takes a while to arrive.
+ * `length`: of its body, or -1. */
 void deposit_begin(struct deposit_begin *begin, const struct request_options *options,
                    int64_t length);
+/* Adds where the stream was to a message that could be deposited, and is not. What is stored while
+ * it arrives may not be in it. */
+void deposit_begin_add(struct deposit_begin *begin, const struct request_options *options,
+                       const struct parley_message *message, struct publication *publication);
 void deposit_begin_finish(struct deposit_begin *begin);

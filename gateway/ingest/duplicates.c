@@ -119,6 +119,25 @@ static struct failure unsettled(void) {
     return failure;
 }
 
+/* `failure`: what is said of a message that was published once. What is stored is most likely this
+ * message itself if it was published again, since no ack came. */
+static struct failure uncompared(const struct gateway *gateway,
+                                 const struct parley_protocol *protocol,
+                                 enum publication_repeat repeat, bool is_again,
+                                 struct failure failure) {
+    char advice[REPETITION_TEXT_MAX];
+    if (!is_again) {
+        return failure;
+    }
+    repetition_advice(gateway, protocol, repeat, REPETITION_SOON, advice);
+    failure = (struct failure){.problem = PROBLEM_BUS_TIMEOUT};
+    snprintf(failure.detail, sizeof failure.detail,
+             "A message with this id or key is stored, most likely this one: it was published "
+             "again, since NATS was away. JetStream did not confirm it. %s",
+             advice);
+    return failure;
+}
+
 /* ---- its life ---- */
 
 static struct duplicate_line *line_of(struct gateway *gateway) {
@@ -135,10 +154,12 @@ static void end(struct duplicate *duplicate, const struct duplicate_answer *answ
 }
 
 static void end_failed(struct duplicate *duplicate, struct failure failure) {
-    const struct duplicate_answer answer = {.verdict = DUPLICATE_UNKNOWN,
-                                            .stream = duplicate->stream,
-                                            .sequence = duplicate->sequence,
-                                            .failure = failure};
+    const struct duplicate_answer answer = {
+        .verdict = DUPLICATE_UNKNOWN,
+        .stream = duplicate->stream,
+        .sequence = duplicate->sequence,
+        .failure = uncompared(duplicate->gateway, duplicate->protocol, duplicate->mark.repeat,
+                              duplicate->is_again, failure)};
     end(duplicate, &answer);
 }
 
@@ -237,20 +258,30 @@ static void on_pump(struct reactor_timer *timer) {
     ask_on(OWNER_OF(timer, struct gateway, duplicates.pump));
 }
 
+static struct duplicate *cannot_begin(const struct request_options *options,
+                                      const struct publication_mark *mark,
+                                      const struct jetstream_ack *ack,
+                                      struct failure *out_failure) {
+    const struct gateway *gateway = options->gateway;
+    const struct failure failure = ack->sequence == 0                        ? unsettled()
+                                   : !jetstream_is_ready(gateway->jetstream) ? away()
+                                                                             : overloaded();
+    *out_failure = uncompared(gateway, options->protocol, mark->repeat, ack->is_again, failure);
+    return NULL;
+}
+
 struct duplicate *duplicate_begin(const struct request_options *options,
                                   const struct publication_mark *mark,
                                   const struct jetstream_ack *ack, duplicate_fn *done,
                                   void *context, struct failure *out_failure) {
     struct gateway *gateway = options->gateway;
     if (ack->sequence == 0 || !jetstream_is_ready(gateway->jetstream)) {
-        *out_failure = ack->sequence == 0 ? unsettled() : away();
-        return NULL;
+        return cannot_begin(options, mark, ack, out_failure);
     }
     const size_t stream_size = strlen(ack->stream) + 1;
     struct duplicate *duplicate = malloc(sizeof *duplicate + stream_size);
     if (duplicate == NULL) {
-        *out_failure = overloaded();
-        return NULL;
+        return cannot_begin(options, mark, ack, out_failure);
     }
     *duplicate = (struct duplicate){.gateway = gateway,
                                     .protocol = options->protocol,
@@ -267,8 +298,7 @@ struct duplicate *duplicate_begin(const struct request_options *options,
     }
     if (gateway->duplicates.asked_count == 0) {
         free(duplicate);
-        *out_failure = overloaded();
-        return NULL;
+        return cannot_begin(options, mark, ack, out_failure);
     }
     TAILQ_INSERT_TAIL(line_of(gateway), duplicate, link);
     return duplicate;

@@ -101,6 +101,22 @@ static struct failure unsure(const struct request_options *options,
     return unsure;
 }
 
+/* `bytes_max`: 0: the stream has got that limit since it was looked at. */
+static struct failure too_large_for_stream(const struct request_options *options,
+                                           size_t bytes_max) {
+    struct failure failure = {.problem = PROBLEM_TOO_LARGE};
+    char limit[32] = "limit";
+    if (bytes_max > 0) {
+        snprintf(limit, sizeof limit, "%zu bytes", bytes_max);
+    }
+    snprintf(failure.detail, sizeof failure.detail,
+             "As JSON with its headers the message exceeds the %s of its stream in NATS (its "
+             "max_msg_size); parley's limit is %zu bytes (--message-max). Send a smaller one, or "
+             "raise max_msg_size.",
+             limit, request_message_bytes_max(options));
+    return failure;
+}
+
 struct failure failure_of_ack(const struct request_options *options,
                               const struct publication_mark *mark,
                               const struct jetstream_ack *ack) {
@@ -112,10 +128,7 @@ struct failure failure_of_ack(const struct request_options *options,
             return failure_of_refusal(options, JETSTREAM_TOO_LARGE);
         }
         if (ack->error_code == E_MESSAGE_SIZE) {
-            return failure(
-                PROBLEM_TOO_LARGE,
-                "The message exceeds the max_msg_size of its stream in NATS: send a smaller "
-                "one, or raise that limit.");
+            return too_large_for_stream(options, ack->bytes_max);
         }
         return refused_by_jetstream(ack);
     case JETSTREAM_TIMEOUT:

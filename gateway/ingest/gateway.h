@@ -22,6 +22,7 @@
 #include "origin.h"
 #include "reactor.h"
 #include "replies.h"
+#include "share.h"
 
 struct halt_gate;
 struct object_store;
@@ -61,8 +62,11 @@ struct gateway {
     struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
     struct completion_queue *completions;
     LIST_HEAD(, offload) offloads;       /* with the worker pool */
+    LIST_HEAD(, ahead_task) aheads;      /* the same */
     LIST_HEAD(, vault_task) vault_tasks; /* likewise */
-    size_t vault_count;                  /* requests for checkpoints that are being read */
+    struct shares vault_shares;          /* of the requests that read checkpoints */
+    struct shares reply_shares;          /* of those that wait for replies */
+    struct shares task_shares;           /* of those for lists of tasks */
     struct duplicates duplicates;
     struct origin_policy origins;
     struct reactor *reactor;

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-#include "query_names.h"
 #include "query_problem.h"
 
 enum { ITEMS_MAX = 1000, KINDS_MAX = 4 };
@@ -39,14 +38,13 @@ static void refuse_value(struct reading *reading, const char *name, const char *
 static bool take_option(void *context, const char *name, const char *value) {
     struct reading *reading = context;
     const bool is_reason = reading->is_release && strcmp(name, "reason") == 0;
-    if (query_names_add(&reading->seen, name)) {
-        query_problem_twice(reading->request, name);
+    if (!query_option_is_sound(reading->request, &reading->seen, name, value)) {
         reading->is_refused = true;
     } else if (!is_reason && !is_kind(reading, name)) {
         query_problem_unknown(reading->request, name, reading->names);
         reading->is_refused = true;
-    } else if (*value == '\0' || !halt_text_is_valid(parley_bytes_of(value))) {
-        refuse_value(reading, name, value, "a text in UTF-8 that is not empty");
+    } else if (is_reason && *value == '\0') {
+        refuse_value(reading, name, value, "a text that is not empty");
     } else if (is_reason) {
         reading->out->reason = value;
     } else if (reading->out->name != NULL) {
@@ -131,6 +129,7 @@ void halt_list_serve(struct gateway *gateway, struct http_request *request,
     if (listing.out.has_failed) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
     } else {
+        http_header(request, "Cache-Control", "no-store");
         http_compress(request);
         http_respond(request, 200, "application/json", parley_buffer_bytes(&listing.out));
     }

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include <parley/objects.h>
+
 #include "batch.h"
 #include "conversion.h"
 #include "decoding.h"
@@ -50,6 +52,13 @@ static bool can_take_many(const struct request_options *options, struct http_req
     }
     if (options->task == INGEST_CONVERT) {
         return request_accepts_converted(options, request, true);
+    }
+    if (options->wants_ack) {
+        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
+                               "The query option `ack` is for one %s, answered in JSON: send it "
+                               "alone in its request, or leave out `ack`.",
+                               options->protocol->types[options->protocol->objects->type]);
+        return false;
     }
     if (options->task == INGEST_FORWARD && !jetstream_is_accepting(options->gateway->jetstream)) {
         const char *trouble = jetstream_trouble(options->gateway->jetstream);

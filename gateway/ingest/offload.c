@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See offload.h. Everything whose time grows with the message is in `work`; freeing the message,
- * which does too, is left to the worker pool as well. */
+/* See offload.h. Everything whose time grows with the message is done by the worker pool, freeing
+ * it too. A message that may go to an object store is two tasks: while one checks it, the other
+ * looks for the object and its digest, if a thread is free for that. Whichever ends last prepares
+ * what is to be sent. */
 
 #include "offload.h"
 
@@ -11,6 +13,10 @@
 
 static struct offload *offload_of(struct worker_pool_task *task) {
     return OWNER_OF(task, struct offload, task);
+}
+
+static struct offload *offload_ahead(struct worker_pool_task *task) {
+    return OWNER_OF(task, struct offload, ahead_task);
 }
 
 /* Facts in a bucket may be needed for the subject, and only the reactor may ask. */
@@ -23,7 +29,7 @@ static bool can_publish(const struct offload *offload) {
 static enum parley_status prepare(struct offload *offload) {
     const struct request_options *options = &offload->options;
     struct parley_message *message = &offload->message;
-    const size_t limit = deposit_limit(offload->nats_bytes_max);
+    const size_t limit = offload->deposit_limit;
     offload->is_prepared = true;
     if (deposit_is_due(options, message, limit)) {
         return deposit_prepare(&offload->deposit, options, message, offload->slice.number, limit,
@@ -45,32 +51,56 @@ static enum parley_status prepare(struct offload *offload) {
 }
 
 /* A verdict says what would keep the message from being forwarded; a filter has no verdicts. */
-static enum parley_status warn_of_size(struct offload *offload) {
+static enum parley_status find_size(struct offload *offload) {
     const struct request_options *options = &offload->options;
     if (options->task != INGEST_VALIDATE || options->emit == EMIT_MESSAGES) {
         return PARLEY_OK;
     }
     const enum parley_status status =
-        check_warn_of_size(options, &offload->message, offload->slice.number,
-                           offload->nats_bytes_max, &offload->payload);
+        check_size(options, &offload->message, offload->slice.number, &offload->limits,
+                   &offload->payload, &offload->size);
     parley_buffer_finish(&offload->payload);
     return status;
 }
 
-static void work(struct worker_pool_task *task) {
-    struct offload *offload = offload_of(task);
+/* One of the two tasks has ended.  */
+static void end_part(struct offload *offload) {
+    const bool is_last = atomic_exchange(&offload->has_part, true);
+    if (is_last && offload->status == PARLEY_OK && parley_message_is_valid(&offload->message)) {
+        offload->prepared = prepare(offload);
+    }
+}
+
+static void look_ahead(struct worker_pool_task *task) {
+    struct offload *offload = offload_ahead(task);
+    ahead_look(offload->ahead, offload->slice.bytes, true);
+    end_part(offload);
+}
+
+static void check(struct offload *offload) {
     const int64_t began_ns = reactor_clock_ns();
     offload->status = check_message_as(&offload->options, &offload->message, offload->slice.bytes,
                                        offload->slice.origin);
     offload->check_ns = reactor_clock_ns() - began_ns;
     if (offload->status == PARLEY_OK && parley_message_is_valid(&offload->message)) {
-        offload->status = warn_of_size(offload);
-        offload->prepared = prepare(offload);
+        offload->status = find_size(offload);
+    } else if (offload->ahead != NULL) {
+        atomic_store(&offload->ahead->is_unwanted, true);
     }
 }
 
-static void on_done(struct worker_pool_task *task) {
+static void work(struct worker_pool_task *task) {
     struct offload *offload = offload_of(task);
+    struct worker_pool *pool = offload->options.gateway->worker_pool;
+    check(offload);
+    if (offload->ahead != NULL && worker_pool_withdraw(pool, &offload->ahead_task)) {
+        offload->is_withdrawn = true;
+        look_ahead(&offload->ahead_task);
+    }
+    end_part(offload);
+}
+
+static void finish(struct offload *offload) {
     LIST_REMOVE(offload, links);
     if (offload->check_ns > 0) {
         account_check(&offload->options, offload->check_ns);
@@ -78,32 +108,60 @@ static void on_done(struct worker_pool_task *task) {
     offload->done(offload, offload->context);
 }
 
+static void deliver(struct offload *offload, unsigned count) {
+    offload->undelivered -= count;
+    if (offload->undelivered == 0) {
+        finish(offload);
+    }
+}
+
+static void on_checked(struct worker_pool_task *task) {
+    struct offload *offload = offload_of(task);
+    deliver(offload, offload->is_withdrawn ? 2 : 1);
+}
+
+static void on_looked_ahead(struct worker_pool_task *task) {
+    deliver(offload_ahead(task), 1);
+}
+
 struct offload *offload_begin(const struct request_options *options,
-                              const struct parley_slice *slice,
+                              const struct parley_slice *slice, struct ahead *ahead,
                               void (*done)(struct offload *offload, void *context), void *context) {
     struct gateway *gateway = options->gateway;
-    const size_t nats_bytes_max = jetstream_max_payload_bytes(gateway->jetstream);
-    const bool is_large =
-        slice->bytes.length >= OFFLOAD_BYTES_MIN ||
-        deposit_is_possible(options, slice->bytes.length, deposit_limit(nats_bytes_max));
+    const size_t limit = deposit_limit(options);
+    const bool is_large = slice->bytes.length >= OFFLOAD_BYTES_MIN ||
+                          deposit_is_possible(options, slice->bytes.length, limit);
     const bool is_wanted = is_large && gateway->completions != NULL;
     struct offload *offload = is_wanted ? malloc(sizeof *offload) : NULL;
     if (offload == NULL) {
         return NULL;
     }
-    *offload = (struct offload){.task = {.work = work, .done = on_done},
+    *offload = (struct offload){.task = {.work = work, .done = on_checked},
+                                .ahead_task = {.work = look_ahead, .done = on_looked_ahead},
                                 .options = *options,
                                 .slice = *slice,
                                 .done = done,
                                 .context = context};
     offload->options.publication.identities = NULL; /* the reactor's */
     parley_message_init(&offload->message, gateway_message(gateway, options->protocol)->schema);
-    offload->nats_bytes_max = nats_bytes_max;
+    offload->limits = check_size_limits(gateway);
+    offload->deposit_limit = limit;
     if (options->task == INGEST_FORWARD) {
-        offload->payload.limit_bytes = offload->nats_bytes_max;
+        offload->payload.limit_bytes = offload->limits.most;
     }
     LIST_INSERT_HEAD(&gateway->offloads, offload, links);
+    if (ahead != NULL) {
+        ahead->member = deposit_member_ahead(options, slice->bytes.length, limit);
+        offload->ahead = ahead->member != NULL ? ahead : NULL;
+        offload->deposit.ahead = offload->ahead;
+    }
+    const bool has_two = offload->ahead != NULL;
+    offload->undelivered = has_two ? 2 : 1;
+    atomic_init(&offload->has_part, !has_two);
     worker_pool_submit(gateway->completions, &offload->task);
+    if (has_two) {
+        worker_pool_submit(gateway->completions, &offload->ahead_task);
+    }
     return offload;
 }
 
@@ -127,6 +185,6 @@ void offloads_abandon(struct gateway *gateway) {
     gateway->completions = NULL; /* nothing more is begun */
     while ((offload = LIST_FIRST(&gateway->offloads)) != NULL) {
         offload->status = PARLEY_E_IO;
-        on_done(&offload->task);
+        finish(offload);
     }
 }

@@ -12,19 +12,25 @@
 #define OFFLOAD_BYTES_MIN (256u * 1024)
 
 struct offload {
-    struct worker_pool_task task;
+    struct worker_pool_task task, ahead_task;
+    unsigned undelivered;           /* tasks */
+    atomic_bool has_part;           /* of the two that `prepare` waits for, one is done */
+    bool is_withdrawn;              /* ahead_task; known once `task` is delivered */
     struct request_options options; /* a copy, but for its texts, which are borrowed … */
     struct parley_slice slice;      /* … like the bytes: they stay, unchanged, until `done` */
     void (*done)(struct offload *offload, void *context);
     void *context;
-    size_t nats_bytes_max;     /* what NATS takes; 0: not known */
+    struct size_limits limits;
+    size_t deposit_limit;
+    struct ahead *ahead;       /* of the second task; NULL: there is none */
     LIST_ENTRY(offload) links; /* of the gateway's, until `done` */
 
     /* The result. */
     struct parley_message message;
-    enum parley_status status; /* of the check */
-    int64_t check_ns;          /* that it took; 0: there was none */
-    bool is_prepared;          /* it is valid, and the following says what to send */
+    enum parley_status status;  /* of the check */
+    int64_t check_ns;           /* that it took; 0: there was none */
+    struct published_size size; /* in a verdict */
+    bool is_prepared;           /* it is valid, and the following says what to send */
     enum parley_status prepared;
     struct parley_buffer payload; /* for NATS, or the message in the encoding that is asked for */
     struct publication publication;
@@ -32,10 +38,11 @@ struct offload {
 };
 
 /* Begins, if the message is large; `done` follows in a later turn. The result borrows the bytes
- * until offload_release.  Returns: NULL when it is not large, or there is no memory or no worker
- * pool: the caller checks it. */
+ * until offload_release.  `ahead`: as far as it has come, if the message is alone; NULL: there is
+ * none. It is borrowed until `done`.  Returns: NULL when it is not large, or there is no memory or
+ * no worker pool: the caller checks it. */
 struct offload *offload_begin(const struct request_options *options,
-                              const struct parley_slice *slice,
+                              const struct parley_slice *slice, struct ahead *ahead,
                               void (*done)(struct offload *offload, void *context), void *context);
 /* What is to be published. */
 static inline struct parley_bytes offload_payload(const struct offload *offload) {

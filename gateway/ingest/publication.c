@@ -9,6 +9,10 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include <parley/objects.h>
+
+#include "object_layout.h"
+
 enum {
     HEADER_VALUE_MAX = 256, /* one that would be longer is left out */
 };
@@ -91,9 +95,15 @@ void publication_encode(struct parley_bytes text, struct parley_buffer *out) {
 
 /* ---- digests ---- */
 
+/* Whose message it is, where only the request says that: the agent, and the side that sends it. */
+static struct parley_bytes author_of(const struct publication *publication) {
+    const struct parley_route *route = &publication->route;
+    return route->agent.data != NULL ? route->source : (struct parley_bytes){0};
+}
+
 static enum parley_status add_digest(struct publication *out, struct parley_arena *arena,
-                                     struct parley_bytes agent, struct parley_bytes of) {
-    digest_write(agent, of, out->mark.digest);
+                                     struct parley_bytes author, struct parley_bytes of) {
+    digest_write(author, of, out->mark.digest);
     out->mark.is_compared = true;
     return add(out, PUBLICATION_DIGEST_HEADER,
                parley_arena_copy(arena, parley_bytes_of(out->mark.digest)));
@@ -115,10 +125,10 @@ static enum parley_status identify_by_key(struct publication *out, struct parley
     out->mark.repeat = PUBLICATION_REPEAT_KEY;
     PARLEY_TRY(add(out, message_id, parley_arena_copy(&message->arena, parley_bytes_of(key))));
     if (pointing != NULL) { /* the object is in it by its digest */
-        return add_digest(out, &message->arena, out->route.agent, *pointing);
+        return add_digest(out, &message->arena, author_of(out), *pointing);
     }
     PARLEY_TRY(parley_message_as_sent(message, &sent));
-    return add_digest(out, &message->arena, out->route.agent, sent);
+    return add_digest(out, &message->arena, author_of(out), sent);
 }
 
 static enum parley_status identify_by_payload(struct publication *out,
@@ -128,8 +138,7 @@ static enum parley_status identify_by_payload(struct publication *out,
     out->mark.repeat = message->options.stamp && message->stamp_length > 0
                            ? PUBLICATION_REPEAT_STAMPED
                            : PUBLICATION_REPEAT_SAME;
-    out->mark.is_compared = out->route.is_subject_variable;
-    digest_write(out->route.agent, payload, text);
+    digest_write(author_of(out), payload, text);
     return add(out, message_id, parley_arena_copy(&message->arena, parley_bytes_of(text)));
 }
 
@@ -184,6 +193,26 @@ static enum parley_status identify(struct publication *out, struct parley_messag
     return PARLEY_OK;
 }
 
+/* What may lie in an object store has an id that others name. It is the same for the same message
+ * of an agent, wherever that lies. */
+static enum parley_status name_event(struct publication *out, struct parley_message *message,
+                                     struct parley_bytes payload,
+                                     const struct publication_object *object) {
+    const struct parley_objects *objects = message->protocol->objects;
+    char id[OBJECT_ID_SIZE];
+    if (object != NULL) {
+        out->route.id = parley_bytes_of(object->id);
+        return PARLEY_OK;
+    }
+    if (objects == NULL || message->type != objects->type || out->route.agent.data == NULL) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(object_id_of(out->route.agent, payload, objects->member, id));
+    out->route.id =
+        parley_bytes_of(parley_arena_copy(&message->arena, (struct parley_bytes){id, strlen(id)}));
+    return out->route.id.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
 /* CloudEvents requires an id, also of a message that has none. */
 static enum parley_status add_event_id(struct publication *out, struct parley_arena *arena,
                                        const struct publication_context *context) {
@@ -225,9 +254,7 @@ enum parley_status publication_describe(struct parley_message *message,
     clear(out);
     PARLEY_TRY(parley_message_route(message, &out->route));
     PARLEY_TRY(identify(out, message, context, number, decided, payload, object != NULL));
-    if (object != NULL) {
-        out->route.id = parley_bytes_of(object->id);
-    }
+    PARLEY_TRY(name_event(out, message, payload, object));
     PARLEY_TRY(add(out, "ce-specversion", "1.0"));
     PARLEY_TRY(add_event_id(out, arena, context));
     PARLEY_TRY(add_encoded(out, arena, "ce-source", out->route.source));

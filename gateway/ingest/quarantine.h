@@ -8,6 +8,11 @@
 
 #define QUARANTINE_DAYS 1
 #define QUARANTINE_BYTES_MAX (INT64_C(1) << 30)
+/* While there is no such stream: NATS reserves its bytes. */
+#define QUARANTINE_WITHOUT                                                                         \
+    "what is refused is not kept meanwhile (--quarantine needs 1 GiB of storage in NATS; a "       \
+    "smaller "                                                                                     \
+    "stream that exists with the subjects rejected.> is used as it is)"
 
 /* Keeps a message that was to be forwarded and is invalid, if --quarantine is given and NATS takes
  * it at once: its answer waits for nothing, and does not depend on it. What is dropped is counted.

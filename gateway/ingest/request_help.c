@@ -4,8 +4,10 @@
 
 #include "request_options.h"
 
+#include <parley/objects.h>
+
 static const char *const names_to_send[] = {"results", "emit",  "strict", "escalate", "stamp",
-                                            "from",    "agent", "domain", NULL};
+                                            "from",    "agent", "domain", "ack",      NULL};
 static const char *const names_to_convert[] = {"to",   "strict", "escalate", "stamp",
                                                "from", "agent",  "domain",   NULL};
 
@@ -19,6 +21,10 @@ static const struct parley_option_help helps[] = {
      "`both`, a verdict with the message.",
      "verdicts, messages or both",
      "{\"type\":\"string\",\"enum\":[\"verdicts\",\"messages\",\"both\"]}"},
+    {"ack",
+     "Whether the gateway answers the message in the name of the other side, once it is stored "
+     "(default `false`). It needs `agent`, and the scope `read`.",
+     "true or false", "{\"type\":\"boolean\"}"},
     {"to", "The encoding to convert to.", NULL, NULL},
 };
 
@@ -29,6 +35,10 @@ static const struct parley_option_help *own_help(const char *name) {
         }
     }
     return NULL;
+}
+
+bool request_may_be_acknowledged(const struct parley_protocol *protocol) {
+    return protocol->objects != NULL && protocol->objects->begin_ack != NULL;
 }
 
 const char *const *request_options_names(enum ingest_task task) {

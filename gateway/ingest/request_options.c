@@ -4,6 +4,7 @@
 
 #include "request_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -12,8 +13,8 @@
 #include "media_type.h"
 #include "negotiate.h"
 #include "problem.h"
-#include "query_names.h"
 #include "query_problem.h"
+#include "refusal.h"
 #include "trace.h"
 
 /* ---- the query ---- */
@@ -25,6 +26,7 @@ struct choice {
 
 static const struct choice results_choices[] = {
     {"all", RESULTS_ALL}, {"errors", RESULTS_ERRORS}, {"summary", RESULTS_SUMMARY}, {NULL, 0}};
+static const struct choice ack_choices[] = {{"true", true}, {"false", false}, {NULL, 0}};
 static const struct choice emit_choices[] = {
     {"verdicts", EMIT_VERDICTS}, {"messages", EMIT_MESSAGES}, {"both", EMIT_BOTH}, {NULL, 0}};
 
@@ -68,6 +70,11 @@ static const char *read_option(struct query_reading *reading, const char *name, 
         options->emit = (enum ingest_emit)chosen;
         return is_fine ? NULL : request_options_help(name)->wants;
     }
+    if (!is_converting && strcmp(name, "ack") == 0) {
+        const bool is_fine = choose(ack_choices, value, &chosen);
+        options->wants_ack = chosen != 0 && request_may_be_acknowledged(options->protocol);
+        return is_fine ? NULL : request_options_help(name)->wants;
+    }
     const char *wants = NULL;
     const enum parley_option_result result =
         parley_options_set(&options->check, name, value, &wants);
@@ -78,8 +85,7 @@ static const char *read_option(struct query_reading *reading, const char *name, 
 static bool take_query(void *context, const char *name, const char *value) {
     struct query_reading *reading = context;
     bool is_known;
-    if (query_names_add(&reading->seen, name)) {
-        query_problem_twice(reading->request, name);
+    if (!query_option_is_sound(reading->request, &reading->seen, name, value)) {
         reading->is_refused = true;
         return false;
     }
@@ -113,6 +119,28 @@ static bool read_query(struct request_options *options, struct http_request *req
         return false;
     }
     return !reading.is_refused;
+}
+
+/* An acknowledgement goes to somebody, and its text to who asks for it.
+ * Returns: whether the request may ask for it; if not, it is answered. */
+static bool can_acknowledge(const struct request_options *options, struct http_request *request) {
+    const struct principal *principal = guard_principal(request);
+    char scope[64];
+    if (!options->wants_ack) {
+        return true;
+    }
+    if (options->check.agent == NULL) {
+        problem_respond(request, PROBLEM_INVALID_PARAMETER,
+                        "The query option `ack` needs `agent`: name the agent whose message it is, "
+                        "so that the acknowledgement can be addressed to it.");
+        return false;
+    }
+    if (!scopes_may_read(&principal->scopes, options->protocol)) {
+        snprintf(scope, sizeof scope, "read:%s", options->protocol->name);
+        refusal_of_scope(request, principal, scope);
+        return false;
+    }
+    return true;
 }
 
 /* ---- the headers ---- */
@@ -249,13 +277,20 @@ static bool read_media_type(struct request_options *options, struct http_request
 
 /* ---- what is accepted ---- */
 
-const char *request_converted_type(const struct request_options *options, bool is_many) {
-    return (is_many ? encodings_for_many(options->to) : options->to)->media_types[0];
+static const struct parley_codec *converted_codec(const struct request_options *options,
+                                                  bool is_many) {
+    return is_many ? encodings_for_many(options->to) : options->to;
 }
 
-static bool accepts(const struct http_request *request, const char *one, const char *many) {
-    const char *const offers[] = {one, many, NULL};
-    return negotiate(http_request_header(request, "Accept"), offers) >= 0;
+const char *request_converted_type(const struct request_options *options, bool is_many) {
+    return converted_codec(options, is_many)->media_types[0];
+}
+
+/* By any of its names. */
+static bool accepts_converted(const struct request_options *options, struct http_request *request,
+                              bool is_many) {
+    const char *accept = http_request_header(request, "Accept");
+    return negotiate_quality_of_any(accept, converted_codec(options, is_many)->media_types) > 0;
 }
 
 static void refuse_accept(struct http_request *request, const char *one, const char *many) {
@@ -270,7 +305,7 @@ static void refuse_accept(struct http_request *request, const char *one, const c
 bool request_accepts_converted(const struct request_options *options, struct http_request *request,
                                bool is_many) {
     const char *type = request_converted_type(options, is_many);
-    if (accepts(request, type, NULL)) {
+    if (accepts_converted(options, request, is_many)) {
         return true;
     }
     refuse_accept(request, type, type);
@@ -317,12 +352,13 @@ static bool choose_form(struct request_options *options, struct http_request *re
 static bool is_convertible(const struct request_options *options, struct http_request *request) {
     const enum parley_framing framing = options->codec->framing;
     const bool is_many = framing == PARLEY_FRAMING_LINES || framing == PARLEY_FRAMING_FRAMES;
-    const char *one = request_converted_type(options, is_many);
-    const char *many = request_converted_type(options, framing != PARLEY_FRAMING_WHOLE);
-    if (accepts(request, one, many)) {
+    const bool may_be_many = framing != PARLEY_FRAMING_WHOLE;
+    if (accepts_converted(options, request, is_many) ||
+        accepts_converted(options, request, may_be_many)) {
         return true;
     }
-    refuse_accept(request, one, many);
+    refuse_accept(request, request_converted_type(options, is_many),
+                  request_converted_type(options, may_be_many));
     return false;
 }
 
@@ -351,7 +387,7 @@ bool request_options_read(struct request_options *options, struct http_request *
     options->has_own_refusal = prefers_own_refusal(options, request);
     const bool is_acceptable = options->task == INGEST_CONVERT ? is_convertible(options, request)
                                                                : choose_form(options, request);
-    return is_acceptable && read_headers(options, request);
+    return is_acceptable && can_acknowledge(options, request) && read_headers(options, request);
 }
 
 size_t request_message_bytes_max(const struct request_options *options) {

@@ -32,7 +32,8 @@ struct request_options {
     struct publication_context publication;
     struct meter meter;
     enum ingest_task task;
-    bool is_alone; /* one message, answered as one: a large one may go to an object store */
+    bool is_alone;  /* one message, answered as one: a large one may go to an object store */
+    bool wants_ack; /* of what the protocol acknowledges (parley/objects.h) */
     const struct parley_codec *to; /* INGEST_CONVERT */
     bool has_own_refusal;          /* the client prefers protocol->write_refusal */
     enum answer_form form;
@@ -58,6 +59,8 @@ void request_options_release(struct request_options *kept);
 
 /* The names of the query options of a task; ends with NULL. */
 const char *const *request_options_names(enum ingest_task task);
+/* Whether `ack` concerns a protocol. */
+bool request_may_be_acknowledged(const struct parley_protocol *protocol);
 /* What documents say of one of these. The schema of `to` is NULL: the protocol's encodings. */
 const struct parley_option_help *request_options_help(const char *name);
 

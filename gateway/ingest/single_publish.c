@@ -8,6 +8,45 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* ---- its acknowledgement, if the request asks for it ---- */
+
+static void on_acknowledged(void *context, const struct failure *failure) {
+    struct single *single = context;
+    single_enter(single, SINGLE_IDLE);
+    if (single->request == NULL) {
+        single_destroy(single);
+    } else if (failure != NULL) {
+        single_answer_failed(single, failure, NULL, 0);
+    } else {
+        single_answer_stored(single, acknowledgement_place(single->acknowledgement));
+    }
+}
+
+/* It is stored; its client may wait for more. */
+static void finish_stored(struct single *single, const struct receipt_place *place) {
+    struct failure failure;
+    if (single->acknowledgement == NULL) {
+        single_answer_stored(single, place);
+    } else if (acknowledgement_send(single->acknowledgement, &single->options, &single->receipt,
+                                    &single->mark, place, &failure)) {
+        single_enter(single, SINGLE_ACKNOWLEDGING);
+    } else if (single->request != NULL) {
+        single_answer_failed(single, &failure, NULL, 0);
+    }
+}
+
+static enum parley_status note_acknowledgement(struct single *single,
+                                               const struct verdict *verdict) {
+    if (!acknowledgement_is_wanted(&single->options, verdict->message)) {
+        return PARLEY_OK;
+    }
+    single->acknowledgement = acknowledgement_create(
+        verdict->message, verdict_stored_bytes(&single->options, verdict), on_acknowledged, single);
+    return single->acknowledgement != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+/* ---- its ack ---- */
+
 static void on_compared(void *context, const struct duplicate_answer *answer) {
     struct single *single = context;
     single_enter(single, SINGLE_IDLE);
@@ -17,11 +56,11 @@ static void on_compared(void *context, const struct duplicate_answer *answer) {
         return;
     }
     receipt_name_stored(&single->receipt, answer);
-    single_answer_stored(
-        single, &(struct receipt_place){.stream = answer->stream,
-                                        .sequence = answer->sequence,
-                                        .is_duplicate = !answer->is_again,
-                                        .traceparent = single->options.publication.traceparent});
+    finish_stored(single,
+                  &(struct receipt_place){.stream = answer->stream,
+                                          .sequence = answer->sequence,
+                                          .is_duplicate = !answer->is_again,
+                                          .traceparent = single->options.publication.traceparent});
 }
 
 static void compare(struct single *single, const struct jetstream_ack *ack) {
@@ -35,6 +74,22 @@ static void compare(struct single *single, const struct jetstream_ack *ack) {
     }
 }
 
+static void finish_acked(struct single *single, const struct jetstream_ack *ack) {
+    finish_stored(single,
+                  &(struct receipt_place){.stream = ack->stream,
+                                          .sequence = ack->sequence,
+                                          .is_duplicate = ack->is_duplicate && !ack->is_again,
+                                          .traceparent = single->options.publication.traceparent});
+}
+
+/* The client is gone; others may wait for the acknowledgement. */
+static void finish_unread(struct single *single, const struct jetstream_ack *ack, bool is_open) {
+    if (single->acknowledgement != NULL && ack->outcome == JETSTREAM_STORED && !is_open) {
+        finish_acked(single, ack);
+    }
+    single_destroy_if_over(single);
+}
+
 static void on_ack(void *context, const struct jetstream_ack *ack) {
     struct single *single = context;
     const bool is_open = duplicate_is_open(&single->mark, ack);
@@ -42,15 +97,11 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     account_ack(&single->options, single->account, ack);
     if (single->request == NULL) {
         account_unread(&single->options, single->account, ack, is_open);
-        single_destroy(single);
+        finish_unread(single, ack, is_open);
     } else if (is_open) {
         compare(single, ack);
     } else if (ack->outcome == JETSTREAM_STORED) {
-        single_answer_stored(single, &(struct receipt_place){
-                                         .stream = ack->stream,
-                                         .sequence = ack->sequence,
-                                         .is_duplicate = ack->is_duplicate && !ack->is_again,
-                                         .traceparent = single->options.publication.traceparent});
+        finish_acked(single, ack);
     } else {
         const struct failure failure = failure_of_ack(&single->options, &single->mark, ack);
         single_answer_failed(single, &failure, NULL, 0);
@@ -158,11 +209,15 @@ void single_publish(struct single *single, const struct verdict *verdict) {
     if (status == PARLEY_OK) {
         status = note_receipt(single, verdict->message, &publication.route);
     }
+    if (status == PARLEY_OK) {
+        status = note_acknowledgement(single, verdict);
+    }
     if (status != PARLEY_OK) {
         answer_unprepared(single, verdict, status);
     } else if (needs_upload(verdict)) {
         upload(single);
     } else {
+        deposit_begin_add(&single->begin, &single->options, verdict->message, &publication);
         send_prepared(single, verdict, &publication);
     }
 }

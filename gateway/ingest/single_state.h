@@ -5,6 +5,7 @@
  * single_publish.c publishes it, single_answer.c answers. */
 
 #include "account.h"
+#include "acknowledgement.h"
 #include "awaited.h"
 #include "budget.h"
 #include "dispatch.h"
@@ -13,22 +14,27 @@
 enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
 
 /*   RECEIVING ── the body has ended ──▶ CHECKING ── verdict ──▶ IDLE
+ *   RECEIVING ── it has ended, and the pool reads it ──▶ SETTLING ── the pool is done ──▶ CHECKING
+ *   SETTLING ── the worker ends ──▶ IDLE
  *
  *   IDLE ── earlier messages decide on it ──▶ DISPATCHED ── settled ──▶ IDLE
  *   IDLE ── a part goes to the object store ──▶ UPLOADING ── done ──▶ IDLE
  *   IDLE ── publish ──▶ PUBLISHED ── ack ──▶ IDLE
  *   IDLE ── it is a duplicate ──▶ COMPARING ── answer ──▶ IDLE
+ *   IDLE ── stored, and is to be acknowledged ──▶ ACKNOWLEDGING ── ack ──▶ IDLE
  *   IDLE ── stored, and its client waits for the reply ──▶ AWAITING ── reply, time up ──▶ IDLE
  */
 enum single_phase {
     SINGLE_RECEIVING,
-    SINGLE_CHECKING,   /* by the worker pool, or right now */
-    SINGLE_IDLE,       /* it waits for nothing: it is answered, or about to be */
-    SINGLE_DISPATCHED, /* the dispatch has it */
-    SINGLE_UPLOADING,  /* the object store has a part of it */
-    SINGLE_PUBLISHED,  /* its ack is still to come */
-    SINGLE_COMPARING,  /* JetStream calls it a duplicate */
-    SINGLE_AWAITING,   /* the reply to it */
+    SINGLE_SETTLING,      /* the pool still reads what it had of the body */
+    SINGLE_CHECKING,      /* by the worker pool, or right now */
+    SINGLE_IDLE,          /* it waits for nothing: it is answered, or about to be */
+    SINGLE_DISPATCHED,    /* the dispatch has it */
+    SINGLE_UPLOADING,     /* the object store has a part of it */
+    SINGLE_PUBLISHED,     /* its ack is still to come */
+    SINGLE_COMPARING,     /* JetStream calls it a duplicate */
+    SINGLE_ACKNOWLEDGING, /* it is stored, and the message that says so is published */
+    SINGLE_AWAITING,      /* the reply to it */
 };
 
 struct single {
@@ -36,6 +42,8 @@ struct single {
     struct http_request *request; /* NULL once it is gone */
     enum single_phase phase;
     struct parley_buffer body;   /* up to a byte over the limit: enough to refuse it */
+    struct ahead_task ahead;     /* what is looked for in it while it arrives … */
+    bool is_body_dropped;        /* … and then it is dropped */
     struct parley_buffer answer; /* other than a receipt */
     struct receipt receipt;
     struct dispatch *dispatch;    /* NULL: it needs none */
@@ -45,9 +53,10 @@ struct single {
     struct account_mark account;  /* of the message */
     struct jetstream_sender sender;
     struct log_count log;
-    struct duplicate *duplicate; /* COMPARING */
-    struct awaited *reply;       /* NULL: nobody waits for one */
-    struct deposit_begin begin;  /* where the stream was when the request began */
+    struct duplicate *duplicate;             /* COMPARING */
+    struct acknowledgement *acknowledgement; /* NULL: none is asked for */
+    struct awaited *reply;                   /* NULL: nobody waits for one */
+    struct deposit_begin begin;              /* where the stream was when the request began */
 };
 
 void single_enter(struct single *single, enum single_phase phase);

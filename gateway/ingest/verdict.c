@@ -36,19 +36,29 @@ enum parley_status verdict_prepare(const struct request_options *options,
                                decided, &gateway->payload, out);
 }
 
+static struct parley_bytes payload_of(const struct request_options *options,
+                                      const struct verdict *verdict) {
+    return is_prepared(verdict) ? offload_payload(verdict->offload)
+                                : parley_buffer_bytes(&options->gateway->payload);
+}
+
+size_t verdict_stored_bytes(const struct request_options *options, const struct verdict *verdict) {
+    const bool has_object = is_prepared(verdict) && verdict->offload->deposit.is_needed;
+    return has_object ? verdict->offload->deposit.put.bytes.length
+                      : payload_of(options, verdict).length;
+}
+
 enum jetstream_publish verdict_publish(const struct request_options *options,
                                        const struct verdict *verdict,
                                        const struct publication *publication,
                                        struct jetstream_sender *sender, struct halt_hold *hold,
                                        jetstream_ack_fn *done, void *context) {
-    struct gateway *gateway = options->gateway;
     const struct parley_route *route = &publication->route;
     const struct jetstream_message message = {
         .subject = route->subject.data,
         .headers = publication->headers,
         .header_count = publication->header_count,
-        .payload = is_prepared(verdict) ? offload_payload(verdict->offload)
-                                        : parley_buffer_bytes(&gateway->payload),
+        .payload = payload_of(options, verdict),
         .sender = sender,
         .share = admission_share(options->protocol, route->priority)};
     return halting_publish(options, route, &message, hold, done, context);
@@ -72,13 +82,17 @@ enum parley_status verdict_encode(const struct verdict *verdict, struct parley_b
     return verdict->message->protocol->encode(verdict->message, out);
 }
 
-/* The worker pool has done it already for what it checked. */
+/* The worker pool has found the size of what it checked. */
 enum parley_status verdict_warn_of_size(const struct request_options *options,
                                         const struct verdict *verdict) {
     struct gateway *gateway = options->gateway;
+    struct published_size size = {0};
     if (verdict->offload != NULL) {
-        return PARLEY_OK;
+        size = verdict->offload->size;
+    } else {
+        const struct size_limits limits = check_size_limits(gateway);
+        PARLEY_TRY(check_size(options, verdict->message, verdict->slice->number, &limits,
+                              &gateway->payload, &size));
     }
-    return check_warn_of_size(options, verdict->message, verdict->slice->number,
-                              jetstream_max_payload_bytes(gateway->jetstream), &gateway->payload);
+    return check_warn_of_size(options, verdict->message, &size);
 }

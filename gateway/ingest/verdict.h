@@ -29,6 +29,8 @@ bool verdict_is_unpublishable(const struct request_options *options, const struc
 enum parley_status verdict_prepare(const struct request_options *options,
                                    const struct verdict *verdict, struct parley_bytes decided,
                                    struct publication *out) PARLEY_MUST_CHECK;
+/* How large is what verdict_prepare made: the object that it points to, or else the payload. */
+size_t verdict_stored_bytes(const struct request_options *options, const struct verdict *verdict);
 /* Publishes what verdict_prepare made; as jetstream_publish. */
 enum jetstream_publish verdict_publish(const struct request_options *options,
                                        const struct verdict *verdict,

@@ -5,6 +5,7 @@
  * nobody else writes: no lock, and no atomic read-modify-write. */
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,12 @@ static inline void counter_set(struct counter *counter, uint64_t value) {
 /* Threads: its writer's. */
 static inline void counter_add(struct counter *counter, uint64_t more) {
     counter_set(counter, counter_read(counter) + more);
+}
+
+/* A number that is not always known: it is kept as one more than it is, so that 0 says that it is
+ * not.  Threads: its writer's. */
+static inline void counter_set_known(struct counter *counter, bool is_known, uint64_t value) {
+    counter_set(counter, is_known ? value + 1 : 0);
 }
 
 /* The bounds of buckets: 50 µs and its doubles, up to 13.1 s. */

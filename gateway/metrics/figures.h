@@ -36,7 +36,7 @@ enum figure {
     FIGURE_HALTED_MESSAGES,
     FIGURE_WORKERS,
     FIGURE_WORKERS_READY,
-    FIGURE_TASKS_OPEN,
+    FIGURE_TASKS_OPEN, /* counter_set_known */
     FIGURE_TASKS_WAITING,
     FIGURE_NATS_CONNECTIONS,
     FIGURE_NATS_RECONNECTS,
@@ -99,6 +99,7 @@ struct protocol_figures {
 /* A stream's readers on this worker, and what it holds, as this worker found it last. */
 struct stream_figures {
     struct counter readers, lag, events;
+    struct counter facts_pending; /* counter_set_known */
 };
 struct store_figures {
     struct counter is_usable, messages, bytes, bytes_max;

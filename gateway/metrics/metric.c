@@ -95,10 +95,15 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
                               .help = "Those of them whose NATS can store messages, or is waited "
                                       "for."},
     [METRIC_TASKS_OPEN] = {"parley_tasks_open", METRIC_GAUGE,
-                           .help = "Tasks on the board that an agent could be given; 0 until tasks "
-                                   "were asked for once, since the board is read then."},
+                           .help = "Tasks on the board that an agent could be given; absent until "
+                                   "tasks were asked for once, since the board is read then."},
     [METRIC_TASKS_WAITING] = {"parley_tasks_waiting", METRIC_GAUGE,
                               .help = "Requests that wait for a task."},
+    [METRIC_FACTS_PENDING] = {"parley_facts_pending_messages", METRIC_GAUGE, .unit = "messages",
+                              .labels = {"protocol"},
+                              .help = "Stored messages that the gateways have still to read, to "
+                                      "record what was published straight to NATS: requests, "
+                                      "claims and ends of tasks, blocks; absent until known."},
     [METRIC_NATS_CONNECTIONS] = {"parley_nats_connections", METRIC_GAUGE,
                                  .help =
                                      "Workers that are connected to NATS; each has a connection "

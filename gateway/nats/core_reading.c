@@ -5,7 +5,6 @@
 #include "jetstream_state.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 struct core_reading {
     struct jetstream *jetstream;
@@ -16,16 +15,10 @@ struct core_reading {
     struct bus_subscription subscriptions[];
 };
 
-static int64_t wall_clock_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void on_message(void *context, const struct bus_message *message) {
     struct core_reading *reading = context;
     const struct jetstream_stored stored = {.sequence = ++reading->sequence,
-                                            .time_ns = wall_clock_ns(),
+                                            .time_ns = reactor_wall_clock_ns(),
                                             .subject = message->subject,
                                             .payload = message->payload,
                                             .message = message};

@@ -97,7 +97,10 @@ static void read_info(const json_t *answer, struct jetstream_stream_info *out) {
     out->is_known = true;
     snprintf(out->created, sizeof out->created, "%s", created);
     out->last_sequence = jetstream_answer_number(answer, "state", "last_seq");
-    if (jetstream_answer_number(answer, "state", "messages") == 0) {
+    out->message_count = jetstream_answer_number(answer, "state", "messages");
+    out->is_replicated = jetstream_answer_number(answer, "config", "num_replicas") > 1;
+    out->max_age_ns = (int64_t)jetstream_answer_number(answer, "config", "max_age");
+    if (out->message_count == 0) {
         out->first_sequence = out->last_sequence + 1;
         return;
     }
@@ -310,12 +313,13 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
 }
 
 struct jetstream_request *jetstream_purge_ask(struct jetstream *jetstream, const char *stream,
-                                              const char *subject, jetstream_done_fn *done,
-                                              void *context) {
+                                              const char *subject, uint64_t keep,
+                                              jetstream_done_fn *done, void *context) {
     char what[JETSTREAM_SUBJECT_MAX];
     snprintf(what, sizeof what, "STREAM.PURGE.%s", stream);
-    struct jetstream_request *request = jetstream_request_send(
-        jetstream, what, json_pack("{s:s}", "filter", subject), NULL, context);
+    json_t *filter = json_pack("{s:s, s:I}", "filter", subject, "keep", (json_int_t)keep);
+    struct jetstream_request *request =
+        jetstream_request_send(jetstream, what, filter, NULL, context);
     if (request != NULL) {
         request->was_done = done;
     }

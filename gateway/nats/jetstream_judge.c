@@ -59,6 +59,14 @@ static bool stream_covers(const json_t *config, const char *subjects) {
 
 /* ---- what an operator has to change ---- */
 
+static void add_consequence(struct jetstream_check *check) {
+    const char *without = check->group->stream->without;
+    const size_t length = strlen(check->trouble);
+    if (without != NULL && length > 0) {
+        snprintf(check->trouble + length, sizeof check->trouble - length, "; %s", without);
+    }
+}
+
 enum jetstream_grade jetstream_grade_set(struct jetstream_check *check, enum jetstream_grade grade,
                                          const char *format, ...) {
     va_list arguments;
@@ -66,6 +74,7 @@ enum jetstream_grade jetstream_grade_set(struct jetstream_check *check, enum jet
     vsnprintf(check->trouble, sizeof check->trouble, format, arguments);
     va_end(arguments);
     check->grade = grade;
+    add_consequence(check);
     return grade;
 }
 

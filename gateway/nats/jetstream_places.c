@@ -119,7 +119,7 @@ static void forget(struct jetstream_check *check) {
     jetstream_grade_set(check, JETSTREAM_IS_USABLE, "%s", "");
     check->room = (struct jetstream_room){0};
     check->refusal.why[0] = '\0';
-    check->dedupe_window_ms = -1;
+    check->dedupe_window_ms = check->max_age_ms = -1;
 }
 
 /* Returns: whether it is another place than before. */
@@ -213,12 +213,47 @@ static bool has_others(const struct jetstream_stream *stream, const json_t *conf
     return false;
 }
 
+static size_t read_bytes_max(const json_t *config) {
+    const json_int_t bytes = json_integer_value(json_object_get(config, "max_msg_size"));
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+/* Where 0 is no limit. */
+static size_t least_of(size_t a, size_t b) {
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static void find_least(struct jetstream_setup *setup) {
+    setup->bytes_max_least = 0;
+    for (size_t i = 0; i < setup->check_count; i++) {
+        const struct jetstream_place *place = &setup->checks[i].place;
+        const size_t bytes_max = place->families != 0 ? place->bytes_max : 0;
+        setup->bytes_max_least = least_of(setup->bytes_max_least, bytes_max);
+    }
+}
+
 void jetstream_place_describe(struct jetstream_check *check, const json_t *config) {
     struct jetstream_place *place = &check->place;
     const struct jetstream_place before = *place;
+    place->bytes_max = read_bytes_max(config);
+    find_least(&check->jetstream->setup);
     place->retention = read_retention(config);
     place->has_others = has_others(check->group->stream, config);
     if (place->retention != before.retention || place->has_others != before.has_others) {
         note_moved(check->group, place);
     }
+}
+
+size_t jetstream_message_bytes_max_least(const struct jetstream *jetstream) {
+    const size_t payload = bus_max_payload_bytes(jetstream->bus);
+    return payload > 0 ? least_of(payload, jetstream->setup.bytes_max_least) : 0;
+}
+
+size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char *subject) {
+    const size_t payload = bus_max_payload_bytes(jetstream->bus);
+    if (payload == 0 || jetstream->setup.bytes_max_least == 0) {
+        return payload;
+    }
+    const struct jetstream_place *place = jetstream_place_find(jetstream, subject);
+    return place != NULL ? least_of(payload, place->bytes_max) : payload;
 }

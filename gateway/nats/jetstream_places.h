@@ -18,6 +18,12 @@ const struct jetstream_place *jetstream_place_find(const struct jetstream *jetst
 const struct jetstream_place *jetstream_place_at(const struct jetstream *jetstream, size_t number,
                                                  size_t index);
 
+/* The largest message that can be stored on `subject`, headers and payload together: the server's
+ * max_payload, or less if the stream takes less.  Returns: 0: that is not known. */
+size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char *subject);
+/* The least that it is on any subject. */
+size_t jetstream_message_bytes_max_least(const struct jetstream *jetstream);
+
 /* Whether parley may create consumers there. In a work queue a consumer would take the work of
  * those whose queue it is; in a stream with interest retention it would have it keep what nobody
  * wants. NULL is allowed: no. */

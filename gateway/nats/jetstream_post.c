@@ -3,11 +3,15 @@
 #include "jetstream_post.h"
 
 #include "jetstream.h"
+#include "jetstream_placement.h"
 #include "jetstream_state.h"
 
+/* A stream that refused one message may take another. */
 static bool is_possible(struct jetstream *jetstream, const char *subject, size_t bytes) {
-    return jetstream_can_publish(jetstream) && !jetstream_is_barred(jetstream, subject) &&
-           bus_is_quiet(jetstream->bus) && bytes <= bus_max_payload_bytes(jetstream->bus);
+    const struct jetstream_check *check = jetstream_place_check(jetstream, subject);
+    const bool takes_messages = check != NULL && check->grade <= JETSTREAM_REFUSES;
+    return jetstream_can_publish(jetstream) && takes_messages && bus_is_quiet(jetstream->bus) &&
+           bytes <= bus_max_payload_bytes(jetstream->bus);
 }
 
 bool jetstream_post(struct jetstream *jetstream, const struct jetstream_message *message) {

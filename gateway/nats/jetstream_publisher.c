@@ -9,6 +9,7 @@
 #include "jetstream_ack.h"
 #include "jetstream_api.h"
 #include "jetstream_patience.h"
+#include "jetstream_places.h"
 #include "jetstream_state.h"
 #include "jetstream_trouble.h"
 
@@ -195,7 +196,12 @@ static bool is_out_of_storage(int code) {
 /* One that was published before, without an answer, may be stored all the same. */
 void jetstream_publication_refuse(struct jetstream_publication *publication, int code,
                                   const char *error) {
-    struct jetstream_ack ack = {.outcome = JETSTREAM_REFUSED, .error_code = code, .error = error};
+    const struct jetstream_place *place =
+        jetstream_place_find(publication->jetstream, publication->text.data);
+    struct jetstream_ack ack = {.outcome = JETSTREAM_REFUSED,
+                                .error_code = code,
+                                .error = error,
+                                .bytes_max = place != NULL ? place->bytes_max : 0};
     if (publication->unknown_count > 0) {
         ack = (struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT};
     }

@@ -9,6 +9,7 @@
 
 #include "jetstream_setup.h"
 
+#include "jetstream_config.h"
 #include "jetstream_judge.h"
 #include "jetstream_lookup.h"
 #include "jetstream_placement.h"
@@ -24,9 +25,6 @@
 #define NS_A_MS INT64_C(1000000)
 
 enum {
-    DAYS_KEPT = 7,
-    DAY_MS = 24 * 3600 * 1000,
-    BUCKET_DEDUPE_WINDOW_MS = 2 * 60 * 1000, /* the convention's; messages there have no id */
     OVERLAPS_MAX = 8,  /* while another reactor creates it, it may overlap with itself */
     DELETION_MS = 500, /* what deleting a small stream takes at most */
     DELETION_BYTES_A_MS = 512 * 1024,
@@ -34,12 +32,7 @@ enum {
     UNUSABLE_RETRY_MS = 2000, /* only an operator can change it */
     OFF_RETRY_MS = 1000,      /* JetStream is not enabled: there is no hurry */
     DIRECT_DEAD_MS = 60000,
-    DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
 };
-
-/* The description of what parley creates: which form of subjects, headers and values it holds, for
- * operators and for later versions. It grows by one when that changes (docs/api.md#nats). */
-#define LAYOUT_TEXT "parley, layout 1"
 
 static const struct jetstream_stream PROBE = {.name = "PARLEY_PROBE",
                                               .subjects = JETSTREAM_PROBE_SUBJECT};
@@ -79,9 +72,10 @@ static int take_answer(struct jetstream_check *check, const json_t *answer) {
     return jetstream_answer_error(answer);
 }
 
-static void note_dedupe_window(struct jetstream_check *check, const json_t *answer) {
+static void note_times(struct jetstream_check *check, const json_t *answer) {
     check->dedupe_window_ms =
         (int64_t)jetstream_answer_number(answer, "config", "duplicate_window") / NS_A_MS;
+    check->max_age_ms = (int64_t)jetstream_answer_number(answer, "config", "max_age") / NS_A_MS;
 }
 
 static void note_created(struct jetstream_check *check, const json_t *answer) {
@@ -127,92 +121,6 @@ static bool may_have_files(struct jetstream_check *check) {
     return check->created[0] != '\0' && now_ms - check->gone_ms < wait_ms;
 }
 
-/* A key-value bucket as NATS clients create it, so that they can read it: ADR-8 of
- * github.com/nats-io/nats-architecture-and-design. */
-static json_t *bucket_configuration(const struct jetstream_check *check) {
-    const struct jetstream_stream *stream = check->group->stream;
-    const struct jetstream *jetstream = check->jetstream;
-    const json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
-    const bool expires = stream->bucket_days != JETSTREAM_BUCKET_FOR_EVER;
-    const json_int_t age_ns = expires ? (json_int_t)stream->bucket_days * DAY_MS * NS_A_MS : 0;
-    return json_pack("{s:s, s:[s], s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:I, s:I, s:b, s:b,"
-                     " s:b, s:b, s:s}",
-                     "name", stream->name, "subjects", stream->subjects, "retention", "limits",
-                     "storage", "file", "discard", "new", "max_msgs", -1, "max_msgs_per_subject", 1,
-                     "max_consumers", -1, "max_bytes", -1, "max_age", age_ns, "max_msg_size", -1,
-                     "num_replicas", replicas, "duplicate_window",
-                     (json_int_t)BUCKET_DEDUPE_WINDOW_MS * NS_A_MS, "allow_rollup_hdrs", true,
-                     "deny_delete", true, "deny_purge", false, "allow_direct", true, "description",
-                     LAYOUT_TEXT);
-}
-
-/* An object store as NATS clients create it: ADR-20 there. */
-static json_t *store_configuration(const struct jetstream_check *check) {
-    const struct jetstream_stream *stream = check->group->stream;
-    const struct jetstream *jetstream = check->jetstream;
-    const json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
-    json_t *subjects = json_array();
-    for (size_t i = 0; stream->object_subjects[i] != NULL; i++) {
-        json_array_append_new(subjects, json_string(stream->object_subjects[i]));
-    }
-    return json_pack(
-        "{s:s, s:o, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:I, s:I, s:b, s:b, "
-        "s:s}",
-        "name", stream->name, "subjects", subjects, "retention", "limits", "storage", "file",
-        "discard", "new", "max_msgs", -1, "max_msgs_per_subject", -1, "max_consumers", -1,
-        "max_bytes", -1, "max_age", (json_int_t)stream->days * DAY_MS * NS_A_MS, "max_msg_size", -1,
-        "num_replicas", replicas, "duplicate_window", (json_int_t)BUCKET_DEDUPE_WINDOW_MS * NS_A_MS,
-        "allow_rollup_hdrs", true, "allow_direct", true, "description", LAYOUT_TEXT);
-}
-
-/* All of the stream's subjects, or those families that no other stream has. */
-static json_t *own_subjects(const struct jetstream_check *check) {
-    const struct jetstream_stream *stream = check->group->stream;
-    const char *const *families = stream->families;
-    json_t *subjects = json_array();
-    for (size_t i = 0; families != NULL && families[i] != NULL; i++) {
-        if ((check->place.families >> i & 1) == 0) {
-            continue;
-        }
-        json_array_append_new(subjects, json_string(families[i]));
-    }
-    if (families == NULL || jetstream_place_is_whole(check)) {
-        json_array_clear(subjects);
-        json_array_append_new(subjects, json_string(stream->subjects));
-    }
-    return subjects;
-}
-
-static json_t *configuration(const struct jetstream_check *check) {
-    const struct jetstream_stream *stream = check->group->stream;
-    const struct jetstream *jetstream = check->jetstream;
-    if (stream->bucket_days > 0) {
-        return bucket_configuration(check);
-    }
-    if (stream->object_subjects != NULL) {
-        return store_configuration(check);
-    }
-    int64_t window_ms = jetstream->options.dedupe_window_ms;
-    const json_int_t days = stream->days > 0 ? (json_int_t)stream->days : DAYS_KEPT;
-    const json_int_t bytes_max = stream->bytes_max > 0 ? (json_int_t)stream->bytes_max : -1;
-    json_int_t messages_max = -1;
-    json_int_t replicas = jetstream->options.replicas > 0 ? jetstream->options.replicas : 1;
-    if (stream == &PROBE) {
-        window_ms = 0;
-        messages_max = 1;
-        replicas = 1;
-    }
-    if (window_ms < DEDUPE_WINDOW_MIN_MS) {
-        window_ms = DEDUPE_WINDOW_MIN_MS;
-    }
-    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:i, s:I, s:I, s:s}", "name",
-                     stream->name, "subjects", own_subjects(check), "retention", "limits",
-                     "storage", "file", "discard", "old", "max_msgs", messages_max, "max_consumers",
-                     -1, "max_bytes", bytes_max, "max_age", days * DAY_MS * NS_A_MS, "max_msg_size",
-                     -1, "num_replicas", replicas, "duplicate_window",
-                     (json_int_t)(window_ms * NS_A_MS), "description", LAYOUT_TEXT);
-}
-
 static void refuse_creation(struct jetstream_check *check, int error, const char *reason) {
     const char *remedy = "correct that, then start parley again";
     if (error == JETSTREAM_E_SUBJECT_OVERLAP) {
@@ -235,7 +143,7 @@ static void on_created(void *context, json_t *answer) {
         check->overlap_count = 0;
         check->refusal.why[0] = '\0';
         jetstream_grade_set(check, JETSTREAM_IS_USABLE, "%s", "");
-        note_dedupe_window(check, answer);
+        note_times(check, answer);
         note_created(check, answer);
         note_direct(check, answer);
     } else if (error == JETSTREAM_E_NO_REPLICAS ||
@@ -259,13 +167,15 @@ static void on_created(void *context, json_t *answer) {
 /* ---- checking ---- */
 
 /* A purged stream has a last sequence too, but nothing up to it. */
-static void compare_consumers(const struct jetstream_check *check, const json_t *answer) {
+static void compare_consumers(struct jetstream_check *check, const json_t *answer) {
     struct jetstream *jetstream = check->jetstream;
-    if (jetstream_answer_number(answer, "state", "messages") > 0) {
-        ordered_consumers_compare(jetstream, check->place.stream,
-                                  jetstream_answer_number(answer, "state", "last_seq"),
-                                  reactor_now_ms(jetstream->reactor));
-    }
+    const uint64_t count = jetstream_answer_number(answer, "state", "messages");
+    const uint64_t first = jetstream_answer_number(answer, "state", "first_seq");
+    const uint64_t last = count > 0 ? jetstream_answer_number(answer, "state", "last_seq") : 0;
+    const bool is_replicated = jetstream_answer_number(answer, "config", "num_replicas") > 1;
+    check->whole_from = is_replicated && last + 1 == first + count ? first : 0;
+    ordered_consumers_compare(jetstream, check->place.stream, check->whole_from, last,
+                              reactor_now_ms(jetstream->reactor));
 }
 
 static bool is_jetstream_off(int error) {
@@ -279,6 +189,17 @@ static bool is_to_be_created(struct jetstream_check *check) {
     const bool is_own = check == group->checks;
     return is_own && !may_have_files(check) &&
            (group->stream->families == NULL || group->placement == JETSTREAM_FRESH);
+}
+
+/* At once, or at the end of the round, when the others are there that it depends on. */
+static void create(struct jetstream_check *check) {
+    check->direct = JETSTREAM_DIRECT_OFF;
+    check->is_deferred = !jetstream_config_is_known(check);
+    if (check->is_deferred) {
+        jetstream_grade_set(check, JETSTREAM_IS_PENDING, "%s", "");
+    } else {
+        ask_for(check, "CREATE", jetstream_config_of(check), on_created);
+    }
 }
 
 static void note_missing(struct jetstream_check *check) {
@@ -300,14 +221,13 @@ static void on_info(void *context, json_t *answer) {
     struct jetstream_check *check = context;
     const int error = take_answer(check, answer);
     if (error == JETSTREAM_E_NO_STREAM && is_to_be_created(check)) {
-        check->direct = JETSTREAM_DIRECT_OFF;
-        ask_for(check, "CREATE", configuration(check), on_created);
+        create(check);
         end_check(check->jetstream);
         return;
     }
     if (error == 0 && json_object_get(answer, "config") != NULL) {
         check->overlap_count = 0;
-        note_dedupe_window(check, answer);
+        note_times(check, answer);
         jetstream_judge(check, answer);
         note_created(check, answer);
         note_direct(check, answer);
@@ -335,6 +255,7 @@ static void on_info(void *context, json_t *answer) {
 static void check_places(struct jetstream_group *group) {
     for (size_t i = 0; i < group->check_count; i++) {
         if (group->checks[i].place.families != 0) {
+            group->checks[i].is_deferred = false;
             ask_for(&group->checks[i], "INFO", NULL, on_info);
         }
     }
@@ -413,29 +334,37 @@ static void on_next(struct reactor_timer *timer) {
     begin_round(OWNER_OF(timer, struct jetstream, setup.next));
 }
 
-static bool is_any_pending(const struct jetstream_setup *setup) {
+/* One that is only wanted is waited for while it is created for the first time, which takes a
+ * moment. */
+static bool is_awaited(const struct jetstream_check *check) {
+    const bool is_being_created = check->trouble[0] == '\0' && check->created[0] == '\0';
+    return check->grade == JETSTREAM_IS_PENDING && (jetstream_is_needed(check) || is_being_created);
+}
+
+static bool is_any_awaited(const struct jetstream_setup *setup) {
     for (size_t i = 0; i < setup->check_count; i++) {
-        if (setup->checks[i].grade == JETSTREAM_IS_PENDING) {
+        if (is_awaited(&setup->checks[i])) {
             return true;
         }
     }
     return false;
 }
 
-static void count_unusable(struct jetstream_setup *setup) {
-    setup->unusable_count = 0;
-    for (size_t i = 0; i < setup->check_count; i++) {
-        setup->unusable_count += setup->checks[i].grade == JETSTREAM_IS_UNUSABLE;
-    }
+static bool is_in_the_way(const struct jetstream_check *check) {
+    return check->grade == JETSTREAM_IS_UNUSABLE && jetstream_is_needed(check);
 }
 
-static void report_unusable(struct jetstream *jetstream) {
-    for (size_t i = 0; i < jetstream->setup.check_count; i++) {
-        const struct jetstream_check *check = &jetstream->setup.checks[i];
-        if (check->grade == JETSTREAM_IS_UNUSABLE) {
-            jetstream->events.unusable(jetstream->events.context, check->trouble);
-            return;
+static void note_unusable(struct jetstream *jetstream) {
+    struct jetstream_setup *setup = &jetstream->setup;
+    const char *first = NULL;
+    setup->unusable_count = 0;
+    for (size_t i = 0; i < setup->check_count; i++) {
+        if (is_in_the_way(&setup->checks[i])) {
+            first = setup->unusable_count++ == 0 ? setup->checks[i].trouble : first;
         }
+    }
+    if (first != NULL) {
+        jetstream->events.unusable(jetstream->events.context, first);
     }
 }
 
@@ -447,19 +376,17 @@ static bool has_settled(struct jetstream *jetstream) {
     return has;
 }
 
-/* Before parley is first ready, an unusable stream stops everything, as a wrong configuration does.
+/* Before parley is first ready, an unusable stream that it needs stops everything, as a wrong
+ * configuration does.
  * Later it stops only what goes to it, also across reconnects.  Returns: when to begin the next
  * round. */
 static int64_t close_round(struct jetstream *jetstream) {
     struct jetstream_setup *setup = &jetstream->setup;
-    count_unusable(setup);
-    if (setup->unusable_count > 0) {
-        report_unusable(jetstream);
-    }
+    note_unusable(jetstream);
     if (setup->unusable_count > 0 && !setup->has_started) {
         return UNUSABLE_RETRY_MS;
     }
-    if (is_any_pending(setup)) {
+    if (is_any_awaited(setup)) {
         return setup->off_error != 0 ? OFF_RETRY_MS : JETSTREAM_RETRY_MS;
     }
     if (!has_settled(jetstream)) {
@@ -469,10 +396,27 @@ static int64_t close_round(struct jetstream *jetstream) {
     return jetstream->options.watch_ms > 0 ? jetstream->options.watch_ms : JETSTREAM_WATCH_MS;
 }
 
+/* Returns: whether the round goes on. */
+static bool create_deferred(struct jetstream *jetstream) {
+    struct jetstream_setup *setup = &jetstream->setup;
+    bool is_any = false;
+    setup->pending_count = 1; /* this function's own */
+    for (size_t i = 0; i < setup->check_count; i++) {
+        struct jetstream_check *check = &setup->checks[i];
+        if (check->is_deferred && jetstream_config_is_known(check)) {
+            create(check);
+            is_any = true;
+        }
+        check->is_deferred = false;
+    }
+    setup->pending_count--;
+    return is_any && setup->pending_count > 0;
+}
+
 /* One of the checks is done; after the last one the round is. */
 static void end_check(struct jetstream *jetstream) {
     struct jetstream_setup *setup = &jetstream->setup;
-    if (--setup->pending_count > 0) {
+    if (--setup->pending_count > 0 || create_deferred(jetstream)) {
         return;
     }
     setup->last_off_error = setup->off_error;
@@ -528,8 +472,11 @@ static size_t family_count(const struct jetstream_stream *stream) {
 }
 
 static void init_check(struct jetstream_check *check, struct jetstream_group *group) {
-    *check = (struct jetstream_check){
-        .jetstream = group->jetstream, .group = group, .dedupe_window_ms = -1, .gone_ms = -1};
+    *check = (struct jetstream_check){.jetstream = group->jetstream,
+                                      .group = group,
+                                      .dedupe_window_ms = -1,
+                                      .max_age_ms = -1,
+                                      .gone_ms = -1};
 }
 
 /* The own stream's check is there even while no family lies in it. */

@@ -6,6 +6,10 @@ bool jetstream_can_publish(const struct jetstream *jetstream) {
     return jetstream->is_ready && !jetstream->trouble.is_disk_full;
 }
 
+bool jetstream_is_needed(const struct jetstream_check *check) {
+    return check->group->stream->without == NULL;
+}
+
 void jetstream_note_good(struct jetstream *jetstream) {
     jetstream->prober.good_ms = reactor_now_ms(jetstream->reactor);
 }

@@ -163,11 +163,14 @@ struct jetstream_check {
     struct jetstream_group *group;
     struct jetstream_place place;
     int64_t dedupe_window_ms;          /* as it is set; -1: not known */
+    int64_t max_age_ms;                /* of its messages; 0: no limit; -1: not known */
+    bool is_deferred;                  /* it is missing, and created at the end of the round */
     struct jetstream_request *request; /* pending, or NULL */
     char created[40];                  /* RFC 3339, as last read; "": never */
     enum jetstream_direct direct;
     int64_t direct_dead_ms; /* DEAD: since when */
     uint64_t bytes;         /* that it held then */
+    uint64_t whole_from;    /* from there on it then held all, on several servers; 0: it did not */
     int64_t gone_ms;        /* since when it is missing; -1: it is not */
     unsigned overlap_count; /* how often its creation failed with an overlap of subjects */
     enum jetstream_grade grade;
@@ -212,6 +215,7 @@ struct jetstream_setup {
     size_t group_count;
     struct jetstream_check *checks; /* of all groups, in their order */
     size_t check_count;
+    size_t bytes_max_least; /* of all streams that have a limit for messages; 0: none has */
     void (*ready)(struct jetstream *jetstream);
     /* Of the round under way: */
     size_t pending_count; /* questions without an answer; 0: no round is under way */
@@ -283,5 +287,7 @@ size_t jetstream_check_count(const struct jetstream *jetstream);
 bool jetstream_can_publish(const struct jetstream *jetstream);
 /* JetStream did something that shows that it can store. */
 void jetstream_note_good(struct jetstream *jetstream);
+/* Nothing is accepted before its stream exists (jetstream_stream.without). */
+bool jetstream_is_needed(const struct jetstream_check *check);
 /* A stream seems to be missing or changed: all are checked soon. */
 void jetstream_recheck(struct jetstream *jetstream);

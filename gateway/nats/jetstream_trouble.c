@@ -23,16 +23,24 @@ enum {
 
 /* ---- the disk of the store ---- */
 
+static uint64_t free_of(const struct statvfs *disk) {
+    return (uint64_t)disk->f_bavail * disk->f_frsize;
+}
+
+/* So much of a disk stays free. */
+static uint64_t reserve_of(const struct statvfs *disk) {
+    const uint64_t tenth = (uint64_t)disk->f_blocks * disk->f_frsize / 10;
+    return tenth < STORE_BYTES_MIN ? tenth : STORE_BYTES_MIN;
+}
+
 /* The shortage ends a quarter above the limit where it began, so that it does not flap. */
 static bool lacks_room(const char *folder, bool lacked) {
     struct statvfs disk;
     if (statvfs(folder, &disk) != 0) {
         return lacked;
     }
-    const uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
-    const uint64_t tenth = (uint64_t)disk.f_blocks * disk.f_frsize / 10;
-    const uint64_t wanted = tenth < STORE_BYTES_MIN ? tenth : STORE_BYTES_MIN;
-    return free_bytes < (lacked ? wanted + wanted / 4 : wanted);
+    const uint64_t reserve = reserve_of(&disk);
+    return free_of(&disk) < (lacked ? reserve + reserve / 4 : reserve);
 }
 
 static void on_store_tick(struct reactor_timer *timer) {
@@ -46,14 +54,14 @@ static void on_store_tick(struct reactor_timer *timer) {
     }
 }
 
-/* What the disk has beyond that. */
+/* What the disk has beyond its reserve. */
 static uint64_t disk_left(const char *folder) {
     struct statvfs disk;
     if (folder == NULL || statvfs(folder, &disk) != 0) {
         return UINT64_MAX;
     }
-    const uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
-    return free_bytes > STORE_BYTES_MIN ? free_bytes - STORE_BYTES_MIN : 0;
+    const uint64_t free_bytes = free_of(&disk), reserve = reserve_of(&disk);
+    return free_bytes > reserve ? free_bytes - reserve : 0;
 }
 
 static uint64_t stream_left(const struct jetstream_room *room) {
@@ -180,8 +188,10 @@ static bool are_all_full(const struct jetstream *jetstream) {
     size_t full_count = 0, count = 0;
     for (size_t i = 0; i < jetstream_check_count(jetstream); i++) {
         const struct jetstream_check *check = &jetstream->setup.checks[i];
-        count += check->place.families != 0 && check->group->stream->bucket_days == 0;
-        full_count += check->grade == JETSTREAM_IS_FULL;
+        if (jetstream_is_needed(check)) {
+            count += check->place.families != 0 && check->group->stream->bucket_days == 0;
+            full_count += check->grade == JETSTREAM_IS_FULL;
+        }
     }
     return count > 0 && full_count >= count;
 }
@@ -198,7 +208,7 @@ const char *jetstream_trouble(const struct jetstream *jetstream) {
         const bool is_unusable = check->grade == JETSTREAM_IS_UNUSABLE;
         /* Once parley was ready, an unusable stream does not prevent it from being ready again. */
         const bool is_bystander = is_unusable && !jetstream->is_ready && setup->has_started;
-        const bool stops = is_unusable || stops_any;
+        const bool stops = (is_unusable || stops_any) && jetstream_is_needed(check);
         if (stops && !is_bystander && check->trouble[0] != '\0') {
             return check->trouble;
         }

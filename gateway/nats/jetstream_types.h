@@ -15,8 +15,8 @@ struct jetstream;
 
 /* ---- what a jetstream is given ---- */
 
-/* A stream that must exist. Where it has families, those of them that an operator's streams cover
- * lie there, and it holds the others. */
+/* A stream that must exist, or (`without`) is wanted. Where it has families, those of them that an
+ * operator's streams cover lie there, and it holds the others. */
 struct jetstream_stream {
     const char *name;            /* VLP */
     const char *subjects;        /* vlp.> */
@@ -24,11 +24,17 @@ struct jetstream_stream {
                                     JETSTREAM_FAMILIES_MAX; NULL: it holds all itself */
     unsigned bucket_days; /* for how long a key-value bucket keeps a key; 0: it is not a bucket */
 #define JETSTREAM_BUCKET_FOR_EVER UINT_MAX
-    unsigned days; /* for how long it keeps a message; 0: 7 */
+    const char *outlives; /* the name of another one: the bucket keeps a key for a day longer than
+                             that one's messages are kept, and for bucket_days at most */
+    unsigned days;        /* for how long it keeps a message; 0: 7 */
     /* The subjects of an object store, which are within subjects, NULL-terminated; NULL: it is
      * none. */
     const char *const *object_subjects;
     int64_t bytes_max; /* the oldest go beyond it; 0: no limit */
+    /* What is not done while it is missing or unusable, as half a sentence for an operator: all
+     * else goes on, and its creation is tried again in each round. NULL: nothing is accepted before
+     * it exists. */
+    const char *without;
 };
 
 #define JETSTREAM_FAMILIES_MAX 8
@@ -46,7 +52,8 @@ struct jetstream_place {
     char stream[JETSTREAM_STREAM_MAX]; /* its name */
     unsigned families;                 /* bit I: families[I]; 0: it is not in use */
     enum jetstream_retention retention;
-    bool has_others; /* it has subjects of something else too */
+    bool has_others;  /* it has subjects of something else too */
+    size_t bytes_max; /* of a message, with its headers; 0: what the server takes */
 };
 
 struct jetstream_options {
@@ -118,6 +125,10 @@ enum jetstream_outcome {
     JETSTREAM_LOST,    /* the connection broke before the ack: may have been stored */
 };
 
+/* err_code of a refusal: `Nats-Expected-Last-Subject-Sequence` names another message than the last.
+ */
+enum { JETSTREAM_E_WRONG_LAST_SEQUENCE = 10071 };
+
 /* Owns: the texts are borrowed for the call. */
 struct jetstream_ack {
     enum jetstream_outcome outcome;
@@ -130,6 +141,7 @@ struct jetstream_ack {
                        over the server's max_payload; 0: `error` says all: NATS does not permit it,
                        or did not come back in time */
     const char *error;
+    size_t bytes_max; /* REFUSED: of a message in its stream (max_msg_size); 0: none is known */
 };
 typedef void jetstream_ack_fn(void *context, const struct jetstream_ack *ack);
 
@@ -196,10 +208,13 @@ typedef void jetstream_held_fn(void *context, const struct jetstream_held *held)
 
 struct jetstream_stream_info {
     bool is_known;           /* false: no answer, or there is no such stream */
+    bool is_replicated;      /* its new leader may for a moment not know of its last messages */
     char created[40];        /* RFC 3339, as the server writes it */
     uint64_t first_sequence; /* of an empty stream: of the next message */
     uint64_t last_sequence;  /* 0 for a stream that never held a message */
-    int64_t first_time_ns;   /* Unix time; 0 when the stream is empty */
+    uint64_t message_count;
+    int64_t first_time_ns; /* Unix time; 0 when the stream is empty */
+    int64_t max_age_ns;    /* of its messages; 0: they have no limit */
 };
 /* Whether what was asked for was done; if not, it may have been all the same. */
 typedef void jetstream_done_fn(void *context, bool is_done);
@@ -228,11 +243,23 @@ struct jetstream_start {
         JETSTREAM_FROM_SEQUENCE,
         JETSTREAM_FROM_TIME,
         JETSTREAM_FROM_LAST, /* the last message on each subject, then new ones. After a break it
-                                begins anew: messages may be delivered again */
+                                begins anew: messages may be delivered again. One that replays
+                                delays others that fetch large messages, and is for what ends */
     } from;
     uint64_t sequence; /* inclusive */
     int64_t time_ns;   /* inclusive, Unix time */
     /* Only messages on these subjects; borrowed for the consumer's life. NULL: all. */
     const char *filter;
     bool is_headers_only; /* without payloads; the header Nats-Msg-Size has their size */
+    /* Which jumps of the sequence are not believed: the server has to deliver again from there on.
+     */
+    enum jetstream_doubts {
+        JETSTREAM_DOUBTS_NONE,
+        /* Over what the stream's leader is known to hold, until another member of the cluster
+         * delivers it. For streams without holes. */
+        JETSTREAM_DOUBTS_HELD,
+        /* Over what was stored since all had been delivered, once. For streams in which that is
+         * rarely replaced before it is delivered. */
+        JETSTREAM_DOUBTS_NEW,
+    } doubts;
 };

@@ -78,6 +78,7 @@ static void stop(struct ordered_consumer *consumer) {
     reactor_timer_clear(consumer->jetstream->reactor, &consumer->retry);
     set_phase(consumer, ORDERED_STOPPED);
     consumer->consumer_sequence = 0;
+    consumer->has_all = false;
 }
 
 static void cut(struct ordered_consumer *consumer) {
@@ -105,6 +106,7 @@ static void run(struct ordered_consumer *consumer, bool has_all) {
     enter(consumer);
     set_phase(consumer, ORDERED_RUNNING);
     consumer->heard_ms = reactor_now_ms(consumer->jetstream->reactor);
+    consumer->has_all = has_all;
     if (consumer->position < ORDERED_OPENED) {
         ordered_delivery_advance(consumer, ORDERED_OPENED);
         consumer->events.opened(consumer->events.context, consumer->next_sequence);
@@ -254,11 +256,15 @@ static bool is_stalled(struct ordered_consumer *consumer, uint64_t last_sequence
     return is_owed && now_ms - consumer->owed_ms >= OWED_MAX_MS;
 }
 
-void ordered_consumers_compare(struct jetstream *jetstream, const char *stream,
+void ordered_consumers_compare(struct jetstream *jetstream, const char *stream, uint64_t whole_from,
                                uint64_t last_sequence, int64_t now_ms) {
     struct ordered_consumer *consumer = jetstream->ordered_consumers;
     for (; consumer != NULL; consumer = consumer->next) {
-        if (strcmp(consumer->stream, stream) == 0 && is_stalled(consumer, last_sequence, now_ms)) {
+        if (strcmp(consumer->stream, stream) != 0) {
+            continue;
+        }
+        consumer->whole_from = whole_from;
+        if (is_stalled(consumer, last_sequence, now_ms)) {
             restart(consumer);
         }
     }
@@ -301,6 +307,18 @@ static void add_to_list(struct ordered_consumer *consumer) {
     }
 }
 
+/* As of the last look at the stream. */
+static uint64_t find_whole_from(const struct jetstream *jetstream, const char *stream) {
+    const size_t count = jetstream_check_count(jetstream);
+    for (size_t i = 0; i < count; i++) {
+        const struct jetstream_check *check = &jetstream->setup.checks[i];
+        if (strcmp(check->place.stream, stream) == 0) {
+            return check->whole_from;
+        }
+    }
+    return 0;
+}
+
 enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char *stream,
                                          struct jetstream_start start_at, enum ordered_mode mode,
                                          const struct ordered_consumer_events *events,
@@ -317,6 +335,8 @@ enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char
     consumer->jetstream = jetstream;
     consumer->stream = name;
     consumer->start = start_at;
+    consumer->whole_from =
+        start_at.doubts == JETSTREAM_DOUBTS_HELD ? find_whole_from(jetstream, stream) : 0;
     consumer->mode = mode;
     consumer->seen_count = seen_count;
     consumer->events = *events;
@@ -333,6 +353,13 @@ enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char
     }
     *out = consumer;
     return PARLEY_OK;
+}
+
+bool ordered_consumer_has_all(struct ordered_consumer *consumer, uint64_t last_sequence) {
+    if (consumer->phase == ORDERED_RUNNING && consumer->next_sequence > last_sequence) {
+        consumer->has_all = true;
+    }
+    return consumer->has_all;
 }
 
 void ordered_consumer_close(struct ordered_consumer *consumer) {

@@ -50,10 +50,15 @@ enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char
                                          struct ordered_consumer **out) PARLEY_MUST_CHECK;
 /* From now on `count` messages may be delivered, now or when they are stored, and `bytes` of them
  * at the most; but one is delivered however large it is. Replaces the bounds of the last pull (what
- * was requested by then is delivered all the same). Only with ORDERED_REPLAY. */
+ * was requested by then is delivered all the same). Only with ORDERED_REPLAY; with
+ * JETSTREAM_FROM_LAST `bytes` are an aim. */
 void ordered_consumer_pull(struct ordered_consumer *consumer, size_t count, size_t bytes);
 /* What replaying consumers have requested and not received. */
 size_t ordered_consumer_pulled_bytes(const struct jetstream *jetstream);
+/* The stream holds nothing after `last_sequence`.  Returns: whether all up to there has come. While
+ * subjects are purged, nats-server 2.9 counts too much as still to come, and events.current is not
+ * called; that is made up for so. */
+bool ordered_consumer_has_all(struct ordered_consumer *consumer, uint64_t last_sequence);
 /* May be called from the consumer's own callbacks. NULL is allowed. */
 void ordered_consumer_close(struct ordered_consumer *consumer);
 
@@ -64,7 +69,7 @@ void ordered_consumers_stop(struct jetstream *jetstream);  /* it is away */
 
 /* ---- for jetstream_setup.c ---- */
 
-/* The stream holds messages up to `last_sequence` at `now_ms`: replaces the consumers that get none
- * of them. */
-void ordered_consumers_compare(struct jetstream *jetstream, const char *stream,
+/* The stream holds messages up to `last_sequence` at `now_ms`, and all from `whole_from` on (0: it
+ * has holes, or lies on one server only): replaces the consumers that get none of them. */
+void ordered_consumers_compare(struct jetstream *jetstream, const char *stream, uint64_t whole_from,
                                uint64_t last_sequence, int64_t now_ms);

@@ -26,6 +26,7 @@ static void deliver(struct ordered_consumer *consumer, const struct jetstream_de
                     const struct bus_message *message) {
     ordered_flow_delivering(consumer);
     ordered_delivery_advance(consumer, ORDERED_DELIVERED);
+    consumer->doubt_count = 0;
     consumer->next_sequence = delivery->stream_sequence + 1;
     *seen_at(consumer, delivery->stream_sequence) =
         (struct ordered_seen){delivery->stream_sequence, delivery->time_ns};
@@ -59,10 +60,30 @@ static bool is_repeated(struct ordered_consumer *consumer,
                : delivery->time_ns <= seen_at(consumer, consumer->next_sequence - 1)->time_ns;
 }
 
+/* A member of a cluster whose replica is reset catches up from a later sequence on, and delivers
+ * that while the stream's leader holds all. And nats-server 2.9 forgets what a consumer has still
+ * to deliver when one subject of its stream is purged or rolled up. */
+static bool is_doubtful(struct ordered_consumer *consumer, uint64_t sequence) {
+    if (consumer->position < ORDERED_KNOWN || sequence <= consumer->next_sequence) {
+        return false;
+    }
+    switch (consumer->start.doubts) {
+    case JETSTREAM_DOUBTS_HELD:
+        return consumer->whole_from > 0 && consumer->whole_from <= consumer->next_sequence &&
+               ++consumer->doubt_count <= ORDERED_DOUBTS_MAX;
+    case JETSTREAM_DOUBTS_NEW:
+        return consumer->has_all; /* its replacement begins here, and has not all yet */
+    case JETSTREAM_DOUBTS_NONE:
+        break;
+    }
+    return false;
+}
+
 static bool handle_message(struct ordered_consumer *consumer,
                            const struct jetstream_delivery *delivery,
                            const struct bus_message *message) {
-    if (delivery->consumer_sequence != consumer->consumer_sequence + 1) {
+    if (delivery->consumer_sequence != consumer->consumer_sequence + 1 ||
+        is_doubtful(consumer, delivery->stream_sequence)) {
         return false;
     }
     consumer->consumer_sequence = delivery->consumer_sequence;
@@ -71,9 +92,11 @@ static bool handle_message(struct ordered_consumer *consumer,
     if (!is_repeated(consumer, delivery)) {
         deliver(consumer, delivery, message);
     }
-    if (delivery->pending == 0 && consumer->phase == ORDERED_RUNNING &&
-        consumer->events.current != NULL) {
-        consumer->events.current(consumer->events.context);
+    if (delivery->pending == 0 && consumer->phase == ORDERED_RUNNING) {
+        consumer->has_all = true;
+        if (consumer->events.current != NULL) {
+            consumer->events.current(consumer->events.context);
+        }
     }
     ordered_flow_top_up(consumer);
     return true;
@@ -95,8 +118,7 @@ static bool handle_status(struct ordered_consumer *consumer, const struct bus_me
         return handle_heartbeat(consumer, message);
     }
     if ((status == 408 || status == 409) && left != NULL) {
-        ordered_flow_request_ended(consumer, strtoull(left, NULL, 10), status == 409);
-        return true;
+        return ordered_flow_request_ended(consumer, strtoull(left, NULL, 10), status == 409);
     }
     return false; /* 409: deleted, another leader, …; 503: it does not exist */
 }

@@ -7,7 +7,7 @@
 #include "ordered_state.h"
 
 /* Handles one.  Returns: false when the consumer on the server has to be replaced: a message was
- * lost, or it is gone. */
+ * lost, it is gone, or it lacks what the stream holds. */
 bool ordered_delivery_handle(struct ordered_consumer *consumer, const struct bus_message *message);
 /* Moves the position on, never back. */
 void ordered_delivery_advance(struct ordered_consumer *consumer, enum ordered_position position);

@@ -11,6 +11,11 @@
  * exactly. So a request is for as many messages as will fit, with some room to spare, and a request
  * that is silent past its time has ended (ordered_flow_expire).
  *
+ * nats-server 2.9 also forgets the message that does not fit a request to a consumer that begins
+ * with the last one on each subject: it has taken it off its list. So requests of a replaying one
+ * have room for any message, and those of small ones for many; if several large ones meet all the
+ * same, the consumer is replaced, and they are requested one by one from then on (loses_misfits).
+ *
  * Transitions of the pace. "Expired": a request's time is over and it brought nothing (408, of a
  * replaying consumer). "Exceeded": the next message exceeds the bytes of the last request under
  * way, and nothing came since (409). "Replaced": the consumer on the server is.
@@ -21,7 +26,8 @@
  *   LARGE        AHEAD        LARGE           LARGE_IDLE   LARGE      AHEAD
  *   LARGE_IDLE   AHEAD        LARGE           LARGE_IDLE   AHEAD      IDLE
  *
- * (A following consumer never gets to IDLE or LARGE_IDLE; after any message it is AHEAD.) */
+ * (A following consumer never gets to IDLE or LARGE_IDLE; after any message it is AHEAD. One that
+ * loses misfits stays LARGE once it is.) */
 
 #include "ordered_flow.h"
 
@@ -71,10 +77,19 @@ static bool is_idle(const struct ordered_consumer *consumer) {
     return consumer->pace == ORDERED_IDLE || consumer->pace == ORDERED_LARGE_IDLE;
 }
 
+static bool loses_misfits(const struct ordered_consumer *consumer) {
+    return consumer->mode == ORDERED_REPLAY && consumer->start.from == JETSTREAM_FROM_LAST;
+}
+
+/* Requests have room for any one message. */
+static bool has_large_requests(const struct ordered_consumer *consumer) {
+    return is_large(consumer) || loses_misfits(consumer);
+}
+
 static void pace_received(struct ordered_consumer *consumer, size_t bytes) {
     /* After a large message another one is likely. */
-    const bool stays_large =
-        consumer->mode == ORDERED_REPLAY && is_large(consumer) && bytes > REPLAY_BYTES_MAX / 2;
+    const bool stays_large = consumer->mode == ORDERED_REPLAY && is_large(consumer) &&
+                             (bytes > REPLAY_BYTES_MAX / 2 || loses_misfits(consumer));
     set_pace(consumer, stays_large ? ORDERED_LARGE : ORDERED_AHEAD);
 }
 
@@ -91,13 +106,15 @@ static void pace_expired(struct ordered_consumer *consumer) {
 }
 
 static void pace_replaced(struct ordered_consumer *consumer) {
-    set_pace(consumer, is_idle(consumer) ? ORDERED_IDLE : ORDERED_AHEAD);
+    const enum ordered_pace small = is_idle(consumer) ? ORDERED_IDLE : ORDERED_AHEAD;
+    set_pace(consumer, is_large(consumer) && loses_misfits(consumer) ? ORDERED_LARGE : small);
 }
 
 /* ---- the bytes under way ---- */
 
 static void join_queue(struct ordered_consumer *consumer) {
-    struct jetstream_lane *lane = &consumer->jetstream->pulling.lanes[is_large(consumer) ? 1 : 0];
+    struct jetstream_lane *lane =
+        &consumer->jetstream->pulling.lanes[has_large_requests(consumer) ? 1 : 0];
     if (TAILQ_EMPTY(&lane->queue)) {
         TAILQ_INIT(&lane->queue);
     }
@@ -280,7 +297,7 @@ static bool is_request_due(const struct ordered_consumer *consumer) {
 
 static size_t bytes_to_reserve(const struct ordered_consumer *consumer) {
     const size_t bytes = lacking_bytes(consumer);
-    if (is_large(consumer)) {
+    if (has_large_requests(consumer)) {
         return bus_max_payload_bytes(consumer->jetstream->bus) + SUBJECTS_BYTES_MAX;
     }
     if (is_idle(consumer) || bytes < REPLAY_BYTES_MIN) {
@@ -291,7 +308,9 @@ static size_t bytes_to_reserve(const struct ordered_consumer *consumer) {
 
 static bool request_reserved(struct ordered_consumer *consumer, size_t bytes) {
     const size_t lacking = consumer->wanted_count - consumer->requested_count;
-    const size_t count = is_large(consumer) ? 1 : smaller(lacking, count_fitting(consumer, bytes));
+    const size_t fitting =
+        count_fitting(consumer, loses_misfits(consumer) ? lacking_bytes(consumer) : bytes);
+    const size_t count = is_large(consumer) ? 1 : smaller(lacking, fitting);
     const int64_t expires_ms = is_idle(consumer) ? REPLAY_EXPIRES_MS : REPLAY_FIRST_EXPIRES_MS;
     if (!request(consumer, count, bytes, expires_ms)) {
         return false;
@@ -398,15 +417,20 @@ static void on_out_of_bytes(struct ordered_consumer *consumer) {
     }
 }
 
-void ordered_flow_request_ended(struct ordered_consumer *consumer, size_t left,
+bool ordered_flow_request_ended(struct ordered_consumer *consumer, size_t left,
                                 bool is_out_of_bytes) {
     count_off(consumer, left);
+    if (is_out_of_bytes && loses_misfits(consumer)) {
+        pace_out_of_bytes(consumer);
+        return false;
+    }
     if (is_out_of_bytes) {
         on_out_of_bytes(consumer);
     } else {
         pace_expired(consumer);
     }
     ordered_flow_top_up(consumer);
+    return true;
 }
 
 /* A request that has not ended with a status by its time was used up to its last byte. */

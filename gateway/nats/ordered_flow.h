@@ -10,8 +10,9 @@
 void ordered_flow_top_up(struct ordered_consumer *consumer);
 /* A message of `bytes` came. */
 void ordered_flow_received(struct ordered_consumer *consumer, size_t bytes);
-/* A request ended early: `left` of its messages will not come. */
-void ordered_flow_request_ended(struct ordered_consumer *consumer, size_t left,
+/* A request ended early: `left` of its messages will not come.
+ * Returns: false: nor will one that it had no room for, unless the consumer is replaced. */
+bool ordered_flow_request_ended(struct ordered_consumer *consumer, size_t left,
                                 bool is_out_of_bytes);
 /* A message is about to be delivered. */
 void ordered_flow_delivering(struct ordered_consumer *consumer);

@@ -12,6 +12,9 @@ enum {
     ORDERED_REPLAY_REQUEST_BYTES_MAX = 512 * 1024,
     ORDERED_CONSUMER_NAME_MAX = BUS_TAG_MAX + 8,
     ORDERED_SEEN_COUNT = 512, /* of a following consumer; a power of two */
+    /* Jumps over one sequence that are not believed. With JETSTREAM_RETRY_MS between them, the
+     * stream is looked at meanwhile. */
+    ORDERED_DOUBTS_MAX = 40,
 };
 
 /* Of the consumer on the server.
@@ -71,10 +74,13 @@ struct ordered_consumer {
     int64_t heard_ms; /* when the server last sent something */
     int64_t owed_ms;  /* since when the stream is known to hold owed_sequence; 0: it is not */
     uint64_t owed_sequence;
+    uint64_t whole_from;  /* the stream is known to hold all from there on; 0: it is not */
+    unsigned doubt_count; /* of jumps over next_sequence that were taken for the server's */
 
     enum ordered_position position;
     uint64_t next_sequence;     /* of the stream */
     uint64_t consumer_sequence; /* of the last message of the consumer on the server */
+    bool has_all;               /* that the stream held at some time since this one runs */
 
     enum ordered_pace pace;
     size_t wanted_count;    /* to be delivered; when following, always the same */

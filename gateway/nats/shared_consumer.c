@@ -52,7 +52,10 @@ struct shared_consumer {
     char stream[JETSTREAM_STREAM_MAX]; /* that has the filter's subjects */
     bool is_running;                   /* the consumer exists, and the mailbox is open */
     size_t requested_count;            /* from the server, not yet received */
+    size_t open_count;                 /* delivered, not yet acknowledged or returned */
     int64_t heard_ms;
+    bool is_pending_known; /* while it is running */
+    uint64_t pending;
     struct core_reading *core;  /* instead of a consumer; NULL: none */
     struct late_queue late;     /* what it has read */
     struct reactor_timer timer; /* to try again; while running, to watch for silence */
@@ -65,6 +68,7 @@ static void stop(struct shared_consumer *consumer) {
     consumer->core = NULL;
     jetstream_request_cancel(consumer->request);
     consumer->request = NULL;
+    consumer->is_pending_known = false;
     reactor_timer_clear(consumer->jetstream->reactor, &consumer->timer);
     if (consumer->is_running) {
         bus_alias_remove(consumer->jetstream->bus, &consumer->alias);
@@ -78,33 +82,79 @@ static void restart(struct shared_consumer *consumer) {
     reactor_timer_set(consumer->jetstream->reactor, &consumer->timer, JETSTREAM_RETRY_MS);
 }
 
-/* ---- messages ---- */
+/* ---- requests ---- */
 
+static void ask_server(struct shared_consumer *consumer, const char *verb, json_t *body,
+                       jetstream_answer_fn *done) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    snprintf(what, sizeof what, "CONSUMER.%s.%s.%s", verb, consumer->stream,
+             consumer->options.durable);
+    consumer->request = jetstream_request_send(consumer->jetstream, what, body, done, consumer);
+    if (consumer->request == NULL) {
+        restart(consumer);
+    }
+}
+
+/* What comes next is requested once half of what came is done: so what is done with messages, and
+ * what that asks of NATS, never keeps others waiting for longer than a batch takes. */
 static void request_more(struct shared_consumer *consumer) {
     char subject[JETSTREAM_SUBJECT_MAX], address[BUS_SUBJECT_MAX], body[128];
+    const size_t batch = consumer->options.batch;
+    if (!consumer->is_running || consumer->requested_count > 0 ||
+        consumer->open_count > batch / 2) {
+        return;
+    }
     snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s", consumer->stream,
              consumer->options.durable);
     bus_mailbox_address(consumer->jetstream->bus, consumer->mailbox, address);
     snprintf(body, sizeof body,
              "{\"batch\":%zu,\"expires\":%" PRId64 ",\"idle_heartbeat\":%" PRId64 "}",
-             consumer->options.batch, EXPIRES_MS * NS_A_MS, HEARTBEAT_MS * NS_A_MS);
+             batch - consumer->open_count, EXPIRES_MS * NS_A_MS, HEARTBEAT_MS * NS_A_MS);
     consumer->heard_ms = reactor_now_ms(consumer->jetstream->reactor);
     if (bus_publish(consumer->jetstream->bus, subject, address, parley_bytes_of(body)) !=
         BUS_SENT) {
         restart(consumer); /* the bus is full, or going away */
         return;
     }
-    consumer->requested_count = consumer->options.batch;
+    consumer->requested_count = batch - consumer->open_count;
 }
+
+/* ---- how many are left ---- */
+
+static void note_pending(struct shared_consumer *consumer, uint64_t pending) {
+    consumer->is_pending_known = true;
+    consumer->pending = pending;
+}
+
+static void note_described(struct shared_consumer *consumer, const json_t *answer) {
+    const json_int_t pending = json_integer_value(json_object_get(answer, "num_pending"));
+    note_pending(consumer, pending > 0 ? (uint64_t)pending : 0);
+}
+
+static void on_described(void *context, json_t *answer) {
+    struct shared_consumer *consumer = context;
+    consumer->request = NULL;
+    if (answer != NULL && jetstream_answer_error(answer) == 0) {
+        note_described(consumer, answer);
+    }
+}
+
+/* Nothing was delivered for some seconds: others were given the rest, or it is held back since too
+ * many have not been acknowledged. */
+static void review_pending(struct shared_consumer *consumer) {
+    if (consumer->pending > 0 && consumer->request == NULL) {
+        ask_server(consumer, "INFO", NULL, on_described);
+    }
+}
+
+/* ---- messages ---- */
 
 /* A request ended early: `left` of its messages will not come. */
 static void end_request(struct shared_consumer *consumer, const char *left) {
     const size_t count = strtoull(left, NULL, 10);
     consumer->requested_count -=
         count < consumer->requested_count ? count : consumer->requested_count;
-    if (consumer->requested_count == 0) {
-        request_more(consumer);
-    }
+    request_more(consumer);
 }
 
 static void on_status(struct shared_consumer *consumer, const struct bus_message *message) {
@@ -112,7 +162,9 @@ static void on_status(struct shared_consumer *consumer, const struct bus_message
     const char *left = bus_message_header(message, "Nats-Pending-Messages");
     if (status == 408 && left != NULL) {
         end_request(consumer, left);
-    } else if (status != 100) {
+    } else if (status == 100) {
+        review_pending(consumer);
+    } else {
         restart(consumer); /* 409: deleted, another leader, …; 503: it does not exist */
     }
 }
@@ -126,15 +178,15 @@ static void on_message(void *context, const struct bus_message *message) {
         return;
     }
     consumer->requested_count -= consumer->requested_count > 0 ? 1 : 0;
+    note_pending(consumer, delivery.pending);
     const struct jetstream_stored stored = {.sequence = delivery.stream_sequence,
                                             .time_ns = delivery.time_ns,
                                             .subject = message->subject,
                                             .payload = message->payload,
                                             .message = message};
-    consumer->delivered(consumer->context, &stored, message->reply);
-    if (consumer->requested_count == 0) {
-        request_more(consumer);
-    }
+    consumer->open_count++;
+    consumer->delivered(consumer->context, consumer, &stored, message->reply);
+    request_more(consumer);
 }
 
 static void run(struct shared_consumer *consumer) {
@@ -147,6 +199,7 @@ static void run(struct shared_consumer *consumer) {
         (struct bus_alias){.text = consumer->alias_text, .mailbox = consumer->mailbox};
     bus_alias_add(jetstream->bus, &consumer->alias);
     consumer->is_running = true;
+    consumer->requested_count = 0;
     reactor_timer_set(jetstream->reactor, &consumer->timer, WATCH_MS);
     request_more(consumer);
 }
@@ -159,18 +212,8 @@ static void on_created(void *context, json_t *answer) {
     if (answer == NULL || jetstream_answer_error(answer) != 0) {
         restart(consumer);
     } else {
+        note_described(consumer, answer);
         run(consumer);
-    }
-}
-
-static void ask_server(struct shared_consumer *consumer, const char *verb, json_t *body,
-                       jetstream_answer_fn *done) {
-    char what[JETSTREAM_SUBJECT_MAX];
-    snprintf(what, sizeof what, "CONSUMER.%s.%s.%s", verb, consumer->stream,
-             consumer->options.durable);
-    consumer->request = jetstream_request_send(consumer->jetstream, what, body, done, consumer);
-    if (consumer->request == NULL) {
-        restart(consumer);
     }
 }
 
@@ -189,6 +232,7 @@ static void on_info(void *context, json_t *answer) {
     consumer->request = NULL;
     const int error = answer != NULL ? jetstream_answer_error(answer) : -1;
     if (error == 0) {
+        note_described(consumer, answer);
         run(consumer);
     } else if (error == JETSTREAM_E_NO_CONSUMER) {
         ask_server(consumer, "DURABLE.CREATE", configuration(consumer), on_created);
@@ -208,7 +252,7 @@ static void on_late(struct late_queue *queue, const struct jetstream_stored *sto
     struct shared_consumer *consumer = OWNER_OF(queue, struct shared_consumer, late);
     struct jetstream_stored late = *stored;
     late.sequence = 0;
-    consumer->delivered(consumer->context, &late, "");
+    consumer->delivered(consumer->context, consumer, &late, "");
 }
 
 static void read_core(struct shared_consumer *consumer) {
@@ -262,7 +306,8 @@ static void on_timer(struct reactor_timer *timer) {
     const bool is_silent =
         reactor_now_ms(consumer->jetstream->reactor) - consumer->heard_ms > SILENCE_MAX_MS;
     const bool is_reading = consumer->is_running || consumer->core != NULL;
-    if ((consumer->is_running && is_silent) || (is_reading && has_moved(consumer))) {
+    const bool is_waiting = consumer->is_running && consumer->requested_count > 0;
+    if ((is_waiting && is_silent) || (is_reading && has_moved(consumer))) {
         restart(consumer);
     } else if (!consumer->is_running) {
         look_up(consumer);
@@ -326,17 +371,36 @@ void shared_consumer_close(struct shared_consumer *consumer) {
     free(consumer);
 }
 
-/* When the acknowledgement is lost, the message is delivered again. */
-void shared_consumer_ack(struct jetstream *jetstream, const char *receipt) {
-    if (receipt[0] != '\0') {
-        (void)bus_publish(jetstream->bus, receipt, NULL, PARLEY_BYTES("+ACK"));
+bool shared_consumer_pending(const struct shared_consumer *consumer, uint64_t *out) {
+    *out = consumer->pending;
+    return consumer->is_pending_known;
+}
+
+void shared_consumer_set_aside(struct shared_consumer *consumer) {
+    if (consumer != NULL && consumer->open_count > 0) {
+        consumer->open_count--;
+        request_more(consumer);
     }
 }
 
-void shared_consumer_return(struct jetstream *jetstream, const char *receipt, int64_t delay_ms) {
+/* When the acknowledgement is lost, the message is delivered again. */
+static void end(struct jetstream *jetstream, struct shared_consumer *consumer, const char *receipt,
+                const char *answer) {
+    if (receipt[0] == '\0') {
+        return;
+    }
+    (void)bus_publish(jetstream->bus, receipt, NULL, parley_bytes_of(answer));
+    shared_consumer_set_aside(consumer);
+}
+
+void shared_consumer_ack(struct jetstream *jetstream, struct shared_consumer *consumer,
+                         const char *receipt) {
+    end(jetstream, consumer, receipt, "+ACK");
+}
+
+void shared_consumer_return(struct jetstream *jetstream, struct shared_consumer *consumer,
+                            const char *receipt, int64_t delay_ms) {
     char body[64];
     snprintf(body, sizeof body, "-NAK {\"delay\":%" PRId64 "}", delay_ms * NS_A_MS);
-    if (receipt[0] != '\0') {
-        (void)bus_publish(jetstream->bus, receipt, NULL, parley_bytes_of(body));
-    }
+    end(jetstream, consumer, receipt, body);
 }

@@ -15,16 +15,16 @@ struct shared_consumer_options {
     /* Borrowed for the consumer's life. `stream`: where the filter's subjects lie, unless they are
      * of one of the jetstream's streams, which knows that better (jetstream_places.h). */
     const char *stream, *durable, *filter;
-    size_t batch;        /* how many messages are requested at a time */
+    size_t batch;        /* how many messages may be open: requested, or not yet done */
     int64_t ack_wait_ms; /* after which another gateway may get a message */
     bool is_from_now;    /* one that is created begins with what is stored from then on */
 };
 
-/* Handles a message, which `receipt` acknowledges; "": it is delivered once, whatever becomes of
- * it, since its stream takes no consumer, and its sequence is not known (0).  Owns: borrowed for
- * the call. */
-typedef void shared_consumer_fn(void *context, const struct jetstream_stored *stored,
-                                const char *receipt);
+/* Handles a message, which `receipt` acknowledges or returns, once; "": it is delivered once,
+ * whatever becomes of it, since its stream takes no consumer, and its sequence is not known (0).
+ * Owns: borrowed for the call, but for `from`, the consumer. */
+typedef void shared_consumer_fn(void *context, struct shared_consumer *from,
+                                const struct jetstream_stored *stored, const char *receipt);
 
 /* Delivers messages in the background while it is open; it recovers as an ordered consumer does.
  * Owns: copies the options; borrows their texts; returns a new consumer, which the caller closes.
@@ -35,10 +35,20 @@ enum parley_status shared_consumer_open(struct jetstream *jetstream,
                                         struct shared_consumer **out) PARLEY_MUST_CHECK;
 /* Not from its own callback. NULL is allowed. */
 void shared_consumer_close(struct shared_consumer *consumer);
-/* The message is done, and is not delivered again. */
-void shared_consumer_ack(struct jetstream *jetstream, const char *receipt);
+/* How many messages its stream holds that none of those who read from it was given, as NATS last
+ * said; several of them may hear of it at different times.  Returns: false: it is not known, or
+ * there is no consumer. */
+bool shared_consumer_pending(const struct shared_consumer *consumer, uint64_t *out);
+/* A message that asks nothing of NATS for long does not count as open any more.  `consumer`: NULL
+ * is allowed. */
+void shared_consumer_set_aside(struct shared_consumer *consumer);
+/* The message is done, and is not delivered again.  `consumer`: that delivered it; NULL: it was set
+ * aside, or the consumer was closed since. */
+void shared_consumer_ack(struct jetstream *jetstream, struct shared_consumer *consumer,
+                         const char *receipt);
 /* The message is to be delivered again after `delay_ms`. */
-void shared_consumer_return(struct jetstream *jetstream, const char *receipt, int64_t delay_ms);
+void shared_consumer_return(struct jetstream *jetstream, struct shared_consumer *consumer,
+                            const char *receipt, int64_t delay_ms);
 
 /* ---- for jetstream.c ---- */
 

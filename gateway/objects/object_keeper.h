@@ -2,27 +2,53 @@
 #pragma once
 
 /* Says which objects of a bucket are too many: of each owner, the first part of a name, the newest
- * are kept. It reads the metas of the bucket, from any writer, from the first call of
- * object_keeper_begin on. */
+ * are kept; and which chunks no meta names any more, since another one of the same name came after
+ * theirs. It reads the metas of the bucket, from any writer, each time that an object was written:
+ * so of all gateways, the one that wrote last knows of all. */
 
 #include "jetstream.h"
 #include "object_layout.h"
+#include "reactor.h"
 
 struct object_keeper;
 
-/* The object is to be removed. It may have been already.  Owns: texts are borrowed for the call. */
-typedef void object_drop_fn(void *context, const char *name, const char *nuid);
+/* The object is to be removed; `name` NULL: only its chunks. It may have been already.
+ * `chunk_count`: as its meta has it.  Owns: texts are borrowed for the call. */
+typedef void object_drop_fn(void *context, const char *name, const char *nuid,
+                            uint64_t chunk_count);
 
-/* `keep`: how many objects of an owner, at least 1.  Owns: borrows all arguments; returns a new
- * keeper, which the caller destroys before the jetstream. */
-enum parley_status object_keeper_create(struct jetstream *jetstream, const char *bucket,
-                                        size_t keep, object_drop_fn *drop, void *context,
+struct object_keeper_options {
+    struct reactor *reactor;
+    struct jetstream *jetstream;
+    const char *bucket;
+    size_t keep;        /* how many objects of an owner, at least 1 */
+    size_t objects_max; /* of all; the oldest ones of more are left to the bucket's age */
+    int64_t age_ns;     /* how long the bucket keeps an object: older ones are forgotten */
+    object_drop_fn *drop;
+    void *context;
+};
+
+/* Owns: copies `options`, borrows what is in them; returns a new keeper, which the caller destroys
+ * before the jetstream. */
+enum parley_status object_keeper_create(const struct object_keeper_options *options,
                                         struct object_keeper **out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */
 void object_keeper_destroy(struct object_keeper *keeper);
 
-/* An object is going to be written. Harmless when it was called before. */
-void object_keeper_begin(struct object_keeper *keeper);
+/* This gateway has stored `meta`, at `sequence` of the bucket's stream. All metas up to it are
+ * read, in later turns; while NATS does not answer it is asked again. */
+void object_keeper_stored(struct object_keeper *keeper, uint64_t sequence,
+                          const struct object_meta *meta);
 
-/* A meta of the bucket.  For object_keeper.c, and its test. */
-void object_keeper_take(struct object_keeper *keeper, uint64_t sequence, struct parley_bytes meta);
+/* ---- for object_keeper.c, and its test ---- */
+
+struct object_meta_place {
+    uint64_t sequence;
+    int64_t time_ns; /* of storage, Unix time */
+};
+
+/* A meta of the bucket. One that was stored before others may be taken after them, and again. */
+void object_keeper_take(struct object_keeper *keeper, const struct object_meta_place *at,
+                        const struct object_meta *meta);
+/* Reads the metas up to `sequence`. */
+void object_keeper_read(struct object_keeper *keeper, uint64_t sequence);

@@ -11,6 +11,7 @@
 #include <sodium.h>
 
 #include "answer_members.h"
+#include "text.h"
 
 /* ---- names and subjects ---- */
 
@@ -107,5 +108,7 @@ enum parley_status object_meta_read(struct parley_bytes text, struct parley_aren
                              .size = answer_member_number(text, &members[SIZE]),
                              .chunks = answer_member_number(text, &members[CHUNKS]),
                              .is_deleted = deleted->kind == PARLEY_BOOLEAN && deleted->number != 0};
-    return out->name.data != NULL && out->nuid.data != NULL ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
+    /* With a wildcard it would name the chunks of other objects. */
+    const bool names_chunks = out->nuid.data != NULL && text_is_token(out->nuid);
+    return out->name.data != NULL && names_chunks ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
 }

@@ -18,6 +18,7 @@
 #define OBJECT_SUBJECT_MAX 384
 #define OBJECT_NUID_MAX 23
 #define OBJECT_DIGEST_MAX 53 /* SHA-256=, and 44 characters of base64url */
+#define OBJECT_ID_SIZE 37
 
 /* Of a message that has a pointer: the name of its object. Without it there is no pointer. */
 #define OBJECT_HEADER "Parley-Object"
@@ -70,6 +71,16 @@ bool object_digest_end(struct object_digest *digest, char out[OBJECT_DIGEST_MAX]
 /* Harmless after object_digest_end. */
 void object_digest_finish(struct object_digest *digest);
 
+/* ---- ids ---- */
+
+/* A UUID (version 8) of what a message says, and of its agent. `parts`: the message around the
+ * object, which is in it by its digest. */
+void object_id_write(struct parley_bytes agent, const struct parley_bytes parts[2],
+                     const char *digest, char out[OBJECT_ID_SIZE]);
+/* The same of a whole message, which has the member.  Returns: PARLEY_E_MEMORY. */
+enum parley_status object_id_of(struct parley_bytes agent, struct parley_bytes payload,
+                                const char *member, char out[OBJECT_ID_SIZE]) PARLEY_MUST_CHECK;
+
 /* ---- metas ---- */
 
 struct object_meta {
@@ -101,6 +112,17 @@ void object_pointer_write(const struct object_pointer *pointer, struct parley_bu
  * Returns: PARLEY_E_UNSUPPORTED: it has none, or is not JSON. */
 enum parley_status object_place_find(struct parley_bytes payload, const char *member,
                                      size_t *out_start, size_t *out_end) PARLEY_MUST_CHECK;
+/* The same in steps, for what is to be read only once: where the value begins, … */
+enum parley_status object_place_begin(struct parley_bytes payload, const char *member,
+                                      size_t *out_start) PARLEY_MUST_CHECK;
+/* … and how far it goes, piece by piece.  Zeroed at first. */
+struct object_scan {
+    size_t depth;
+    bool is_in_string, is_escaped;
+    bool is_over; /* the last piece had its end: what follows it, blanks before that included */
+};
+/* Returns: how many bytes of the piece belong to the value. */
+size_t object_scan_piece(struct object_scan *scan, struct parley_bytes piece);
 /* Reads a pointer, the whole of `text`.  Owns: texts are in `text` or in the arena.
  * Returns: PARLEY_E_UNSUPPORTED: it is none; PARLEY_E_MEMORY. */
 enum parley_status object_pointer_read(struct parley_bytes text, struct parley_arena *arena,

@@ -55,53 +55,67 @@ static bool step(struct scan *scan, char c) {
     return true;
 }
 
-/* Steps over a string from its quote on.  Returns: false: it does not end. */
-static bool skip_string(struct scan *scan) {
-    scan->at++;
-    while ((scan->at = json_string_plain(scan->at, scan->end)) < scan->end) {
-        const char c = *scan->at++;
+/* Goes on in a string, up to its closing quote. */
+static const char *scan_string(struct object_scan *scan, const char *at, const char *end) {
+    at += scan->is_escaped && at < end;
+    scan->is_escaped = false;
+    while ((at = json_string_plain(at, end)) < end) {
+        const char c = *at++;
         if (c == '"') {
-            return true;
+            scan->is_in_string = false;
+            break;
         }
-        if (c == '\\' && scan->at < scan->end) {
-            scan->at++;
-        }
+        scan->is_escaped = c == '\\' && at == end;
+        at += c == '\\' && at < end;
     }
-    return false;
+    return at;
 }
 
-/* Steps over a value, up to what follows it: a comma, a bracket, the end. */
-static bool skip_value(struct scan *scan) {
-    size_t depth = 0;
-    while (scan->at < scan->end) {
-        switch (*scan->at) {
-        case '"':
-            if (!skip_string(scan)) {
-                return false;
-            }
+size_t object_scan_piece(struct object_scan *scan, struct parley_bytes piece) {
+    const char *at = piece.data, *end = at + piece.length;
+    while (at < end && !scan->is_over) {
+        if (scan->is_in_string) {
+            at = scan_string(scan, at, end);
             continue;
+        }
+        switch (*at) {
+        case '"':
+            scan->is_in_string = true;
+            break;
         case '{':
         case '[':
-            depth++;
+            scan->depth++;
             break;
         case '}':
         case ']':
-            if (depth == 0) {
-                return true;
-            }
-            depth--;
+            scan->is_over = scan->depth == 0;
+            scan->depth--;
             break;
         case ',':
-            if (depth == 0) {
-                return true;
-            }
+            scan->is_over = scan->depth == 0;
             break;
         default:
             break;
         }
-        scan->at++;
+        at += !scan->is_over;
     }
-    return depth == 0;
+    return (size_t)(at - piece.data);
+}
+
+/* Steps over a string from its quote on.  Returns: false: it does not end. */
+static bool skip_string(struct scan *scan) {
+    struct object_scan string = {.is_in_string = true};
+    scan->at = scan_string(&string, scan->at + 1, scan->end);
+    return !string.is_in_string;
+}
+
+/* Steps over a value, up to what follows it: a comma, a bracket.  Returns: false: it does not end.
+ */
+static bool skip_value(struct scan *scan) {
+    struct object_scan value = {0};
+    scan->at +=
+        object_scan_piece(&value, (struct parley_bytes){scan->at, (size_t)(scan->end - scan->at)});
+    return value.is_over;
 }
 
 /* Steps over a key.  Returns: false: there is none. */
@@ -118,6 +132,19 @@ static bool take_key(struct scan *scan, struct parley_bytes *out) {
     return step(scan, ':');
 }
 
+/* Whether a key, as it is in the text, names the member: it may be written with escapes. */
+static bool is_named(struct parley_bytes key, const char *member) {
+    enum { MEMBER_MAX = 32, ESCAPE_BYTES = 6 };
+    char name[MEMBER_MAX * ESCAPE_BYTES];
+    bool has_escapes;
+    if (key.length > sizeof name || json_string_end(key.data, key.data + key.length + 1,
+                                                    &has_escapes) != key.data + key.length) {
+        return false;
+    }
+    const size_t length = json_string_write(key, name);
+    return length == strlen(member) && memcmp(name, member, length) == 0;
+}
+
 static size_t without_blanks(const char *start, const char *end) {
     while (end > start && is_blank(end[-1])) {
         end--;
@@ -125,23 +152,40 @@ static size_t without_blanks(const char *start, const char *end) {
     return (size_t)(end - start);
 }
 
-enum parley_status object_place_find(struct parley_bytes payload, const char *member,
-                                     size_t *out_start, size_t *out_end) {
-    struct scan scan = {payload.data, payload.data + payload.length};
+/* Steps to the value of the member.  Returns: false: there is none. */
+static bool find_value(struct scan *scan, const char *member) {
     struct parley_bytes key = {"", 0};
     char before = '{';
-    while (step(&scan, before) && take_key(&scan, &key)) {
-        skip_blanks(&scan);
-        const char *start = scan.at;
-        if (!skip_value(&scan)) {
-            break;
+    while (step(scan, before) && take_key(scan, &key)) {
+        skip_blanks(scan);
+        if (is_named(key, member)) {
+            return true;
         }
-        if (key.length == strlen(member) && memcmp(key.data, member, key.length) == 0) {
-            *out_start = (size_t)(start - payload.data);
-            *out_end = *out_start + without_blanks(start, scan.at);
-            return *out_end > *out_start ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
+        if (!skip_value(scan)) {
+            break;
         }
         before = ',';
     }
-    return PARLEY_E_UNSUPPORTED;
+    return false;
+}
+
+enum parley_status object_place_begin(struct parley_bytes payload, const char *member,
+                                      size_t *out_start) {
+    struct scan scan = {payload.data, payload.data + payload.length};
+    const bool is_there = find_value(&scan, member);
+    *out_start = (size_t)(scan.at - payload.data);
+    return is_there ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
+}
+
+enum parley_status object_place_find(struct parley_bytes payload, const char *member,
+                                     size_t *out_start, size_t *out_end) {
+    struct scan scan = {payload.data, payload.data + payload.length};
+    if (!find_value(&scan, member)) {
+        return PARLEY_E_UNSUPPORTED;
+    }
+    const char *start = scan.at;
+    const bool has_end = skip_value(&scan);
+    *out_start = (size_t)(start - payload.data);
+    *out_end = *out_start + without_blanks(start, scan.at);
+    return has_end && *out_end > *out_start ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
 }

@@ -24,6 +24,8 @@ struct object_reader {
     char stream[OBJECT_STREAM_MAX], bucket[OBJECT_STREAM_MAX], chunks[OBJECT_SUBJECT_MAX];
     char digest[OBJECT_DIGEST_MAX]; /* that it must have */
     uint64_t size, received;
+    uint64_t first, last; /* the sequences of chunks that came, 0: none */
+    uint64_t asked_after; /* the last one that had come when there were too few */
     struct object_digest sum;
     struct jetstream_request *request;
     struct ordered_consumer *consumer;
@@ -85,6 +87,8 @@ static void on_chunk(void *context, const struct jetstream_stored *stored) {
         end(reader, OBJECT_WRONG);
     } else {
         reader->received += stored->payload.length;
+        reader->first = reader->first == 0 ? stored->sequence : reader->first;
+        reader->last = stored->sequence;
         object_digest_add(&reader->sum, stored->payload);
         reader->events.bytes(reader->events.context, stored->payload);
         if (reader->phase == PHASE_READING && reader->received == reader->size) {
@@ -103,14 +107,47 @@ static void on_pull_ended(void *context) {
     leave(reader);
 }
 
-/* Chunks are stored before the meta. */
+static void end_missing(struct object_reader *reader, enum object_end how) {
+    enter(reader);
+    end(reader, how);
+    leave(reader);
+}
+
+static void ask_leader(struct object_reader *reader, uint64_t from, jetstream_held_fn *done) {
+    reader->request = jetstream_next_held_ask(reader->jetstream, reader->stream, reader->chunks,
+                                              from, done, reader);
+    if (reader->request == NULL) {
+        end_missing(reader, OBJECT_UNREACHABLE);
+    }
+}
+
+/* Nothing follows: parts are lost. Else it is the member that lacks them. */
+static void on_chunk_after(void *context, const struct jetstream_held *held) {
+    struct object_reader *reader = context;
+    reader->request = NULL;
+    end_missing(reader, held->found == JETSTREAM_HELD_GONE ? OBJECT_WRONG : OBJECT_UNREACHABLE);
+}
+
+static void on_first_chunk(void *context, const struct jetstream_held *held) {
+    struct object_reader *reader = context;
+    reader->request = NULL;
+    if (held->found == JETSTREAM_HELD_FOUND && held->sequence == reader->first) {
+        ask_leader(reader, reader->asked_after + 1, on_chunk_after);
+    } else {
+        on_chunk_after(context, held);
+    }
+}
+
+/* All of them should have come, since chunks are stored before the meta. But the consumer may be on
+ * a member of the cluster that lags behind, and one that had none of them may begin after the
+ * first. So the leader is asked for the first, and for what came next when there were too few. */
 static void on_current(void *context) {
     struct object_reader *reader = context;
-    enter(reader);
-    if (reader->phase == PHASE_READING && reader->received < reader->size) {
-        end(reader, OBJECT_WRONG);
+    if (reader->phase == PHASE_READING && reader->received < reader->size &&
+        reader->request == NULL) {
+        reader->asked_after = reader->last;
+        ask_leader(reader, 1, on_first_chunk);
     }
-    leave(reader);
 }
 
 static void on_refused(void *context, const char *error) {

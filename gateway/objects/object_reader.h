@@ -12,7 +12,7 @@ enum object_end {
     OBJECT_WHOLE,       /* every byte was given, and size and digest are right */
     OBJECT_GONE,        /* there is none of that name any more */
     OBJECT_WRONG,       /* it is not the one that was asked for, or not all of it is there */
-    OBJECT_UNREACHABLE, /* NATS does not let it be read */
+    OBJECT_UNREACHABLE, /* NATS does not let it be read, or the member that does lags behind */
     OBJECT_NO_MEMORY,
 };
 

@@ -13,16 +13,19 @@
 #include <string.h>
 
 #include "object_keeper.h"
+#include "object_remover.h"
 #include "reactor.h"
 
 enum {
-    UNACKED_MAX = 16,
+    UNACKED_MAX = 8,
     WINDOW_SHARE = 75,   /* of JetStream's window: messages come first */
     HEADERS_BYTES = 512, /* more than a chunk has */
-    REMOVALS_MAX = 1024,
+    KEPT_MAX = 65536,    /* objects that are known, to keep the newest */
     AGAIN_MS = 250,
     MESSAGE_ID_MAX = OBJECT_NUID_MAX + 24,
 };
+
+#define DAY_NS (INT64_C(24) * 60 * 60 * 1000000000)
 
 struct object_chunk {
     struct object_put *put;
@@ -33,15 +36,15 @@ struct object_store {
     struct reactor *reactor;
     struct jetstream *jetstream;
     const char *bucket;
+    struct object_room *room;
     char stream[OBJECT_STREAM_MAX];
     size_t unacked_count;
     TAILQ_HEAD(, object_put) line; /* those that have chunks to send; each sends one in turn */
     LIST_HEAD(, object_put) puts;
     struct jetstream_waiter waiter;
     struct object_keeper *keeper;
+    struct object_remover remover;
     struct reactor_timer pump;
-    LIST_HEAD(, removal) removals;
-    size_t removal_count;
     struct reactor_timer again; /* until what was not answered is asked again */
 };
 
@@ -51,73 +54,69 @@ static void wake(struct object_store *store) {
     }
 }
 
-/* ---- what is removed ---- */
-
-/* A subject whose messages are to be removed, until JetStream says that they are: chunks that no
- * meta names, and objects that are too many. */
-struct removal {
-    struct object_store *store;
-    struct jetstream_request *request; /* NULL: it is to be asked */
-    char subject[OBJECT_SUBJECT_MAX];
-    LIST_ENTRY(removal) links;
-};
-
 static void set_again(struct object_store *store) {
     if (!store->again.is_armed) {
         reactor_timer_set(store->reactor, &store->again, AGAIN_MS);
     }
 }
 
-static void on_purged(void *context, bool is_done) {
-    struct removal *removal = context;
-    removal->request = NULL;
-    if (is_done) {
-        LIST_REMOVE(removal, links);
-        removal->store->removal_count--;
-        free(removal);
-    } else {
-        set_again(removal->store);
-    }
-}
+/* ---- what is removed ---- */
 
-static void ask_for_removal(struct removal *removal) {
-    const struct object_store *store = removal->store;
-    removal->request =
-        jetstream_purge_ask(store->jetstream, store->stream, removal->subject, on_purged, removal);
-    if (removal->request == NULL) {
-        on_purged(removal, false);
-    }
-}
-
-/* Without memory, or if NATS is away for long, they expire with the bucket's age. */
-static void purge(struct object_store *store, const char *subject) {
-    struct removal *removal = store->removal_count < REMOVALS_MAX ? malloc(sizeof *removal) : NULL;
-    if (removal == NULL) {
-        return;
-    }
-    *removal = (struct removal){.store = store};
-    snprintf(removal->subject, sizeof removal->subject, "%s", subject);
-    LIST_INSERT_HEAD(&store->removals, removal, links);
-    store->removal_count++;
-    ask_for_removal(removal);
-}
-
-static void purge_chunks(struct object_store *store, const char *nuid) {
+static void purge_chunks(struct object_store *store, const char *nuid, uint64_t count) {
     char subject[OBJECT_SUBJECT_MAX];
     object_chunk_subject(store->bucket, parley_bytes_of(nuid), subject);
-    purge(store, subject);
+    object_remover_add(&store->remover, subject, count);
 }
 
 /* Its meta first: without chunks it would name nothing. */
-static void drop_object(void *context, const char *name, const char *nuid) {
+static void drop_object(void *context, const char *name, const char *nuid, uint64_t chunk_count) {
     struct object_store *store = context;
     char subject[OBJECT_SUBJECT_MAX];
-    object_meta_subject(store->bucket, parley_bytes_of(name), subject);
-    purge(store, subject);
-    purge_chunks(store, nuid);
+    if (name != NULL) {
+        object_meta_subject(store->bucket, parley_bytes_of(name), subject);
+        object_remover_add(&store->remover, subject, 1);
+    }
+    purge_chunks(store, nuid, chunk_count);
+}
+
+/* ---- the room it takes ---- */
+
+/* Refused before the first chunk: a nats-server whose disk is full stops storing anything. What is
+ * awaited is read before what is left, so that nothing is missed that is stored in between. */
+static bool take_room(struct object_put *put) {
+    struct object_room *room = put->store->room;
+    const uint64_t wanted = put->bytes.length + put->bytes.length / 64; /* and what chunks cost */
+    uint64_t awaited = atomic_load(&room->awaited_bytes), left;
+    char subject[OBJECT_SUBJECT_MAX];
+    object_meta_subject(put->store->bucket, parley_bytes_of(put->name), subject);
+    do {
+        left = jetstream_room_left(put->store->jetstream, subject);
+        left = left > awaited ? left - awaited : 0;
+        if (left < wanted) {
+            snprintf(put->error, sizeof put->error,
+                     "The object store `%s` has room for %" PRIu64
+                     " more bytes, and this takes %" PRIu64 ": free space, or raise its limit",
+                     put->store->bucket, left, wanted);
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&room->awaited_bytes, &awaited, awaited + wanted));
+    put->room_bytes = wanted;
+    return true;
+}
+
+static void give_room(struct object_put *put, uint64_t bytes) {
+    const uint64_t given = bytes < put->room_bytes ? bytes : put->room_bytes;
+    put->room_bytes -= given;
+    atomic_fetch_sub(&put->store->room->awaited_bytes, given);
 }
 
 /* ---- its end ---- */
+
+static void be_patient(struct object_put *put) {
+    const struct object_store *store = put->store;
+    put->patient_until_ms =
+        reactor_now_ms(store->reactor) + jetstream_patience_ms(store->jetstream);
+}
 
 static void leave_line(struct object_put *put) {
     if (put->is_lined_up) {
@@ -129,6 +128,7 @@ static void leave_line(struct object_put *put) {
 static void finish(struct object_put *put, enum object_put_end end) {
     leave_line(put);
     LIST_REMOVE(put, all);
+    give_room(put, put->room_bytes);
     free(put->chunks);
     put->chunks = NULL;
     put->phase = OBJECT_PUT_OVER;
@@ -139,8 +139,8 @@ static void finish(struct object_put *put, enum object_put_end end) {
 /* Waits for the acks of what was sent: what JetStream stores after the purge would stay. */
 static void end_if_acked(struct object_put *put) {
     if (put->phase == OBJECT_PUT_ENDING && put->acked_count == put->sent_count) {
-        if (put->sent_count > 0) {
-            purge_chunks(put->store, put->nuid);
+        if (put->sent_count > 0 && !put->may_be_named) {
+            purge_chunks(put->store, put->nuid, put->sent_count);
         }
         finish(put, put->end);
     }
@@ -184,13 +184,31 @@ static void fail_by_refusal(struct object_put *put, enum jetstream_publish refus
 
 /* ---- the meta ---- */
 
+static void ask(struct object_put *put);
+
+static struct object_meta meta_of(const struct object_put *put) {
+    return (struct object_meta){.name = parley_bytes_of(put->name),
+                                .nuid = parley_bytes_of(put->nuid),
+                                .digest = parley_bytes_of(put->digest),
+                                .size = put->bytes.length,
+                                .chunks = put->chunk_count};
+}
+
 static void on_named(void *context, const struct jetstream_ack *ack) {
     struct object_put *put = context;
     if (ack->outcome == JETSTREAM_STORED) {
+        const struct object_meta meta = meta_of(put);
+        object_keeper_stored(put->store->keeper, ack->sequence, &meta);
         if (put->old_nuid[0] != '\0') {
-            purge_chunks(put->store, put->old_nuid);
+            purge_chunks(put->store, put->old_nuid, put->old_chunk_count);
         }
         finish(put, OBJECT_PUT_STORED);
+        return;
+    }
+    if (ack->outcome == JETSTREAM_REFUSED && ack->error_code == JETSTREAM_E_WRONG_LAST_SEQUENCE) {
+        put->phase = OBJECT_PUT_ASKING; /* another gateway has written it meanwhile */
+        be_patient(put);
+        ask(put);
         return;
     }
     /* A meta that may be stored needs its chunks: the next attempt finds the object, or they
@@ -198,26 +216,24 @@ static void on_named(void *context, const struct jetstream_ack *ack) {
     const bool may_be_stored = ack->outcome != JETSTREAM_REFUSED;
     fail_by_ack(put, ack);
     if (!may_be_stored) {
-        purge_chunks(put->store, put->nuid);
+        purge_chunks(put->store, put->nuid, put->sent_count);
     }
     finish(put, put->end);
 }
 
 static enum jetstream_publish send_meta(struct object_put *put) {
     struct object_store *store = put->store;
-    const struct object_meta meta = {.name = parley_bytes_of(put->name),
-                                     .nuid = parley_bytes_of(put->nuid),
-                                     .digest = parley_bytes_of(put->digest),
-                                     .size = put->bytes.length,
-                                     .chunks = put->chunk_count};
-    char subject[OBJECT_SUBJECT_MAX], id[MESSAGE_ID_MAX];
+    const struct object_meta meta = meta_of(put);
+    char subject[OBJECT_SUBJECT_MAX], id[MESSAGE_ID_MAX], before[24];
     struct parley_buffer text;
     const struct bus_header headers[] = {{OBJECT_ROLLUP_HEADER, OBJECT_ROLLUP_SUBJECT},
+                                         {"Nats-Expected-Last-Subject-Sequence", before},
                                          {"Nats-Msg-Id", id}};
     parley_buffer_init(&text);
     object_meta_write(&meta, store->bucket, &text);
     object_meta_subject(store->bucket, meta.name, subject);
     snprintf(id, sizeof id, "%s:meta", put->nuid);
+    snprintf(before, sizeof before, "%" PRIu64, put->old_sequence);
     const struct jetstream_message message = {.subject = subject,
                                               .headers = headers,
                                               .header_count = sizeof headers / sizeof headers[0],
@@ -226,7 +242,10 @@ static enum jetstream_publish send_meta(struct object_put *put) {
     const enum jetstream_publish published =
         text.has_failed ? JETSTREAM_FAILED
                         : jetstream_publish(store->jetstream, &message, on_named, put);
-    put->phase = published == JETSTREAM_PUBLISHED ? OBJECT_PUT_NAMING : put->phase;
+    if (published == JETSTREAM_PUBLISHED) {
+        put->phase = OBJECT_PUT_NAMING;
+        put->may_be_named = true;
+    }
     parley_buffer_finish(&text);
     return published;
 }
@@ -257,6 +276,7 @@ static void on_chunk(void *context, const struct jetstream_ack *ack) {
     put->acked_count++;
     store->unacked_count--;
     chunk->sequence = ack->sequence;
+    give_room(put, put->chunk_bytes);
     if (ack->outcome != JETSTREAM_STORED) {
         fail_by_ack(put, ack);
     }
@@ -340,30 +360,8 @@ static size_t chunk_bytes_of(const struct object_store *store) {
     return fitting < OBJECT_CHUNK_BYTES ? fitting : OBJECT_CHUNK_BYTES;
 }
 
-/* Refused before the first chunk: a nats-server whose disk is full stops storing anything. */
-static bool has_room(struct object_put *put) {
-    const struct object_store *store = put->store;
-    const struct object_put *other;
-    char subject[OBJECT_SUBJECT_MAX];
-    uint64_t wanted = put->bytes.length + put->bytes.length / 64; /* and what chunks cost */
-    LIST_FOREACH(other, &store->puts, all) {
-        if (other->phase == OBJECT_PUT_SENDING) {
-            wanted += other->bytes.length;
-        }
-    }
-    object_meta_subject(store->bucket, parley_bytes_of(put->name), subject);
-    const uint64_t left = jetstream_room_left(store->jetstream, subject);
-    if (left < wanted) {
-        snprintf(put->error, sizeof put->error,
-                 "The object store `%s` has room for %" PRIu64
-                 " more bytes, and this takes %zu: free space, or raise its limit",
-                 store->bucket, left, put->bytes.length);
-    }
-    return left >= wanted;
-}
-
 static void begin_sending(struct object_put *put) {
-    if (!has_room(put)) {
+    if (!take_room(put)) {
         finish(put, OBJECT_PUT_REFUSED);
         return;
     }
@@ -382,20 +380,34 @@ static void begin_sending(struct object_put *put) {
     line_up(put);
 }
 
-/* Returns: whether the object is there already.  Notes whose chunks are to be removed if another
- * one is. */
-static bool is_there(struct object_put *put, struct parley_bytes text) {
+/* Notes which meta the object's own is to replace, and which chunks it has: those of another
+ * object, or, where this one is there already, its own.  Returns: whether it is. */
+static bool is_there(struct object_put *put, const struct jetstream_last *last) {
     struct parley_arena arena;
     struct object_meta meta;
+    bool is_same = false;
+    put->old_sequence = last->found == JETSTREAM_LAST_FOUND ? last->sequence : 0;
+    put->old_nuid[0] = '\0';
     parley_arena_init(&arena, 0);
-    const bool is_known = object_meta_read(text, &arena, &meta) == PARLEY_OK && !meta.is_deleted;
-    const bool is_same = is_known && meta.size == put->bytes.length && meta.chunks > 0 &&
-                         parley_bytes_equal(meta.digest, parley_bytes_of(put->digest));
-    if (is_known && !is_same && meta.nuid.length < sizeof put->old_nuid) {
-        memcpy(put->old_nuid, meta.nuid.data, meta.nuid.length);
+    if (last->found == JETSTREAM_LAST_FOUND &&
+        object_meta_read(last->payload, &arena, &meta) == PARLEY_OK && !meta.is_deleted) {
+        is_same = meta.size == put->bytes.length && meta.chunks > 0 &&
+                  parley_bytes_equal(meta.digest, parley_bytes_of(put->digest));
+        if (meta.nuid.length < sizeof put->old_nuid) {
+            memcpy(put->old_nuid, meta.nuid.data, meta.nuid.length);
+            put->old_nuid[meta.nuid.length] = '\0';
+            put->old_chunk_count = meta.chunks;
+        }
     }
     parley_arena_finish(&arena);
     return is_same;
+}
+
+/* What this gateway has sent of it, unless that is the object. */
+static void purge_own_chunks(struct object_put *put) {
+    if (put->sent_count > 0 && strcmp(put->nuid, put->old_nuid) != 0) {
+        purge_chunks(put->store, put->nuid, put->sent_count);
+    }
 }
 
 /* NATS does not answer: asks again in a moment, for as long as a message would wait. */
@@ -414,12 +426,16 @@ static void wait_or_fail(struct object_put *put, const char *error) {
 static void on_asked(void *context, const struct jetstream_last *last) {
     struct object_put *put = context;
     put->request = NULL;
-    if (last->found == JETSTREAM_LAST_FOUND && is_there(put, last->payload)) {
-        finish(put, OBJECT_PUT_STORED);
-    } else if (last->found == JETSTREAM_LAST_FOUND || last->found == JETSTREAM_LAST_NONE) {
-        begin_sending(put);
-    } else {
+    if (last->found != JETSTREAM_LAST_FOUND && last->found != JETSTREAM_LAST_NONE) {
         wait_or_fail(put, "The object store of checkpoints does not answer");
+    } else if (is_there(put, last)) {
+        purge_own_chunks(put);
+        finish(put, OBJECT_PUT_STORED);
+    } else if (put->chunks != NULL) {
+        put->phase = OBJECT_PUT_SENDING; /* its meta is left to send */
+        line_up(put);
+    } else {
+        begin_sending(put);
     }
 }
 
@@ -437,23 +453,15 @@ void object_put_begin(struct object_put *put, struct object_store *store) {
     put->store = store;
     put->error[0] = '\0';
     put->phase = OBJECT_PUT_ASKING;
-    put->patient_until_ms =
-        reactor_now_ms(store->reactor) + jetstream_patience_ms(store->jetstream);
+    be_patient(put);
     LIST_INSERT_HEAD(&store->puts, put, all);
-    object_keeper_begin(store->keeper);
     ask(put);
 }
 
 /* What NATS did not answer. A put that fails is in the line afterwards, and leaves it later. */
 static void on_again(struct reactor_timer *timer) {
     struct object_store *store = OWNER_OF(timer, struct object_store, again);
-    struct removal *removal;
     struct object_put *put;
-    LIST_FOREACH(removal, &store->removals, links) {
-        if (removal->request == NULL) {
-            ask_for_removal(removal);
-        }
-    }
     LIST_FOREACH(put, &store->puts, all) {
         if (put->phase == OBJECT_PUT_ASKING && put->request == NULL) {
             ask(put);
@@ -464,24 +472,33 @@ static void on_again(struct reactor_timer *timer) {
 /* ---- the store ---- */
 
 enum parley_status object_store_create(struct reactor *reactor, struct jetstream *jetstream,
-                                       const char *bucket, size_t keep, struct object_store **out) {
+                                       const struct object_store_options *options,
+                                       struct object_store **out) {
     struct object_store *store = calloc(1, sizeof *store);
     if (store == NULL) {
         return PARLEY_E_MEMORY;
     }
     store->reactor = reactor;
     store->jetstream = jetstream;
-    store->bucket = bucket;
+    store->bucket = options->bucket;
+    store->room = options->room;
     store->pump.fire = on_pump;
     store->again.fire = on_again;
     store->waiter.room = on_room;
     store->waiter.share = WINDOW_SHARE;
-    object_stream_name(bucket, store->stream);
+    object_stream_name(store->bucket, store->stream);
+    object_remover_init(&store->remover, reactor, jetstream, store->stream);
     TAILQ_INIT(&store->line);
     LIST_INIT(&store->puts);
-    LIST_INIT(&store->removals);
-    if (object_keeper_create(jetstream, bucket, keep, drop_object, store, &store->keeper) !=
-        PARLEY_OK) {
+    const struct object_keeper_options keeper = {.reactor = reactor,
+                                                 .jetstream = jetstream,
+                                                 .bucket = options->bucket,
+                                                 .keep = options->keep,
+                                                 .objects_max = KEPT_MAX,
+                                                 .age_ns = options->days * DAY_NS,
+                                                 .drop = drop_object,
+                                                 .context = store};
+    if (object_keeper_create(&keeper, &store->keeper) != PARLEY_OK) {
         free(store);
         return PARLEY_E_MEMORY;
     }
@@ -503,13 +520,8 @@ void object_store_destroy(struct object_store *store) {
         jetstream_request_cancel(put->request);
         finish(put, OBJECT_PUT_AWAY);
     }
-    struct removal *removal;
-    while ((removal = LIST_FIRST(&store->removals)) != NULL) {
-        jetstream_request_cancel(removal->request);
-        LIST_REMOVE(removal, links);
-        free(removal);
-    }
     object_keeper_destroy(store->keeper);
+    object_remover_finish(&store->remover);
     jetstream_wait_cancel(store->jetstream, &store->waiter);
     reactor_timer_clear(store->reactor, &store->again);
     reactor_timer_clear(store->reactor, &store->pump);

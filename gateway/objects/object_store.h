@@ -5,6 +5,7 @@
  * bounded number of chunks is under way at a time, of all objects together, so that messages do not
  * wait behind them (ADR 31). */
 
+#include <stdatomic.h>
 #include <sys/queue.h>
 
 #include "jetstream.h"
@@ -12,11 +13,23 @@
 
 struct object_store;
 
-/* `bucket`: borrowed, like all arguments, for the store's life.  `keep`: how many objects of an
- * agent (object_keeper.h).  Owns: returns a new store, which the caller destroys before the
- * jetstream. */
+/* What the objects that all stores of a process write have yet to take of NATS's room.  Threads:
+ * any. */
+struct object_room {
+    atomic_uint_fast64_t awaited_bytes;
+};
+
+struct object_store_options {
+    const char *bucket;
+    struct object_room *room; /* shared */
+    size_t keep;              /* how many objects of an agent (object_keeper.h) */
+    unsigned days;            /* for how long the bucket keeps an object */
+};
+
+/* Owns: borrows all arguments for the store's life, but not `options`; returns a new store, which
+ * the caller destroys before the jetstream. */
 enum parley_status object_store_create(struct reactor *reactor, struct jetstream *jetstream,
-                                       const char *bucket, size_t keep,
+                                       const struct object_store_options *options,
                                        struct object_store **out) PARLEY_MUST_CHECK;
 /* What is under way fails. NULL is allowed. */
 void object_store_destroy(struct object_store *store);
@@ -34,6 +47,7 @@ enum object_put_end {
 
 /*   ASKING ── the object is there ──▶ OVER
  *   ASKING ──▶ SENDING ── all chunks are acknowledged ──▶ NAMING ── the meta is ──▶ OVER
+ *   NAMING ── another gateway was quicker ──▶ ASKING
  *   SENDING ── one is not ──▶ ENDING ── no ack is awaited any more ──▶ OVER
  */
 enum object_put_phase {
@@ -62,9 +76,14 @@ struct object_put {
     struct jetstream_request *request; /* ASKING; NULL: it is asked again later */
     int64_t patient_until_ms;
     struct jetstream_sender sender;
-    char nuid[OBJECT_NUID_MAX], old_nuid[OBJECT_NUID_MAX];
+    char nuid[OBJECT_NUID_MAX];
+    uint64_t old_sequence; /* of the meta that it found; 0: it found none */
+    char old_nuid[OBJECT_NUID_MAX];
+    uint64_t old_chunk_count;
     size_t chunk_bytes, chunk_count, sent_count, acked_count;
+    uint64_t room_bytes;         /* of object_room, until what is to take them is stored */
     struct object_chunk *chunks; /* chunk_count of them */
+    bool may_be_named;           /* its meta was sent: one that was stored needs its chunks */
     bool is_lined_up;
     TAILQ_ENTRY(object_put) links; /* of those that have chunks to send */
     LIST_ENTRY(object_put) all;

@@ -110,8 +110,9 @@
     X(PROBLEM_INTERNAL, "internal", 500, "Internal error",                                         \
       "Report it to the operator with the request id (instance), which is also in the log of "     \
       "the server.")                                                                               \
-    X(PROBLEM_BUS_UNAVAILABLE, "bus-unavailable", 503, "NATS cannot store the message now",        \
-      "Nothing was stored. Send it again after the time in Retry-After.")                          \
+    X(PROBLEM_BUS_UNAVAILABLE, "bus-unavailable", 503, "NATS cannot be used now",                  \
+      "The detail says why. Nothing was stored. Send the request again after the time in "         \
+      "Retry-After.")                                                                              \
     X(PROBLEM_OVERLOADED, "overloaded", 503, "Too many requests or messages are in progress",      \
       "Nothing was stored. Send it again after the time in Retry-After, or send fewer at a "       \
       "time.")                                                                                     \

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query_names.h"
-
 struct reading {
     struct http_request *request;
     const struct parley_option_help *options;
@@ -31,9 +29,10 @@ static bool take(struct reading *reading, const char *name, const char *value) {
            strcmp(reading->options[number].name, name) != 0) {
         number++;
     }
-    if (query_names_add(&reading->seen, name)) {
-        query_problem_twice(reading->request, name);
-    } else if (reading->options[number].name == NULL) {
+    if (!query_option_is_sound(reading->request, &reading->seen, name, value)) {
+        return false;
+    }
+    if (reading->options[number].name == NULL) {
         refuse_unknown(reading, name);
     } else if (!reading->set(reading->context, number, value)) {
         query_problem_value(reading->request, name, value, reading->options[number].wants);
@@ -55,6 +54,11 @@ bool query_options_read(struct http_request *request, const struct parley_option
         .request = request, .options = options, .set = set, .context = context};
     http_request_each_query(request, on_option, &reading);
     return !reading.is_refused;
+}
+
+bool query_options_none(struct http_request *request) {
+    static const struct parley_option_help none[] = {{NULL, NULL, NULL, NULL}};
+    return query_options_read(request, none, NULL, NULL);
 }
 
 bool query_option_count(const char *value, size_t most, size_t *out) {

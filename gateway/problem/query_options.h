@@ -20,5 +20,8 @@ typedef bool query_option_fn(void *context, size_t number, const char *value);
 bool query_options_read(struct http_request *request, const struct parley_option_help *options,
                         query_option_fn *set, void *context);
 
+/* The same for an address that has no options. */
+bool query_options_none(struct http_request *request);
+
 /* A number from 1 to `most`, which has at most four digits. */
 bool query_option_count(const char *value, size_t most, size_t *out);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "text.h"
 
 /* "a, b and c" */
 static void write_list(struct parley_buffer *out, const char *const names[]) {
@@ -32,12 +33,13 @@ void query_problem_unknown(struct http_request *request, const char *name,
     const char *nearest = nearest_word(name, names);
     parley_buffer_init(&detail);
     parley_buffer_format(&detail, "Unknown query option `%.64s`", name);
-    if (nearest != NULL) {
-        parley_buffer_format(&detail, "; did you mean `%s`? Known", nearest);
+    if (names[0] == NULL) {
+        parley_buffer_text(&detail, ": this address takes none");
+    } else if (nearest != NULL) {
+        parley_buffer_format(&detail, "; did you mean `%s`? Known here: ", nearest);
     } else {
-        parley_buffer_text(&detail, ". Known");
+        parley_buffer_text(&detail, ". Known here: ");
     }
-    parley_buffer_text(&detail, " here: ");
     write_list(&detail, names);
     parley_buffer_char(&detail, '.');
     respond(request, &detail);
@@ -45,12 +47,32 @@ void query_problem_unknown(struct http_request *request, const char *name,
 
 void query_problem_value(struct http_request *request, const char *name, const char *value,
                          const char *expected) {
+    if (value[0] == '\0') {
+        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
+                               "The query option `%.64s` is empty: it takes %s.", name, expected);
+        return;
+    }
     problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
                            "The query option `%.64s` cannot be `%.128s`: it takes %s.", name, value,
                            expected);
 }
 
-void query_problem_twice(struct http_request *request, const char *name) {
-    problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                           "The query option `%.64s` is given twice; give it once.", name);
+/* A NUL has come as U+0001 (http_head.c). */
+static bool is_text(const char *value) {
+    const struct parley_bytes bytes = parley_bytes_of(value);
+    return text_utf8_prefix(bytes) == bytes.length && strchr(value, '\1') == NULL;
+}
+
+bool query_option_is_sound(struct http_request *request, struct query_names *seen, const char *name,
+                           const char *value) {
+    const char *fault = query_names_add(seen, name) ? "is given twice; give it once"
+                        : !is_text(name) || !is_text(value)
+                            ? "is not text: it takes UTF-8, percent-encoded, without U+0000 and "
+                              "U+0001"
+                            : NULL;
+    if (fault != NULL) {
+        problem_respond_format(request, PROBLEM_INVALID_PARAMETER, "The query option `%.64s` %s.",
+                               name, fault);
+    }
+    return fault == NULL;
 }

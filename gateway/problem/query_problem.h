@@ -4,13 +4,17 @@
 /* The answers to a wrong query option, in the same words for every address. */
 
 #include "problem.h"
+#include "query_names.h"
 
 /* "Unknown query option `sinse`; did you mean `since`? …"  `names`: the options of this address;
- * ends with NULL. */
+ * ends with NULL, and may be empty. */
 void query_problem_unknown(struct http_request *request, const char *name,
                            const char *const names[]);
 /* `expected`: the values that it may have, or what its list may hold. */
 void query_problem_value(struct http_request *request, const char *name, const char *value,
                          const char *expected);
-/* The option is given twice. */
-void query_problem_twice(struct http_request *request, const char *name);
+
+/* What is asked of every option: it is given once, and is text.  Owns: `seen` borrows the name.
+ * Returns: false when it has answered. */
+bool query_option_is_sound(struct http_request *request, struct query_names *seen, const char *name,
+                           const char *value);

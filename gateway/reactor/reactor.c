@@ -39,10 +39,18 @@ struct reactor {
     struct posted *posted, **posted_end;
 };
 
-int64_t reactor_clock_ns(void) {
+static int64_t clock_ns_of(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t reactor_clock_ns(void) {
+    return clock_ns_of(CLOCK_MONOTONIC);
+}
+
+int64_t reactor_wall_clock_ns(void) {
+    return clock_ns_of(CLOCK_REALTIME);
 }
 
 int64_t reactor_clock_ms(void) {

@@ -67,6 +67,8 @@ int64_t reactor_now_ns(const struct reactor *reactor);
 /* The same clock, read now.  Threads: any. */
 int64_t reactor_clock_ns(void);
 int64_t reactor_clock_ms(void);
+/* Unix time, of the clock that people set.  Threads: any. */
+int64_t reactor_wall_clock_ns(void);
 
 /* `events` are epoll's.  Returns: PARLEY_E_IO. */
 enum parley_status reactor_watch_add(struct reactor *reactor, struct reactor_watch *watch,

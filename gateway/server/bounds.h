@@ -7,6 +7,7 @@
 
 #include "budget.h"
 #include "coding.h"
+#include "object_store.h"
 #include "sender_limits.h"
 #include "spool.h"
 
@@ -17,6 +18,7 @@ struct bounds {
     struct budget budget;
     struct coding_quota codings;
     struct spool_quota spools;
+    struct object_room object_room;
     struct limits limits;
     struct parley_buffer full_answer; /* to an address that has too many connections */
 };

@@ -233,7 +233,8 @@ static void respond(struct http_request *request, const struct form *form,
     if (coding != CODING_IDENTITY) {
         http_header(request, "Content-Encoding", coding_name(coding));
     }
-    http_respond(request, 200, form->content_type, parley_buffer_bytes(&rendered->bodies[coding]));
+    http_respond_kept(request, 200, form->content_type,
+                      parley_buffer_bytes(&rendered->bodies[coding]));
 }
 
 static const struct rendered *set_of(const struct describe_pages *pages,

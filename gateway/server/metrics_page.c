@@ -155,6 +155,18 @@ static void write_build(const struct exposition *exposition, const struct figure
     exposition_sample(exposition, (const char *const[]){PARLEY_VERSION}, 1, 1);
 }
 
+/* One that is kept by counter_set_known, and left out while it is not known. */
+static void write_known(const struct exposition *exposition, const char *const labels[],
+                        uint64_t kept) {
+    if (kept > 0) {
+        exposition_sample(exposition, labels, kept - 1, 1);
+    }
+}
+
+static void write_open_tasks(const struct exposition *exposition, const struct figures_set *set) {
+    write_known(exposition, NULL, figures_value(set, FIGURE_TASKS_OPEN));
+}
+
 /* ---- streams ---- */
 
 /* Of the streams that are read: a protocol, or what was refused. */
@@ -183,6 +195,16 @@ static void write_lags(const struct exposition *exposition, const struct figures
 
 static void write_events(const struct exposition *exposition, const struct figures_set *set) {
     write_readings(exposition, set, offsetof(struct stream_figures, events), false);
+}
+
+/* One worker of the process reads them. */
+static void write_pending_facts(const struct exposition *exposition,
+                                const struct figures_set *set) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        write_known(exposition, &parley_protocols[i]->name,
+                    figures_sum(set, OFFSET_OF(streams[0]) + i * sizeof(struct stream_figures) +
+                                         offsetof(struct stream_figures, facts_pending)));
+    }
 }
 
 /* Every worker looks at all streams of NATS: what the first one found. */
@@ -243,6 +265,8 @@ static write_fn *const writers[METRIC_COUNT] = {
     [METRIC_STREAM_READERS] = write_readers,
     [METRIC_STREAM_READER_LAG] = write_lags,
     [METRIC_STREAM_EVENTS] = write_events,
+    [METRIC_TASKS_OPEN] = write_open_tasks,
+    [METRIC_FACTS_PENDING] = write_pending_facts,
     [METRIC_JETSTREAM_USABLE] = write_usable,
     [METRIC_JETSTREAM_MESSAGES] = write_store_messages,
     [METRIC_JETSTREAM_BYTES] = write_store_bytes,

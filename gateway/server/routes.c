@@ -9,9 +9,11 @@
 #include <stdio.h>
 
 #include "access_log.h"
+#include "agent_reader.h"
 #include "agents.h"
 #include "describe_pages.h"
 #include "health.h"
+#include "negotiate.h"
 #include "problem.h"
 #include "problem_pages.h"
 #include "rule_pages.h"
@@ -23,7 +25,7 @@
 #include "vault.h"
 #include "work.h"
 
-enum { NAME_SIZE = 512 };
+enum { NAME_SIZE = AGENT_TOKEN_SIZE + 1 }; /* so that what is cut is no name */
 
 /* The variable parts of a path. */
 struct variable {
@@ -58,7 +60,7 @@ static void serve_stream(struct gateway *gateway, struct http_request *request,
 
 static void serve_agents(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
-    agents_serve(gateway->agents, request, variable->protocol,
+    agents_serve(gateway->agents, gateway->limits, request, variable->protocol,
                  variable->name[0] != '\0' ? variable->name : NULL);
 }
 
@@ -232,6 +234,7 @@ struct route {
     const struct operation *operation; /* what the documents say of it */
     serve_fn *get, *post;              /* one of them */
     enum route_stay stay;
+    bool is_json; /* `get` or `post` answers in JSON and nothing else */
     /* Of DELETE, where there is one, which needs the scope admin. */
     serve_fn *remove;
     const struct operation *remove_operation;
@@ -254,20 +257,21 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/tasks/next", SEND, next_task, .post = serve_next_work,
-          .stay = ROUTE_STAYS),
+          .stay = ROUTE_STAYS, .is_json = true),
     ROUTE("/v1/{protocol}/agents/{name}/checkpoints/{id}", READ, checkpoint,
           .get = serve_checkpoint, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents/{name}/restore", READ, restore, .get = serve_restore,
           .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
     ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
-    ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents),
-    ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents),
-    ROUTE("/v1/{protocol}/agents/{name}/checkpoints", READ, checkpoints, .get = serve_checkpoints),
-    ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .remove = serve_release,
-          .remove_operation = &operation_release),
-    ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works),
-    ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work),
+    ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents, .is_json = true),
+    ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents, .is_json = true),
+    ROUTE("/v1/{protocol}/agents/{name}/checkpoints", READ, checkpoints, .get = serve_checkpoints,
+          .is_json = true),
+    ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .is_json = true,
+          .remove = serve_release, .remove_operation = &operation_release),
+    ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works, .is_json = true),
+    ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work, .is_json = true),
     ROUTE("/", OPEN, index, .get = serve_index),
     ROUTE("/page.js", OPEN, script, .get = serve_script),
     ROUTE("/page.css", OPEN, style, .get = serve_style),
@@ -374,6 +378,17 @@ static const char *allowed_methods(const struct route *route) {
                                  : "GET, HEAD, POST, OPTIONS";
 }
 
+static bool admit_form(struct http_request *request, const struct route *route, bool is_delete) {
+    static const char *const offers[] = {"application/json", NULL};
+    if (is_delete || !route->is_json ||
+        negotiate(http_request_header(request, "Accept"), offers) >= 0) {
+        return true;
+    }
+    problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
+                    "The answer is application/json: accept it, or omit the Accept header.");
+    return false;
+}
+
 static void serve(struct gateway *gateway, struct http_request *request, const struct route *route,
                   const struct variable *variable) {
     const char *method = http_request_method(request);
@@ -392,7 +407,8 @@ static void serve(struct gateway *gateway, struct http_request *request, const s
         problem_respond_format(request, PROBLEM_METHOD_NOT_ALLOWED, "%s allows %s.",
                                http_request_path(request), allowed_methods(route));
     } else if (origin_admit(&gateway->origins, request, route->need == GUARD_OPEN) &&
-               guard_admit(gateway->guard, request, need, variable->protocol)) {
+               guard_admit(gateway->guard, request, need, variable->protocol) &&
+               admit_form(request, route, is_delete)) {
         function(gateway, request, variable);
     }
 }

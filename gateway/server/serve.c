@@ -19,6 +19,7 @@
 #include "data_folder.h"
 #include "describe_pages.h"
 #include "embedded.h"
+#include "fact_ledger.h"
 #include "figures.h"
 #include "first_token.h"
 #include "jwks_keeper.h"
@@ -46,7 +47,7 @@ enum {
     DRAIN_LONGER_MS = 2000,    /* than an ack may take */
     ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
     READY_PATIENCE_MS = 5000,  /* systemd ends a service that it does not hear this of */
-    WORKER_POOL_THREADS = 2,   /* each may need twenty times the text of a message */
+    WORKER_POOL_THREADS = 2,   /* each may need twenty times the text of a message (ADR 8) */
 };
 
 struct server {
@@ -69,12 +70,13 @@ struct server {
     struct figures_set figures;
     struct shared_figures shared_figures;
     struct board **boards;
+    struct fact_ledger *fact_ledger;
     struct worker **workers;
     unsigned worker_count, ready_count;
     atomic_uint busy_count;  /* of the workers, while they drain */
     atomic_uint away_count;  /* of the workers: those that NATS is not ready for */
     struct tls_context *tls; /* NULL: plain HTTP */
-    int listen_fd;
+    int listen_fd, admin_fd; /* -1: none */
     unsigned port;
     bool is_announced, is_draining;
     struct troubles *troubles;
@@ -410,9 +412,10 @@ static int start_workers(struct server *server) {
     if (server->workers == NULL) {
         return fail("cannot start", "out of memory");
     }
-    if (boards_create(configuration->channels, &server->boards) != PARLEY_OK ||
-        worker_pool_create(count < WORKER_POOL_THREADS ? count : WORKER_POOL_THREADS,
-                           &server->worker_pool) != PARLEY_OK) {
+    server->fact_ledger = fact_ledger_create();
+    if (server->fact_ledger == NULL ||
+        boards_create(configuration->channels, &server->boards) != PARLEY_OK ||
+        worker_pool_create(WORKER_POOL_THREADS, &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }
     const bool is_own = server->embedded != NULL;
@@ -430,12 +433,14 @@ static int start_workers(struct server *server) {
         .budget = &server->bounds.budget,
         .codings = &server->bounds.codings,
         .spools = &server->bounds.spools,
+        .object_room = &server->bounds.object_room,
         .limits = &server->bounds.limits,
         .halt_sets = server->halt_sets,
         .all_figures = &server->figures,
         .full_answer = parley_buffer_bytes(&server->bounds.full_answer),
         .worker_pool = server->worker_pool,
         .boards = server->boards,
+        .fact_ledger = server->fact_ledger,
         .tokens = server->tokens.tokens,
         .jwks = server->keys.jwks,
         .busy_count = &server->busy_count,
@@ -451,6 +456,7 @@ static int start_workers(struct server *server) {
         /* One worker is enough to notice that the embedded nats-server hangs. */
         options.is_probing = is_own && server->worker_count == 0;
         options.keeps_facts = server->worker_count == 0;
+        options.admin_fd = server->worker_count == 0 ? server->admin_fd : -1;
         options.number = server->worker_count;
         options.figures = server->figures.blocks[server->worker_count];
         const enum parley_status status =
@@ -460,6 +466,18 @@ static int start_workers(struct server *server) {
         }
     }
     return 0;
+}
+
+static int listen_for_admin(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    const char *why = "";
+    unsigned port;
+    if (configuration->admin_listen == NULL) {
+        return 0;
+    }
+    server->admin_fd =
+        http_listen(configuration->admin_address, configuration->admin_port, &port, &why);
+    return server->admin_fd < 0 ? fail(configuration->admin_listen, why) : 0;
 }
 
 static int start(struct server *server) {
@@ -478,10 +496,10 @@ static int start(struct server *server) {
     }
     server->announce_timer.fire = announce_anyway;
     const int status =
-        load_tls(server) != 0 || watch_signals(server) != 0 || create_schemas(server) != 0 ||
-        create_pages(server) != 0 || create_bounds(server) != 0 || prepare_data(server) != 0 ||
-        open_tokens(server) != 0 || open_keys(server) != 0 || create_figures(server) != 0 ||
-        start_nats(server) != 0 || start_workers(server) != 0;
+        listen_for_admin(server) != 0 || load_tls(server) != 0 || watch_signals(server) != 0 ||
+        create_schemas(server) != 0 || create_pages(server) != 0 || create_bounds(server) != 0 ||
+        prepare_data(server) != 0 || open_tokens(server) != 0 || open_keys(server) != 0 ||
+        create_figures(server) != 0 || start_nats(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);
@@ -503,6 +521,7 @@ static void finish(struct server *server) {
     worker_pool_destroy(server->worker_pool);
     halt_sets_destroy(server->halt_sets);
     boards_destroy(server->boards);
+    fact_ledger_destroy(server->fact_ledger);
     embedded_destroy(server->embedded);
     troubles_destroy(server->troubles);
     for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {
@@ -515,6 +534,9 @@ static void finish(struct server *server) {
     if (server->listen_fd >= 0) {
         close(server->listen_fd);
     }
+    if (server->admin_fd >= 0) {
+        close(server->admin_fd);
+    }
     signals_close(&server->signals);
     token_keeper_close(&server->tokens);
     jwks_keeper_close(&server->keys);
@@ -524,7 +546,7 @@ static void finish(struct server *server) {
 }
 
 int command_serve(int argc, char **argv) {
-    struct server server = {.listen_fd = -1, .argc = argc, .argv = argv};
+    struct server server = {.listen_fd = -1, .admin_fd = -1, .argc = argc, .argv = argv};
     const int64_t began_s = clock_now_seconds();
     const int loaded = configuration_load(&server.configuration, argc, argv);
     if (loaded >= 0) {

@@ -39,15 +39,16 @@ static void copy_workers(const struct shared_sources *from, struct figures *out)
 
 static void copy_boards(const struct shared_sources *from, struct figures *out) {
     struct board *const *boards = *from->boards;
-    struct board_counts sum = {0};
+    struct board_counts sum = {.is_current = boards != NULL};
     for (size_t i = 0; boards != NULL && i < parley_protocol_count(); i++) {
         if (boards[i] != NULL) {
             const struct board_counts counts = board_counts(boards[i]);
             sum.open += counts.open;
             sum.waiting += counts.waiting;
+            sum.is_current = sum.is_current && counts.is_current;
         }
     }
-    counter_set(&out->values[FIGURE_TASKS_OPEN], sum.open);
+    counter_set_known(&out->values[FIGURE_TASKS_OPEN], sum.is_current, sum.open);
     counter_set(&out->values[FIGURE_TASKS_WAITING], sum.waiting);
 }
 

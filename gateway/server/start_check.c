@@ -25,10 +25,24 @@
 /* Each appends a sentence to `error` if something is wrong. */
 typedef void check_fn(const struct configuration *configuration, struct parley_buffer *error);
 
-static void check_listen(const struct configuration *configuration, struct parley_buffer *error) {
-    const char *fault = http_listen_fault(configuration->address, configuration->port);
+static void check_address(const char *flag, const char *listen, const char *address, unsigned port,
+                          struct parley_buffer *error) {
+    const char *fault = http_listen_fault(address, port);
     if (fault != NULL) {
-        parley_buffer_format(error, "--listen %s: %s", configuration->listen, fault);
+        parley_buffer_format(error, "%s %s: %s", flag, listen, fault);
+    }
+}
+
+static void check_listen(const struct configuration *configuration, struct parley_buffer *error) {
+    check_address("--listen", configuration->listen, configuration->address, configuration->port,
+                  error);
+}
+
+static void check_admin_listen(const struct configuration *configuration,
+                               struct parley_buffer *error) {
+    if (configuration->admin_listen != NULL) {
+        check_address("--admin-listen", configuration->admin_listen, configuration->admin_address,
+                      configuration->admin_port, error);
     }
 }
 
@@ -119,8 +133,8 @@ static bool run(check_fn *check, const struct configuration *configuration) {
 }
 
 int start_check(const struct configuration *configuration) {
-    static check_fn *const checks[] = {check_listen, check_tls,  check_data,
-                                       check_tokens, check_keys, check_nats};
+    static check_fn *const checks[] = {check_listen, check_admin_listen, check_tls, check_data,
+                                       check_tokens, check_keys,         check_nats};
     int status = configuration_print(configuration);
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         status = run(checks[i], configuration) ? status : EXIT_FAILURE;

@@ -11,6 +11,7 @@
 
 #include "offload.h"
 #include "quarantine.h"
+#include "admin.h"
 #include "agents.h"
 #include "vault_task.h"
 #include "board.h"
@@ -27,12 +28,14 @@
 
 enum {
     PARKED_MAX = 16384,
+    ADMIN_CONNECTIONS = 64,
     DRAIN_POLL_MS = 20,
     DRAIN_LAST_MS = 1000,        /* before its end: what waits for NATS or an ack is answered */
     REQUEST_MEMORY_BYTES = 8192, /* a larger pool costs a third of the rate: it is cleared for
                                     each request */
     STREAM_MEMORY_BYTES = 2048,
     IN_FLIGHT_BYTES_MAX = 64 << 20,
+    FACT_DAYS_MAX = 90, /* of what operators' streams keep longer, or for ever */
 };
 
 struct bucket {
@@ -43,6 +46,7 @@ struct worker {
     struct gateway gateway;
     struct worker_options options;
     struct worker_events events;
+    struct http_server *admin;        /* NULL: this worker has none */
     struct jetstream_stream *streams; /* what must exist in NATS */
     struct bucket *buckets;           /* two a protocol, for the names of those that have some */
     struct fact_consumers **fact_consumers; /* one a protocol; NULL: none */
@@ -161,16 +165,17 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
             .name = channel->stream, .subjects = channel->subjects, .families = channel->families};
     }
     for (size_t i = 0; i < count; i++) {
-        const struct parley_protocol *protocol = parley_protocols[i];
+        const struct channel *channel = &worker->options.configuration->channels[i];
         struct bucket *bucket = &worker->buckets[i];
-        const char *name = worker->options.configuration->channels[i].fact_bucket;
+        const char *name = channel->fact_bucket;
         if (name != NULL) {
             fact_stream_name(name, bucket->stream);
             fact_stream_subjects(name, bucket->subjects);
             worker->streams[(*out_count)++] =
                 (struct jetstream_stream){.name = bucket->stream,
                                           .subjects = bucket->subjects,
-                                          .bucket_days = protocol->memory_days};
+                                          .bucket_days = FACT_DAYS_MAX,
+                                          .outlives = channel->stream};
         }
     }
     for (size_t i = 0; i < count; i++) {
@@ -192,7 +197,8 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
             (struct jetstream_stream){.name = channel_rejected.stream,
                                       .subjects = channel_rejected.subjects,
                                       .days = QUARANTINE_DAYS,
-                                      .bytes_max = QUARANTINE_BYTES_MAX};
+                                      .bytes_max = QUARANTINE_BYTES_MAX,
+                                      .without = QUARANTINE_WITHOUT};
     }
     return PARLEY_OK;
 }
@@ -238,6 +244,16 @@ static enum parley_status create_jetstream(struct worker *worker) {
     return jetstream_create(worker->gateway.reactor, &options, &events, &worker->gateway.jetstream);
 }
 
+static enum parley_status create_admin(struct worker *worker, struct http_options options) {
+    options.connections_max = ADMIN_CONNECTIONS;
+    options.limits = NULL;
+    options.tls = NULL;
+    return worker->options.admin_fd < 0
+               ? PARLEY_OK
+               : http_server_create(worker->gateway.reactor, worker->options.admin_fd, &options,
+                                    admin_begin, &worker->gateway, &worker->admin);
+}
+
 static enum parley_status create_http(struct worker *worker) {
     const struct configuration *configuration = worker->options.configuration;
     const struct http_options options = {
@@ -259,8 +275,9 @@ static enum parley_status create_http(struct worker *worker) {
         .stays_open = gateway_stays_open,
         .refuse = gateway_refuse,
         .over = gateway_over};
-    return http_server_create(worker->gateway.reactor, worker->options.listen_fd, &options,
-                              gateway_begin, &worker->gateway, &worker->gateway.http);
+    PARLEY_TRY(http_server_create(worker->gateway.reactor, worker->options.listen_fd, &options,
+                                  gateway_begin, &worker->gateway, &worker->gateway.http));
+    return create_admin(worker, options);
 }
 
 static enum parley_status create_messages(struct worker *worker) {
@@ -296,6 +313,7 @@ static enum parley_status create_facts(struct worker *worker) {
         }
         PARLEY_TRY(fact_store_create(gateway->reactor, gateway->jetstream, channel->fact_bucket,
                                      &gateway->fact_stores[i]));
+        fact_store_share(gateway->fact_stores[i], worker->options.fact_ledger);
         if (worker->options.keeps_facts && channel->fact_subjects != NULL) {
             const struct fact_consumers_options options = {
                 .reactor = gateway->reactor,
@@ -337,7 +355,7 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_facts(worker));
-    PARLEY_TRY(worker_objects_create(gateway));
+    PARLEY_TRY(worker_objects_create(gateway, worker->options.object_room));
     const struct worker_halts_options halts = {.gateway = gateway,
                                                .sets = worker->options.halt_sets,
                                                .is_keeper = worker->options.keeps_facts,
@@ -352,7 +370,10 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
                              gateway->configuration->channels, &gateway->agents));
     PARLEY_TRY(parking_create(gateway->reactor, PARKED_MAX, &gateway->parking));
-    worker_figures_start(&worker->figures, gateway);
+    worker->figures = (struct worker_figures){.gateway = gateway,
+                                              .fact_consumers = worker->fact_consumers,
+                                              .halt_keepers = worker->halts.keepers};
+    worker_figures_start(&worker->figures);
     return PARLEY_OK;
 }
 
@@ -373,7 +394,9 @@ static void take_apart(struct worker *worker) {
     }
     completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
+    aheads_abandon(gateway);
     vault_tasks_abandon(gateway);
+    http_server_destroy(worker->admin);
     http_server_destroy(gateway->http);
     guard_destroy(gateway->guard);
     tokens_unref(atomic_exchange(&worker->next_tokens, NULL));
@@ -440,6 +463,7 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->gateway.all_figures = options->all_figures;
     worker->gateway.worker_pool = options->worker_pool;
     LIST_INIT(&worker->gateway.offloads);
+    LIST_INIT(&worker->gateway.aheads);
     enum parley_status status = build(worker);
     if (status == PARLEY_OK && pthread_create(&worker->thread, NULL, run, worker) != 0) {
         status = PARLEY_E_IO;

@@ -28,10 +28,13 @@ struct worker_options {
     struct bus_identity nats_identity; /* for --nats */
     const char *nats_store;            /* where the embedded nats-server stores; NULL: --nats */
     int listen_fd;                     /* shared */
+    int admin_fd;                      /* of --admin-listen; -1: another worker has it, or none */
     struct board *const *boards;       /* shared */
+    struct fact_ledger *fact_ledger;   /* shared */
     struct budget *budget;             /* shared */
     struct coding_quota *codings;      /* shared */
     struct spool_quota *spools;        /* shared */
+    struct object_room *object_room;   /* shared */
     struct limits *limits;             /* shared */
     struct halt_set *const *halt_sets; /* shared: one a protocol; NULL: it halts nothing */
     struct parley_bytes full_answer;   /* of http_options; shared */

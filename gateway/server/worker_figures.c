@@ -54,23 +54,35 @@ static void copy_streams(const struct gateway *gateway) {
     }
 }
 
-static void copy(const struct gateway *gateway) {
+static void copy_facts(const struct worker_figures *copier) {
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        uint64_t of_facts, of_halts;
+        const bool has_facts = fact_consumers_pending(copier->fact_consumers[i], &of_facts);
+        const bool has_halts = halt_keeper_pending(copier->halt_keepers[i], &of_halts);
+        counter_set_known(&copier->gateway->figures->streams[i].facts_pending,
+                          has_facts || has_halts, of_facts + of_halts);
+    }
+}
+
+static void copy(const struct worker_figures *copier) {
+    const struct gateway *gateway = copier->gateway;
     copy_http(gateway);
     copy_nats(gateway);
     copy_stores(gateway);
     copy_streams(gateway);
+    copy_facts(copier);
     set(gateway, FIGURE_AWAITED_REPLIES, replies_count(gateway->replies));
 }
 
 static void on_time(struct reactor_timer *timer) {
     struct worker_figures *copier = OWNER_OF(timer, struct worker_figures, timer);
-    copy(copier->gateway);
+    copy(copier);
     reactor_timer_set(copier->gateway->reactor, timer, COPY_MS);
 }
 
-void worker_figures_start(struct worker_figures *copier, struct gateway *gateway) {
-    *copier = (struct worker_figures){.gateway = gateway, .timer.fire = on_time};
-    reactor_timer_set(gateway->reactor, &copier->timer, 0);
+void worker_figures_start(struct worker_figures *copier) {
+    copier->timer.fire = on_time;
+    reactor_timer_set(copier->gateway->reactor, &copier->timer, 0);
 }
 
 void worker_figures_stop(struct worker_figures *copier) {

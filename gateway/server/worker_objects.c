@@ -42,7 +42,7 @@ enum parley_status worker_objects_list(struct worker_objects *objects,
     return PARLEY_OK;
 }
 
-enum parley_status worker_objects_create(struct gateway *gateway) {
+enum parley_status worker_objects_create(struct gateway *gateway, struct object_room *room) {
     gateway->object_stores = calloc(parley_protocol_count(), sizeof(struct object_store *));
     if (gateway->object_stores == NULL) {
         return PARLEY_E_MEMORY;
@@ -50,8 +50,12 @@ enum parley_status worker_objects_create(struct gateway *gateway) {
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         const char *bucket = gateway->configuration->channels[i].object_bucket;
         if (bucket != NULL) {
-            PARLEY_TRY(object_store_create(gateway->reactor, gateway->jetstream, bucket,
-                                           (size_t)gateway->configuration->checkpoints_keep,
+            const struct object_store_options options = {
+                .bucket = bucket,
+                .room = room,
+                .keep = (size_t)gateway->configuration->checkpoints_keep,
+                .days = gateway->configuration->channels[i].protocol->objects->days};
+            PARLEY_TRY(object_store_create(gateway->reactor, gateway->jetstream, &options,
                                            &gateway->object_stores[i]));
         }
     }

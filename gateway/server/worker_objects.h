@@ -16,8 +16,9 @@ enum parley_status worker_objects_list(struct worker_objects *objects,
                                        const struct channel *channels,
                                        struct jetstream_stream *streams,
                                        size_t *count) PARLEY_MUST_CHECK;
-/* Creates gateway->object_stores. */
-enum parley_status worker_objects_create(struct gateway *gateway) PARLEY_MUST_CHECK;
+/* Creates gateway->object_stores.  Owns: borrows `room`. */
+enum parley_status worker_objects_create(struct gateway *gateway,
+                                         struct object_room *room) PARLEY_MUST_CHECK;
 /* Harmless when they were not created; before the jetstream is destroyed. */
 void worker_objects_destroy(struct gateway *gateway);
 /* After the jetstream was destroyed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Holds types and lanes against the tables of the protocols. The names are gathered only when
- * there is one of these filters. */
+/* Holds types, lanes, priorities and senders against the tables of the protocols. The names are
+ * gathered only when there is one of these filters. */
 
 #include "stream_closed.h"
 
@@ -78,6 +78,17 @@ static void gather_priorities(struct names *names,
     names->is_open = names->count == 0;
 }
 
+static void gather_senders(struct names *names, const struct parley_protocol *const protocols[]) {
+    for (size_t i = 0; protocols[i] != NULL; i++) {
+        const char *const *sender = protocols[i]->senders;
+        names->is_open |= sender == NULL;
+        for (; sender != NULL && *sender != NULL; sender++) {
+            add(names, *sender);
+        }
+    }
+    names->listed_count = names->count;
+}
+
 static bool has(const struct names *names, struct parley_bytes value) {
     for (size_t i = 0; i < names->count; i++) {
         if (parley_bytes_equal(value, parley_bytes_of(names->items[i]))) {
@@ -107,6 +118,7 @@ struct sort {
 static const struct sort types = {"type", "types", gather_types};
 static const struct sort lanes = {"lane", "lanes", gather_lanes};
 static const struct sort priorities = {"priority", "priorities", gather_priorities};
+static const struct sort senders = {"sender", "senders", gather_senders};
 
 static void explain(struct names *names, const struct sort *sort, struct parley_bytes value,
                     const struct parley_protocol *const protocols[], struct parley_buffer *out) {
@@ -162,5 +174,6 @@ bool stream_closed_check(const struct stream_query *query,
     const char *const *filters = query->filters;
     return check(&types, filters[STREAM_FILTER_TYPE], protocols, out_detail) &&
            check(&lanes, filters[STREAM_FILTER_LANE], protocols, out_detail) &&
-           check(&priorities, filters[STREAM_FILTER_PRIORITY], protocols, out_detail);
+           check(&priorities, filters[STREAM_FILTER_PRIORITY], protocols, out_detail) &&
+           check(&senders, filters[STREAM_FILTER_SENDER], protocols, out_detail);
 }

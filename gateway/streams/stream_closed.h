@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The filters whose values are a closed set: types, lanes and priorities. A value that none
+/* The filters whose values are a closed set: types, lanes, priorities, and senders where a
+ * protocol has only so many. A value that none
  * of the protocols has is a mistake, which a stream that stays empty would not show. */
 
 #include <parley/buffer.h>

@@ -189,18 +189,26 @@ static void feed_pull_ended(void *context) {
     refill(cursor);
 }
 
-/* It has all that the stream held. Where the last of that is of others, nothing else shows it. */
+/* It has all that its member of the cluster held. */
 static void feed_current(void *context) {
     struct stream_cursor *cursor = context;
-    const uint64_t last = cursor->queue_next - 1;
-    if (stream_hub_filter(cursor->hub) == NULL || cursor->stage == STREAM_UNPLACED) {
-        return;
+    const uint64_t last = cursor->query->is_ending ? cursor->end : cursor->past_end;
+    const bool is_placed = cursor->stage != STREAM_UNPLACED;
+    if (stream_hub_filter(cursor->hub) != NULL && is_placed && cursor->queue_next <= last) {
+        stream_rest_ask(&cursor->rest, cursor->hub, cursor->queue_next);
     }
-    cursor->past_end = last < cursor->past_end ? last : cursor->past_end;
-    if (cursor->query->is_ending && last < cursor->end) {
-        cursor->end = last;
-        wake_if_waiting(cursor);
+}
+
+static void rest_known(struct stream_rest *rest, uint64_t first) {
+    struct stream_cursor *cursor = OWNER_OF(rest, struct stream_cursor, rest);
+    const uint64_t end = cursor->end;
+    cursor->past_end = stream_rest_bound(rest, first, cursor->past_end);
+    cursor->end = stream_rest_bound(rest, first, end);
+    if (cursor->end == end && cursor->is_quiet) {
+        cursor->is_quiet = false; /* what there is does not come: perhaps it does */
+        close_feed(cursor);       /* from another member */
     }
+    wake_if_waiting(cursor);
 }
 
 static void feed_refused(void *context, const char *error) {
@@ -214,7 +222,6 @@ static void admitted(struct stream_waiter *waiter) {
 }
 
 static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start) {
-    start.filter = stream_hub_filter(cursor->hub);
     const struct ordered_consumer_events events = {.opened = feed_opened,
                                                    .stored = feed_stored,
                                                    .pull_ended = feed_pull_ended,
@@ -222,8 +229,8 @@ static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start
                                                    .current = feed_current,
                                                    .context = cursor};
     const char *stream = stream_hub_channel(cursor->hub)->stream;
-    if (ordered_consumer_open(cursor->hub->jetstream, stream, start, ORDERED_REPLAY, &events,
-                              &cursor->feed) != PARLEY_OK) {
+    if (ordered_consumer_open(cursor->hub->jetstream, stream, stream_hub_begin(cursor->hub, start),
+                              ORDERED_REPLAY, &events, &cursor->feed) != PARLEY_OK) {
         cursor->feed = NULL;
         return false;
     }
@@ -277,7 +284,8 @@ bool stream_cursor_start(struct stream_cursor *cursor, struct stream_hub *hub,
                                      .reader = reader,
                                      .member.ops = &member_ops,
                                      .end = UINT64_MAX,
-                                     .waiter.admitted = admitted};
+                                     .waiter.admitted = admitted,
+                                     .rest.known = rest_known};
     stream_queue_init(&cursor->queue, hub->pool, give_back_queue);
     LIST_INSERT_HEAD(&hub->asking, &cursor->member, link);
     /* So that a core subscription is known to the server once that has answered the question. */
@@ -294,6 +302,7 @@ void stream_cursor_stop(struct stream_cursor *cursor) {
     if (cursor->hub == NULL) {
         return;
     }
+    stream_rest_forget(&cursor->rest);
     close_feed(cursor);
     drop_queue(cursor);
     LIST_REMOVE(&cursor->member, link);
@@ -498,9 +507,9 @@ static void on_opened(struct stream_cursor *cursor) {
     }
 }
 
-/* A reader that needs the messages up to a certain one would wait for ever if the last of them were
- * deleted meanwhile: nothing comes that could show the jump. When two checks, which are seconds
- * apart, were answered and no message came in between, they are gone. */
+/* A reader that ends would wait for ever if its last messages were deleted meanwhile: nothing comes
+ * that could show the jump. When two checks, which are seconds apart, were answered and no message
+ * came in between, they are gone; of a stream that holds something else too the leader says so. */
 static void on_checked(struct stream_cursor *cursor) {
     const bool has_something =
         cursor->has_gap || cursor->queue.first != NULL || cursor->next > cursor->end;
@@ -511,7 +520,11 @@ static void on_checked(struct stream_cursor *cursor) {
         cursor->is_quiet = true;
         return;
     }
-    skip_to(cursor, cursor->end + 1);
+    if (stream_hub_filter(cursor->hub) != NULL) {
+        stream_rest_ask(&cursor->rest, cursor->hub, cursor->queue_next);
+        return;
+    }
+    jump_to(cursor, cursor->end + 1);
     wake_if_waiting(cursor);
 }
 
@@ -553,6 +566,7 @@ static void on_matched(struct stream_member *member, const struct stream_event *
 
 static void on_restarted(struct stream_member *member, const struct jetstream_stream_info *info) {
     struct stream_cursor *cursor = OWNER_OF(member, struct stream_cursor, member);
+    stream_rest_forget(&cursor->rest);
     close_feed(cursor);
     if (cursor->stage != STREAM_UNPLACED) {
         set_gap(cursor, cursor->has_gap ? cursor->gap_first : cursor->next, 0);

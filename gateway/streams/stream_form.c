@@ -21,10 +21,11 @@ bool stream_form_choose(struct http_request *request, const struct parley_protoc
     size_t count = OFFERS_OF_ANY;
     memcpy(all, offers, sizeof offers);
     const struct parley_codec *const *codec = protocol != NULL ? protocol->codecs : NULL;
-    for (; codec != NULL && *codec != NULL && count < OFFERS_MAX - 1; codec++) {
-        if (is_offered(*codec)) {
+    for (; codec != NULL && *codec != NULL; codec++) {
+        const char *const *type = (*codec)->media_types;
+        for (; is_offered(*codec) && *type != NULL && count < OFFERS_MAX - 1; type++) {
             codecs[count] = *codec;
-            all[count++] = (*codec)->media_types[0];
+            all[count++] = *type;
         }
     }
     const int chosen = negotiate(http_request_header(request, "Accept"), all);
@@ -35,8 +36,10 @@ bool stream_form_choose(struct http_request *request, const struct parley_protoc
                         "omit the Accept header.");
         return false;
     }
-    *out = (struct stream_form){
-        .media_type = all[chosen], .is_sse = chosen == SSE, .codec = codecs[chosen]};
+    const struct parley_codec *of = codecs[chosen];
+    *out = (struct stream_form){.media_type = of != NULL ? of->media_types[0] : all[chosen],
+                                .is_sse = chosen == SSE,
+                                .codec = of};
     return true;
 }
 

@@ -207,8 +207,8 @@ static enum parley_status open_feed(struct stream_hub *hub) {
     PARLEY_TRY(stream_ring_init(&hub->ring, hub->ring_count_max, hub->ring_bytes_max));
     enum parley_status status = ordered_consumer_open(
         hub->jetstream, stream_hub_channel(hub)->stream,
-        (struct jetstream_start){.from = JETSTREAM_FROM_NEW, .filter = stream_hub_filter(hub)},
-        ORDERED_FOLLOW, &events, &hub->feed);
+        stream_hub_begin(hub, (struct jetstream_start){.from = JETSTREAM_FROM_NEW}), ORDERED_FOLLOW,
+        &events, &hub->feed);
     if (status != PARLEY_OK) {
         hub->feed = NULL;
         close_feed(hub);

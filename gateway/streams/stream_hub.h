@@ -110,6 +110,14 @@ static inline const char *stream_hub_filter(const struct stream_hub *hub) {
     return hub->place != NULL && hub->place->has_others ? hub->channel.subjects : NULL;
 }
 
+/* The same place in its stream, for a feed of what it reads of that. */
+static inline struct jetstream_start stream_hub_begin(const struct stream_hub *hub,
+                                                      struct jetstream_start start) {
+    start.filter = stream_hub_filter(hub);
+    start.doubts = start.filter == NULL ? JETSTREAM_DOUBTS_HELD : JETSTREAM_DOUBTS_NONE;
+    return start;
+}
+
 const struct channel *stream_hub_channel(const struct stream_hub *hub);
 
 /* Asks about the stream for a member of the list `asking`, with a question that is sent from now

@@ -10,6 +10,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include "text.h"
+
 enum { NS_A_MS = 1000000, NS_A_SECOND = 1000000000 };
 
 /* ---- numbers and times ---- */
@@ -301,23 +303,20 @@ static bool set_envelope(struct stream_query *query, const char *value, int64_t 
     return query->is_bare;
 }
 
-static bool set_filter(struct stream_query *query, enum stream_filter filter, const char *value) {
-    stream_query_filter(query, filter, value);
-    while (value != NULL) {
-        if (stream_list_next(&value).length == 0) {
-            return false;
-        }
-    }
-    return true;
+static bool is_filled(struct parley_bytes item) {
+    return item.length > 0;
 }
 
 #define TEXT "{\"type\":\"string\"}"
-#define LIST "{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":1}"
+#define LIST_OF(items)                                                                             \
+    "{\"type\":\"array\",\"items\":{\"type\":\"string\"," items "},\"minItems\":1}"
+#define LIST LIST_OF("\"minLength\":1")
 
 static const struct option {
     struct parley_option_help help;
     bool (*set)(struct stream_query *query, const char *value, int64_t now_ns);
-    enum stream_filter filter; /* without a `set` */
+    enum stream_filter filter;                 /* without a `set` */
+    bool (*is_item)(struct parley_bytes item); /* of a filter's list; NULL: any that is not empty */
 } options[] = {
     {.help = {"since",
               "Where to begin: `now` (default), `all`, a sequence number (of one protocol, "
@@ -355,15 +354,33 @@ static const struct option {
               "comma-separated agents: messages addressed to one of them, or to no agent", LIST},
      .filter = STREAM_FILTER_FOR},
     {.help = {"domain", "Only requests, results and failures of these domains.",
-              "comma-separated domains; only messages whose subject has a domain match", LIST},
-     .filter = STREAM_FILTER_DOMAIN},
+              "comma-separated domains, each 1 to 128 of A-Z a-z 0-9 _ -; only messages whose "
+              "subject has a domain match",
+              LIST_OF("\"pattern\":\"^[A-Za-z0-9_-]{1,128}$\"")},
+     .filter = STREAM_FILTER_DOMAIN,
+     .is_item = text_is_domain},
     {.help = {"priority", "Only these priorities.",
               "comma-separated priorities, such as high,critical", LIST},
      .filter = STREAM_FILTER_PRIORITY},
-    {.help = {"agent", "Only messages of these agents.", "comma-separated agents", LIST},
-     .filter = STREAM_FILTER_AGENT},
+    {.help = {"agent", "Only messages of these agents.",
+              "comma-separated agents, each 1 to 64 of A-Z a-z 0-9 _ -, the first a letter or a "
+              "digit; messages that name no agent (`_`) are nobody's",
+              LIST_OF("\"pattern\":\"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$\"")},
+     .filter = STREAM_FILTER_AGENT,
+     .is_item = text_is_agent},
 };
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
+
+static bool set_filter(struct stream_query *query, const struct option *option, const char *value) {
+    bool (*is_item)(struct parley_bytes) = option->is_item != NULL ? option->is_item : is_filled;
+    stream_query_filter(query, option->filter, value);
+    while (value != NULL) {
+        if (!is_item(stream_list_next(&value))) {
+            return false;
+        }
+    }
+    return true;
+}
 
 const char *const stream_query_names[] = {"since",    "follow",   "limit",    "type",   "lane",
                                           "sender",   "receiver", "for",      "thread", "domain",
@@ -432,7 +449,7 @@ enum stream_query_result stream_query_set(struct stream_query *query, const char
     if (option != NULL) {
         *out_wants = option->help.wants;
         bool is_valid = option->set != NULL ? option->set(query, value, now_ns)
-                                            : set_filter(query, option->filter, value);
+                                            : set_filter(query, option, value);
         return is_valid ? STREAM_QUERY_SET : STREAM_QUERY_INVALID;
     }
     for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {

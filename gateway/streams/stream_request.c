@@ -2,10 +2,8 @@
 
 #include "stream_request.h"
 
-#include <time.h>
-
-#include "query_names.h"
 #include "query_problem.h"
+#include "reactor.h"
 #include "stream_closed.h"
 
 /* ---- options ---- */
@@ -38,8 +36,7 @@ static bool accept_option(struct http_request *request, enum stream_query_result
 static bool parse_option(void *context, const char *name, const char *value) {
     struct parsing *parsing = context;
     const char *wants = "";
-    if (query_names_add(&parsing->seen, name)) {
-        query_problem_twice(parsing->request, name);
+    if (!query_option_is_sound(parsing->request, &parsing->seen, name, value)) {
         parsing->is_refused = true;
         return false;
     }
@@ -47,12 +44,6 @@ static bool parse_option(void *context, const char *name, const char *value) {
         stream_query_set(parsing->query, name, value, parsing->now_ns, &wants);
     parsing->is_refused = !accept_option(parsing->request, result, name, value, wants);
     return !parsing->is_refused;
-}
-
-static int64_t wall_clock_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 /* ---- which streams ---- */
@@ -159,7 +150,7 @@ static bool fits_streams(struct http_request *request, const struct stream_query
     return false;
 }
 
-/* A type or a lane that nothing which is read knows. */
+/* A type, lane, priority or sender that nothing which is read knows. */
 static bool knows_values(struct http_request *request, const struct stream_query *query,
                          const struct stream_reading *reading) {
     const struct parley_protocol *protocols[64 + 1];
@@ -196,7 +187,8 @@ static bool takes_filters(struct http_request *request, const struct stream_quer
 
 bool stream_request_parse(struct http_request *request, const struct stream_reading *reading,
                           struct stream_query *query) {
-    struct parsing parsing = {.request = request, .query = query, .now_ns = wall_clock_ns()};
+    struct parsing parsing = {
+        .request = request, .query = query, .now_ns = reactor_wall_clock_ns()};
     stream_query_init(query);
     http_request_each_query(request, parse_option, &parsing);
     if (parsing.is_refused) {

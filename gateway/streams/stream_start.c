@@ -10,7 +10,8 @@ bool stream_start_is_same(struct parley_bytes created, uint64_t sequence,
     if (parley_bytes_equal(created, parley_bytes_of(info->created))) {
         return true;
     }
-    return sequence <= info->last_sequence && stream_time_parse(created, &created_ns) &&
+    return (info->is_replicated || sequence <= info->last_sequence) &&
+           stream_time_parse(created, &created_ns) &&
            stream_time_parse(parley_bytes_of(info->created), &other_ns) &&
            created_ns - other_ns <= CREATION_SKEW_NS && other_ns - created_ns <= CREATION_SKEW_NS;
 }

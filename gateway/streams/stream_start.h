@@ -10,7 +10,8 @@
 /* Whether a stream created at `created` (RFC 3339) that held `sequence` may be the one of `info`.
  * In a cluster each nats-server 2.9 keeps its own time of creation, milliseconds from the others',
  * and may answer with it after a restart; so a difference that small counts only if the sequence
- * went back as well. */
+ * went back as well, and of a replicated stream not even then: a leader that was just elected may
+ * not know of the last messages yet. */
 bool stream_start_is_same(struct parley_bytes created, uint64_t sequence,
                           const struct jetstream_stream_info *info);
 /* Whether the query's resume token is of an earlier stream of this name, which was deleted. */

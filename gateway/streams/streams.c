@@ -137,7 +137,8 @@ static void reader_failed(struct stream_reader *reader) {
     const char *absence = stream_hub_channel(reader->cursors[0].hub)->absence;
     refuse(reader, PROBLEM_BUS_UNAVAILABLE,
            absence != NULL ? absence
-                           : "The stream does not exist in NATS at present. Connect again later.");
+                           : "The stream does not exist in NATS at present, or NATS did not say in "
+                             "time. Connect again later.");
 }
 
 static const struct stream_reader_events reader_events = {

@@ -5,7 +5,9 @@
 #include "vault.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "agent_reader.h"
 #include "problem.h"
 #include "request_options.h"
 #include "vault_place.h"
@@ -19,12 +21,13 @@ static bool has_checkpoints(struct http_request *request, const struct parley_pr
     return true;
 }
 
-/* As in the option that names the agent of what is sent. */
-static bool is_agent(struct http_request *request, const char *agent) {
+/* As in the option that names the agent of what is sent.  `out_agent`: what the path says. */
+static bool is_agent(struct http_request *request, const char *name,
+                     char out_agent[AGENT_TOKEN_SIZE]) {
     struct parley_options options = {0};
     const char *wants = NULL;
-    if (strlen(agent) >= VAULT_AGENT_MAX ||
-        parley_options_set(&options, "agent", agent, &wants) != PARLEY_OPTION_SET) {
+    if (!agent_token(name, out_agent) || strlen(out_agent) >= VAULT_AGENT_MAX ||
+        parley_options_set(&options, "agent", out_agent, &wants) != PARLEY_OPTION_SET) {
         problem_respond(request, PROBLEM_NOT_FOUND, "No agent has such a name.");
         return false;
     }
@@ -36,15 +39,6 @@ static bool is_own(const struct gateway *gateway, struct http_request *request, 
     if (own != NULL && strcmp(own, agent) != 0) {
         problem_respond_format(request, PROBLEM_FORBIDDEN,
                                "This token may read the checkpoints of the agent %.64s only.", own);
-        return false;
-    }
-    return true;
-}
-
-static bool has_room(const struct gateway *gateway, struct http_request *request) {
-    if (gateway->vault_count >= VAULT_READINGS_MAX) {
-        problem_respond(request, PROBLEM_OVERLOADED,
-                        "Too many checkpoints are being read. Try again later.");
         return false;
     }
     return true;
@@ -79,17 +73,20 @@ static bool find_stream(struct http_request *request, struct vault_place *place)
 }
 
 bool vault_place_find(struct gateway *gateway, struct http_request *request,
-                      const struct parley_protocol *protocol, const char *agent,
+                      const struct parley_protocol *protocol, const char *name,
                       struct vault_place *out) {
-    if (!has_checkpoints(request, protocol) || !is_agent(request, agent) ||
-        !is_own(gateway, request, agent) || !has_room(gateway, request)) {
+    char agent[AGENT_TOKEN_SIZE];
+    if (!has_checkpoints(request, protocol) || !is_agent(request, name, agent) ||
+        !is_own(gateway, request, agent)) {
         return false;
     }
     const struct channel *channels = gateway->configuration->channels;
     *out = (struct vault_place){
         .gateway = gateway, .protocol = protocol, .channel = channel_find(channels, protocol)};
     out->schema = gateway->schemas[out->channel - channels];
-    snprintf(out->agent, sizeof out->agent, "%s", agent);
+    memcpy(out->agent, agent, strlen(agent) + 1); /* VAULT_AGENT_MAX at most */
     vault_place_subject(out, protocol->restore->checkpoint, out->checkpoints);
-    return find_stream(request, out);
+    return share_admit(&gateway->vault_shares, VAULT_READINGS_MAX, gateway->limits, request,
+                       "checkpoints", &out->share) &&
+           find_stream(request, out);
 }

@@ -6,7 +6,7 @@
 #include "phase.h"
 #include "problem.h"
 
-enum { OFFERS_MAX = 8 };
+enum { OFFERS_MAX = 16 };
 
 static void enter(struct vault_answer *answer, enum vault_answer_phase phase) {
     static const unsigned allowed[] = {
@@ -23,11 +23,13 @@ bool vault_answer_init(struct vault_answer *answer, struct gateway *gateway,
     const char *offers[OFFERS_MAX] = {NULL};
     const struct parley_codec *codecs[OFFERS_MAX] = {NULL};
     size_t count = 0;
-    for (size_t i = 0; protocol->codecs[i] != NULL && count < OFFERS_MAX - 1; i++) {
+    for (size_t i = 0; protocol->codecs[i] != NULL; i++) {
         const struct parley_codec *codec = protocol->codecs[i];
-        if (codec->is_binary || codec->framing == PARLEY_FRAMING_JSON) {
+        const bool is_offered = codec->is_binary || codec->framing == PARLEY_FRAMING_JSON;
+        const char *const *type = codec->media_types;
+        for (; is_offered && *type != NULL && count < OFFERS_MAX - 1; type++) {
             codecs[count] = codec->is_binary ? codec : NULL;
-            offers[count++] = codec->media_types[0];
+            offers[count++] = *type;
         }
     }
     const int chosen = negotiate(http_request_header(request, "Accept"), offers);

@@ -186,7 +186,7 @@ static void request_closed(void *state, bool is_complete) {
     struct list *list = state;
     (void)is_complete;
     end(list);
-    vault_leave(list->place.gateway);
+    vault_leave(&list->place);
     free(list->items);
     free(list);
 }
@@ -207,7 +207,7 @@ static bool set_option(void *context, size_t number, const char *value) {
 static void begin(struct list *list) {
     static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
     struct gateway *gateway = list->place.gateway;
-    vault_enter(gateway);
+    vault_enter(&list->place);
     http_request_serve(list->request, &handler, list);
     reactor_timer_set(gateway->reactor, &list->deadline, VAULT_PATIENCE_MS);
     if (list->items == NULL || !vault_scan_open(&list->scan)) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See vault_log.h. A consumer may be served by a member of the cluster that lags behind the leader:
- * so each subject is read up to the message that the leader says is its last. */
+ * so each subject is read from the message that the leader says is its first up to the one that it
+ * says is its last. Where that member ends before, the reading fails: a consumer that goes on while
+ * its member catches up may pass over a message. */
 
 #include "vault_log.h"
 
@@ -115,12 +117,19 @@ static void close_feed(struct vault_log_feed *feed) {
     feed->consumer = NULL;
 }
 
+static const char lags[] = "a member of the cluster lags behind";
+
 static void on_stored(void *context, const struct jetstream_stored *stored) {
     struct vault_log_feed *feed = context;
     struct vault_log *log = feed->log;
     if (feed->is_over) {
         return;
     }
+    if (!feed->has_begun && stored->sequence != feed->first) {
+        end(log, lags);
+        return;
+    }
+    feed->has_begun = true;
     if (stored->sequence <= feed->last && keep(feed, stored) != PARLEY_OK) {
         end(log, "there is no memory to read the log");
         return;
@@ -143,6 +152,12 @@ static void on_pull_ended(void *context) {
     give(feed->log);
 }
 
+/* Not called once the last one has come, since the consumer is closed then. */
+static void on_current(void *context) {
+    const struct vault_log_feed *feed = context;
+    end(feed->log, lags);
+}
+
 static void on_refused(void *context, const char *error) {
     const struct vault_log_feed *feed = context;
     end(feed->log, error);
@@ -158,37 +173,60 @@ static enum parley_status open_feed(struct vault_log_feed *feed) {
                                                    .stored = on_stored,
                                                    .pull_ended = on_pull_ended,
                                                    .refused = on_refused,
+                                                   .current = on_current,
                                                    .context = feed};
     return ordered_consumer_open(log->place->gateway->jetstream, log->place->stream, start,
                                  ORDERED_REPLAY, &events, &feed->consumer);
 }
 
-static void on_last(void *context, const struct jetstream_held *held) {
+static void on_first(void *context, const struct jetstream_held *held) {
     struct vault_log_feed *feed = context;
     struct vault_log *log = feed->log;
     feed->request = NULL;
     log->unknown_count--;
-    if (held->found == JETSTREAM_HELD_UNKNOWN) {
+    if (held->found != JETSTREAM_HELD_FOUND) {
         end(log, held->error != NULL ? held->error : "NATS does not answer");
         return;
     }
-    feed->last = held->found == JETSTREAM_HELD_FOUND ? held->sequence : 0;
-    if (feed->last < log->start) {
-        feed->is_over = true;
-    } else if (open_feed(feed) != PARLEY_OK) {
+    feed->first = held->sequence;
+    if (open_feed(feed) != PARLEY_OK) {
         end(log, "there is no memory to read the log");
         return;
     }
     give(log);
 }
 
-static void ask_for_last(struct vault_log_feed *feed) {
-    const struct vault_log *log = feed->log;
-    feed->request = jetstream_last_held_ask(log->place->gateway->jetstream, log->place->stream,
-                                            feed->subject, on_last, feed);
-    if (feed->request == NULL) {
+static void note_request(struct vault_log_feed *feed, struct jetstream_request *request) {
+    feed->request = request;
+    if (request == NULL) {
         end(feed->log, "NATS cannot be asked now");
     }
+}
+
+static void on_last(void *context, const struct jetstream_held *held) {
+    struct vault_log_feed *feed = context;
+    struct vault_log *log = feed->log;
+    feed->request = NULL;
+    if (held->found == JETSTREAM_HELD_UNKNOWN) {
+        end(log, held->error != NULL ? held->error : "NATS does not answer");
+        return;
+    }
+    feed->last = held->found == JETSTREAM_HELD_FOUND ? held->sequence : 0;
+    if (feed->last >= log->start) {
+        note_request(feed,
+                     jetstream_next_held_ask(log->place->gateway->jetstream, log->place->stream,
+                                             feed->subject, log->start, on_first, feed));
+        return;
+    }
+    feed->is_over = true;
+    log->unknown_count--;
+    give(log);
+}
+
+static void ask_for_last(struct vault_log_feed *feed) {
+    const struct vault_log *log = feed->log;
+    note_request(feed, jetstream_last_held_ask(log->place->gateway->jetstream, log->place->stream,
+                                               feed->subject, on_last, feed));
 }
 
 void vault_log_open(struct vault_log *log) {

@@ -32,11 +32,12 @@ struct vault_log_item {
 struct vault_log_feed {
     struct vault_log *log;
     char subject[VAULT_SUBJECT_MAX];
-    uint64_t last; /* to be read; 0: not known */
+    uint64_t first, last; /* to be read, by what the leader says; 0: not known */
     struct jetstream_request *request;
     struct ordered_consumer *consumer;
-    bool is_over; /* nothing more comes into the queue */
-    bool is_idle; /* nothing of the last pull is still to come */
+    bool has_begun; /* the first one came */
+    bool is_over;   /* nothing more comes into the queue */
+    bool is_idle;   /* nothing of the last pull is still to come */
     STAILQ_HEAD(, vault_log_item) queue;
 };
 

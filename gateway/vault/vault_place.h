@@ -26,6 +26,7 @@ struct vault_place {
     char agent[VAULT_AGENT_MAX];
     char checkpoints[VAULT_SUBJECT_MAX]; /* their subject … */
     char stream[JETSTREAM_STREAM_MAX];   /* … and the stream that it lies in */
+    struct share share;                  /* of gateway->vault_shares */
 };
 
 /* Fills in `out`.  Returns: false: the request is answered; it has no checkpoints, or not for its
@@ -38,10 +39,10 @@ bool vault_place_find(struct gateway *gateway, struct http_request *request,
 void vault_place_subject(const struct vault_place *place, const char *pattern,
                          char out[VAULT_SUBJECT_MAX]);
 
-/* Counts a request. vault_leave once it is closed. */
-static inline void vault_enter(struct gateway *gateway) {
-    gateway->vault_count++;
+/* Counts a request, whose place stays where it is. vault_leave once it is closed. */
+static inline void vault_enter(struct vault_place *place) {
+    share_take(&place->gateway->vault_shares, &place->share);
 }
-static inline void vault_leave(struct gateway *gateway) {
-    gateway->vault_count--;
+static inline void vault_leave(struct vault_place *place) {
+    share_leave(&place->share);
 }

@@ -10,9 +10,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "phase.h"
-#include "query_problem.h"
+#include "query_options.h"
 #include "vault.h"
 
 void reading_enter(struct reading *reading, enum reading_phase phase) {
@@ -51,7 +52,7 @@ void reading_stop(struct reading *reading) {
 }
 
 static void destroy(struct reading *reading) {
-    vault_leave(reading->place.gateway);
+    vault_leave(&reading->place);
     vault_answer_finish(&reading->answer);
     vault_checkpoint_finish(&reading->checkpoint, reading->place.gateway);
     parley_buffer_finish(&reading->state);
@@ -203,7 +204,7 @@ static void fetch(struct reading *reading) {
 /* Of several with one id, the last: a retry that came too late to be known as one. */
 static void note(void *context, const struct vault_entry *entry) {
     struct reading *reading = context;
-    if (strcmp(entry->id, reading->id) == 0) {
+    if (strcasecmp(entry->id, reading->id) == 0) { /* UUIDs */
         reading->found = entry->sequence;
     }
 }
@@ -263,26 +264,8 @@ static void request_closed(void *state, bool is_complete) {
 
 static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
 
-static bool note_option(void *context, const char *name, const char *value) {
-    const char **first = context;
-    (void)value;
-    *first = name;
-    return false;
-}
-
-static bool has_no_options(struct http_request *request) {
-    static const char *const none[] = {NULL};
-    const char *first = NULL;
-    http_request_each_query(request, note_option, &first);
-    if (first != NULL) {
-        query_problem_unknown(request, first, none);
-    }
-    return first == NULL;
-}
-
 static void begin(struct reading *reading) {
-    struct gateway *gateway = reading->place.gateway;
-    vault_enter(gateway);
+    vault_enter(&reading->place);
     parley_buffer_init(&reading->state);
     parley_message_init(&reading->message, reading->place.schema);
     vault_checkpoint_init(&reading->checkpoint);
@@ -304,8 +287,8 @@ static void serve(struct gateway *gateway, struct http_request *request,
                   const struct parley_protocol *protocol, const char *agent, const char *id) {
     struct vault_place place;
     struct vault_answer answer;
-    if (!vault_place_find(gateway, request, protocol, agent, &place) || !has_no_options(request) ||
-        !vault_answer_init(&answer, gateway, request, protocol)) {
+    if (!vault_place_find(gateway, request, protocol, agent, &place) ||
+        !query_options_none(request) || !vault_answer_init(&answer, gateway, request, protocol)) {
         return;
     }
     struct reading *reading = calloc(1, sizeof *reading);
@@ -320,7 +303,8 @@ static void serve(struct gateway *gateway, struct http_request *request,
     reading->answer.drained = on_drained;
     reading->answer.read = read_answer;
     reading->patience.fire = on_patience;
-    snprintf(reading->id, sizeof reading->id, "%s", id != NULL ? id : "");
+    const bool fits = id != NULL && strlen(id) < sizeof reading->id; /* no longer one exists */
+    snprintf(reading->id, sizeof reading->id, "%s", fits ? id : "");
     begin(reading);
 }
 

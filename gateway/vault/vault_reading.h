@@ -9,6 +9,7 @@
 #include "problem.h"
 #include "vault_answer.h"
 #include "vault_checkpoint.h"
+#include "vault_fence.h"
 #include "vault_log.h"
 #include "vault_scan.h"
 #include "vault_start.h"
@@ -49,6 +50,7 @@ struct reading {
     struct jetstream_request *asked;
     struct vault_checkpoint checkpoint;
     struct object_reader *object;
+    struct vault_fence fence;   /* of its bytes */
     struct parley_buffer state; /* that is to be unpacked, then what it was unpacked to */
     struct budget_share state_share;
     struct vault_task task;

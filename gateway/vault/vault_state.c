@@ -88,10 +88,20 @@ static void finish_state(struct reading *reading) {
     }
 }
 
+static void refuse_wrong(struct reading *reading) {
+    reading_refuse(reading, PROBLEM_INTERNAL,
+                   "The object that holds the checkpoint is not the one that its message "
+                   "describes, or parts of it are missing in NATS.");
+}
+
 static void on_bytes(void *context, struct parley_bytes bytes) {
     struct reading *reading = context;
     reading_be_patient(reading);
-    take_state(reading, bytes);
+    if (vault_fence_take(&reading->fence, bytes)) {
+        take_state(reading, bytes);
+    } else {
+        refuse_wrong(reading);
+    }
 }
 
 /* Whatever does not wait for the client is pulled at once. */
@@ -106,17 +116,18 @@ static void on_object_ended(void *context, enum object_end how) {
     struct reading *reading = context;
     switch (how) {
     case OBJECT_WHOLE:
-        finish_state(reading);
+        if (reading->fence.place == VAULT_FENCE_AFTER) {
+            finish_state(reading);
+        } else {
+            refuse_wrong(reading);
+        }
         break;
     case OBJECT_GONE:
         reading_refuse(reading, PROBLEM_GONE,
                        "The object that holds the checkpoint is not kept any more.");
         break;
     case OBJECT_WRONG:
-        reading_refuse(
-            reading, PROBLEM_INTERNAL,
-            "The object that holds the checkpoint is not the one that its message describes, "
-            "or parts of it are missing in NATS.");
+        refuse_wrong(reading);
         break;
     case OBJECT_UNREACHABLE:
         reading_refuse_away(reading, NULL);

@@ -8,16 +8,24 @@
 #include "board.h"
 #include "problem.h"
 #include "query_options.h"
+#include "text.h"
 #include "work.h"
 #include "work_options.h"
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000, LOOK_MS = 10, PATIENCE_MS = 5000 };
+enum {
+    LIMIT_DEFAULT = 100,
+    LIMIT_MAX = 1000,
+    LISTS_MAX = 64, /* of a worker at a time: clients may read theirs slowly */
+    LOOK_MS = 10,
+    PATIENCE_MS = 5000
+};
 
 struct listing {
     struct gateway *gateway;
     const struct parley_protocol *protocol;
     struct board *board;
     struct http_request *request;
+    struct share share;
     struct board_filter filter; /* borrows from the request */
     size_t limit;
     struct reactor_timer timer; /* until the board is current */
@@ -47,6 +55,7 @@ static bool set_option(void *context, size_t number, const char *value) {
     *places[number] = value;
     return places[number] == &filter->state      ? is_one_of(value, listing->protocol->work->states)
            : places[number] == &filter->priority ? is_one_of(value, listing->protocol->priorities)
+           : places[number] == &filter->domain   ? text_is_domain(parley_bytes_of(value))
                                                  : value[0] != '\0';
 }
 
@@ -54,10 +63,12 @@ static bool set_option(void *context, size_t number, const char *value) {
 
 static void answer(struct listing *listing) {
     struct parley_buffer text;
+    bool has_more;
     parley_buffer_init(&text);
     parley_buffer_text(&text, "{\"items\":[");
-    enum parley_status status = board_list(listing->board, &listing->filter, listing->limit, &text);
-    parley_buffer_text(&text, "]}\n");
+    enum parley_status status =
+        board_list(listing->board, &listing->filter, listing->limit, &text, &has_more);
+    parley_buffer_text(&text, has_more ? "],\"more\":true}\n" : "]}\n");
     status = status != PARLEY_OK ? status : parley_buffer_status(&text);
     if (status == PARLEY_OK) {
         http_header(listing->request, "Cache-Control", "no-store");
@@ -94,6 +105,7 @@ static void on_closed(void *state, bool is_complete) {
     struct listing *listing = state;
     (void)is_complete;
     reactor_timer_clear(listing->gateway->reactor, &listing->timer);
+    share_leave(&listing->share);
     free(listing);
 }
 
@@ -101,10 +113,12 @@ void work_serve_list(struct gateway *gateway, struct http_request *request,
                      const struct parley_protocol *protocol) {
     static const struct http_handler handler = {.end = on_end, .closed = on_closed};
     struct board *board = work_board(gateway, request, protocol);
-    struct listing *listing = board != NULL ? calloc(1, sizeof *listing) : NULL;
-    if (board == NULL) {
+    struct share share;
+    if (board == NULL || !share_admit(&gateway->task_shares, LISTS_MAX, gateway->limits, request,
+                                      "lists of tasks", &share)) {
         return;
     }
+    struct listing *listing = calloc(1, sizeof *listing);
     if (listing == NULL) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
@@ -113,9 +127,11 @@ void work_serve_list(struct gateway *gateway, struct http_request *request,
                                 .protocol = protocol,
                                 .board = board,
                                 .request = request,
+                                .share = share,
                                 .limit = LIMIT_DEFAULT,
                                 .patient_until_ms = reactor_now_ms(gateway->reactor) + PATIENCE_MS};
     listing->timer.fire = on_timer;
+    share_take(&gateway->task_shares, &listing->share);
     http_request_serve(request, &handler, listing);
     if (query_options_read(request, work_list_options, set_option, listing)) {
         on_timer(&listing->timer);

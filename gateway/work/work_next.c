@@ -8,7 +8,8 @@
  *
  * With an Idempotency-Key the id of the claim follows from agent and key, so that a claim that was
  * made before, through any gateway, is found on the board, once that has read what NATS held when
- * the request came. */
+ * the request came. A claim that repeats one of the same agent may be one of another key: the board
+ * says which, once it has read that far. */
 
 #include <sodium.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ enum {
  *   SEARCHING ── a claim may have been made before ──▶ ASKING ──▶ CATCHING_UP ──▶ SEARCHING
  *   SEARCHING ── there is none ──▶ PARKED ── woken ──▶ SEARCHING
  *   SEARCHING ── there is one ──▶ FETCHING ──▶ CLAIMING ── lost ──▶ SEARCHING
+ *   CLAIMING ── the agent holds it, perhaps by another key ──▶ ASKING
  *   any ── it is answered ──▶ OVER
  */
 enum next_phase {
@@ -81,7 +83,7 @@ static void enter(struct next *next, enum next_phase phase) {
         [NEXT_CATCHING_UP] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
         [NEXT_PARKED] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
         [NEXT_FETCHING] = PHASE(NEXT_CLAIMING) | PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
-        [NEXT_CLAIMING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+        [NEXT_CLAIMING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_ASKING) | PHASE(NEXT_OVER),
         [NEXT_OVER] = 0,
     };
     next->phase = (enum next_phase)phase_after(allowed, next->phase, phase);
@@ -159,6 +161,7 @@ static void respond_claimed(struct next *next, struct parley_bytes receipt) {
 /* ---- claiming ---- */
 
 static void search(struct next *next);
+static void ask_how_far(struct next *next);
 
 /* Another one may have been quicker: the next best, by chance. */
 static void search_more(struct next *next) {
@@ -191,7 +194,12 @@ static void on_claimed(void *context, const struct sending_answer *answer) {
     if (next->request == NULL) {
         destroy(next);
     } else if (is_lost) {
+        if (next->find.is_claimed) { /* and is over */
+            next->wish.wish.claim_id = (struct parley_bytes){0};
+        }
         search_more(next);
+    } else if (answer->is_stored && answer->is_duplicate && !next->find.is_claimed) {
+        ask_how_far(next);
     } else if (answer->is_stored) {
         respond_claimed(next, answer->text);
     } else {
@@ -297,26 +305,10 @@ static void search(struct next *next) {
     }
 }
 
-static bool find_own_claim(struct next *next) {
-    return board_find_claim(next->board, next->wish.wish.agent, parley_bytes_of(next->claim_id),
-                            clock_now_seconds() * 1000 - SAME_FOR_MS, &next->find);
-}
-
-static void search_own(struct next *next) {
-    enter(next, NEXT_SEARCHING);
-    if (find_own_claim(next)) {
-        fetch(next);
-    } else {
-        search(next);
-    }
-}
-
 /* Woken, too late, or at the end of the process. */
 static void on_over(struct parking_place *place, enum parking_end end) {
     struct next *next = OWNER_OF(place, struct next, place);
-    if (end == PARKING_WOKEN && next->phase == NEXT_CATCHING_UP) {
-        search_own(next);
-    } else if (end == PARKING_WOKEN) {
+    if (end == PARKING_WOKEN) {
         enter(next, NEXT_SEARCHING);
         search(next);
     } else {
@@ -350,7 +342,8 @@ static void on_written(void *context, const struct jetstream_stream_info *info) 
         return;
     }
     parking_leave(&next->place);
-    search_own(next);
+    enter(next, NEXT_SEARCHING);
+    search(next);
 }
 
 static void ask_how_far(struct next *next) {
@@ -398,13 +391,39 @@ static size_t on_body(void *state, struct http_request *request, struct parley_b
     return bytes.length;
 }
 
+/* Its claim is this gateway's: what is wrong with it is said of the body's `agent`, whose place in
+ * the body is not known. */
+static void refuse_agent(struct next *next, struct parley_message *message) {
+    const struct parley_finding *error = check_first_error(message);
+    const char *said = strstr(error->message, "` "); /* "`from` is …" */
+    enter(next, NEXT_OVER);
+    if (error->rule != &parley_gateway_rules[PARLEY_GW_SENDER]) {
+        problem_respond_format(next->request, PROBLEM_INVALID_MESSAGE,
+                               said != NULL ? "`agent%s." : "The agent cannot claim tasks: %s.",
+                               said != NULL ? said : error->message);
+        return;
+    }
+    struct parley_buffer detail;
+    for (size_t i = 0; i < message->findings.count; i++) {
+        message->findings.items[i].path = "/agent";
+        message->findings.items[i].at = (struct parley_position){0};
+    }
+    parley_buffer_init(&detail);
+    check_describe(message, &detail);
+    parley_buffer_char(&detail, '\0');
+    problem_respond_findings(next->request, PROBLEM_FORBIDDEN,
+                             detail.has_failed ? "This token may not speak for the agent."
+                                               : detail.data,
+                             &message->findings);
+    parley_buffer_finish(&detail);
+}
+
 /* Whether the agent could claim anything: its name, and whether the token may speak for it. */
 static bool may_claim(struct next *next) {
     static const char nothing[] = "00000000-0000-4000-8000-000000000000";
     struct parley_message *message = gateway_message(gateway_of(next), next->options.protocol);
-    struct parley_buffer text, detail;
+    struct parley_buffer text;
     parley_buffer_init(&text);
-    parley_buffer_init(&detail);
     enum parley_status status = write_claim(next, nothing, &text);
     if (status == PARLEY_OK) {
         status = check_message(&next->options, parley_buffer_bytes(&text),
@@ -414,18 +433,10 @@ static bool may_claim(struct next *next) {
     if (status != PARLEY_OK) {
         refuse(next, PROBLEM_INTERNAL, parley_status_text(status));
     } else if (!is_valid) {
-        const bool is_foreign =
-            message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SENDER];
-        check_describe(message, &detail);
-        parley_buffer_char(&detail, '\0');
-        enter(next, NEXT_OVER);
-        problem_respond_findings(
-            next->request, is_foreign ? PROBLEM_FORBIDDEN : PROBLEM_INVALID_MESSAGE,
-            detail.has_failed ? "The agent cannot claim tasks." : detail.data, &message->findings);
+        refuse_agent(next, message);
     }
     gateway_forget_message(gateway_of(next), next->options.protocol);
     parley_buffer_finish(&text);
-    parley_buffer_finish(&detail);
     return is_valid;
 }
 
@@ -453,7 +464,9 @@ static void on_end(void *state, struct http_request *request) {
         return;
     }
     write_claim_id(next, key);
-    if (find_own_claim(next)) {
+    next->wish.wish.claim_id = parley_bytes_of(next->claim_id);
+    next->wish.wish.claimed_since_ms = clock_now_seconds() * 1000 - SAME_FOR_MS;
+    if (board_find_claim(next->board, &next->wish.wish, &next->find)) {
         fetch(next);
     } else {
         ask_how_far(next);
@@ -517,6 +530,19 @@ static struct next *create(const struct request_options *options, struct board *
     return next;
 }
 
+/* A body this small is not worth decompressing.  Returns: whether it is sent as it is; if not, the
+ * request is answered. */
+static bool is_plain(const struct request_options *options, struct http_request *request) {
+    if (options->coding != CODING_IDENTITY) {
+        http_header(request, "Accept-Encoding", "identity");
+        problem_respond(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                        "This address reads no compressed bodies: send it without "
+                        "Content-Encoding.");
+        return false;
+    }
+    return true;
+}
+
 void work_serve_next(struct gateway *gateway, struct http_request *request,
                      const struct parley_protocol *protocol) {
     static const struct http_handler handler = {
@@ -525,7 +551,7 @@ void work_serve_next(struct gateway *gateway, struct http_request *request,
         .gateway = gateway, .protocol = protocol, .task = INGEST_FORWARD};
     struct board *board = work_board(gateway, request, protocol);
     if (board == NULL || !guard_admit(gateway->guard, request, GUARD_READ, protocol) ||
-        !request_options_read(&options, request)) {
+        !request_options_read(&options, request) || !is_plain(&options, request)) {
         return;
     }
     if (gateway->configuration->lifecycle == PARLEY_LIFECYCLE_OFF) {

@@ -11,6 +11,7 @@
 #include "board_item.h"
 #include "channel.h"
 #include "problem.h"
+#include "query_options.h"
 #include "work.h"
 
 enum { KEY_BYTES_MAX = 512, VALUE_BYTES_MAX = 64 * 1024 };
@@ -183,25 +184,37 @@ static bool write_id(const struct parley_protocol *protocol, const char *id,
     return is_id;
 }
 
-void work_serve_one(struct gateway *gateway, struct http_request *request,
-                    const struct parley_protocol *protocol, const char *id) {
+static void serve(struct one *one, const char *id) {
     static const struct http_handler handler = {.end = on_end, .closed = on_closed};
-    struct one *one = protocol->work != NULL ? calloc(1, sizeof *one) : NULL;
-    if (protocol->work == NULL) {
-        problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.", protocol->title);
-    } else if (one == NULL) {
-        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
-    } else if (!write_id(protocol, id, one->id)) {
+    struct http_request *request = one->request;
+    if (write_id(one->protocol, id, one->id)) {
+        parley_arena_init(&one->arena, 16 * VALUE_BYTES_MAX);
+        http_request_serve(request, &handler, one);
+        ask_all(one);
+    } else {
         free(one);
         problem_respond_format(request, PROBLEM_NOT_FOUND,
                                "`%.64s` is not the id of a task: that is the id of its request.",
                                id);
-    } else {
-        one->gateway = gateway;
-        one->protocol = protocol;
-        one->request = request;
-        parley_arena_init(&one->arena, 16 * VALUE_BYTES_MAX);
-        http_request_serve(request, &handler, one);
-        ask_all(one);
     }
+}
+
+void work_serve_one(struct gateway *gateway, struct http_request *request,
+                    const struct parley_protocol *protocol, const char *id) {
+    if (protocol->work == NULL) {
+        problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.", protocol->title);
+        return;
+    }
+    if (!query_options_none(request)) {
+        return;
+    }
+    struct one *one = calloc(1, sizeof *one);
+    if (one == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    one->gateway = gateway;
+    one->protocol = protocol;
+    one->request = request;
+    serve(one, id);
 }

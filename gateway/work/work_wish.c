@@ -3,6 +3,7 @@
 #include "work_wish.h"
 
 #include "json_reader.h"
+#include "text.h"
 
 /* What is read next: a member of the object, or an item of its list. */
 enum place { PLACE_ROOT, PLACE_NONE, PLACE_AGENT, PLACE_DOMAINS, PLACE_TASKS };
@@ -10,6 +11,7 @@ enum place { PLACE_ROOT, PLACE_NONE, PLACE_AGENT, PLACE_DOMAINS, PLACE_TASKS };
 struct reading {
     struct work_wish *out;
     enum place place;
+    unsigned seen; /* a bit for each place */
     bool is_in_list;
     const char *fault;
 };
@@ -25,6 +27,13 @@ static bool add_word(struct reading *reading, const struct parley_value *value) 
     size_t *count = is_domain ? &wish->domain_count : &wish->task_count;
     if (value->kind != PARLEY_STRING || value->text.length == 0) {
         return fail(reading, "`domains` and `tasks` are lists of strings that are not empty.");
+    }
+    if (is_domain != text_is_domain(value->text)) { /* the name of a task has a dot */
+        return fail(reading,
+                    is_domain ? "A domain, in `domains`, is 1 to 128 of A-Z a-z 0-9 _ -: what a "
+                                "task's name has before its first dot. Whole names go to `tasks`."
+                              : "The name of a task, in `tasks`, has a domain, a dot and more. "
+                                "Domains go to `domains`.");
     }
     if (*count == WORK_WORDS_MAX) {
         return fail(reading, "`domains` and `tasks` have at most 64 items each.");
@@ -61,10 +70,13 @@ static bool on_key(void *context, struct parley_bytes key) {
                      : parley_bytes_equal(key, PARLEY_BYTES("domains")) ? PLACE_DOMAINS
                      : parley_bytes_equal(key, PARLEY_BYTES("tasks"))   ? PLACE_TASKS
                                                                         : PLACE_NONE;
-    return reading->place != PLACE_NONE ||
-           fail(reading, "The members of the body are `agent`, `domains` and `tasks`. To wait for "
-                         "a task, send "
-                         "the header `Prefer: wait=30`.");
+    if (reading->place == PLACE_NONE) {
+        return fail(reading, "The members of the body are `agent`, `domains` and `tasks`. To wait "
+                             "for a task, send the header `Prefer: wait=30`.");
+    }
+    const bool is_repeated = (reading->seen >> reading->place & 1) != 0;
+    reading->seen |= 1u << reading->place;
+    return !is_repeated || fail(reading, "A member of the body is there twice.");
 }
 
 static void on_leave(void *context, size_t count) {

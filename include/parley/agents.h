@@ -43,7 +43,8 @@ struct parley_agents {
     /* The query option that selects agents by their beat, and whether a beat matches its value;
      * NULL: there is none. */
     const char *option;
-    const char *option_does; /* one sentence, Markdown */
+    const char *option_does;  /* one sentence, Markdown */
+    const char *option_wants; /* the values that it takes; they are not empty */
     enum parley_status (*matches)(struct parley_message *beat, struct parley_bytes value,
                                   bool *out);
 };

@@ -32,7 +32,8 @@ struct parley_options {
     const char *only_sender;    /* GW-102: who must be the sender; NULL: anybody */
     enum parley_lifecycle lifecycle;
     const struct parley_known_facts *known; /* parley_message_decide sets it; NULL: nothing */
-    bool has_object; /* read again: stored with the header that says that it points to an object */
+    bool has_object; /* read again: it may point to an object. Stored with the header that says so;
+                        or nobody knows, and it is not sent anywhere */
     bool escalate;   /* VLP: have unearned claims reviewed, not refused */
 };
 
@@ -75,9 +76,10 @@ struct parley_message {
     struct parley_position origin; /* of sent's first byte in the body */
 
     void *derived, *source;  /* the plugin's own, in the arena */
+    size_t packed_bytes;     /* JSON: the size of `text` as MessagePack; 0: it is not known */
     bool is_decoded;         /* no GW rule stopped it */
     bool is_fault_contained; /* GW-001 concerns this message only: its end is known */
-    bool is_certain;         /* decode has found that it keeps every rule */
+    bool is_certain;         /* decode has found the verdict: `findings` are all that there is */
     bool is_escalated;       /* options.escalate has changed it */
     struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */

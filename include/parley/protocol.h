@@ -46,7 +46,7 @@ extern const struct parley_codec parley_codec_ndjson; /* application/x-ndjson an
 /* How JetStream recognises a repeated message (docs/api.md#retries). */
 enum parley_dedupe {
     PARLEY_DEDUPE_NONE,
-    PARLEY_DEDUPE_PAYLOAD, /* by its payload and parley_route.agent */
+    PARLEY_DEDUPE_PAYLOAD, /* by its payload and, where it has a parley_route.agent, its source */
     PARLEY_DEDUPE_ID, /* by its type and id, case-insensitive; protocol->fingerprint tells whether
                          two of them are the same message */
 };
@@ -77,9 +77,6 @@ struct parley_route {
     struct parley_bytes domain, priority; /* for the stream's filters */
     struct parley_bytes agent; /* the agent whose message it is, if only the request names it */
     enum parley_dedupe dedupe;
-    /* The subject depends on the request, so that the same message can get another one when it is
-     * sent again. */
-    bool is_subject_variable;
 
     /* The facts that deciding on this message needs: keys of the bucket (or see
      * protocol->fact_of), read together, each at the place that the plugin gives it; data NULL:
@@ -117,6 +114,9 @@ struct parley_known_facts {
     bool has_count;     /* of the decision on an earlier message of the same request … */
     uint64_t count;     /* … which stands for all values */
     const char *digest; /* of protocol->fingerprint of this message: hexadecimal */
+    struct parley_bytes stored_stream; /* that has the message already, which was published straight
+                                          to NATS; data NULL: it is not stored */
+    uint64_t stored_sequence;          /* … its place there; 0: not known */
 };
 
 /* What earlier messages mean for this one. A fact is a key of the bucket that is created once and
@@ -198,9 +198,8 @@ struct parley_protocol {
     const char *const *options; /* NULL-terminated: the options of a request that concern it,
                                    besides stamp; NULL: none */
 
-    /* The key-value bucket of its facts, and how long it keeps them; NULL: none. */
+    /* The key-value bucket of its facts; NULL: none. */
     const char *memory;
-    unsigned memory_days;
 
     /* These hooks are mandatory. Each has two results: the status tells whether it could run, the
      * message's findings tell whether the sender kept the rules.
@@ -243,6 +242,9 @@ struct parley_protocol {
     /* `inspect` uses only facts, options and text, so that accept-only readers can call it. It may
      * then be called twice for a message. */
     bool inspects_facts;
+    /* `inspect` asks for message->packed_bytes, which costs least to add up while JSON is read. It
+     * may not be known all the same. */
+    bool inspects_size;
     /* The protocol's own format for refusals, for clients that accept its media type. */
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
@@ -280,6 +282,7 @@ struct parley_protocol {
     enum parley_status (*fact_of)(struct parley_bytes payload, struct parley_buffer *out);
     const struct parley_restore *restore; /* parley/restore.h; NULL: agents leave no checkpoints */
     const struct parley_pipe *pipe;       /* parley/pipe.h; NULL: `parley pipe` does not speak it */
+    const char *const *senders;           /* NULL-terminated: all that there are; NULL: any text */
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

@@ -25,7 +25,7 @@ function argument(word) {
 function escape(text) {
     gsub(/\\/, "\\e", text)
     gsub(/-/, "\\-", text)
-    gsub(/…/, "\\[u2026]", text)
+    gsub(/…/, "...", text) # not every locale has one
     return text
 }
 
@@ -44,7 +44,7 @@ function prose(word) {
         return escape(word)
     }
     gsub(/\\/, "\\e", word)
-    gsub(/…/, "\\[u2026]", word)
+    gsub(/…/, "...", word)
     return (word ~ /_/ ? "\\%" : "") word
 }
 

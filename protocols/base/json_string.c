@@ -116,3 +116,25 @@ bool json_string_decode(struct parley_arena *arena, struct parley_bytes raw,
     *out = (struct parley_bytes){decoded, json_string_write(raw, decoded)};
     return true;
 }
+
+/* In UTF-8, what the valid escape from `at` to `after` means. */
+static size_t escaped_bytes(const char *at, const char *after) {
+    enum { ESCAPED_UNIT_BYTES = 6 };
+    if (at[1] != 'u') {
+        return 1;
+    }
+    const long unit = json_string_unit(at, after);
+    return after - at > ESCAPED_UNIT_BYTES ? 4 : unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
+}
+
+size_t json_string_bytes(struct parley_bytes raw) {
+    const char *end = raw.data + raw.length;
+    const char *at = memchr(raw.data, '\\', raw.length);
+    size_t bytes = raw.length;
+    while (at != NULL) {
+        const char *after = skip_escape(at, end);
+        bytes -= (size_t)(after - at) - escaped_bytes(at, after);
+        at = memchr(after, '\\', (size_t)(end - after));
+    }
+    return bytes;
+}

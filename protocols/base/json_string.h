@@ -80,3 +80,6 @@ size_t json_string_write(struct parley_bytes raw, char *out);
  * Returns: false when there is no memory. */
 bool json_string_decode(struct parley_arena *arena, struct parley_bytes raw,
                         struct parley_bytes *out);
+
+/* How many bytes json_string_write would write. */
+size_t json_string_bytes(struct parley_bytes raw);

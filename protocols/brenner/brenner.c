@@ -93,7 +93,7 @@ static struct parley_position place_of(const struct parley_message *message, uns
 }
 
 static unsigned sender_field(const struct parley_message *message) {
-    return brenner_sender_field(message);
+    return brenner_claimed_field(message);
 }
 
 extern const struct parley_protocol brenner_protocol;

@@ -93,6 +93,9 @@ unsigned brenner_type_of(struct parley_bytes subject);
  * alias. */
 enum brenner_field brenner_body_field(const struct parley_message *message);
 enum brenner_field brenner_sender_field(const struct parley_message *message);
+/* The member by which GW-102 is judged: the sender, or its alias beside it that says another name
+ * than the token's, since a reader may take that one. */
+enum brenner_field brenner_claimed_field(const struct parley_message *message);
 
 enum parley_status brenner_inspect(struct parley_message *message);
 enum parley_status brenner_route(struct parley_message *message, struct parley_route *out);

@@ -25,6 +25,14 @@ enum brenner_field brenner_sender_field(const struct parley_message *message) {
     return is_alias ? BRENNER_SENDER_NAME : BRENNER_FROM;
 }
 
+enum brenner_field brenner_claimed_field(const struct parley_message *message) {
+    const char *only = message->options.only_sender;
+    const struct parley_bytes alias = parley_message_text(message, BRENNER_SENDER_NAME);
+    const bool is_other =
+        only != NULL && alias.data != NULL && !parley_bytes_equal(alias, parley_bytes_of(only));
+    return is_other ? BRENNER_SENDER_NAME : brenner_sender_field(message);
+}
+
 /* ---- sections ---- */
 
 static const struct section_rule {

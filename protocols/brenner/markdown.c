@@ -219,7 +219,7 @@ static bool accept_members(struct parley_message *message, struct parley_bytes y
 static bool has_other_sender(const struct parley_message *message) {
     const char *only = message->options.only_sender;
     return only != NULL &&
-           !parley_bytes_equal(parley_message_text(message, brenner_sender_field(message)),
+           !parley_bytes_equal(parley_message_text(message, brenner_claimed_field(message)),
                                parley_bytes_of(only));
 }
 
@@ -392,10 +392,9 @@ struct parley_position markdown_place(const struct parley_message *message, cons
 enum parley_status markdown_validate(struct parley_message *message) {
     const struct markdown_source *source = message->source;
     struct finder finder = {.source = source};
-    if (message->is_certain) {
-        return PARLEY_OK;
+    if (!message->is_certain) {
+        PARLEY_TRY(json_walk(message));
     }
-    PARLEY_TRY(json_walk(message));
     if (message->findings.count == 0) {
         return PARLEY_OK;
     }

@@ -20,7 +20,7 @@ enum parley_status markdown_decode(struct parley_message *message) PARLEY_MUST_C
 /* The same, always decoding the whole message. */
 enum parley_status markdown_decode_carefully(struct parley_message *message) PARLEY_MUST_CHECK;
 
-/* The text of a message that certainly keeps every rule (is_certain) is JSON without the body.
+/* The text of a message that was accepted fast (accept.h) is JSON without the body.
  * These functions add the body: by appending the whole message as json_encode does, or by
  * completing message->text. The texts of other messages are complete.
  * Returns: PARLEY_E_MEMORY. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One pass over the text of JSON, which asks the rules by accept.h.
+/* One pass over the text of JSON, which asks the rules by accept.h, and, for a protocol that
+ * inspects sizes, adds up what the message would be as MessagePack.
  *
  * Functions that read return where they stopped; NULL: not sure. */
 
@@ -10,6 +11,7 @@
 #include "json_number.h"
 #include "json_string.h"
 #include "json_reader.h"
+#include "packed_size.h"
 
 _Static_assert((int)ACCEPT_DEPTH_MAX == JSON_DEPTH_MAX, "GW-004");
 
@@ -17,6 +19,8 @@ struct reader {
     struct accept accept;
     const char *end;
     struct parley_value other; /* the current value, if it is not a fact */
+    bool is_measuring;
+    size_t packed_bytes; /* of what was read, if it is measured */
 };
 
 /* Most texts have none. */
@@ -30,7 +34,26 @@ static inline const char *skip_blanks(const char *at, const char *end) {
     return at;
 }
 
+/* ---- measuring ---- */
+
+static inline void measure_text(struct reader *reader, size_t length) {
+    if (reader->is_measuring) {
+        reader->packed_bytes += packed_text_bytes(length);
+    }
+}
+
+static inline void measure_head(struct reader *reader, size_t count) {
+    if (reader->is_measuring) {
+        reader->packed_bytes += packed_head_bytes(count);
+    }
+}
+
 /* ---- reading ---- */
+
+/* Whether a rule or an inspection reads the value of a string there. */
+static inline bool wants_text(const struct schema_node *node) {
+    return (node->asked_kinds & PARLEY_STRING) != 0 || node->field >= 0;
+}
 
 static inline const char *read_string(struct reader *reader, const char *at,
                                       const struct schema_node *node, struct parley_value *value) {
@@ -41,17 +64,34 @@ static inline const char *read_string(struct reader *reader, const char *at,
     }
     value->kind = PARLEY_STRING;
     value->text = (struct parley_bytes){at + 1, (size_t)(end - at - 1)};
-    if (has_escapes && ((node->asked_kinds & PARLEY_STRING) != 0 || node->field >= 0) &&
+    const bool is_decoded = has_escapes && wants_text(node);
+    if (is_decoded &&
         !json_string_decode(&reader->accept.message->arena, value->text, &value->text)) {
         return NULL;
     }
+    const bool is_raw = has_escapes && !is_decoded;
+    measure_text(reader, is_raw && reader->is_measuring ? json_string_bytes(value->text)
+                                                        : value->text.length);
     return end + 1;
 }
 
 static const char *read_word(struct reader *reader, const char *at, struct parley_bytes word) {
+    reader->packed_bytes += PACKED_WORD_BYTES;
     const bool is_there =
         (size_t)(reader->end - at) >= word.length && memcmp(at, word.data, word.length) == 0;
     return is_there ? at + word.length : NULL;
+}
+
+static inline const char *read_number(struct reader *reader, const char *at,
+                                      const struct schema_node *node, struct parley_value *value) {
+    size_t bytes;
+    value->kind = PARLEY_NUMBER;
+    if (!reader->is_measuring) {
+        return json_number_read(at, reader->end, node != &schema_unasked ? &value->number : NULL);
+    }
+    at = json_number_measure(at, reader->end, &value->number, &bytes);
+    reader->packed_bytes += at != NULL ? bytes : 0;
+    return at;
 }
 
 static inline const char *read_scalar(struct reader *reader, const char *at,
@@ -70,8 +110,7 @@ static inline const char *read_scalar(struct reader *reader, const char *at,
         value->kind = PARLEY_NULL;
         return read_word(reader, at, PARLEY_BYTES("null"));
     default:
-        value->kind = PARLEY_NUMBER;
-        return json_number_read(at, reader->end, node != &schema_unasked ? &value->number : NULL);
+        return read_number(reader, at, node, value);
     }
 }
 
@@ -99,6 +138,7 @@ static inline const char *open_level(struct reader *reader, const char *at,
 static inline void close_level(struct reader *reader) {
     const struct accept_level *level = accept_close(&reader->accept);
     const struct schema_node *node = level->node;
+    measure_head(reader, level->count);
     if (node->field >= 0) {
         reader->accept.message->values[node->field].count = level->count;
     }
@@ -159,6 +199,7 @@ static const char *read_any_key(struct reader *reader, const char *at,
         return NULL;
     }
     expect(reader, *out_node);
+    measure_text(reader, key.length);
     at = skip_blanks(end + 1, reader->end);
     return at < reader->end && *at == ':' ? at + 1 : NULL;
 }
@@ -173,6 +214,7 @@ static inline const char *read_key(struct reader *reader, const char *at,
     }
     if (schema_is_spelled(&node->spelling, at, (size_t)(reader->end - at))) {
         at += node->spelling.length;
+        measure_text(reader, node->token.length);
     } else {
         at = read_any_key(reader, at, &node);
     }
@@ -271,20 +313,36 @@ static bool read_message(struct reader *reader, struct parley_bytes key,
     return at != NULL && skip_blanks(at, reader->end) == reader->end;
 }
 
-bool json_accept_with(struct parley_message *message, struct parley_bytes key,
-                      const struct parley_value *member) {
+static enum accept_certainty accept_message(struct parley_message *message, struct parley_bytes key,
+                                            const struct parley_value *member) {
     const struct parley_protocol *protocol = message->protocol;
     struct reader reader;
     accept_begin(&reader.accept, message);
     reader.end = message->text.data + message->text.length;
-    if ((protocol->inspect == NULL || protocol->inspects_facts) &&
-        read_message(&reader, key, member) && accept_keeps_rules(&reader.accept)) {
+    reader.is_measuring = protocol->inspects_size && key.data == NULL;
+    reader.packed_bytes = 0;
+    const bool is_read = (protocol->inspect == NULL || protocol->inspects_facts) &&
+                         read_message(&reader, key, member);
+    message->packed_bytes = is_read && reader.is_measuring ? reader.packed_bytes : 0;
+    return is_read ? accept_judge(&reader.accept) : ACCEPT_UNSURE;
+}
+
+bool json_accept_with(struct parley_message *message, struct parley_bytes key,
+                      const struct parley_value *member) {
+    if (accept_message(message, key, member) == ACCEPT_RIGHT) {
         return true;
     }
     walk_forget_facts(message);
+    message->findings = (struct parley_findings){0};
     return false;
 }
 
-bool json_accept(struct parley_message *message) {
-    return json_accept_with(message, (struct parley_bytes){0}, NULL);
+enum accept_certainty json_accept(struct parley_message *message) {
+    const enum accept_certainty certainty = accept_message(message, (struct parley_bytes){0}, NULL);
+    if (certainty <= ACCEPT_WHOLE) {
+        const unsigned type = message->type;
+        walk_forget_facts(message);
+        message->type = certainty == ACCEPT_WHOLE ? type : message->type;
+    }
+    return certainty;
 }

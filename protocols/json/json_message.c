@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON in two ways. What is certainly right is accepted in one pass (json_accept.h). All else is
- * read by the event reader: first for faults and for the message's type, then for the rules, so
- * that every finding has its place. No tree is made: a message takes its own size and little more,
- * and memory that is missing is a status. What goes on is the text itself. */
+/* JSON in two ways. What keeps every row of the table is accepted in one pass (json_accept.h). All
+ * else is read by the event reader: first, if that pass could not do so, for faults and for the
+ * message's type, then for the rules, so that every finding has its place. No tree is made: a
+ * message takes its own size and little more, and memory that is missing is a status. What goes on
+ * is the text itself. */
 
 #include "json_message.h"
 
@@ -130,18 +131,19 @@ enum parley_status json_walk(struct parley_message *message) {
 
 enum parley_status json_decode(struct parley_message *message, const struct parley_codec *codec) {
     (void)codec;
-    if (!json_accept(message)) {
+    const enum accept_certainty certainty = json_accept(message);
+    if (certainty == ACCEPT_UNSURE) {
         return json_decode_carefully(message);
     }
-    message->is_decoded = message->is_certain = true;
+    message->is_decoded = true;
+    message->is_certain = certainty > ACCEPT_WHOLE;
     return PARLEY_OK;
 }
 
 enum parley_status json_validate(struct parley_message *message) {
-    if (message->is_certain) {
-        return PARLEY_OK;
+    if (!message->is_certain) {
+        PARLEY_TRY(json_walk(message));
     }
-    PARLEY_TRY(json_walk(message));
     return findings_locate(message);
 }
 
@@ -255,5 +257,6 @@ enum parley_status json_stamp(struct parley_message *message, const struct parle
     }
     message->is_decoded = message->is_certain = false;
     walk_forget_facts(message);
+    message->findings = (struct parley_findings){0};
     return json_decode(message, codec);
 }

@@ -7,6 +7,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -97,19 +98,64 @@ static bool long_value(const char *first, const char *end, double *out) {
     return isfinite(*out);
 }
 
-const char *json_number_read(const char *at, const char *end, double *out) {
-    struct form form;
-    if (!read_form(at, end, &form)) {
+static inline const char *read_number(const char *at, const char *end, struct form *form,
+                                      double *out) {
+    if (!read_form(at, end, form)) {
         return NULL;
     }
-    if (is_exact(&form)) {
+    if (is_exact(form)) {
         if (out != NULL) {
-            *out = exact_value(&form);
+            *out = exact_value(form);
         }
-        return form.end;
+        return form->end;
     }
     double unused;
-    const bool is_known = (out == NULL && is_surely_finite(&form)) ||
-                          long_value(at, form.end, out != NULL ? out : &unused);
-    return is_known ? form.end : NULL;
+    const bool is_known = (out == NULL && is_surely_finite(form)) ||
+                          long_value(at, form->end, out != NULL ? out : &unused);
+    return is_known ? form->end : NULL;
+}
+
+const char *json_number_read(const char *at, const char *end, double *out) {
+    struct form form;
+    return read_number(at, end, &form, out);
+}
+
+/* ---- as MessagePack ---- */
+
+static bool is_integer(const struct form *form) {
+    enum { SURE_DIGITS = 19 }; /* so many do not overflow form->digits */
+    return form->fraction == 0 && !form->has_exponent && form->whole <= SURE_DIGITS &&
+           form->digits <= (uint64_t)INT64_MAX + (form->is_negative ? 1 : 0) &&
+           !(form->is_negative && form->digits == 0);
+}
+
+static size_t positive_bytes(uint64_t number) {
+    return number < 128           ? 1
+           : number <= UINT8_MAX  ? 2
+           : number <= UINT16_MAX ? 3
+           : number <= UINT32_MAX ? 5
+                                  : 9;
+}
+
+static size_t negative_bytes(uint64_t magnitude) {
+    return magnitude <= 32                  ? 1
+           : magnitude <= UINT64_C(1) << 7  ? 2
+           : magnitude <= UINT64_C(1) << 15 ? 3
+           : magnitude <= UINT64_C(1) << 31 ? 5
+                                            : 9;
+}
+
+static size_t real_bytes(double number) {
+    return fabs(number) <= FLT_MAX && (double)(float)number == number ? 5 : 9;
+}
+
+const char *json_number_measure(const char *at, const char *end, double *out, size_t *out_bytes) {
+    struct form form;
+    if (read_number(at, end, &form, out) == NULL) {
+        return NULL;
+    }
+    *out_bytes = !is_integer(&form) ? real_bytes(*out)
+                 : form.is_negative ? negative_bytes(form.digits)
+                                    : positive_bytes(form.digits);
+    return form.end;
 }

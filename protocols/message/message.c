@@ -24,6 +24,7 @@ void parley_message_reset(struct parley_message *message) {
     message->sent = message->text = (struct parley_bytes){0};
     message->stamp_offset = message->stamp_length = 0;
     message->derived = message->source = NULL;
+    message->packed_bytes = 0;
     message->is_decoded = message->is_certain = message->has_route = false;
     message->is_fault_contained = message->is_escalated = false;
     walk_forget_facts(message);

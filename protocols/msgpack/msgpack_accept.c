@@ -227,25 +227,25 @@ static bool read_bytes(struct reader *reader, struct parley_bytes bytes,
     return is_read;
 }
 
-enum msgpack_certainty msgpack_accept(struct parley_message *message) {
+enum accept_certainty msgpack_accept(struct parley_message *message) {
     struct reader reader;
     accept_begin(&reader.accept, message);
     reader.is_inside = false;
     if (!read_bytes(&reader, message->text, &message->schema->root)) {
         walk_forget_facts(message);
-        return MSGPACK_UNSURE;
+        return ACCEPT_UNSURE;
     }
-    return accept_keeps_rules(&reader.accept) ? MSGPACK_RIGHT : MSGPACK_WHOLE;
+    return accept_judge(&reader.accept);
 }
 
-enum msgpack_certainty msgpack_accept_inside(struct parley_message *message,
-                                             struct parley_bytes bytes, const char *path) {
+enum accept_certainty msgpack_accept_inside(struct parley_message *message,
+                                            struct parley_bytes bytes, const char *path) {
     struct reader reader;
     accept_begin(&reader.accept, message);
     reader.is_inside = reader.accept.is_type_known = true;
     if (!read_bytes(&reader, bytes, schema_at(message->schema, path))) {
-        return MSGPACK_UNSURE;
+        return ACCEPT_UNSURE;
     }
     const bool has_failed = (reader.accept.failed & PARLEY_TYPE_BIT(message->type)) != 0;
-    return has_failed ? MSGPACK_WHOLE : MSGPACK_RIGHT;
+    return has_failed ? ACCEPT_WHOLE : ACCEPT_RIGHT;
 }

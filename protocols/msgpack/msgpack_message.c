@@ -83,11 +83,12 @@ enum msgpack_result msgpack_read_inside(struct parley_bytes bytes, struct walk *
                                         struct parley_arena *arena,
                                         struct msgpack_fault *out_fault) {
     switch (msgpack_accept_inside(walk->message, bytes, walk->base)) {
-    case MSGPACK_RIGHT:
+    case ACCEPT_RIGHT:
         return MSGPACK_READ;
-    case MSGPACK_WHOLE:
+    case ACCEPT_INSPECTED: /* the inspection of what is inside is under way */
+    case ACCEPT_WHOLE:
         return walk_bytes(bytes, walk, arena) ? MSGPACK_READ : MSGPACK_MEMORY;
-    case MSGPACK_UNSURE:
+    case ACCEPT_UNSURE:
         break;
     }
     return find_fault(bytes, arena, out_fault);
@@ -104,10 +105,10 @@ enum parley_status msgpack_decode(struct parley_message *message,
                                   const struct parley_codec *codec) {
     (void)codec;
     struct msgpack_fault fault;
-    const enum msgpack_certainty certainty = msgpack_accept(message);
-    if (certainty != MSGPACK_UNSURE) {
+    const enum accept_certainty certainty = msgpack_accept(message);
+    if (certainty != ACCEPT_UNSURE) {
         message->is_decoded = true;
-        message->is_certain = certainty == MSGPACK_RIGHT && !message->options.stamp;
+        message->is_certain = certainty > ACCEPT_WHOLE && !message->options.stamp;
         return PARLEY_OK;
     }
     if (find_fault(message->text, &message->arena, &fault) == MSGPACK_MEMORY) {
@@ -123,7 +124,7 @@ enum parley_status msgpack_decode(struct parley_message *message,
 enum parley_status msgpack_validate(struct parley_message *message) {
     assert(message->is_decoded);
     if (message->is_certain) {
-        return PARLEY_OK;
+        return findings_locate(message);
     }
     struct walk walk;
     walk_begin(&walk, message, PARLEY_TYPE_BIT(message->type));

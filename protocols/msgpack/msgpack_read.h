@@ -5,28 +5,22 @@
  * the content of bytes without faults as events (msgpack_events.c), and one that finds faults
  * (msgpack_read.c). Private to these files. */
 
-#include "walk.h"
+#include "accept.h"
 #include "msgpack_message.h"
 #include "msgpack_value.h"
 
 /* ---- accept fast ---- */
 
-enum msgpack_certainty {
-    MSGPACK_UNSURE, /* it may have faults */
-    MSGPACK_WHOLE,  /* it has no fault; whether it keeps the rules is not known */
-    MSGPACK_RIGHT,  /* it keeps every rule, without a warning */
-};
-
 /* One pass over a message that was reset. Unless unsure, message->type is set as by the walk; if
- * the message is right, the facts are, too.  Owns: facts are borrowed from the text; the base64
+ * no row is broken, the facts are, too.  Owns: facts are borrowed from the text; the base64
  * texts of `bin` are in the arena. Nothing else is allocated, unless a message has a great many
  * keys. */
-enum msgpack_certainty msgpack_accept(struct parley_message *message);
+enum accept_certainty msgpack_accept(struct parley_message *message);
 
 /* The same for a value at `path` that is encoded in the message, during its inspection. The rules
  * over several members are not checked, and no facts are set. */
-enum msgpack_certainty msgpack_accept_inside(struct parley_message *message,
-                                             struct parley_bytes bytes, const char *path);
+enum accept_certainty msgpack_accept_inside(struct parley_message *message,
+                                            struct parley_bytes bytes, const char *path);
 
 /* A `bin` as the rules see it.  Returns: data NULL without memory. */
 struct parley_bytes msgpack_base64(struct parley_arena *arena, struct parley_bytes bytes);

@@ -55,5 +55,6 @@ const struct parley_agents roundtable_agents = {
     .report = report,
     .option = "capability",
     .option_does = "Only agents with this capability; `security.*` for all that begin so.",
+    .option_wants = "a capability, or how some begin, such as security.*",
     .matches = matches,
 };

@@ -383,10 +383,24 @@ static enum parley_status decide_first_claim(struct deciding *deciding) {
     return publish(deciding, "claim:", "claim", write_claim);
 }
 
+/* Claims and ends that were published straight to NATS are read by different consumers, so that an
+ * end may be decided on before the claim that is before it in the stream. */
+static bool was_made_before_the_end(const struct deciding *deciding) {
+    const struct roundtable_fact *end = &deciding->task.end;
+    const struct parley_known_facts *known = deciding->known;
+    const struct parley_bytes stream = roundtable_fact_text(end, ROUNDTABLE_MEMBER_STREAM);
+    return known->stored_sequence != 0 && stream.data != NULL &&
+           parley_bytes_equal(stream, known->stored_stream) &&
+           known->stored_sequence < roundtable_fact_sequence(end, ROUNDTABLE_MEMBER_SEQ);
+}
+
 static enum parley_status decide_claim(struct deciding *deciding) {
     const struct roundtable_fact *claim = &deciding->task.claim;
     if (deciding->message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
         return PARLEY_OK;
+    }
+    if (was_made_before_the_end(deciding)) {
+        deciding->task.end = (struct roundtable_fact){0};
     }
     if (has_ended_or_expired(deciding)) {
         return refuse(deciding, &is_over);
@@ -416,12 +430,18 @@ static bool is_the_end(const struct deciding *deciding) {
            parley_bytes_equal(type, parley_message_text(deciding->message, ROUNDTABLE_TYPE));
 }
 
-/* Whether the request may come in a moment, and is needed: for the domain of a reply, or for the
- * name of the requester. */
+static bool is_unheard_of(const struct roundtable_task *task) {
+    return !task->request.is_there && !task->claim.is_there && !task->end.is_there;
+}
+
+/* Whether the request may come in a moment, and is needed: for the domain of a reply, for the name
+ * of the requester, or to know that there is such a task. */
 static bool awaits_request(const struct deciding *deciding, bool is_end) {
     const struct roundtable_task *task = &deciding->task;
+    const bool is_off = deciding->message->options.lifecycle == PARLEY_LIFECYCLE_OFF;
     const bool is_of_another = task->claim.is_there && !is_holder(deciding) && !task->end.is_there;
-    return (is_end || is_of_another) && !task->request.is_there && !deciding->known->is_final;
+    const bool is_needed = is_end || is_of_another || (is_unheard_of(task) && !is_off);
+    return is_needed && !task->request.is_there && !deciding->known->is_final;
 }
 
 static enum parley_status decide_report(struct deciding *deciding) {
@@ -442,6 +462,9 @@ static enum parley_status decide_report(struct deciding *deciding) {
     }
     if (task->claim.is_there && !is_holder(deciding) && !is_requester(deciding)) {
         return object(deciding, &is_held);
+    }
+    if (is_unheard_of(task)) {
+        PARLEY_TRY(warn(deciding, &is_unknown));
     }
     return is_end ? publish(deciding, NULL, "end", write_end) : PARLEY_OK;
 }

@@ -83,7 +83,6 @@ const struct parley_protocol roundtable_protocol = {
     .options = (const char *const[]){"domain", NULL},
     .examples = roundtable_examples,
     .memory = "parley_tasks",
-    .memory_days = 8, /* a day longer than the stream keeps the messages */
     .decode = json_decode,
     .validate = json_validate,
     .encode = json_encode,

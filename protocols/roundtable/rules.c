@@ -547,12 +547,14 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
     {
         .id = "RT-201",
         .severity = PARLEY_WARNING,
-        .summary = "when a task.claimed arrives, the task.request that it names is known",
+        .summary = "the task of a task.claimed, task.progress, task.result or task.failed is known",
         .source = "docs/protocols/roundtable.md#lifecycle",
-        .hint = "Check `correlationId`: it is the id of the task.request. Claim a task once its "
-                "request is published.",
+        .hint =
+            "Check `correlationId`: it is the id of the task.request, which is published before "
+            "the other messages of a task.",
         .spans_messages = true,
-        PARLEY_PLACES({.path = "/correlationId", .for_types = CLAIMED}),
+        PARLEY_PLACES(
+            {.path = "/correlationId", .for_types = CLAIMED | PROGRESS | RESULT | FAILED}),
     },
     {
         .id = "RT-202",

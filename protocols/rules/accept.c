@@ -70,22 +70,32 @@ void accept_ask_rows(struct accept *accept, const struct schema_node *node, unsi
     }
 }
 
-/* Whether the inspection has no findings. */
-static bool passes_inspection(struct parley_message *message) {
-    const enum parley_status status = message->protocol->inspect(message);
-    const bool has_findings = message->findings.count > 0 || message->findings.omitted_count > 0;
-    message->findings = (struct parley_findings){0};
-    return status == PARLEY_OK && !has_findings;
+/* Every row is kept, so that the inspection's findings are all that there are. One that fails is
+ * asked again by the walk, which has a status to say so. */
+static enum accept_certainty inspect(struct parley_message *message) {
+    struct parley_findings *findings = &message->findings;
+    if (message->protocol->inspect == NULL) {
+        return ACCEPT_RIGHT;
+    }
+    if (message->protocol->inspect(message) != PARLEY_OK) {
+        *findings = (struct parley_findings){0};
+        return ACCEPT_WHOLE;
+    }
+    if (findings->count == 0 && findings->omitted_count == 0) {
+        return ACCEPT_RIGHT;
+    }
+    findings_settle(message);
+    return ACCEPT_INSPECTED;
 }
 
-bool accept_keeps_rules(struct accept *accept) {
+enum accept_certainty accept_judge(struct accept *accept) {
     struct parley_message *message = accept->message;
     if (!accept->is_type_known) {
         note_type(accept);
     }
     const uint32_t type = PARLEY_TYPE_BIT(message->type);
     if ((accept->failed & type) != 0) {
-        return false;
+        return ACCEPT_WHOLE;
     }
     const struct parley_facts facts = {
         .values = message->values, .type = message->type, .options = &message->options};
@@ -94,5 +104,5 @@ bool accept_keeps_rules(struct accept *accept) {
            ((schema_types(check) & type) == 0 || !place_is_broken(check->place, &facts))) {
         check = check->next;
     }
-    return check == NULL && (message->protocol->inspect == NULL || passes_inspection(message));
+    return check == NULL ? inspect(message) : ACCEPT_WHOLE;
 }

@@ -5,7 +5,7 @@
  * rule table. Where a check fails they only note for which types of message, since the type may
  * come last; at the end a failure counts if the message is of such a type. That is less than the
  * walk does, which must not report what follows from something it has reported: here any failure
- * ends certainty.
+ * leaves the findings to the walk.
  *
  * What each value and each key needs is inline; the rest is in accept.c. */
 
@@ -13,6 +13,15 @@
 
 #include "constraint.h"
 #include "walk.h"
+
+/* What such a reader knows of a message. */
+enum accept_certainty {
+    ACCEPT_UNSURE,    /* it may have faults */
+    ACCEPT_WHOLE,     /* it has no fault, and its type is known; it breaks a rule */
+    ACCEPT_INSPECTED, /* it keeps all rows; what is wrong, the protocol's inspection has found, so
+                         that the findings are complete, but for their places */
+    ACCEPT_RIGHT,     /* it keeps every rule, without a warning */
+};
 
 enum {
     ACCEPT_DEPTH_MAX = 64,
@@ -140,7 +149,7 @@ static inline bool accept_keep_key(struct accept *accept, struct parley_bytes ke
 
 /* ---- the end ---- */
 
-/* Whether a message keeps the rules, once it has been read to its end and its facts are captured.
- * Asks the rows over several members, then the protocol's inspection (one that inspects facts),
- * whose findings are dropped. */
-bool accept_keeps_rules(struct accept *accept);
+/* What is known of a message that has been read to its end, and whose facts are captured. Asks the
+ * rows over several members, then the protocol's inspection (one that inspects facts).
+ * Returns: not ACCEPT_UNSURE. */
+enum accept_certainty accept_judge(struct accept *accept);

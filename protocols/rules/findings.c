@@ -90,6 +90,29 @@ enum parley_status findings_refuse(struct parley_message *message, enum parley_g
     return findings_locate(message);
 }
 
+/* ---- their order ---- */
+
+static int by_table(const void *left, const void *right) {
+    const struct parley_finding *a = left, *b = right;
+    if (a->order != b->order) {
+        return a->order < b->order ? -1 : 1;
+    }
+    return a->discovered < b->discovered ? -1 : 1;
+}
+
+void findings_settle(struct parley_message *message) {
+    struct parley_findings *findings = &message->findings;
+    findings->has_error = (findings->omitted_error_types & PARLEY_TYPE_BIT(message->type)) != 0;
+    for (size_t i = 0; i < findings->count; i++) {
+        if (findings->items[i].rule->severity == PARLEY_ERROR) {
+            findings->has_error = true;
+        }
+    }
+    if (findings->count > 1) {
+        qsort(findings->items, findings->count, sizeof *findings->items, by_table);
+    }
+}
+
 /* ---- places ---- */
 
 static int by_offset(const void *left, const void *right) {

@@ -23,6 +23,9 @@ enum parley_status findings_report(struct parley_message *message, unsigned rule
 enum parley_status findings_refuse(struct parley_message *message, enum parley_gateway_rule rule,
                                    struct parley_finding finding) PARLEY_MUST_CHECK;
 
+/* Once all are added: puts them into the order of the rule table, and sets has_error. */
+void findings_settle(struct parley_message *message);
+
 /* Whether a finding of this severity would be kept: of too many those are kept that make the
  * message invalid. If not, its texts need not be written: findings_add only counts it. */
 bool findings_has_room(const struct parley_findings *findings, enum parley_severity severity);

@@ -247,31 +247,14 @@ static void drop_other_types(struct parley_message *message) {
     findings->count = kept;
 }
 
-static int by_table(const void *left, const void *right) {
-    const struct parley_finding *a = left, *b = right;
-    if (a->order != b->order) {
-        return a->order < b->order ? -1 : 1;
-    }
-    return a->discovered < b->discovered ? -1 : 1;
-}
-
 enum parley_status walk_end(struct walk *walk) {
     struct parley_message *message = walk->message;
-    struct parley_findings *findings = &message->findings;
     assert(walk->depth == 0);
     message->type =
         schema_type_of(message->schema, &message->values[message->protocol->type_field]);
     drop_other_types(message);
     ask_across(walk);
     PARLEY_TRY(inspect(message));
-    findings->has_error = (findings->omitted_error_types & PARLEY_TYPE_BIT(message->type)) != 0;
-    for (size_t i = 0; i < findings->count; i++) {
-        if (findings->items[i].rule->severity == PARLEY_ERROR) {
-            findings->has_error = true;
-        }
-    }
-    if (findings->count > 1) {
-        qsort(findings->items, findings->count, sizeof *findings->items, by_table);
-    }
+    findings_settle(message);
     return walk->status;
 }

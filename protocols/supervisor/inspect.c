@@ -24,8 +24,7 @@ static const size_t payload_bytes_max[SUPERVISOR_TYPE_COUNT] = {
 
 /* In message->derived, once there is something to keep. */
 struct inspection {
-    bool is_measured, is_unpacked;
-    size_t payload_bytes;
+    bool is_unpacked;
     struct checkpoint_fault fault; /* of the compressed data; message NULL: none */
     struct parley_findings inside; /* else: the findings about its content */
 };
@@ -48,7 +47,7 @@ static size_t payload_bytes_at_most(struct parley_bytes text) {
     return text.length / 4 * 9 + 9;
 }
 
-/* The size of the payload; 0 for JSON that cannot be larger than `limit`, which saves reading it
+/* The size of the payload; 0 for JSON that cannot be larger than `limit`, if that saves reading it
  * again. */
 static enum parley_status measure(struct parley_message *message, size_t limit, size_t *out) {
     *out = 0;
@@ -56,18 +55,11 @@ static enum parley_status measure(struct parley_message *message, size_t limit, 
         *out = message->sent.length;
         return PARLEY_OK;
     }
-    if (payload_bytes_at_most(message->text) <= limit) {
-        return PARLEY_OK;
+    if (message->packed_bytes == 0 && payload_bytes_at_most(message->text) > limit) {
+        PARLEY_TRY(msgpack_size_from_json(message, out));
+        message->packed_bytes = *out;
     }
-    struct inspection *inspection = inspection_of(message);
-    if (inspection == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    if (!inspection->is_measured) {
-        PARLEY_TRY(msgpack_size_from_json(message, &inspection->payload_bytes));
-        inspection->is_measured = true;
-    }
-    *out = inspection->payload_bytes;
+    *out = message->packed_bytes;
     return PARLEY_OK;
 }
 

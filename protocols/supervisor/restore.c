@@ -6,17 +6,29 @@
 #include <parley/restore.h>
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "checkpoint.h"
 #include "json_canonical.h"
 #include "json_members.h"
+#include "json_number.h"
 #include "json_reader.h"
 #include "msgpack_message.h"
 #include "supervisor.h"
 
 /* ---- checkpoints ---- */
 
-/* Whether `text` is an integer, and no number with a point or an exponent. */
+/* A number with a point or an exponent, such as 41.0, which encoders of doubles write. */
+static bool read_whole(struct parley_bytes text, int64_t *out) {
+    static const double end = 9223372036854775808.0; /* of 63 bits */
+    double number;
+    const bool is_whole = json_number_read(text.data, text.data + text.length, &number) != NULL &&
+                          number == floor(number) && number >= -end && number < end;
+    *out = is_whole ? (int64_t)number : 0;
+    return is_whole;
+}
+
+/* Whether `text` begins with an integer of 64 bits, as the rules take integers: by its value. */
 static bool read_integer(struct parley_bytes text, int64_t *out) {
     size_t at = text.length > 0 && text.data[0] == '-' ? 1 : 0;
     const bool is_negative = at > 0;
@@ -29,9 +41,11 @@ static bool read_integer(struct parley_bytes text, int64_t *out) {
         }
         number = number * 10 + digit;
     }
+    if (at > first && at < text.length && strchr(".eE", text.data[at]) != NULL) {
+        return read_whole(text, out);
+    }
     *out = is_negative ? -(int64_t)number : (int64_t)number;
-    const bool goes_on = at < text.length && strchr(".eE", text.data[at]) != NULL;
-    return at > first && !goes_on;
+    return at > first;
 }
 
 static bool is_packed(const struct parley_message *message) {
@@ -190,8 +204,9 @@ static void end_entry(struct entries *entries) {
         entries->first_number = entries->number;
     }
     const struct parley_checkpoint *after = entries->after;
-    const bool is_wanted = after == NULL || !after->has_position ||
-                           (entries->has_number && entries->number > after->position);
+    /* One whose number cannot be compared is better there twice than not at all. */
+    const bool is_wanted = after == NULL || !after->has_position || !entries->has_number ||
+                           entries->number > after->position;
     const char *start = entries->text.data + entries->offset,
                *end = entries->text.data + entries->text.length;
     if (entries->out == NULL || !is_wanted) {

@@ -190,9 +190,7 @@ enum parley_status supervisor_route(struct parley_message *message, struct parle
     enum parley_status status = PARLEY_OK;
     *out = (struct parley_route){.time = time_of(message, &status),
                                  .thread = parley_message_text(message, SUPERVISOR_REQUEST_ID),
-                                 .agent = agent_of(message, stored.agent),
-                                 /* The side of an error may come from the request. */
-                                 .is_subject_variable = message->type == SUPERVISOR_ERROR};
+                                 .agent = agent_of(message, stored.agent)};
     PARLEY_TRY(status);
     out->dedupe = out->agent.data != NULL ? PARLEY_DEDUPE_PAYLOAD : PARLEY_DEDUPE_NONE;
     if (side != 0) {

@@ -30,8 +30,8 @@ static bool is_without_object(const struct parley_options *options) {
     return !options->has_object;
 }
 
-static bool is_a_pointer(const struct parley_facts *facts) {
-    return facts->values[SUPERVISOR_OBJECT].kind != PARLEY_ABSENT;
+static bool may_have_object(const struct parley_options *options) {
+    return options->has_object;
 }
 
 #define IS_COMPRESSED                                                                              \
@@ -387,14 +387,41 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .id = "IPC-017",
         .severity = PARLEY_ERROR,
         .summary = "the `data` of a checkpoint has no member `$object`: parley writes it into the "
-                   "messages whose `data` it keeps in an object store, and nobody else does",
+                   "messages whose `data` it keeps in an object store, and nobody else does. In a "
+                   "message that parley has stored it names an object, and only the object's "
+                   "`size` and `digest` are beside it",
         .source = "docs/protocols/supervisor.md#objects",
-        .hint = "Send the checkpoint's data itself, or rename the member.",
-        PARLEY_PLACES({.path = "/data/$object",
-                       .for_types = FOR(CHECKPOINT),
-                       .is_asked = is_without_object,
-                       .is_broken = is_a_pointer,
-                       .message = "only parley writes `$object`"}),
+        .hint = "Read the message again as parley has stored it.",
+        PARLEY_PLACES(
+            {.path = "/data/$object",
+             .for_types = FOR(CHECKPOINT),
+             .is_asked = is_without_object,
+             .is_broken = supervisor_is_pointer,
+             .message = "only parley writes `$object`",
+             .hint =
+                 "Send the checkpoint's data itself, or rename the member. What parley has stored "
+                 "is checked with `--stored`."},
+            {.path = "/data/$object",
+             .for_types = FOR(CHECKPOINT),
+             .is_asked = may_have_object,
+             .is_broken = supervisor_pointer_lacks_name,
+             .message = "`$object` names no object: an agent or `_`, a slash and a UUID"},
+            {.path = "/data/size",
+             .for_types = FOR(CHECKPOINT),
+             .is_asked = may_have_object,
+             .is_broken = supervisor_pointer_lacks_size,
+             .message = "the `size` beside `$object` is not an integer of 1 or more"},
+            {.path = "/data/digest",
+             .for_types = FOR(CHECKPOINT),
+             .is_asked = may_have_object,
+             .is_broken = supervisor_pointer_lacks_digest,
+             .message = "the `digest` beside `$object` is not SHA-256= and 32 bytes in padded "
+                        "base64url"},
+            {.path = "/data",
+             .for_types = FOR(CHECKPOINT),
+             .is_asked = may_have_object,
+             .is_broken = supervisor_pointer_has_more,
+             .message = "there is more beside `$object` than `size` and `digest`"}),
     },
     {
         .id = "IPC-020",

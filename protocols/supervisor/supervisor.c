@@ -50,6 +50,8 @@ static const char *const fields[] = {
     [SUPERVISOR_VERSION] = "/version",
     [SUPERVISOR_METADATA] = "/metadata",
     [SUPERVISOR_OBJECT] = "/data/$object",
+    [SUPERVISOR_OBJECT_SIZE] = "/data/size",
+    [SUPERVISOR_OBJECT_DIGEST] = "/data/digest",
     NULL,
 };
 
@@ -158,9 +160,20 @@ static const struct parley_stamp stamps[] = {
     {.member = NULL},
 };
 
+/* The time is the checkpoint's own, so that a repetition is acknowledged by the same message. */
+static void begin_ack(const struct parley_message *stored, size_t size, struct parley_buffer *out) {
+    parley_buffer_format(out,
+                         "{\"type\":\"checkpoint_ack\",\"timestamp\":%.0f,\"size\":%zu,"
+                         "\"checkpoint_id\":",
+                         stored->values[SUPERVISOR_TIMESTAMP].number, size);
+}
+
 /* A day longer than the messages that point to them. */
-static const struct parley_objects objects = {
-    .bucket = "parley_checkpoints", .days = 8, .type = SUPERVISOR_CHECKPOINT, .member = "data"};
+static const struct parley_objects objects = {.bucket = "parley_checkpoints",
+                                              .days = 8,
+                                              .type = SUPERVISOR_CHECKPOINT,
+                                              .member = "data",
+                                              .begin_ack = begin_ack};
 
 extern const struct parley_protocol supervisor_protocol;
 const struct parley_protocol supervisor_protocol = {
@@ -187,10 +200,12 @@ const struct parley_protocol supervisor_protocol = {
     .stamp = stamp,
     .inspect = supervisor_inspect,
     .inspects_facts = true,
+    .inspects_size = true,
     .decide = supervisor_decide,
     .agents = &supervisor_agents,
     .objects = &objects,
     .fact_of = supervisor_wal_fact,
     .restore = &supervisor_restore,
     .pipe = &supervisor_pipe,
+    .senders = (const char *const[]){"gerbil", "elixir", NULL},
 };

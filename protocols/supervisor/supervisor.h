@@ -42,7 +42,9 @@ enum supervisor_field {
     SUPERVISOR_ERROR_DETAILS,
     SUPERVISOR_VERSION,
     SUPERVISOR_METADATA,
-    SUPERVISOR_OBJECT,
+    SUPERVISOR_OBJECT, /* of a pointer (docs/adr/0031), as the next two */
+    SUPERVISOR_OBJECT_SIZE,
+    SUPERVISOR_OBJECT_DIGEST,
 };
 
 #define SUPERVISOR_RULE_COUNT 39
@@ -69,6 +71,13 @@ enum supervisor_side { SUPERVISOR_GERBIL = 1, SUPERVISOR_ELIXIR = 2 };
 unsigned supervisor_sides(unsigned type);
 /* The side that an option or a token names, or 0. */
 unsigned supervisor_side_of(struct parley_bytes name);
+
+/* What may be wrong with a pointer; none of it with a message that has none. */
+bool supervisor_is_pointer(const struct parley_facts *facts);
+bool supervisor_pointer_lacks_name(const struct parley_facts *facts);
+bool supervisor_pointer_lacks_size(const struct parley_facts *facts);
+bool supervisor_pointer_lacks_digest(const struct parley_facts *facts);
+bool supervisor_pointer_has_more(const struct parley_facts *facts);
 
 enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out);
 enum parley_status supervisor_inspect(struct parley_message *message);

@@ -93,6 +93,9 @@ async function main() {
     const result = await runScenario(row, { messages, isShort: options.short }, progress);
     if (isTTY) process.stdout.write('\r\x1b[K');
     process.stdout.write(`${tableRow(row.name, result)}\n`);
+    for (const where of result.differences) {
+      process.stdout.write(`  nats-server's own replicas differ: ${where}\n`);
+    }
     if (result.violations.length > 0) report(result);
     add(total, result);
   }

@@ -98,12 +98,15 @@ export const SCENARIOS = [
   {
     name: 'cluster: upgraded one by one',
     topology: 'cluster',
+    // As above: after a restart the sequences of some acks are not those of the messages, or a member
+    // does not become current again.
+    isExtra: true,
     steps: [['restart each nats', 200]],
   },
   {
     name: 'cluster: one cut off, then two',
     topology: 'cluster',
-    isExtra: true, // as above: a leader that is cut off does not know it at once
+    isExtra: true, // nats-server 2.9.10: it may be without a leader for minutes afterwards
     steps: [['cut leader'], ['refuse', 10], ['cut another'], ['meet'], ['heal routes']],
   },
   {

@@ -43,6 +43,13 @@ static void set_options(struct parley_options *options, char *query) {
     }
 }
 
+/* What the library or a server is asked for. */
+struct question {
+    const char *protocol, *media_type, *query;
+    struct parley_bytes body;
+    bool is_many, is_stored;
+};
+
 /* Made once, and kept for the next cases. */
 static struct parley_schema *schema_of(const struct parley_protocol *protocol) {
     static struct parley_schema *schemas[16];
@@ -106,30 +113,33 @@ static void add_verdicts(struct library *library, struct parley_bytes body) {
     }
 }
 
-static json_t *ask_library(const struct parley_protocol *protocol, struct parley_bytes body,
-                           const char *media_type, const char *query, bool is_many) {
+static json_t *ask_library(const struct question *asked) {
+    const struct parley_protocol *protocol = parley_protocol_find(parley_bytes_of(asked->protocol));
     char now[32];
     const time_t now_seconds = time(NULL); /* as a server has it: cases are far past or far ahead */
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now_seconds));
-    struct library library = {.codec = parley_codec_find(protocol, parley_bytes_of(media_type)),
+    struct library library = {.codec =
+                                  parley_codec_find(protocol, parley_bytes_of(asked->media_type)),
                               .options = {.now = now,
                                           .now_seconds = now_seconds,
+                                          .has_object = asked->is_stored,
                                           .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"},
                               .verdicts = json_array()};
-    char *options_text = strdup(query);
+    char *options_text = strdup(asked->query);
     set_options(&library.options, options_text);
     if (library.codec == NULL) {
-        fprintf(stderr, "%s does not know %s\n", protocol->name, media_type);
+        fprintf(stderr, "%s does not know %s\n", protocol->name, asked->media_type);
         exit(2);
     }
     parley_message_init(&library.message, schema_of(protocol));
-    parley_splitter_init(&library.splitter, is_many ? library.codec->framing : PARLEY_FRAMING_WHOLE,
+    parley_splitter_init(&library.splitter,
+                         asked->is_many ? library.codec->framing : PARLEY_FRAMING_WHOLE,
                          protocol->message_bytes_max);
-    if (is_many) {
-        add_verdicts(&library, body);
+    if (asked->is_many) {
+        add_verdicts(&library, asked->body);
     } else {
         add_verdict(&library, PARLEY_SPLIT_MESSAGE,
-                    &(struct parley_slice){.bytes = body, .origin = {1, 1}});
+                    &(struct parley_slice){.bytes = asked->body, .origin = {1, 1}});
     }
     parley_splitter_finish(&library.splitter);
     parley_message_finish(&library.message);
@@ -166,8 +176,7 @@ static json_t *read_verdicts(const char *text, bool is_many) {
     return verdicts;
 }
 
-static json_t *ask_server(int port, const char *protocol, struct parley_bytes body,
-                          const char *media_type, const char *query, bool is_many) {
+static json_t *ask_server(int port, const struct question *asked) {
     const struct sockaddr_in address = {.sin_family = AF_INET,
                                         .sin_port = htons((uint16_t)port),
                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -177,19 +186,20 @@ static json_t *ask_server(int port, const char *protocol, struct parley_bytes bo
         snprintf(head, sizeof head,
                  "POST /v1/%s/validate?%s HTTP/1.0\r\nHost: localhost\r\nContent-Type: %s\r\n"
                  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-                 protocol, query, media_type, body.length);
+                 asked->protocol, asked->query, asked->media_type, asked->body.length);
     struct parley_buffer answer;
     parley_buffer_init(&answer);
     json_t *verdicts = NULL;
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
-        send_all(fd, head, (size_t)head_length) && send_all(fd, body.data, body.length)) {
+        send_all(fd, head, (size_t)head_length) &&
+        send_all(fd, asked->body.data, asked->body.length)) {
         char piece[65536];
         for (ssize_t got; (got = recv(fd, piece, sizeof piece, 0)) > 0;) {
             parley_buffer_append(&answer, (struct parley_bytes){piece, (size_t)got});
         }
         parley_buffer_char(&answer, '\0');
         const char *start = strstr(answer.data, "\r\n\r\n");
-        verdicts = read_verdicts(start == NULL ? "" : start + 4, is_many);
+        verdicts = read_verdicts(start == NULL ? "" : start + 4, asked->is_many);
     }
     close(fd);
     parley_buffer_finish(&answer);
@@ -225,11 +235,13 @@ static void repeat(json_t *form, struct parley_buffer *out) {
     parley_buffer_text(out, json_string_value(json_object_get(form, "suffix")));
 }
 
+/* Read again as parley stored it, which no server is asked for. */
+static bool is_stored(json_t *test) {
+    return json_is_true(json_object_get(test, "is_stored"));
+}
+
 /* Verdicts on the body of a case: more than one where it expects lines. */
 static json_t *ask(const struct runner *runner, json_t *test, const char *body_key) {
-    const char *protocol = json_string_value(json_object_get(test, "protocol"));
-    const char *media_type = json_string_value(json_object_get(test, "media_type"));
-    const char *query = json_string_value(json_object_get(test, "query"));
     json_t *body = json_object_get(test, body_key);
     const char *base64 = json_string_value(json_object_get(test, "body_base64"));
     struct parley_buffer made;
@@ -239,14 +251,16 @@ static json_t *ask(const struct runner *runner, json_t *test, const char *body_k
     } else if (body == NULL) {
         repeat(json_object_get(test, "body_repeat"), &made);
     }
-    const struct parley_bytes bytes =
-        body != NULL ? (struct parley_bytes){json_string_value(body), json_string_length(body)}
-                     : parley_buffer_bytes(&made);
-    const bool is_many = json_object_get(json_object_get(test, "expect"), "lines") != NULL;
-    json_t *verdicts = runner->port == 0
-                           ? ask_library(parley_protocol_find(parley_bytes_of(protocol)), bytes,
-                                         media_type, query, is_many)
-                           : ask_server(runner->port, protocol, bytes, media_type, query, is_many);
+    const struct question asked = {
+        .protocol = json_string_value(json_object_get(test, "protocol")),
+        .media_type = json_string_value(json_object_get(test, "media_type")),
+        .query = json_string_value(json_object_get(test, "query")),
+        .body = body != NULL
+                    ? (struct parley_bytes){json_string_value(body), json_string_length(body)}
+                    : parley_buffer_bytes(&made),
+        .is_many = json_object_get(json_object_get(test, "expect"), "lines") != NULL,
+        .is_stored = is_stored(test)};
+    json_t *verdicts = runner->port == 0 ? ask_library(&asked) : ask_server(runner->port, &asked);
     parley_buffer_finish(&made);
     return verdicts;
 }
@@ -454,7 +468,8 @@ static void run_file(struct runner *runner, const char *path) {
         if (name == NULL) {
             printf("not ok  %s holds a line that is no case: %s\n", path, line);
             runner->failed_count++;
-        } else if (runner->filter == NULL || strstr(name, runner->filter) != NULL) {
+        } else if ((runner->filter == NULL || strstr(name, runner->filter) != NULL) &&
+                   (runner->port == 0 || !is_stored(test))) {
             runner->run_count++;
             const bool has_failed = fails(runner, test, name);
             runner->failed_count += has_failed;

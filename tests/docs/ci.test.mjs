@@ -52,10 +52,14 @@ test('the GitHub Action annotates what is wrong, and fails', async () => {
 test('the hook of pre-commit names the file, and fails', async () => {
   const hooks = textOf('.pre-commit-hooks.yaml');
   const entry = /^ {2}entry: (.*)$/m.exec(hooks)[1];
-  const files = new RegExp(/^ {2}files: (.*)$/m.exec(hooks)[1]);
+  const ofHook = /^ {2}files: (.*)$/m.exec(hooks)[1];
+  const ofRecipe = /^ {8}files: (.*\$)$/m.exec(textOf('docs/recipes.md'))[1];
   const folder = project();
   const file = 'messages/one.json';
-  assert.match(file, files);
+  for (const files of [ofHook, ofRecipe].map((pattern) => new RegExp(pattern))) {
+    assert.match(file, files);
+    assert.doesNotMatch('messages/README.txt', files);
+  }
   const env = { PATH: `${join(folder, 'action')}:${process.env.PATH}` };
   const result = await run('sh', ['-c', `${entry} vlp ${file}`], { cwd: folder, env });
   assert.equal(result.code, 1, result.stderr);

@@ -68,6 +68,10 @@ describe('tokens', () => {
   let file;
   let all;
   let sender;
+  const hasExpired = async (token) => {
+    const { status: code, json } = await validate(server, claim(), bearer(token));
+    return code === 401 && /has expired/.test(json.detail);
+  };
   before(async () => {
     file = join(temporaryFolder(), 'tokens.json');
     all = await create(file, 'all', 'send:*,read:*');
@@ -134,8 +138,11 @@ describe('tokens', () => {
     }
     const { stderr } = server.program;
     for (const token of [unknown, all, sender]) assert.ok(!stderr.includes(token.slice(7, 40)));
-    const logged = server.logged('token.refused');
-    assert.ok(logged.length >= 1 && logged.length <= 2, 'one line an address, worker and minute');
+    const logged = await until('it is logged', () => {
+      const refused = server.logged('token.refused');
+      return refused.length > 0 && refused;
+    });
+    assert.ok(logged.length <= 2, 'one line an address, worker and minute');
     assert.equal(logged[0].peer, '127.0.0.1');
   });
 
@@ -192,10 +199,19 @@ describe('tokens', () => {
   });
 
   it('expire, and end their streams', async (t) => {
-    const brief = await create(file, 'brief', 'send:vlp,read:vlp', '--expires', '3s');
-    server.signal('SIGHUP');
-    await untilStatus(server, brief, 200);
-    const stream = await streamFor(t, server, '/v1/vlp/stream', bearer(brief));
+    let brief;
+    let seconds = 1; // twice as long each time: on a busy machine it may have expired before it is used
+    const stream = await until('a stream is open in time', async () => {
+      seconds *= 2;
+      brief = await create(file, `brief-${seconds}`, 'send:vlp,read:vlp', '--expires', `${seconds}s`);
+      server.signal('SIGHUP');
+      const opened = () => streamFor(t, server, '/v1/vlp/stream', bearer(brief));
+      const first = await until('its token is read', async () => {
+        const each = await opened();
+        return (each.status === 200 || (await hasExpired(brief))) && each;
+      });
+      return first.status === 200 && first;
+    });
     const end = await lastEvent(stream);
     assert.deepEqual(end.data, { reason: 'token-expired' });
     await untilStatus(server, brief, 401);
@@ -356,6 +372,12 @@ describe('a token that is bound to an agent', () => {
     const write = (text, query = '') => post(server, `/v1/brenner/messages${query}`, text,
       { type: 'text/markdown', ...bearer(token) });
     assert.equal((await write(note('alice', ''))).status, 200);
+    forbidden(await write(note('alice\nsender_name: bob', '')),
+      'the sender is "bob", and this token speaks for "alice" only');
+    const json = JSON.stringify({ subject: 'INFO: a', body_md: 'b', from: 'alice', sender_name: 'bob' });
+    assert.equal(forbidden(await post(server, '/v1/brenner/messages', json, bearer(token)),
+      'the sender is "bob", and this token speaks for "alice" only').path, '/sender_name');
+    assert.equal((await write(note('alice\nsender_name: alice', ''))).status, 200);
     const { id, ...rest } = other;
     for (const [what, at, answer] of [
       ['lines', { line: 1, column: 104 }, send(server, { ...other, id: 'MSG-0000000a-1' }, bearer(token))],

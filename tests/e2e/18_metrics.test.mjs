@@ -3,11 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import http from 'node:http';
 import { describe, it } from 'node:test';
 import { get, post, send, sendLines, streamFor, validate, validateLines } from './lib/http.mjs';
 import { metricsOf, parseMetrics, valueOf } from './lib/metrics.mjs';
-import { useParley } from './lib/parley.mjs';
+import { freePorts } from './lib/nats.mjs';
+import { parley, parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
 import { assertProblem, brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
 
 const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
@@ -28,6 +31,18 @@ describe('metrics', () => {
       documented.map(([, name, type]) => [name, type]),
     );
     assert.ok(documented.length > 20, text);
+  });
+
+  it('leave out what is not known yet', async () => {
+    const valuesOf = async (name) =>
+      (await read()).samples.filter((sample) => sample.name === name).map(({ labels, value }) => [labels.protocol, value]);
+    assert.deepEqual(await valuesOf('parley_tasks_open'), []);
+    await get(its.parley, '/v1/roundtable/tasks');
+    await until('the board was read', async () => (await valuesOf('parley_tasks_open')).length > 0);
+    assert.deepEqual(await valuesOf('parley_tasks_open'), [[undefined, 0]]);
+    await until('the consumers are there', async () => (await valuesOf('parley_facts_pending_messages')).length === 2);
+    const pending = await valuesOf('parley_facts_pending_messages');
+    assert.deepEqual(pending.sort(), [['roundtable', 0], ['vlp', 0]]);
   });
 
   it('count each message once, by what became of it', async () => {
@@ -195,5 +210,35 @@ describe('metrics', () => {
 
   it('are refused with 405 to a POST', async () => {
     assertProblem(await post(its.parley, '/metrics', ''), 405, 'method-not-allowed');
+  });
+});
+
+describe('--admin-listen', () => {
+  it('has the metrics and the state of the server, and nothing else, without a token', async (t) => {
+    const [port] = await freePorts(1);
+    const data = temporaryFolder();
+    const made = await parley(['token', 'create', '--data', data, '--name', 'a', '--allow', 'admin']);
+    assert.equal(made.code, 0, made.stderr);
+    const server = await parleyFor(t, { data, args: ['--admin-listen', `:${port}`] });
+    // Its answers are not those that /openapi.json describes.
+    const ask = (path, options) => new Promise((resolve, reject) => {
+      const whole = async (answer) => {
+        const text = Buffer.concat(await answer.toArray()).toString();
+        resolve({ status: answer.statusCode, headers: answer.headers, text });
+      };
+      http.request({ host: '127.0.0.1', port, path, agent: false, ...options }, whole)
+        .on('error', reject).end();
+    });
+    assertProblem(await get(server, '/metrics'), 401, 'unauthenticated');
+    const metrics = await ask('/metrics');
+    assert.equal(metrics.status, 200, metrics.text);
+    assert.match(metrics.headers['content-type'], /^text\/plain; version=0.0.4/);
+    assert.equal((await ask('/livez')).text, 'alive\n');
+    assert.equal((await ask('/readyz')).text, 'ready\n');
+    for (const path of ['/', '/v1/protocols', '/v1/vlp/stream', '/metrics/']) {
+      assert.equal((await ask(path)).status, 404, path);
+    }
+    assert.equal((await ask('/metrics', { method: 'POST' })).status, 405);
+    assert.equal((await ask('/metrics', { headers: { Host: 'rebound.example' } })).status, 421);
   });
 });

@@ -322,7 +322,16 @@ describe('the path, the method and the headers of a request', () => {
     });
   }
 
-  for (const path of ['/v1/vlp/stream', '/v1/stream']) {
+  for (const path of [
+    '/v1/vlp/stream',
+    '/v1/stream',
+    '/v1/vlp/halts',
+    '/v1/roundtable/tasks',
+    '/v1/roundtable/tasks/650e8400-e29b-41d4-a716-446655440000',
+    '/v1/roundtable/agents',
+    '/v1/supervisor/agents/coder-1',
+    '/v1/supervisor/agents/coder-1/checkpoints',
+  ]) {
     it(`GET ${path} as an image is 406`, async () => {
       const answer = await get(its.parley, path, { headers: { Accept: 'image/png' } });
       assertProblem(answer, 406, 'not-acceptable');

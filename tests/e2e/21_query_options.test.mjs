@@ -158,6 +158,29 @@ describe('query options', () => {
     });
   }
 
+  // What an option cannot be is never a filter that matches nothing.
+  for (const [path, why] of [
+    ['/v1/roundtable/agents?capability=', /`capability` is empty: it takes a capability/],
+    ['/v1/roundtable/agents?cursor=', /`cursor` is empty/],
+    ['/v1/roundtable/tasks?domain=', /`domain` is empty/],
+    ['/v1/roundtable/tasks?domain=a.b', /`a\.b`: it takes a domain, 1 to 128 of/],
+    ['/v1/roundtable/tasks?holder=', /`holder` is empty/],
+    ['/v1/roundtable/agents/a?state=alive', /`state`: this address takes none/],
+    ['/v1/roundtable/tasks/550e8400-e29b-41d4-a716-446655440000?limit=1', /takes none/],
+    ['/v1/supervisor/agents/a/restore?since=1', /takes none/],
+    ['/v1/supervisor/stream?agent=_', /name no agent \(`_`\)/],
+    ['/v1/supervisor/stream?sender=coder-1', /supervisor's senders are gerbil, elixir/],
+    ['/v1/roundtable/stream?domain=a.b', /each 1 to 128 of A-Z a-z 0-9 _ -/],
+    ['/v1/stream?thread=', /`thread` is empty/],
+    ['/v1/vlp/stream?sender=a%00b', /`sender` is not text/],
+    ['/v1/roundtable/tasks?from=%FF', /`from` is not text/],
+    ['/v1/vlp/halts?session=%C3', /`session` is not text/],
+  ]) {
+    it(`GET ${path} is 400`, async () => {
+      assert.match(assertProblem(await get(its.parley, path), 400, 'invalid-parameter').detail, why);
+    });
+  }
+
   it('an unknown option is named with the one that was meant, in the same words everywhere', async () => {
     const poster = await post(its.parley, '/v1/vlp/messages?resluts=all', JSON.stringify(claim()));
     const reader = await get(its.parley, '/v1/vlp/stream?limt=1');

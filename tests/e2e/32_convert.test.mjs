@@ -157,6 +157,7 @@ describe('/convert', () => {
     const body = JSON.stringify(heartbeat);
     for (const [accept, status] of [
       [MSGPACK_TYPE, 200],
+      ['application/x-msgpack', 200],
       ['application/json;q=1, */*;q=0.1', 200],
       ['application/json', 406],
       [`*/*, ${MSGPACK_TYPE};q=0`, 406],

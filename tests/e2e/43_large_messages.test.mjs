@@ -67,8 +67,17 @@ async function begin(t, server, bytes) {
 
 // Sends the request, and while it is served asks for fifty other verdicts; returns its answer, which
 // comes behind those. They are sent at once, on a connection that is there already: they cost a few
-// milliseconds, and it a thousand times that, so that the order does not depend on who else runs.
+// milliseconds, and it a thousand times that, so that the order hardly depends on who else runs. Where
+// this process itself stands still for so long, it sees the answer first: then it tries once more.
 async function answerBehindOthers(t, server, request) {
+  for (let attempts = 3; ; attempts--) {
+    const { answer, isBehind } = await answerBesideOthers(t, server, request);
+    if (isBehind) return answer;
+    assert.notEqual(attempts, 1, 'fifty others are answered before it');
+  }
+}
+
+async function answerBesideOthers(t, server, request) {
   const others = await begin(t, server, '');
   const large = await begin(t, server, request);
   let isAnswered = false;
@@ -80,8 +89,8 @@ async function answerBehindOthers(t, server, request) {
   for (let i = 0; i < 50; i++) {
     assert.equal(JSON.parse((await others.answer(PATIENCE)).text).valid, true);
   }
-  assert.equal(isAnswered, false, 'fifty others are answered before it');
-  return verdict;
+  const isBehind = !isAnswered;
+  return { answer: await verdict, isBehind };
 }
 
 describe('a message that takes long to check', () => {
@@ -241,18 +250,26 @@ describe('bodies that come slowly', () => {
     const path = '/v1/supervisor/validate';
     const start = chunk(Buffer.alloc(half, 'x'));
     const held = [];
-    for (let i = 0; i < 20; i++) {
+    const hold = async () => {
       held.push(await begin(t, parley, Buffer.from(rawChunkedHead(path))));
-      // Five lines find room. Once they have it, and not while others give theirs back, the last
-      // one certainly finds none.
-      if (i === 19) await until('all is read', () => unreadBytes(parley) === 0);
       await held.at(-1).write(start);
-    }
+    };
+    for (let i = 0; i < 19; i++) await hold();
     const line = JSON.stringify({ type: 'heartbeat', timestamp: 1705392000 });
-    const last = held.at(-1);
-    await last.write(Buffer.concat([chunk(`\n${line}\n`), Buffer.from('0\r\n\r\n')]));
-    const [failed, valid, { summary }] = ndjson((await last.answer(PATIENCE)).text);
-    assert.deepEqual([failed.line, failed.status], [1, 'failed']);
+    const end = Buffer.concat([start, chunk(`\n${line}\n`), Buffer.from('0\r\n\r\n')]);
+    // Five lines find room, and then one more finds none: once they have it, and not while others
+    // give theirs back. Of lines that were read side by side fewer may be left; another one is held.
+    const refused = async () => {
+      await until('all is read', () => unreadBytes(parley) === 0);
+      const last = await begin(t, parley, Buffer.from(rawChunkedHead(path)));
+      await last.write(end);
+      const results = ndjson((await last.answer(PATIENCE)).text);
+      if (results[0].status === 'failed') return results;
+      await hold();
+      return null;
+    };
+    const [failed, valid, { summary }] = await until('one finds no room', refused, PATIENCE);
+    assert.equal(failed.line, 1);
     assert.equal(failed.problem.type, '/problems/overloaded');
     assert.match(failed.problem.detail, /--gather-max/);
     assert.deepEqual([valid.line, valid.valid], [2, true]);

@@ -11,6 +11,7 @@ import { streamInfo } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { DEADLINE_MS, ifMemoryCounts, isSanitized, until, within } from './lib/poll.mjs';
 import { Program, processStatus } from './lib/program.mjs';
+import { openAtServer } from './lib/sockets.mjs';
 import { brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
 
 const FILTER = '/v1/vlp/validate?emit=messages';
@@ -289,7 +290,6 @@ describe('a client that does not read its live answer', () => {
 
   it('is broken off when nothing moves for long', async (t) => {
     const parley = await parleyFor(t, { args: ['--idle-timeout', '3s'] });
-    const files = parley.openFiles();
     const connection = await connectRaw(parley);
     atEnd(t, () => connection.close());
     connection.socket.pause();
@@ -297,7 +297,7 @@ describe('a client that does not read its live answer', () => {
     for (let i = 0; i < 1000; i++) connection.socket.write(piece);
     const isTaken = await within('all of it is taken', connection.write(chunk('')));
     assert.ok(isTaken, 'it is open so far');
-    await until('it is closed', () => parley.openFiles() <= files);
+    await until('it is closed', () => openAtServer(parley) === 0);
     connection.socket.resume();
     await connection.end();
     assert.doesNotMatch(connection.received.subarray(-200).toString(), /"summary"/);

@@ -5,10 +5,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { headers } from 'nats';
 import { atEnd } from './lib/cleanup.mjs';
 import { MSGPACK_TYPE, msgpack } from './lib/frames.mjs';
 import { JSON_TYPE, get, post } from './lib/http.mjs';
 import { embeddedUrl, natsClient, startNats, storedMessage, streamInfo } from './lib/nats.mjs';
+import { NatsWire } from './lib/nats_wire.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { assertProblem } from './lib/vlp.mjs';
@@ -102,6 +104,80 @@ describe('a checkpoint over 1 MiB', () => {
     assert.equal(event.data.data.$object, `ada/${id}`);
   });
 
+  it('that is sent several times at the same time is stored once', async () => {
+    const query = '?agent=twin';
+    const before = await held(its.nats);
+    const uploads = Array.from({ length: 6 }, () => upload(its.parley, text, { query }));
+    const ids = (await Promise.all(uploads)).map((answer) => assertStored(answer).id);
+    const [id, ...others] = new Set(ids);
+    assert.deepEqual(others, []);
+    const info = (await objectsOf(its.nats)).find(({ name }) => name === `twin/${id}`);
+    await until('the chunks of all others are gone', async () => {
+      const [messages] = await held(its.nats);
+      return messages === before[0] + info.chunks + 1;
+    });
+    assert.ok((await read(its.nats, info.name)) === data);
+  });
+
+  // Another object of `info`'s name, of the same bytes, as clients of NATS write it.
+  async function writeLater(info, nuid) {
+    const js = its.nats.jetstream();
+    const replacing = headers();
+    replacing.set('Nats-Rollup', 'sub');
+    for (let at = 0; at < data.length; at += 128 * 1024) {
+      await js.publish(chunksOf({ nuid }), data.slice(at, at + 128 * 1024));
+    }
+    const name = Buffer.from(info.name).toString('base64url').padEnd(56, '=');
+    const later = { ...info, nuid };
+    return () => js.publish(`$O.${BUCKET}.M.${name}`, JSON.stringify(later), { headers: replacing });
+  }
+  const chunksOf = ({ nuid }) => `$O.${BUCKET}.C.${nuid}`;
+  async function hasChunks(nuid) {
+    const manager = await its.nats.jetstreamManager();
+    const { state } = await manager.streams.info(STREAM, { subjects_filter: chunksOf({ nuid }) });
+    return state.subjects !== undefined;
+  }
+
+  it('that another gateway has stored meanwhile leaves only the chunks of that one', async (t) => {
+    const query = '?agent=rival';
+    const { id } = assertStored(await upload(its.parley, text, { query }));
+    const info = (await objectsOf(its.nats)).find(({ name }) => name === `rival/${id}`);
+    const name = await writeLater(info, 'RIVAL');
+    await (await its.nats.jetstream().views.os(BUCKET)).delete(info.name);
+    // A gateway whose object gets its name after that of the other one.
+    const url = new URL(embeddedUrl(its.parley));
+    const wire = await NatsWire.to(url.href);
+    atEnd(t, () => wire.close());
+    url.port = new URL(wire.url).port;
+    const parley = await parleyFor(t, { nats: url.href.replace(/\/$/, '') });
+    const isName = ({ kind, subject }) => kind === 'publish' && subject.startsWith(`$O.${BUCKET}.M.`);
+    const held = wire.hold(isName);
+    const sending = upload(parley, text, { query });
+    const { body } = await held.reached('the name of its own');
+    const [, own] = body.match(/"nuid": ?"(\w+)"/);
+    assert.ok(await hasChunks(own));
+    await name();
+    held.release();
+    assertStored(await sending);
+    await until('its own chunks are gone', async () => !(await hasChunks(own)));
+    assert.ok(await hasChunks('RIVAL'));
+    assert.ok((await read(its.nats, info.name)) === data);
+  });
+
+  it('that another program replaces loses its chunks with the next upload', async () => {
+    const { id } = assertStored(await upload(its.parley, text, { query: '?agent=old' }));
+    const info = (await objectsOf(its.nats)).find(({ name }) => name === `old/${id}`);
+    const name = await writeLater(info, 'LATER');
+    await name();
+    let number = 0;
+    await until('the worker that wrote the first one has written another', async () => {
+      const body = JSON.stringify(checkpoint(1.1 * MIB, { metadata: { wal_sequence: ++number } }));
+      assertStored(await upload(its.parley, body, { query: '?agent=other' }));
+      return !(await hasChunks(info.nuid));
+    });
+    assert.ok((await read(its.nats, info.name)) === data);
+  });
+
   it('of nobody in particular is one of `_`', async () => {
     const { id } = assertStored(await upload(its.parley, text, { query: '' }));
     assert.ok((await read(its.nats, `_/${id}`)) === data);
@@ -155,7 +231,8 @@ it('the oldest of an agent goes with one too many', async (t) => {
   const client = await natsClient(t, embeddedUrl(parley));
   const names = [];
   for (const [agent, wal_sequence] of [['ada', 1], ['bob', 1], ['ada', 2], ['ada', 3]]) {
-    const text = JSON.stringify(checkpoint(1.2 * MIB, { metadata: { wal_sequence } }));
+    const bytes = 2.2 * MIB; // that are removed in two pieces
+    const text = JSON.stringify(checkpoint(bytes, { metadata: { wal_sequence } }));
     const { id } = assertStored(await upload(parley, text, { query: `?agent=${agent}` }));
     names.push(`${agent}/${id}`);
   }
@@ -167,6 +244,25 @@ it('the oldest of an agent goes with one too many', async (t) => {
     return isRight && String(infos.map(({ name }) => name).sort()) === String(left);
   });
   assert.ok(await read(client, names[3]));
+});
+
+it('of many agents that upload at the same time the newest of each is kept', async (t) => {
+  const parley = await parleyFor(t, { args: ['--checkpoints-keep', '1'] });
+  const client = await natsClient(t, embeddedUrl(parley));
+  const agents = Array.from({ length: 24 }, (_, i) => `agent-${i + 10}`);
+  let names;
+  for (let wal_sequence = 1; wal_sequence <= 3; wal_sequence++) {
+    const text = JSON.stringify(checkpoint(1.1 * MIB, { metadata: { wal_sequence } }));
+    const uploads = agents.map(async (agent) => {
+      const { id } = assertStored(await upload(parley, text, { query: `?agent=${agent}` }));
+      return `${agent}/${id}`;
+    });
+    names = await Promise.all(uploads);
+  }
+  await until('all others are gone', async () => {
+    const left = await objectsOf(client);
+    return String(left.map(({ name }) => name).sort()) === String(names);
+  });
 });
 
 it('a fleet with a subject prefix has a store of its own', async (t) => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A gateway or nats-server that dies at each step of storing a large checkpoint: sent again, it is one
-// object and one message, and nothing is left of the first attempt that NATS was there to remove.
+// object, one message and one acknowledgement, and nothing is left of the first attempt that NATS was
+// there to remove.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -14,7 +15,7 @@ import { until } from './lib/poll.mjs';
 const BUCKET = 'parley_checkpoints';
 const CHUNK = 128 * 1024;
 const CHUNKS = 9;
-const STEPS = CHUNKS + 2; // the chunks, the meta, the message
+const STEPS = CHUNKS + 3; // the chunks, the meta, the message, its acknowledgement
 
 const checkpoint = JSON.stringify({
   type: 'checkpoint',
@@ -22,17 +23,17 @@ const checkpoint = JSON.stringify({
   data: { agent_state: { id: 'agent-7', notes: 'x'.repeat((CHUNKS - 1) * CHUNK) } },
 });
 const upload = (server, agent) =>
-  post(server, `/v1/supervisor/messages?agent=${agent}`, checkpoint);
+  post(server, `/v1/supervisor/messages?agent=${agent}&ack=true`, checkpoint);
 const untilStored = (server, agent) =>
   until(`the checkpoint of ${agent} is stored`, async () => {
     const answer = await upload(server, agent);
-    return answer.status === 200 && answer.json;
+    return answer.status === 200 && answer.json.ack && answer.json;
   });
 
 // Holds what is published from this step of an upload on.
 function holdFrom(wire, step) {
   let count = 0;
-  const isPart = ({ subject }) => subject.startsWith('$O.') || subject.endsWith('.checkpoint');
+  const isPart = ({ subject }) => /^\$O\.|\.checkpoint(_ack)?$/.test(subject);
   return wire.hold((frame) => frame.kind === 'publish' && isPart(frame) && count++ >= step);
 }
 
@@ -45,8 +46,12 @@ async function assertOneEach(client, agents, { hasOrphans }) {
     assert.equal((await store.getBlob(name)).length, size, 'the client has compared its digest');
   }
   const messages = await storedMessages(client, { stream: 'SUPERVISOR' });
-  assert.deepEqual(messages.map(({ headers }) => headers['parley-object']).sort(),
-    infos.map(({ name }) => name).sort());
+  const [acks, pointers] = [true, false].map((isAck) =>
+    messages.filter(({ subject }) => subject.endsWith('.checkpoint_ack') === isAck));
+  const names = infos.map(({ name }) => name).sort();
+  assert.deepEqual(pointers.map(({ headers }) => headers['parley-object']).sort(), names);
+  assert.deepEqual(acks.map(({ subject, payload }) =>
+    `${subject.split('.')[1]}/${JSON.parse(payload).checkpoint_id}`).sort(), names);
   if (hasOrphans) return;
   const whole = agents.length * (CHUNKS + 1);
   await until('no chunk is left over', async () => {

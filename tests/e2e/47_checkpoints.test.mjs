@@ -4,13 +4,17 @@
 
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
+import http from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { StringCodec, headers } from 'nats';
+import { atEnd } from './lib/cleanup.mjs';
 import { zstd } from './lib/codings.mjs';
 import { FRAMES_TYPE, MSGPACK_TYPE, decode, framesOf, msgpack } from './lib/frames.mjs';
-import { get, post, request } from './lib/http.mjs';
+import { get, post, rawFor, rawPost, request } from './lib/http.mjs';
+import { storedMessages } from './lib/nats.mjs';
 import { parley, startParley, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 
@@ -33,7 +37,7 @@ async function send(its, agent, message) {
 async function sendObject(its, agent, message, change = {}) {
   const id = change.id ?? randomUUID();
   const name = change.name ?? `${agent}/${id}`;
-  const bytes = Buffer.from(JSON.stringify(message.data));
+  const bytes = change.bytes ?? Buffer.from(JSON.stringify(message.data));
   const js = its.nats.jetstream();
   const store = await js.views.os(BUCKET);
   let info = {};
@@ -61,6 +65,11 @@ const readable = (bytes) =>
       controller.close();
     },
   });
+
+// What the gateway has answered in the name of the agent's supervisor.
+const acksOf = async (client, agent) =>
+  (await storedMessages(client, { stream: 'SUPERVISOR' })).filter(({ subject }) =>
+    subject.endsWith('.checkpoint_ack') && (agent === '*' || subject.startsWith(`supervisor.${agent}.`)));
 
 const pathOf = (agent, id) => `/v1/supervisor/agents/${agent}/checkpoints${id ? `/${id}` : ''}`;
 const restored = async (its, agent, type = 'application/json') => {
@@ -97,6 +106,68 @@ describe('checkpoints', () => {
     }
   });
 
+  for (const [what, data] of [
+    ['small', small],
+    ['large', { ...large, memory_blocks: [...large.memory_blocks, { id: 'last', text: 'x'.repeat(800_000) }] }],
+  ]) {
+    it(`are acknowledged once with ack=true, however often they are sent: ${what}`, async () => {
+      const agent = `acked-${what}`;
+      const message = checkpoint(data);
+      const receipts = [];
+      for (const more of ['', '', '&from=gerbil']) receipts.push(await send(its, `${agent}&ack=true${more}`, message));
+      const [first] = receipts;
+      assert.deepEqual(receipts.slice(1), [1, 2].map(() => ({ ...first, duplicate: true })));
+      const [{ id, size }] = (await get(its.parley, pathOf(agent))).json.items;
+      assert.deepEqual(first.ack, { type: 'checkpoint_ack', timestamp: message.timestamp, size, checkpoint_id: id });
+      assert.equal(first.id, id);
+      const acks = await acksOf(its.nats, agent);
+      assert.deepEqual(acks.map(({ payload }) => JSON.parse(payload)), [first.ack]);
+      const [{ headers: had, subject }] = acks;
+      assert.equal(subject, `supervisor.${agent}.elixir.checkpoint_ack`);
+      assert.deepEqual([had['nats-msg-id'], had['ce-source']], [`ack:${id}`, `/supervisor/${agent}/elixir`]);
+      const about = (await get(its.parley, `/v1/supervisor/agents/${agent}`)).json;
+      assert.deepEqual([about.checkpoint_ack.checkpoint_id, about.checkpoint_ack.size], [id, size]);
+      assert.equal(about.checkpoint.id, id);
+      const restore = await get(its.parley, `/v1/supervisor/agents/${agent}/restore`);
+      assert.equal(restore.json.checkpoint_id, id);
+    });
+  }
+
+  // JSON may write any name with escapes, and a UUID either case.
+  for (const [what, data] of [['small', small], ['large', { ...large, padding: 'x'.repeat(1 << 20) }]]) {
+    it(`are the same whose names are escaped: ${what}`, async () => {
+      const agent = `escaped-${what}`;
+      const message = checkpoint(data);
+      const text = JSON.stringify(message).replace('"data"', '"d\\u0061ta"');
+      const url = `/v1/supervisor/messages?agent=${agent}`;
+      const receipt = (await post(its.parley, url, text)).json;
+      const { items } = (await get(its.parley, pathOf(agent))).json;
+      assert.deepEqual(items.map(({ id, seq }) => [id, seq]), [[receipt.id, receipt.seq]]);
+      assert.deepEqual((await restored(its, agent)).json.snapshot, data);
+      for (const id of [receipt.id, receipt.id.toUpperCase()]) {
+        assert.deepEqual((await get(its.parley, pathOf(agent, id))).json, message);
+      }
+    });
+  }
+
+  it('are acknowledged only alone, and for a named agent', async () => {
+    const before = (await acksOf(its.nats, '*')).length;
+    const body = JSON.stringify(checkpoint(small));
+    const ask = (path, query, text = body, options = {}) =>
+      post(its.parley, `/v1/supervisor/${path}?${query}`, text, options);
+    const problem = assertProblem(await ask('messages', 'ack=true'), 400, 'invalid-parameter');
+    assert.match(problem.detail, /needs `agent`/);
+    const lines = { type: 'application/x-ndjson' };
+    for (const [text, options] of [[`[${body}]`], [`${body}\n`, lines], ['', { type: FRAMES_TYPE }]]) {
+      const refused = await ask('messages', 'agent=a&ack=true', text, options);
+      assert.match(assertProblem(refused, 400, 'invalid-parameter').detail, /alone in its request/);
+    }
+    assert.equal((await ask('validate', 'agent=a&ack=true')).json.valid, true);
+    const beat = JSON.stringify({ type: 'heartbeat', timestamp: 1 });
+    assert.equal((await ask('messages', 'agent=a&ack=true', beat)).json.ack, undefined);
+    assert.equal((await acksOf(its.nats, '*')).length, before);
+  });
+
   it('come in pages', async () => {
     const seqs = [];
     for (let i = 0; i < 5; i++) seqs.unshift((await send(its, 'pages', checkpoint(small))).seq);
@@ -130,6 +201,8 @@ describe('checkpoints', () => {
       const binary = await get(its.parley, pathOf('reads', id), accepting(MSGPACK_TYPE));
       assert.equal(binary.headers['content-type'], MSGPACK_TYPE);
       assert.deepEqual(decode(binary.body), message);
+      const byOldName = await get(its.parley, pathOf('reads', id), accepting('application/x-msgpack'));
+      assert.deepEqual(byOldName.body, binary.body);
       const frame = await get(its.parley, pathOf('reads', id), accepting(FRAMES_TYPE));
       assert.deepEqual(framesOf(frame.body), [message]);
       assert.deepEqual(frame.body.subarray(4), binary.body);
@@ -191,6 +264,13 @@ describe('checkpoints', () => {
     });
   }
 
+  for (const text of ['', '[]', '{}{}', '{"agent_state":{}},"timestamp":0']) {
+    it(`whose object is ${JSON.stringify(text)} are refused`, async () => {
+      const { id } = await sendObject(its, 'fence', checkpoint(small), { bytes: Buffer.from(text) });
+      assertProblem(await get(its.parley, pathOf('fence', id)), 500, 'internal');
+    });
+  }
+
   for (const what of ['lacks a chunk', 'has other bytes']) {
     it(`break off where the object ${what}`, async () => {
       const { id, name } = await sendObject(its, 'breaks', checkpoint(large));
@@ -212,9 +292,12 @@ describe('checkpoints', () => {
   }
 
   it('that are not there are 404, and names that cannot be', async () => {
-    await send(its, 'known', checkpoint(small));
+    const { id } = await send(its, 'known', checkpoint(small));
+    assert.equal((await get(its.parley, pathOf('%6bnown', id))).status, 200);
     for (const path of [
       pathOf('known', randomUUID()),
+      pathOf('known', `${id}x`),
+      pathOf('known', `${id}%00`),
       pathOf('known', 'x'),
       pathOf('unknown', randomUUID()),
       '/v1/supervisor/agents/unknown/restore',
@@ -275,6 +358,26 @@ describe('a restore', () => {
     await sendObject(its, 'slow', checkpoint(large), { begun });
     await send(its, 'slow', logged(6));
     assert.deepEqual(sequences((await restored(its, 'slow')).json), [3, 4, 5, 6]);
+  });
+
+  it('has what was logged while a checkpoint that NATS takes as a message was uploaded', async (t) => {
+    const agent = 'slow-small';
+    await send(its, agent, logged(1));
+    const text = JSON.stringify(checkpoint({ memory_blocks: [{ id: 'b', text: 'x'.repeat(20000) }] }));
+    const whole = rawPost(`/v1/supervisor/messages?agent=${agent}`, text, {
+      headers: ['Expect: 100-continue'],
+    });
+    const upload = await rawFor(t, its.parley, whole.subarray(0, -text.length));
+    assert.equal((await upload.answer()).status, 100, 'it has begun');
+    let last = 1;
+    for (const began = Date.now(); last < 10 || Date.now() < began + 300; ) {
+      await send(its, agent, logged(++last));
+    }
+    await upload.write(text);
+    assert.equal((await upload.answer()).status, 200);
+    const entries = sequences((await restored(its, agent)).json);
+    assert.ok(entries.length > 0, 'nothing of the log');
+    assert.equal(entries.at(-1), last);
   });
 
   for (const [wal_sequence, wanted] of [
@@ -371,10 +474,10 @@ describe('with --bind-sender', () => {
   before(async () => {
     const file = join(temporaryFolder(), 'tokens.json');
     for (const name of ['coder-1', 'coder-2']) {
-      const args = ['token', 'create', '--tokens', file, '--name', name, '--allow', 'read:supervisor'];
+      const args = ['token', 'create', '--tokens', file, '--name', name, '--allow', 'send:supervisor,read:supervisor'];
       tokens[name] = (await parley(args)).stdout.trim();
     }
-    server = await startParley({ args: ['--tokens', file, '--bind-sender'] });
+    server = await startParley({ args: ['--tokens', file, '--bind-sender', '--reactors', '1'] });
   });
   after(() => server?.stop());
   const as = (name) => ({ headers: { Authorization: `Bearer ${tokens[name]}` } });
@@ -388,4 +491,26 @@ describe('with --bind-sender', () => {
       assert.equal((await get(server, path)).status, 401);
     }
   });
+
+  it('leave room for others where one sender reads slowly', async (t) => {
+    const path = '/v1/supervisor/agents/coder-1/restore';
+    const message = checkpoint({ ...small, notes: 'x'.repeat(16e6) }); // more than sockets hold
+    const headers = { ...as('coder-1').headers, 'Content-Type': 'application/json' };
+    const sent = await post(server, '/v1/supervisor/messages?agent=coder-1', JSON.stringify(message), { headers });
+    assert.equal(sent.status, 200, sent.text);
+    const slow = await Promise.all(Array.from({ length: 12 }, () => openUnread(server.port, path, as('coder-1'))));
+    atEnd(t, () => slow.forEach((each) => each.destroy()));
+    assert.deepEqual(slow.map((each) => each.statusCode), Array(12).fill(200));
+    const refused = assertProblem(await get(server, path, as('coder-1')), 503, 'overloaded');
+    assert.match(refused.detail, /This sender has 12 requests for checkpoints in progress already/);
+    assert.equal((await get(server, pathOf('coder-2'), as('coder-2'))).status, 200);
+    slow.pop().destroy();
+    await until('another one is let in', async () => (await get(server, path, as('coder-1'))).status === 200);
+  });
 });
+
+// The answer to a request, of which nothing but the head is read.
+const openUnread = (port, path, { headers }) =>
+  new Promise((resolve, reject) => {
+    http.get({ host: '127.0.0.1', port, path, headers, agent: false }, resolve).on('error', reject);
+  });

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
+import { get } from './lib/http.mjs';
 import { natsClient, startNats } from './lib/nats.mjs';
 import { NatsWire } from './lib/nats_wire.mjs';
 import { parleyFor, startParley } from './lib/parley.mjs';
@@ -133,6 +134,34 @@ describe('a task', () => {
   });
 });
 
+describe('a stream that is read by several consumers', () => {
+  it('says who held a task, though its end was read before its claim', async (t) => {
+    const nats = await startNats();
+    t.after(() => nats.stop());
+    const wire = await NatsWire.to(nats.url);
+    atEnd(t, () => wire.close());
+    const claims = wire.hold(
+      ({ kind, reply }) => kind === 'deliver' && /^\$JS\.ACK\.ROUNDTABLE\.\w+claimed\./.test(reply ?? ''),
+    );
+    const server = await parleyFor(t, { nats: wire.url });
+    const client = await natsClient(t, nats.url);
+    const request = taskRequest('old.it');
+    const publish = (subject, message) => client.jetstream().publish(`roundtable.${subject}`, JSON.stringify(message));
+    await publish('tasks.old.it', request);
+    await publish('events.task.claimed', claimOf(request, 'galahad'));
+    await publish(`results.old.${request.id}`, taskResult(request.id, { from: 'galahad' }));
+    await claims.reached('the claim is delivered');
+    const task = async () => (await get(server, `/v1/roundtable/tasks/${request.id}`)).json;
+    await until('it is over', async () => (await task()).state === 'completed');
+    claims.release();
+    await until('it has its holder', async () => (await task()).holder === 'galahad');
+    assert.equal((await task()).state, 'completed');
+    await publish('events.task.claimed', claimOf(request, 'kay'));
+    assertProblem(await sendTask(server, claimOf(request, 'kay')), 409, 'task-over');
+    assert.equal((await task()).holder, 'galahad');
+  });
+});
+
 describe('--lifecycle', () => {
   it('strict refuses what it would warn of; off decides nothing', async (t) => {
     const nats = await startNats();
@@ -156,24 +185,27 @@ describe('a decision', () => {
 
   // What one gateway asks of NATS: keys that it looks for, messages, and keys that it creates. What
   // the shared consumers would see is kept from it.
-  async function counted(t) {
+  async function counted(t, reactors = 1) {
     const nats = await startNats();
     atEnd(t, () => nats.stop());
     const wire = await NatsWire.to(nats.url);
     atEnd(t, () => wire.close());
-    wire.hold((frame) => frame.kind === 'deliver' && frame.reply?.startsWith('$JS.ACK.ROUNDTABLE.'));
-    const asked = { looks: [], messages: 0, keys: 0 };
+    const seen = wire.hold((frame) => frame.kind === 'deliver' && frame.reply?.startsWith('$JS.ACK.ROUNDTABLE.'));
+    const asked = { looks: [], messages: 0, keys: 0, acks: 0 };
     wire.hold(({ kind, subject, body }) => {
       if (kind !== 'publish') return false;
       if (LOOK.test(subject)) asked.looks.push(`${subject} ${body}`);
       asked.messages += subject.startsWith('roundtable.') ? 1 : 0;
       asked.keys += subject.startsWith('$KV.parley_tasks.') ? 1 : 0;
+      asked.acks += subject.startsWith('$JS.ACK.ROUNDTABLE.') ? 1 : 0;
       return false;
     });
-    const server = await startParley({ nats: wire.url, args: ['--reactors', '1'] });
+    const server = await startParley({ nats: wire.url, args: ['--reactors', `${reactors}`] });
     atEnd(t, () => server.stop());
     return {
       server,
+      seen,
+      asked,
       take() {
         const { looks, messages, keys } = asked;
         Object.assign(asked, { looks: [], messages: 0, keys: 0 });
@@ -201,5 +233,17 @@ describe('a decision', () => {
       await accepted(server, message);
       assert.deepEqual(take(), asks, message.type);
     }
+  });
+
+  it('is not looked up again for what the same process has decided, on whatever reactor', async (t) => {
+    const COUNT = 20;
+    const { server, take, seen, asked } = await counted(t, 4);
+    const requests = Array.from({ length: COUNT }, () => taskRequest('seen.it'));
+    await Promise.all(requests.map((request) => accepted(server, request)));
+    await Promise.all(requests.map((request) => accepted(server, claimOf(request, 'galahad'))));
+    take();
+    seen.release();
+    await until('the consumers have read them', () => asked.acks >= 2 * COUNT);
+    assert.deepEqual(take(), { looks: 0, messages: 0, keys: 0 });
   });
 });

@@ -3,13 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { post } from './lib/http.mjs';
 import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { natsClient, startCluster, startNats } from './lib/nats.mjs';
-import { parleyFor } from './lib/parley.mjs';
+import { parley, parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
 import { resultSubject, sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { claim } from './lib/vlp.mjs';
 
@@ -132,6 +134,33 @@ describe('who waits for the reply', { timeout: 240_000 }, () => {
       assert.deepEqual(answer.json.reply.data, replies[i]);
       assert.equal(answer.json.receipt.id, requests[i].id);
     }
+  });
+
+  it('leave room for others where one sender has 192 of them', async (t) => {
+    const file = join(temporaryFolder(), 'tokens');
+    const as = {};
+    for (const name of ['many', 'few']) {
+      const args = ['token', 'create', '--tokens', file, '--name', name];
+      const { stdout } = await parley([...args, '--allow', 'send:roundtable,read:roundtable,metrics']);
+      as[name] = { Authorization: `Bearer ${stdout.trim()}` };
+    }
+    const server = await parleyFor(t, { args: ['--tokens', file, '--reactors', '1'] });
+    const askAs = (name, prefer) =>
+      post(server, '/v1/roundtable/messages', JSON.stringify(taskRequest('code.review')), {
+        headers: { Prefer: prefer, ...as[name] },
+      });
+    const answers = Array.from({ length: 192 }, () => askAs('many', 'wait=300'));
+    await until('192 wait', async () => {
+      const metrics = await metricsOf(server, { headers: as.few });
+      return valueOf(metrics, 'parley_awaited_replies') === 192;
+    });
+    const oneMore = await askAs('many', 'wait=1');
+    assert.deepEqual([oneMore.status, oneMore.headers['preference-applied']], [200, undefined]);
+    const other = await askAs('few', 'wait=1');
+    assert.deepEqual([other.status, other.headers['preference-applied']], [202, 'wait=1']);
+    server.signal('SIGTERM');
+    for (const answer of await Promise.all(answers)) assert.equal(answer.status, 202, answer.text);
+    await server.program.hasExited('parley ends after SIGTERM');
   });
 
   it('stops nobody else', async (t) => {

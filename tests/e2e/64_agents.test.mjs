@@ -3,12 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, ndjson, post } from './lib/http.mjs';
 import { natsClient, startNats, streamInfo } from './lib/nats.mjs';
-import { parleyFor, useParley } from './lib/parley.mjs';
+import { parley, parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 
 const beat = (from, payload = {}) => ({
@@ -124,6 +126,20 @@ for (const [what, args, first, stream] of [
       const names = namesOf(await agents(its.parley, 'roundtable'));
       // Whoever writes on another's subject hides that knight until its next beat.
       assert.deepEqual(names, ['Sir/Bors', 'percival']);
+    });
+
+    it('may have the longest names, which are not each other', async () => {
+      const long = '\u{1F600}'.repeat(127);
+      const names = [`${long}a`, `${long}b`];
+      await sendAll(its.parley, 'roundtable', names.map((name) => beat(name)));
+      const listed = namesOf(await agents(its.parley, 'roundtable'));
+      assert.deepEqual(listed.filter((name) => name.startsWith(long)), names);
+      for (const name of names) {
+        const answer = await get(its.parley, `/v1/roundtable/agents/${encodeURIComponent(name)}`);
+        assert.equal(answer.json.agent, name);
+      }
+      const beyond = await get(its.parley, `/v1/roundtable/agents/${encodeURIComponent(`${names[0]}a`)}`);
+      assertProblem(beyond, 404, 'not-found');
     });
   });
 }
@@ -270,3 +286,37 @@ describe('agents in an operator\'s stream', () => {
     assert.equal(answer.json.agent, 'kay');
   });
 });
+
+for (const [what, path, count] of [
+  ['agents', '/v1/roundtable/agents', 12],
+  ['lists of tasks', '/v1/roundtable/tasks', 48],
+]) {
+  describe(`requests for ${what}`, () => {
+    it(`of one sender are ${count} at the most, and those of others are served`, async (t) => {
+      const file = join(temporaryFolder(), 'tokens');
+      const as = {};
+      for (const name of ['many', 'few']) {
+        const args = ['token', 'create', '--tokens', file, '--name', name];
+        const { stdout } = await parley([...args, '--allow', 'read:roundtable']);
+        as[name] = { headers: { Authorization: `Bearer ${stdout.trim()}` } };
+      }
+      const nats = await startNats();
+      atEnd(t, () => nats.stop());
+      const args = ['--tokens', file, '--reactors', '1'];
+      const server = await parleyFor(t, { nats: nats.url, args });
+      const ask = (name) => get(server, path, as[name]);
+      await nats.freeze();
+      const answers = Array.from({ length: count + 1 }, () => ask('many'));
+      const refused = assertProblem(await Promise.race(answers), 503, 'overloaded');
+      const detail = `This sender has ${count} requests for ${what} in progress already`;
+      assert.ok(refused.detail.startsWith(detail), refused.detail);
+      const others = Array.from({ length: count / 3 + 1 }, () => ask('few'));
+      assertProblem(await Promise.race(others), 503, 'overloaded');
+      nats.signal('SIGCONT');
+      for (const [expected, all] of [[count, answers], [count / 3, others]]) {
+        const served = (await Promise.all(all)).filter(({ status }) => status === 200);
+        assert.equal(served.length, expected);
+      }
+    });
+  });
+}

@@ -165,6 +165,12 @@ describe('the list of tasks', () => {
     });
   }
 
+  it('says when there are more than its limit', async () => {
+    const listOf = async (query) => (await get(its.parley, `/v1/roundtable/tasks?${query}`)).json;
+    assert.equal((await listOf('limit=3')).more, true);
+    assert.equal((await listOf('limit=4')).more, undefined);
+  });
+
   it('follows what is written, deleted and dropped', async () => {
     const put = putTo(its);
     const id = randomUUID();

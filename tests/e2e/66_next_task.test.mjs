@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { get, post } from './lib/http.mjs';
 import { embeddedUrl } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
@@ -131,18 +132,42 @@ describe('an agent that asks for work', () => {
     assert.equal((await claimed(next(second, { agent: 'galahad' }, others))).task.id, two.id);
   });
 
-  it('shares no task with another of its name, through another gateway', async (t) => {
+  for (const [how, key] of [
+    ['', () => ({})],
+    [', with keys of their own', () => ({ 'Idempotency-Key': randomUUID() })],
+  ]) {
+    it(`shares no task with another of its name, through another gateway${how}`, async (t) => {
+      const second = await parleyFor(t, { nats: embeddedUrl(its.parley) });
+      assert.equal((await next(second, { agent: 'twin' })).status, 204);
+      const answers = Array.from({ length: 20 }, (_, i) =>
+        claimed(next(i % 2 ? its.parley : second, { agent: 'twin' }, { ...waiting(60), ...key() })),
+      );
+      await isWaiting(its.parley, 10);
+      await isWaiting(second, 10);
+      assert.equal((await sendTask(its.parley, answers.map(() => taskRequest('a.x')))).status, 200);
+      const got = await Promise.all(answers);
+      assert.equal(new Set(got.map(({ task }) => task.id)).size, 20);
+    });
+  }
+
+  it('that waits twice with one key gets one task for both', async (t) => {
     const second = await parleyFor(t, { nats: embeddedUrl(its.parley) });
-    assert.equal((await next(second, { agent: 'twin' })).status, 204);
-    const tasks = Array.from({ length: 20 }, () => taskRequest('a.x'));
-    assert.equal((await sendTask(its.parley, tasks)).status, 200);
-    const got = await Promise.all(
-      tasks.map((_, i) => claimed(next(i % 2 ? its.parley : second, { agent: 'twin' }, waiting(60)))),
+    assert.equal((await next(second, { agent: 'galahad' })).status, 204);
+    const key = { ...waiting(60), 'Idempotency-Key': randomUUID() };
+    const answers = [its.parley, its.parley, second].map((server) =>
+      claimed(next(server, { agent: 'galahad' }, key)),
     );
-    assert.equal(new Set(got.map(({ task }) => task.id)).size, 20);
+    await isWaiting(its.parley, 2);
+    await isWaiting(second, 1);
+    await request(its.parley, 'a.x');
+    const got = await Promise.all(answers);
+    assert.equal(new Set(got.map(({ task }) => task.id)).size, 1);
+    assert.equal(new Set(got.map(({ claim }) => claim.seq)).size, 1);
+    await request(its.parley, 'a.x'); // it is for another key
+    assert.equal((await next(second, { agent: 'galahad' }, { 'Idempotency-Key': randomUUID() })).status, 200);
   });
 
-  for (const [body, status, name] of [
+  for (const [body, status, name, why = /./] of [
     ['{"agent":"a","domains":"x"}', 400, 'malformed'],
     ['{"agent":"a","domains":[1]}', 400, 'malformed'],
     ['{"agent":"a","domains":[""]}', 400, 'malformed'],
@@ -152,15 +177,32 @@ describe('an agent that asks for work', () => {
     ['[]', 400, 'malformed'],
     ['{"agent":', 400, 'malformed'],
     ['', 400, 'malformed'],
-    ['{"agent":"a.b"}', 422, 'invalid-message'],
-    [`{"agent":"a","tasks":[${Array(65).fill('"x"')}]}`, 400, 'malformed'],
+    ['{"agent":"a.b"}', 422, 'invalid-message', /^`agent` is "a\.b"; expected an agent id/],
+    ['{"agent":"a","domains":["security.scan"]}', 400, 'malformed', /in `domains`, is 1 to 128 of .*`tasks`/],
+    ['{"agent":"a","tasks":["security"]}', 400, 'malformed', /in `tasks`, has a domain, a dot and more.*`domains`/],
+    ['{"agent":"a","agent":"b"}', 400, 'malformed', /there twice/],
+    [`{"agent":"a","tasks":[${Array(65).fill('"x.y"')}]}`, 400, 'malformed', /at most 64/],
     [`{"agent":"${'a'.repeat(20000)}"}`, 413, 'too-large'],
   ]) {
     it(`is refused with ${status} for ${body.slice(0, 40)}`, async () => {
       const answer = await post(its.parley, '/v1/roundtable/tasks/next', body);
-      assertProblem(answer, status, name);
+      assert.match(assertProblem(answer, status, name).detail, why);
     });
   }
+
+  it('is told that its body cannot be compressed', async () => {
+    const answer = await post(its.parley, '/v1/roundtable/tasks/next', gzipSync('{"agent":"a"}'), {
+      headers: { 'Content-Encoding': 'gzip' },
+    });
+    assertProblem(answer, 415, 'unsupported-media-type');
+    assert.equal(answer.headers['accept-encoding'], 'identity');
+  });
+
+  it('is told that its answer is JSON', async () => {
+    const headers = { Accept: 'application/x-ndjson' };
+    const answer = await post(its.parley, '/v1/roundtable/tasks/next', '{"agent":"a"}', { headers });
+    assert.match(assertProblem(answer, 406, 'not-acceptable').detail, /^The answer is application\/json:/);
+  });
 
   it('is told that other protocols have no tasks', async () => {
     assertProblem(await post(its.parley, '/v1/vlp/tasks/next', '{"agent":"a"}'), 404, 'not-found');

@@ -11,10 +11,13 @@ import { authority } from './lib/certificates.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { FRAMES_TYPE, frame, frames, framesOf } from './lib/frames.mjs';
 import { get, ndjson, post } from './lib/http.mjs';
-import { parley, parleyFor, startParley, useParley } from './lib/parley.mjs';
+import { BINARY, parley, parleyFor, startParley, useParley } from './lib/parley.mjs';
 import { pipeFor } from './lib/pipe.mjs';
 import { until } from './lib/poll.mjs';
-import { temporaryFolder } from './lib/program.mjs';
+import { run, temporaryFolder } from './lib/program.mjs';
+
+// Less than the minute for which an attempt waits if nothing tells it that standard input has ended.
+const LIMIT_MS = 59_000;
 
 const beat = (timestamp) => ({ type: 'heartbeat', timestamp });
 const entry = (sequence, text = 'naïve ✓') => ({
@@ -130,6 +133,18 @@ describe('parley pipe', () => {
     assert.match(error.message, /^IPC-0/);
   });
 
+  it('brings an agent the acknowledgement of a checkpoint that was sent beside it', async (t) => {
+    const agent = await open(t, 'acked', 'gerbil', its.parley);
+    const checkpoint = { type: 'checkpoint', timestamp: 7, data: { agent_state: { id: 'a' } } };
+    const path = '/v1/supervisor/messages?agent=acked&ack=true';
+    for (let i = 0; i < 2; i++) {
+      const { ack } = (await post(its.parley, path, JSON.stringify(checkpoint))).json;
+      assert.deepEqual(await agent.reads(1), [ack]);
+    }
+    assertEnded(await agent.end());
+    assert.equal(agent.messages.length, 1);
+  });
+
   it('sends many in few requests', async (t) => {
     const all = Array.from({ length: 3000 }, (_, i) => entry(i));
     assertEnded(await start(t, 'many', 'gerbil', its.parley).end(frames(all)));
@@ -205,9 +220,30 @@ describe('parley pipe', () => {
     assert.equal(code, 1);
     assert.match(stderr, /standard input has ended/);
   });
+
+  it('sees the end of a file', { timeout: LIMIT_MS }, async () => {
+    const command = 'exec "$0" pipe --agent a --from gerbil --linger 0 http://127.0.0.1:1 </dev/null';
+    const { code, stderr } = await run('sh', ['-c', command, BINARY]);
+    assert.equal(code, 1);
+    assert.match(stderr, /standard input has ended/);
+  });
 });
 
 describe('parley pipe, behind a proxy', () => {
+  it('gives up in time on one that does not answer', { timeout: LIMIT_MS }, async (t) => {
+    const proxy = createServer((request, response) => {
+      if (request.method === 'GET') response.write('{"type":"parley.open","resume":"S:1:0"}\n');
+    });
+    await new Promise((resolve) => { proxy.listen(0, '127.0.0.1', resolve); });
+    atEnd(t, () => proxy.closeAllConnections());
+    atEnd(t, () => proxy.close());
+    const url = `http://127.0.0.1:${proxy.address().port}`;
+    const pipe = start(t, 'a', 'gerbil', { url }, '--linger', '500ms');
+    const { code, stderr } = await pipe.end(frames([beat(1)]));
+    assert.equal(code, 1);
+    assert.match(stderr, /standard input has ended/);
+  });
+
   it('sends again, less at once, and says what is refused without a reason', async (t) => {
     const bodies = [];
     const proxy = createServer(async (request, response) => {
@@ -266,7 +302,7 @@ describe('parley pipe, where a server asks for tokens', () => {
     chmodSync(file, 0o644);
     const { code, stderr } = await pipeFor(t, [...args, '--token-file', file]).end();
     assert.equal(code, 1);
-    assert.match(stderr, /^parley: .*token.*\n$/);
+    assert.match(stderr, /^parley: the token file .*token: other users may read .*\n$/);
   });
 
   it('says what a token lacks', async (t) => {

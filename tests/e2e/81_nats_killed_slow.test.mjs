@@ -90,10 +90,15 @@ describe('its own nats-server killed', () => {
     for (const result of results) {
       if (result.status !== 'failed') assert.equal(byId.get(result.id), result.seq);
     }
-    const again = await sendLines(parley, lines(texts), { query: '?results=summary' });
-    const { accepted, duplicate, failed } = again.lines[0].summary;
-    assert.deepEqual([accepted + duplicate, failed], [texts.length, 0]);
-    assert.equal(duplicate, stored.length, 'what was stored is known to be');
+    // On a busy machine NATS may not say in time what it holds; then the advice is to send it again.
+    const again = await until('none fails', async () => {
+      const { lines: all } = await sendLines(parley, lines(texts), { query: '?results=errors' });
+      for (const { problem } of all.slice(0, -1)) assert.match(problem.type, /bus-(timeout|unavailable)$/);
+      return all.length === 1 && all[0].summary;
+    });
+    assert.deepEqual([again.accepted + again.duplicate, again.failed], [texts.length, 0]);
+    const whole = await storedMessages(await natsClient(t, embeddedUrl(parley)));
+    assert.equal(whole.length, texts.length, 'what was stored is known to be');
   });
 
   it('is known again by readers: the events go on', async (t) => {

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { get, send, validate } from './lib/http.mjs';
+import { get, post, send, validate } from './lib/http.mjs';
 import { connectNats, storedMessages } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
 import { isSanitized, until } from './lib/poll.mjs';
@@ -32,11 +32,12 @@ async function whyNot() {
   return probe.code === 0 ? false : `no tmpfs can be mounted here: ${probe.stderr.trim()}`;
 }
 
+const wrapperFor = (data) => ['unshare', '-m', '--propagation', 'private', 'sh', '-c', MOUNT, data];
+
 describe('a full disk', { skip: await whyNot() }, () => {
   it('is 503 until there is room again, and nothing acknowledged is lost', async (t) => {
     const data = temporaryFolder();
-    const wrapper = ['unshare', '-m', '--propagation', 'private', 'sh', '-c', MOUNT, data];
-    const parley = await parleyFor(t, { data, wrapper });
+    const parley = await parleyFor(t, { data, wrapper: wrapperFor(data) });
     const inside = `/proc/${parley.pid}/root${data}`;
     const accepted = new Map();
     const deliver = async () => {
@@ -80,6 +81,31 @@ describe('a full disk', { skip: await whyNot() }, () => {
     assert.equal(places.size, stored.length, 'each is stored once');
     for (const [id, seq] of accepted) assert.equal(places.get(id), seq, `${id} is there`);
     assert.equal(existsSync(`${data}/nats.url`), false, "the disk was the server's own");
+  });
+
+  it('does not come from checkpoints: one for which there is no room is refused', async (t) => {
+    const data = temporaryFolder();
+    const args = ['--reactors', '4'];
+    const parley = await parleyFor(t, { data, wrapper: wrapperFor(data), args });
+    const upload = (agent, megabytes) => {
+      const state = { agent_state: { id: agent, notes: 'x'.repeat(megabytes * 1e6) } };
+      const message = { type: 'checkpoint', timestamp: 1705392000, data: state };
+      const path = `/v1/supervisor/messages?agent=${agent}`;
+      return post(parley, path, JSON.stringify(message), { timeout: RECOVERY_MS });
+    };
+    assert.equal((await upload('first', 10)).status, 200);
+    const { detail } = assertProblem(await upload('large', 60), 503, 'bus-unavailable');
+    const [, room] = detail.match(/has room for (\d+) more bytes, and this takes \d+/);
+    assert.ok(Number(room) > 20e6 && Number(room) < 57e6, detail);
+    // By different threads at the same time.
+    const answers = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => upload(name, 20)));
+    const refused = answers.filter(({ status }) => status !== 200);
+    t.diagnostic(JSON.stringify(answers.map(({ status }) => status)));
+    assert.ok(refused.length >= 4, 'two of them fit at the most');
+    for (const answer of refused) {
+      assert.match(assertProblem(answer, 503, 'bus-unavailable').detail, /has room for \d+ more bytes/);
+    }
+    assertAccepted(await send(parley, claim()));
   });
 });
 

@@ -3,14 +3,16 @@
 // read back, and checked again.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { authority } from './lib/certificates.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { compress } from './lib/codings.mjs';
 import { get, NDJSON_TYPE, post, send, sendLines, streamFor, validate } from './lib/http.mjs';
-import { connectNats, embeddedUrl, natsClient, storedMessages, streamInfo } from './lib/nats.mjs';
+import { metricsOf, valueOf } from './lib/metrics.mjs';
+import { connectNats, embeddedUrl, natsClient, startNats, storedMessages, streamInfo } from './lib/nats.mjs';
 import { parley, parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
@@ -252,4 +254,43 @@ it('answers are the same when its stream is gone', async (t) => {
   }
   await until('it is there again', () => streamInfo(nats, 'REJECTED'));
   await nats.close();
+});
+
+// An account of NATS with less room than the stream reserves.
+async function smallNats(t) {
+  const file = join(temporaryFolder(), 'nats.conf');
+  writeFileSync(file, `accounts { A { jetstream { max_file: 64M }, users: [ { user: all, password: x } ] } }`);
+  const nats = await startNats({ args: ['-c', file] });
+  atEnd(t, () => nats.stop());
+  return nats.url.replace('nats://', 'nats://all:x@');
+}
+
+it('without room for it everything else works, and it is tried again', async (t) => {
+  const nats = await smallNats(t);
+  const server = await parleyFor(t, { nats, args: ['--quarantine', '--reactors', '1'] });
+  const why = /stream REJECTED .*cannot be created.*what is refused is not kept meanwhile/;
+  const isDropped = async () =>
+    valueOf(await metricsOf(server), 'parley_rejected_messages_total', { outcome: 'dropped' });
+  assertAccepted(await send(server, claim()));
+  assertProblem(await send(server, brokenClaim()), 422, 'invalid-message');
+  const isUsable = async () =>
+    valueOf(await metricsOf(server), 'parley_jetstream_usable', { stream: 'REJECTED' });
+  assert.equal(await isDropped(), 1);
+  assert.equal(await isUsable(), 0);
+  const ready = await get(server, '/readyz');
+  assert.equal(ready.status, 200);
+  assert.match(ready.text, /^ready\nbut: .+\n$/);
+  assert.match(ready.text, why);
+  assertProblem(await get(server, '/v1/rejected/stream'), 503, 'bus-unavailable');
+  await until('the log says so', () => server.logged('nats.').some(({ msg }) => why.test(msg)));
+
+  const client = await natsClient(t, nats);
+  const manager = await client.jetstreamManager();
+  await manager.streams.add({ name: 'REJECTED', subjects: ['rejected.>'], max_bytes: 1 << 20 });
+  await until('it is used', async () => (await get(server, '/readyz')).text === 'ready\n');
+  assertProblem(await send(server, brokenClaim()), 422, 'invalid-message');
+  const [message] = await kept(client, 1);
+  assert.equal(message.headers['parley-dropped'], '1');
+  await until('the metrics say so', async () => (await isUsable()) === 1);
+  await until('the log says so', () => server.logged('nats.').length === 2);
 });

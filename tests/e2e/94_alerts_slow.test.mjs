@@ -154,6 +154,23 @@ it('a conversation is halted, and a task waits for an agent', async (t) => {
   await moves(server, 'parley_messages_total', claimed, (count) => count === 1);
 });
 
+it('nobody reads what was published straight to NATS', async (t) => {
+  const nats = await natsFor(t);
+  const client = await natsClient(t, nats.url);
+  const manager = await client.jetstreamManager();
+  await manager.streams.add({ name: 'VLP', subjects: ['vlp.>'] });
+  // Somebody was given one of six messages, and keeps it; until then nobody gets another.
+  const consumer = { ack_policy: 'explicit', ack_wait: 60e9, max_ack_pending: 1 };
+  const filter = { durable_name: 'parley_halts', filter_subject: 'vlp.block.>' };
+  await manager.consumers.add('VLP', { ...consumer, ...filter });
+  for (let i = 0; i < 6; i++) await client.jetstream().publish('vlp.block.claim', '{}');
+  const kept = await client.jetstream().pull('VLP', 'parley_halts');
+  const server = await parleyFor(t, { nats: nats.url });
+  await moves(server, 'parley_facts_pending_messages', vlp, (count) => count === 5);
+  kept.ack();
+  await moves(server, 'parley_facts_pending_messages', vlp, isZero);
+});
+
 it('TLS handshakes fail', async (t) => {
   const { ca, issue } = await authority();
   const { cert, key } = await issue('server', LOCALHOST);

@@ -132,8 +132,16 @@ describe('halts', () => {
     assertAccepted(await send(one, safe(halted)));
   });
 
+  it('a session whose name is empty can be released, too', async () => {
+    assertAccepted(await send(one, block('')));
+    await assertHalted(one, safe(''));
+    assert.equal((await get(one, '/v1/vlp/halts?session=')).json.items.length, 1);
+    assert.equal((await release(one, '')).released, 1);
+    assertAccepted(await send(one, safe('')));
+  });
+
   it('refuses a release without a reason or a name, and what it does not know', async () => {
-    for (const query of ['?session=S', '?reason=r', '?session=S&sender=T&reason=r', '?session=&reason=r', '?x=1']) {
+    for (const query of ['?session=S', '?reason=r', '?session=S&sender=T&reason=r', '?session=S&reason=', '?x=1']) {
       assertProblem(await request(one, 'DELETE', `/v1/vlp/halts${query}`), 400, 'invalid-parameter');
     }
     assertProblem(await get(one, '/v1/vlp/halts?reason=r'), 400, 'invalid-parameter');

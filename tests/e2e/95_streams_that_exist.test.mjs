@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { get, ndjson, streamFor } from './lib/http.mjs';
+import { get, ndjson, post, streamFor } from './lib/http.mjs';
 import { natsClient, startNats, streamInfo } from './lib/nats.mjs';
 import { parley, parleyFor, serveArguments } from './lib/parley.mjs';
 import { temporaryFolder } from './lib/program.mjs';
-import { sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
+import { sendTask, taskClaimed, taskRequest, taskResult } from './lib/roundtable.mjs';
 
 const FLEET = ['--subject-prefix', 'roundtable=fleet-a'];
 
@@ -130,8 +130,33 @@ describe('a stream with a max_msg_size', () => {
     const large = taskRequest('a.b', { payload: { task: 'a.b', params: { x: 'y'.repeat(1024) } } });
     const answer = await sendTask(server, large);
     assert.equal(answer.status, 413, answer.text);
-    assert.match(answer.json.detail, /max_msg_size/);
+    assert.match(answer.json.detail, /1024 bytes .*max_msg_size/);
     assert.equal((await manager.streams.info('small')).state.messages, 0);
+  });
+
+  it('is known to a verdict: GW-101, for messages that go to that stream', async (t) => {
+    const { nats } = await natsWith(t, [['small', ['roundtable.tasks.>'], { max_msg_size: 1024 }]]);
+    const server = await parleyFor(t, { nats: nats.url });
+    const long = 'y'.repeat(1024);
+    const verdictOf = async (message) => (await sendTask(server, message, { to: 'validate' })).json;
+    const task = taskRequest('a.b', { payload: { task: 'a.b', params: { x: long } } });
+    const { valid, violations } = await verdictOf(task);
+    assert.equal(valid, true);
+    assert.deepEqual(violations.map(({ rule }) => rule), ['GW-101']);
+    assert.match(violations[0].message, /1024 bytes .*max_msg_size/);
+    const claim = taskClaimed(task.id, { payload: { message: long } });
+    assert.deepEqual((await verdictOf(claim)).violations, []);
+  });
+
+  it('of the supervisor has larger checkpoints go to the object store', async (t) => {
+    const { nats } = await natsWith(t, [['small', ['supervisor.>'], { max_msg_size: 65536 }]]);
+    const server = await parleyFor(t, { nats: nats.url });
+    const checkpoint = { type: 'checkpoint', timestamp: 1705392000, data: { x: 'y'.repeat(70000) } };
+    const address = '/v1/supervisor/messages?from=gerbil&agent=coder-1';
+    const answer = await post(server, address, JSON.stringify(checkpoint));
+    assert.equal(answer.status, 200, answer.text);
+    const { json } = await get(server, `/v1/supervisor/agents/coder-1/checkpoints/${answer.json.id}`);
+    assert.deepEqual(json, checkpoint);
   });
 });
 

@@ -4,6 +4,8 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { useFleet } from './lib/fleet.mjs';
@@ -12,6 +14,7 @@ import { natsClient, startNats, storedMessages } from './lib/nats.mjs';
 import { NatsWire } from './lib/nats_wire.mjs';
 import { IMPATIENT, parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
 import { assertProblem, claim } from './lib/vlp.mjs';
 
 const inSession = (session, changes) => claim({ session_id: session, ...changes });
@@ -95,6 +98,47 @@ describe('a session that is released', () => {
     await halted(gateways[1], session);
     const items = await halts(gateways[0], session);
     assert.equal(items.filter(({ released_at }) => !released_at).length, 1);
+  });
+});
+
+const cannotSetClock = !process.env.CHAOS_CLOCK && 'CHAOS_CLOCK does not name the library of tests/chaos/clock.c';
+
+describe('a halt that is released', { skip: cannotSetClock }, () => {
+  const its = useFleet({ gateways: 1 });
+
+  // A gateway whose clock is ahead.
+  async function startAhead(t, days) {
+    const clock = join(temporaryFolder(), 'offset');
+    writeFileSync(clock, `${Math.round(days * 24 * 3600)}\n`);
+    const env = {
+      LD_PRELOAD: process.env.CHAOS_CLOCK,
+      CHAOS_CLOCK_FILE: clock,
+      ASAN_OPTIONS: `verify_asan_link_order=0:${process.env.ASAN_OPTIONS ?? ''}`,
+    };
+    const gateway = await parleyFor(t, { nats: its.nats.url, env });
+    await until('it has read the halts', async () => (await get(gateway, '/readyz')).status === 200);
+    return gateway;
+  }
+
+  const keyCount = async () => {
+    const manager = await its.client.jetstreamManager();
+    return (await manager.streams.info('KV_parley_halts')).state.messages;
+  };
+
+  it('is removed after 8 days, and those that are not stay for ever', async (t) => {
+    const [gateway] = its.gateways;
+    for (const session of ['over', 'open']) await assertTaken(gateway, block(session));
+    assert.ok((await release(gateway, 'over')).status < 300);
+    await running(gateway, 'over');
+    assert.equal(await keyCount(), 2);
+    assert.ok(await isHalted(await startAhead(t, 7.9), 'open'));
+    assert.equal(await keyCount(), 2, 'not before');
+    const later = await startAhead(t, 8.1);
+    await until('its key is gone', async () => (await keyCount()) === 1);
+    for (const each of [gateway, later]) {
+      assert.ok(await isHalted(each, 'open'));
+      assert.deepEqual(await halts(each, 'over'), []);
+    }
   });
 });
 

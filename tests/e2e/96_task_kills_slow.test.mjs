@@ -62,7 +62,7 @@ const STEPS = {
 
 // A gateway behind a wire, and another that did what came before, so that the first has nothing in
 // memory.
-async function stage(t, { before, make, fact }) {
+async function stage(t, { before, make, fact }, args) {
   const nats = await startNats();
   atEnd(t, () => nats.stop());
   const wire = await NatsWire.to(nats.url);
@@ -74,7 +74,7 @@ async function stage(t, { before, make, fact }) {
     assert.equal(answer.status, 200, answer.text);
   }
   await other.stop();
-  const held = await startParley({ nats: wire.url, args: ['--bus-patience', '0', '--ack-timeout', '1s'] });
+  const held = await startParley({ nats: wire.url, args });
   atEnd(t, () => held.stop());
   return { nats, wire, held, id, fact, message: make(id), client: await natsClient(t, nats.url) };
 }
@@ -86,7 +86,7 @@ for (const [what, row] of Object.entries(MESSAGES)) {
   describe(`a gateway that is killed with ${what}`, { concurrency: 4 }, () => {
     for (const [when, { hold, isStored = false }] of Object.entries(STEPS)) {
       it(when, async (t) => {
-        const its = await stage(t, row);
+        const its = await stage(t, row, []);
         const { client, message, id, fact } = its;
         const held = hold(its.wire, its);
         const answer = sendTask(its.held, message).catch(() => null);
@@ -134,7 +134,7 @@ for (const [what, row] of Object.entries(MESSAGES)) {
   describe(`NATS that is away with ${what}`, { concurrency: 4 }, () => {
     for (const [when, { hold, isStored = false }] of Object.entries(STEPS)) {
       it(`${when}: the answer says what to do, and the message is stored once`, async (t) => {
-        const its = await stage(t, row);
+        const its = await stage(t, row, ['--bus-patience', '0', '--ack-timeout', '1s']);
         const { message, id, fact } = its;
         const held = hold(its.wire, its);
         const sent = sendTask(its.held, message);

@@ -43,6 +43,7 @@ const ROWS = [
   {
     what: 'a result for a task that nobody knows',
     send: (task) => taskResult(task),
+    warns: ['RT-201'],
     subject: (task) => resultSubject('unknown', task),
   },
   {

@@ -126,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct parley_options options = {.strict = (data[2] & 1) != 0,
                                            .stamp = (data[2] & 2) != 0,
                                            .from = (data[2] & 4) != 0 ? "elixir" : NULL,
+                                           .has_object = (data[2] & 8) != 0,
                                            .now = "2026-01-02T03:04:05Z",
                                            .now_seconds = 1767323045,
                                            .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b",

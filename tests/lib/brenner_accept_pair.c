@@ -100,7 +100,7 @@ bool brenner_accept_pair_agree(struct brenner_accept_pair *both, struct parley_b
     tell_status(
         &both->fast_words, "check",
         parley_message_check(&both->fast, text, codec, &options, (struct parley_position){1, 1}));
-    both->is_accepted = both->fast.is_certain;
+    both->is_accepted = both->fast.is_certain && both->fast.findings.count == 0;
     brenner_tell(&both->fast, &both->fast_words);
     tell_status(&both->slow_words, "check", check_slowly(&both->slow, text, codec));
     brenner_tell(&both->slow, &both->slow_words);

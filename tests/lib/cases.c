@@ -72,7 +72,10 @@ static struct test_case case_of(json_t *json) {
     struct test_case test = {
         .name = text_of(json, "name"),
         .protocol = parley_protocol_find(parley_bytes_of(text_of(json, "protocol"))),
-        .options = {.now = CASES_NOW, .now_seconds = CASES_NOW_SECONDS, .fresh_id = CASES_ID},
+        .options = {.now = CASES_NOW,
+                    .now_seconds = CASES_NOW_SECONDS,
+                    .fresh_id = CASES_ID,
+                    .has_object = json_is_true(json_object_get(json, "is_stored"))},
         .body = body_of(json),
         .is_valid = json_is_true(json_object_get(json_object_get(json, "expect"), "valid")),
         .json = json};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The fast path against jansson and its walk, then against the event reader, which knows places. */
+/* The fast path against jansson and its walk, then against the event reader, which knows places,
+ * and the size that it adds up against what msgpack-c's packer would write. */
 
 #include "json_accept_pair.h"
 
@@ -10,8 +11,10 @@
 
 #include "json/json_accept.h"
 #include "json/json_reader.h"
+#include "msgpack/msgpack_message.h"
 #include "rules/walk.h"
 #include "json_oracle.h"
+#include "same_findings.h"
 
 void json_accept_pair_init(struct json_accept_pair *both, const struct parley_schema *schema) {
     parley_message_init(&both->fast, schema);
@@ -41,6 +44,9 @@ static bool left_nothing(struct json_accept_pair *both) {
             return differ(both, "fact %zu is left, though it was not sure", i);
         }
     }
+    if (both->fast.packed_bytes != 0) {
+        return differ(both, "a size is left");
+    }
     return both->fast.type == PARLEY_TYPE_OTHER || differ(both, "a type is left");
 }
 
@@ -58,13 +64,20 @@ static bool same_facts(struct json_accept_pair *both, bool has_offsets) {
     return both->fast.type == both->slow.type || differ(both, "the type");
 }
 
-static bool has_no_findings(struct json_accept_pair *both, const char *reader) {
-    const struct parley_findings *findings = &both->slow.findings;
-    if (findings->count > 0 || findings->omitted_count > 0 || findings->has_error) {
-        return differ(both, "%s has findings: %s", reader,
-                      findings->count > 0 ? findings->items[0].rule->id : "omitted");
+/* Where no row is broken. */
+static bool same_findings(struct json_accept_pair *both, const char *reader, bool has_offsets) {
+    return findings_are_the_same(&both->fast.findings, &both->slow.findings, has_offsets) ||
+           differ(both, "%s has other findings: %zu, of which the first is %s", reader,
+                  both->slow.findings.count,
+                  both->slow.findings.count > 0 ? both->slow.findings.items[0].rule->id : "none");
+}
+
+/* What is known of a text that has no fault. */
+static bool same_knowledge(struct json_accept_pair *both, const char *reader, bool has_offsets) {
+    if (both->certainty == ACCEPT_WHOLE) {
+        return both->fast.type == both->slow.type || differ(both, "the type");
     }
-    return true;
+    return same_findings(both, reader, has_offsets) && same_facts(both, has_offsets);
 }
 
 static bool agree_with_tree(struct json_accept_pair *both) {
@@ -74,7 +87,7 @@ static bool agree_with_tree(struct json_accept_pair *both) {
     if (agree) {
         agree = json_oracle_walk(slow, tree) == PARLEY_OK || differ(both, "no memory");
     }
-    agree = agree && has_no_findings(both, "the tree") && same_facts(both, false);
+    agree = agree && same_knowledge(both, "the tree", false);
     json_decref(tree);
     return agree;
 }
@@ -93,17 +106,28 @@ static bool agree_with_events(struct json_accept_pair *both) {
     if (result != JSON_READER_READ || walk_end(&walk) != PARLEY_OK) {
         return differ(both, "the event reader does not read it");
     }
-    return has_no_findings(both, "the event reader") && same_facts(both, true);
+    return same_knowledge(both, "the event reader", true);
+}
+
+static bool agree_with_packer(struct json_accept_pair *both) {
+    size_t bytes = 0;
+    if (both->fast.protocol->inspects_size &&
+        msgpack_size_from_json(&both->slow, &bytes) != PARLEY_OK) {
+        return differ(both, "no memory");
+    }
+    return both->fast.packed_bytes == bytes ||
+           differ(both, "it is %zu bytes of MessagePack, not %zu", bytes, both->fast.packed_bytes);
 }
 
 bool json_accept_pair_agree(struct json_accept_pair *both, struct parley_bytes text,
                             const struct parley_options *options) {
     both->difference[0] = '\0';
     json_oracle_prepare(&both->fast, text, options);
-    both->is_accepted = json_accept(&both->fast);
-    if (!both->is_accepted) {
+    both->certainty = json_accept(&both->fast);
+    both->is_accepted = both->certainty == ACCEPT_RIGHT;
+    if (both->certainty == ACCEPT_UNSURE) {
         return left_nothing(both);
     }
     json_oracle_prepare(&both->slow, text, options);
-    return agree_with_tree(both) && agree_with_events(both);
+    return agree_with_tree(both) && agree_with_events(both) && agree_with_packer(both);
 }

@@ -15,6 +15,7 @@
 #include <sodium.h>
 
 #include "json_oracle.h"
+#include "same_findings.h"
 
 void msgpack_pair_init(struct msgpack_pair *pair, const struct parley_schema *schema) {
     parley_message_init(&pair->fast, schema);
@@ -187,12 +188,13 @@ static bool agrees_with_walk(struct msgpack_pair *pair) {
     if (pair->fast.type != slow->type) {
         return differ(pair, "the type");
     }
-    if (pair->certainty != MSGPACK_RIGHT) {
+    if (pair->certainty == ACCEPT_WHOLE) {
         return true;
     }
-    return pair->has_findings ? differ(pair, "the walk has findings: %s",
-                                       findings->count > 0 ? findings->items[0].rule->id : "-")
-                              : same_facts(pair, &pair->fast, slow, true);
+    return findings_are_the_same(&pair->fast.findings, findings, true)
+               ? same_facts(pair, &pair->fast, slow, true)
+               : differ(pair, "the walk has other findings: %s",
+                        findings->count > 0 ? findings->items[0].rule->id : "none");
 }
 
 bool msgpack_pair_agree(struct msgpack_pair *pair, struct parley_bytes bytes,
@@ -204,7 +206,7 @@ bool msgpack_pair_agree(struct msgpack_pair *pair, struct parley_bytes bytes,
     prepare(&pair->slow, bytes, codec, options);
     pair->certainty = msgpack_accept(&pair->fast);
     const bool is_whole = msgpack_find_fault(bytes, &pair->slow.arena, &fault) == MSGPACK_READ;
-    if (is_whole != (pair->certainty != MSGPACK_UNSURE)) {
+    if (is_whole != (pair->certainty != ACCEPT_UNSURE)) {
         return differ(pair, "%s", is_whole ? "it is unsure of what has no fault" : fault.message);
     }
     return is_whole ? agrees_with_walk(pair) && agrees_with_objects(pair, options)

@@ -11,7 +11,7 @@
 
 struct msgpack_pair {
     struct parley_message fast, slow, json;
-    enum msgpack_certainty certainty; /* of the last message */
+    enum accept_certainty certainty; /* of the last message */
     bool has_findings;
     char difference[256]; /* of the last comparison; "" when they agree */
 };
@@ -20,7 +20,8 @@ struct msgpack_pair {
 void msgpack_pair_init(struct msgpack_pair *pair, const struct parley_schema *schema);
 void msgpack_pair_finish(struct msgpack_pair *pair);
 
-/* Whether the fast reader is unsure of what has a fault and of nothing else; whether what it finds
- * right has no finding; and whether type and facts are those that others see, bit for bit. */
+/* Whether the fast reader is unsure of what has a fault and of nothing else; whether it has the
+ * findings of the walk where no row is broken; and whether type and facts are those that others
+ * see, bit for bit. */
 bool msgpack_pair_agree(struct msgpack_pair *pair, struct parley_bytes bytes,
                         const struct parley_codec *codec, const struct parley_options *options);

@@ -84,4 +84,5 @@ const struct parley_protocol msgpack_protocol = {
     .route = route,
     .convert = json_convert,
     .stamp = stamp,
+    .inspects_size = true,
 };

@@ -272,6 +272,13 @@ void worker_pool_detach(struct worker_pool *pool, struct worker_pool_task *task)
     task->work(task);
 }
 
+/* A thread is always free. */
+bool worker_pool_withdraw(struct worker_pool *pool, struct worker_pool_task *task) {
+    (void)pool;
+    (void)task;
+    return false;
+}
+
 void world_have_worker_pool(struct world *world, bool is_there) {
     world->gateway.completions = is_there ? &world->completions : NULL;
 }
@@ -471,9 +478,10 @@ void http_respond_live(struct http_request *request, unsigned status, const char
 /* ---- who sends it ---- */
 
 const struct principal *guard_principal(const struct http_request *request) {
-    (void)request;
+    static const struct principal reader = {.name = "a \r\nb\"%\xC3\xA9",
+                                            .scopes.read = UINT64_MAX};
     static const struct principal sender = {.name = "a \r\nb\"%\xC3\xA9"};
-    return &sender;
+    return request->head.cannot_read ? &sender : &reader;
 }
 
 /* ---- the quarantine ---- */
@@ -572,6 +580,17 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
     (void)done;
     (void)context;
     return NULL;
+}
+
+size_t jetstream_message_bytes_max_least(const struct jetstream *jetstream) {
+    return jetstream_message_bytes_max(jetstream, NULL);
+}
+
+size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char *subject) {
+    const size_t payload = jetstream_max_payload_bytes(jetstream);
+    const size_t stream = jetstream->message_bytes_max;
+    (void)subject;
+    return stream != 0 && stream < payload ? stream : payload;
 }
 
 const struct jetstream_place *jetstream_place_find(const struct jetstream *jetstream,
@@ -849,16 +868,27 @@ void world_ack(struct world *world, size_t number, enum jetstream_outcome outcom
     go_on(&world->request);
 }
 
-void world_ack_duplicate(struct world *world, size_t number, uint64_t sequence) {
+static void ack_duplicate(struct world *world, size_t number, uint64_t sequence, bool is_again) {
     assert_true(number < world->jetstream.count);
     struct published *published = &world->jetstream.published[number];
-    const struct jetstream_ack ack = {
-        .outcome = JETSTREAM_STORED, .stream = "VLP", .sequence = sequence, .is_duplicate = true};
+    const struct jetstream_ack ack = {.outcome = JETSTREAM_STORED,
+                                      .stream = "VLP",
+                                      .sequence = sequence,
+                                      .is_duplicate = true,
+                                      .is_again = is_again};
     jetstream_ack_fn *done = published->done;
     assert_non_null(done);
     published->done = NULL;
     done(published->context, &ack);
     go_on(&world->request);
+}
+
+void world_ack_duplicate(struct world *world, size_t number, uint64_t sequence) {
+    ack_duplicate(world, number, sequence, false);
+}
+
+void world_ack_again(struct world *world, size_t number, uint64_t sequence) {
+    ack_duplicate(world, number, sequence, true);
 }
 
 static void tell_held(struct world *world, size_t number, const struct jetstream_held *held) {

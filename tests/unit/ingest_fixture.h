@@ -24,6 +24,7 @@ struct request_head {
     enum ingest_task task;
     bool is_live;           /* the answer may be */
     int64_t content_length; /* -1: chunked */
+    bool cannot_read;       /* its sender has not the scope */
 };
 
 struct published {
@@ -86,6 +87,7 @@ struct jetstream {
     struct jetstream_request asked[WORLD_PUBLISHED_MAX];
     size_t asked_count;
     size_t max_payload_bytes; /* 1 MiB */
+    size_t message_bytes_max; /* of all streams; 0: they have no such limit */
     bool refuses_questions;   /* it cannot be asked now */
     int64_t dedupe_window_ms; /* two minutes */
 };
@@ -160,6 +162,8 @@ void world_ack(struct world *world, size_t number, enum jetstream_outcome outcom
 void world_ack_all(struct world *world);
 /* JetStream calls it a duplicate of the message with this sequence. */
 void world_ack_duplicate(struct world *world, size_t number, uint64_t sequence);
+/* The same of one that was published more than once, and stored by its first time. */
+void world_ack_again(struct world *world, size_t number, uint64_t sequence);
 /* What the stream says to the question with this number (from 0): the message lies there and has
  * these headers ("Name: value\r\n" each) … */
 void world_held_found(struct world *world, size_t number, const char *subject, const char *headers);

@@ -31,6 +31,46 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *server, const c
     return (struct jetstream_request *)server; /* nobody looks into it */
 }
 
+struct jetstream_request *jetstream_next_held_ask(struct jetstream *server, const char *stream,
+                                                  const char *subject, uint64_t sequence,
+                                                  jetstream_held_fn *done, void *context) {
+    assert_string_equal(stream, "VLP");
+    assert_string_equal(subject, "vlp.>");
+    assert_null(server->rest.done);
+    server->rest = (struct rest_ask){done, context, sequence};
+    return (struct jetstream_request *)server;
+}
+
+void jetstream_request_cancel(struct jetstream_request *request) {
+    if (request != NULL) {
+        ((struct jetstream *)request)->rest.done = NULL;
+    }
+}
+
+static bool is_ours(const struct jetstream *server, uint64_t sequence) {
+    return server->is_there[sequence] && (!server->is_shared || sequence % 3 == 1);
+}
+
+/* The first message on the hub's subjects from there on; past `last`: there is none. */
+static uint64_t find_ours(const struct jetstream *server, uint64_t from, uint64_t last) {
+    while (from <= last && !is_ours(server, from)) {
+        from++;
+    }
+    return from;
+}
+
+void answer_rest(struct jetstream *server, bool is_known) {
+    const struct rest_ask ask = server->rest;
+    const uint64_t first = find_ours(server, ask.from, server->last);
+    struct jetstream_held held = {.found = JETSTREAM_HELD_UNKNOWN};
+    if (is_known) {
+        held.found = first <= server->last ? JETSTREAM_HELD_FOUND : JETSTREAM_HELD_GONE;
+        held.sequence = first;
+    }
+    server->rest.done = NULL;
+    ask.done(ask.context, &held);
+}
+
 enum parley_status ordered_consumer_open(struct jetstream *server, const char *stream,
                                          struct jetstream_start start, enum ordered_mode mode,
                                          const struct ordered_consumer_events *events,
@@ -43,6 +83,7 @@ enum parley_status ordered_consumer_open(struct jetstream *server, const char *s
     }
     *feed = (struct ordered_consumer){
         .server = server, .events = *events, .mode = mode, .is_used = true};
+    server->feed_count++;
     /* 0: the server has yet to say where "new" is */
     feed->next = start.from == JETSTREAM_FROM_SEQUENCE ? start.sequence
                  : start.from == JETSTREAM_FROM_TIME   ? (uint64_t)start.time_ns
@@ -100,23 +141,32 @@ static void rest(struct ordered_consumer *feed) {
     feed->events.pull_ended(feed->events.context);
 }
 
+/* It has got all that there is. */
+static void say_if_current(struct ordered_consumer *feed, uint64_t end) {
+    if (feed->is_used && feed->events.current != NULL &&
+        find_ours(feed->server, feed->next, end) > end) {
+        feed->events.current(feed->events.context);
+    }
+}
+
 bool serve_feed(struct ordered_consumer *feed) {
     struct jetstream *server = feed->server;
+    const uint64_t end = server->last - server->lag;
     if (!feed->is_open) {
         feed->is_open = true;
         feed->next = feed->next == 0 ? server->last + 1 : feed->next;
         feed->events.opened(feed->events.context, feed->next);
+        say_if_current(feed, end);
         return true;
     }
     if (feed->mode == ORDERED_REPLAY && feed->pulled == 0) {
         return false;
     }
-    while (feed->next <= server->last && !server->is_there[feed->next]) {
-        feed->next++;
-    }
-    if (feed->next > server->last) {
+    const uint64_t next = find_ours(server, feed->next, end);
+    if (next > end) {
         return false;
     }
+    feed->next = next;
     size_t size = size_of(server, feed->next);
     if (feed->mode == ORDERED_REPLAY && size > feed->pulled_bytes && feed->has_come) {
         rest(feed);
@@ -131,6 +181,7 @@ bool serve_feed(struct ordered_consumer *feed) {
     feed->pulled_bytes -= size < feed->pulled_bytes ? size : feed->pulled_bytes;
     feed->has_come = true;
     feed->events.stored(feed->events.context, &stored);
+    say_if_current(feed, end);
     if (feed->is_used && feed->mode == ORDERED_REPLAY &&
         (feed->pulled == 0 || feed->pulled_bytes == 0)) {
         rest(feed);
@@ -186,14 +237,14 @@ void close_reader(struct reader *reader) {
 
 void assert_gone(const struct reader *reader, uint64_t first, uint64_t last) {
     for (uint64_t sequence = first; sequence <= last; sequence++) {
-        assert_false(reader->server->is_there[sequence]);
+        assert_false(is_ours(reader->server, sequence));
     }
 }
 
 static void get_event(struct reader *reader, struct stream_event *event) {
     if (event->sequence > reader->at) {
         /* Only since=all may pass over something without a word. */
-        assert_true(event->sequence - 1 <= reader->silent_until);
+        assert_true(reader->server->is_shared || event->sequence - 1 <= reader->silent_until);
         assert_gone(reader, reader->at, event->sequence - 1);
         reader->at = event->sequence;
     }
@@ -232,7 +283,7 @@ static void check_token(const struct reader *reader) {
     assert_true(stream_token_find(text, "VLP", &token));
     if (parley_bytes_equal(token.created, parley_bytes_of(reader->server->created)) &&
         token.sequence >= reader->at) {
-        assert_true(token.sequence <= reader->silent_until);
+        assert_true(reader->server->is_shared || token.sequence <= reader->silent_until);
         assert_gone(reader, reader->at, token.sequence);
     }
 }
@@ -309,6 +360,10 @@ void settle(struct world *world) {
         world->pool.ticker.fire(&world->pool.ticker);
         while (world->server.ask_count > 0) {
             answer_ask(&world->server);
+            is_moving = true;
+        }
+        if (world->server.rest.done != NULL) {
+            answer_rest(&world->server, true);
             is_moving = true;
         }
         for (size_t i = 0; i < FEEDS_MAX; i++) {

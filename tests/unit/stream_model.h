@@ -41,6 +41,15 @@ struct jetstream {
     struct ordered_consumer feeds[FEEDS_MAX];
     struct ask asks[ASKS_MAX];
     size_t ask_count;
+    /* A stream that holds something else too: one message in three is of the hub's subjects. */
+    bool is_shared;
+    uint64_t lag;      /* what the member of the cluster that serves feeds does not have yet */
+    size_t feed_count; /* that were opened */
+    struct rest_ask {
+        jetstream_held_fn *done; /* NULL: nothing is asked */
+        void *context;
+        uint64_t from;
+    } rest;
     char payload[32768];
 };
 
@@ -70,6 +79,8 @@ unsigned dice(struct jetstream *server, unsigned sides);
 void publish(struct jetstream *server, size_t count);
 void remove_message(struct jetstream *server, uint64_t sequence);
 void answer_ask(struct jetstream *server);
+/* What comes on the hub's subjects from where it was asked about. */
+void answer_rest(struct jetstream *server, bool is_known);
 /* One thing that the server does for a feed.  Returns: whether there was anything. */
 bool serve_feed(struct ordered_consumer *feed);
 size_t used_feeds(const struct jetstream *server);

@@ -17,6 +17,7 @@
 #include "board.h"
 
 enum { WAITERS_MAX = 8 };
+#define CLAIM_ID "5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d"
 
 struct world {
     struct board *board;
@@ -333,23 +334,73 @@ static void test_a_claim_is_found_by_its_id(void **state) {
     clock_gettime(CLOCK_REALTIME, &now);
     const int64_t now_ms = (int64_t)now.tv_sec * 1000;
     request(world, 1, "a.x normal");
-    claim(world, 1, "galahad", "5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d");
+    claim(world, 1, "galahad", CLAIM_ID);
     write_entry(world, 1, ".end", "{\"state\":\"completed\"}");
-    assert_true(board_find_claim(world->board, PARLEY_BYTES("galahad"),
-                                 PARLEY_BYTES("5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d"),
-                                 now_ms - 600000, &find));
+    struct board_wish own = {.agent = PARLEY_BYTES("galahad"),
+                             .claim_id = PARLEY_BYTES(CLAIM_ID),
+                             .claimed_since_ms = now_ms - 600000};
+    assert_true(board_find_claim(world->board, &own, &find));
+    assert_true(find.is_claimed);
     assert_int_equal(number_of(&find), 1);
     assert_string_equal(find.stream, "ROUNDTABLE");
     assert_int_equal(find.sequence, 1);
     assert_string_equal(find.deadline, "2099-01-01T00:00:00Z");
-    assert_false(board_find_claim(world->board, PARLEY_BYTES("percival"),
-                                  PARLEY_BYTES("5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d"),
-                                  now_ms - 600000, &find));
-    assert_false(board_find_claim(world->board, PARLEY_BYTES("galahad"), PARLEY_BYTES("another"),
-                                  now_ms - 600000, &find));
-    assert_false(board_find_claim(world->board, PARLEY_BYTES("galahad"),
-                                  PARLEY_BYTES("5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d"),
-                                  now_ms + 600000, &find));
+    own.agent = PARLEY_BYTES("percival");
+    assert_false(board_find_claim(world->board, &own, &find));
+    own.agent = PARLEY_BYTES("galahad");
+    own.claimed_since_ms = now_ms + 600000;
+    assert_false(board_find_claim(world->board, &own, &find));
+    own.claimed_since_ms = now_ms - 600000;
+    own.claim_id = PARLEY_BYTES("another");
+    assert_false(board_find_claim(world->board, &own, &find));
+}
+
+static const struct board_wish *keyed(struct world *world, size_t slot, const char *claim_id) {
+    wish(world, slot, "galahad");
+    world->wishes[slot].claim_id = parley_bytes_of(claim_id);
+    return &world->wishes[slot];
+}
+
+static void test_who_claims_by_the_same_message_takes_the_same(void **state) {
+    struct world *world = *state;
+    struct board_find find;
+    request(world, 1, "a.x high");
+    request(world, 2, "a.x normal");
+    request(world, 3, "a.x low");
+    assert_true(board_take(world->board, keyed(world, 0, CLAIM_ID), 1, &find));
+    assert_int_equal(number_of(&find), 1);
+    assert_true(board_take(world->board, keyed(world, 0, "another"), 1, &find));
+    assert_int_equal(number_of(&find), 2);
+    assert_true(board_take(world->board, keyed(world, 0, CLAIM_ID), 1, &find));
+    assert_int_equal(number_of(&find), 1);
+    assert_false(find.is_claimed);
+    claim(world, 1, "galahad", CLAIM_ID);
+    assert_true(board_take(world->board, keyed(world, 0, CLAIM_ID), 1, &find));
+    assert_int_equal(number_of(&find), 1);
+    assert_true(find.is_claimed);
+    claim(world, 2, "galahad", CLAIM_ID + 1); /* not by "another" */
+    assert_true(board_take(world->board, keyed(world, 0, "another"), 1, &find));
+    assert_int_equal(number_of(&find), 3);
+    board_lost(world->board, find.id);
+    assert_false(board_take(world->board, keyed(world, 0, "another"), 1, &find));
+}
+
+static void test_a_claim_wakes_who_waits_to_make_it(void **state) {
+    struct world *world = *state;
+    struct board_find find;
+    for (size_t i = 0; i < 3; i++) {
+        world->waiters[i].wake = on_wake;
+        world->waiters[i].wish = keyed(world, i, i < 2 ? CLAIM_ID : "another");
+        assert_false(board_take_or_wait(world->board, &world->waiters[i], 1, &find));
+    }
+    claim(world, 1, "galahad", CLAIM_ID);
+    assert_int_equal(world->woken, 1u << 0 | 1u << 1);
+    request(world, 1, "a.x normal");
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(take_woken(world, i), 1);
+    }
+    board_leave(world->board, &world->waiters[2]);
+    assert_int_equal(board_counts(world->board).waiting, 0);
 }
 
 /* ---- what is kept ---- */
@@ -395,19 +446,15 @@ static void test_what_the_bucket_has_dropped_is_dropped(void **state) {
 static const struct list_case {
     struct board_filter filter;
     size_t limit;
-    const char *numbers; /* the newest first */
+    const char *numbers; /* the newest first; +: there are more */
 } list_cases[] = {
-    {{.state = NULL}, 10, "4 3 2 1"},
-    {{.state = NULL}, 2, "4 3"},
-    {{.state = "requested"}, 10, "1"},
-    {{.state = "expired"}, 10, "4"},
-    {{.state = "claimed"}, 10, "2"},
-    {{.state = "completed"}, 10, "3"},
-    {{.domain = "a"}, 10, "3 1"},
-    {{.holder = "percival"}, 10, "3 2"},
-    {{.holder = "percival", .domain = "b"}, 10, "2"},
-    {{.from = "tim"}, 10, "4 3 2 1"},
-    {{.from = "x"}, 10, ""},
+    {{.state = NULL}, 10, "4 3 2 1"},    {{.state = NULL}, 4, "4 3 2 1"},
+    {{.state = NULL}, 2, "4 3 +"},       {{.holder = "percival"}, 1, "3 +"},
+    {{.domain = "b"}, 1, "2"},           {{.state = "requested"}, 10, "1"},
+    {{.state = "expired"}, 10, "4"},     {{.state = "claimed"}, 10, "2"},
+    {{.state = "completed"}, 10, "3"},   {{.domain = "a"}, 10, "3 1"},
+    {{.holder = "percival"}, 10, "3 2"}, {{.holder = "percival", .domain = "b"}, 10, "2"},
+    {{.from = "tim"}, 10, "4 3 2 1"},    {{.from = "x"}, 10, ""},
     {{.priority = "high"}, 10, "2"},
 };
 
@@ -425,13 +472,16 @@ static void test_filters_choose_what_is_listed(void **state) {
         struct parley_buffer out;
         char got[40] = "", word[12];
         parley_buffer_init(&out);
-        assert_int_equal(board_list(world->board, &row->filter, row->limit, &out), PARLEY_OK);
+        bool has_more;
+        assert_int_equal(board_list(world->board, &row->filter, row->limit, &out, &has_more),
+                         PARLEY_OK);
         parley_buffer_char(&out, '\0');
         for (const char *at = out.data; (at = strstr(at, "\"id\":\"")) != NULL; at++) {
             snprintf(word, sizeof word, "%s%lu", got[0] != '\0' ? " " : "",
                      strtoul(at + 6 + 24, NULL, 10));
             strcat(got, word);
         }
+        strcat(got, has_more ? " +" : "");
         if (strcmp(got, row->numbers) != 0) {
             fail_msg("row %zu: %s, not %s", i, got, row->numbers);
         }
@@ -445,8 +495,10 @@ static void test_an_item_has_every_member(void **state) {
     parley_buffer_init(&out);
     request(world, 1, "a.x high galahad");
     claim(world, 1, "galahad", "c");
-    assert_int_equal(board_list(world->board, &(struct board_filter){.state = NULL}, 1, &out),
-                     PARLEY_OK);
+    bool has_more;
+    assert_int_equal(
+        board_list(world->board, &(struct board_filter){.state = NULL}, 1, &out, &has_more),
+        PARLEY_OK);
     parley_buffer_char(&out, '\0');
     assert_string_equal(
         out.data,
@@ -474,6 +526,8 @@ int main(void) {
         cmocka_unit_test(test_nothing_is_taken_before_all_was_read),
         BOARD_TEST(test_one_can_wait_until_something_was_read),
         BOARD_TEST(test_a_claim_is_found_by_its_id),
+        BOARD_TEST(test_who_claims_by_the_same_message_takes_the_same),
+        BOARD_TEST(test_a_claim_wakes_who_waits_to_make_it),
         cmocka_unit_test(test_what_is_closed_makes_room_and_then_the_least),
         BOARD_TEST(test_what_the_bucket_has_dropped_is_dropped),
         BOARD_TEST(test_filters_choose_what_is_listed),

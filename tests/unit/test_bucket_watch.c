@@ -167,10 +167,69 @@ static void test_what_it_holds_comes_first_and_then_what_is_written(void **state
     loop_do(&world->loop, open_watch, watcher);
     await(watcher, was_current, 1);
     js_world_store(world, "$KV.tasks.c", "4");
+    await(watcher, has_count, 3);
     purge(world, "$KV.tasks.a");
     await(watcher, has_count, 4);
     assert_string_equal(watcher->story, "began b.claim=2 a=3 current c=4 a=-");
     assert_false(watcher->has_disorder);
+}
+
+enum { ROUNDS = 8 };
+
+static bool has_told_each_round(void *context) {
+    const struct watcher *watcher = context;
+    char word[16];
+    for (int i = 0; i < ROUNDS; i++) {
+        snprintf(word, sizeof word, " new%d=", i);
+        if (strstr(watcher->story, word) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* nats-server 2.9 passes over what a consumer was not sent yet when another key is purged. */
+static void test_what_is_written_while_another_key_is_purged_comes(void **state) {
+    struct watcher *watcher = *state;
+    struct js_world *world = start(watcher);
+    natsMsg *mark = NULL;
+    js_world_store(world, "$KV.tasks.old", "1");
+    loop_do(&world->loop, open_watch, watcher);
+    for (int i = 0; i < ROUNDS; i++) {
+        char subject[32];
+        snprintf(subject, sizeof subject, "$KV.tasks.new%d", i);
+        assert_int_equal(natsMsg_Create(&mark, "$KV.tasks.old", NULL, NULL, 0), NATS_OK);
+        assert_int_equal(natsMsgHeader_Set(mark, "KV-Operation", "PURGE"), NATS_OK);
+        assert_int_equal(natsMsgHeader_Set(mark, "Nats-Rollup", "sub"), NATS_OK);
+        await(watcher, was_current, 1);
+        assert_int_equal(natsConnection_Publish(world->connection, subject, "{}", 2), NATS_OK);
+        assert_int_equal(natsConnection_PublishMsg(world->connection, mark), NATS_OK);
+        assert_int_equal(natsConnection_Flush(world->connection), NATS_OK);
+        natsMsg_Destroy(mark);
+    }
+    assert_true(loop_wait(&world->loop, has_told_each_round, watcher, LOOP_PATIENCE_MS));
+    assert_false(watcher->has_disorder);
+}
+
+static void test_one_that_begins_while_keys_are_purged_becomes_current(void **state) {
+    enum { KEYS = 300, BEGINS = 2 };
+    struct watcher *watcher = *state;
+    struct js_world *world = start(watcher);
+    for (unsigned begin = 0; begin < BEGINS; begin++) {
+        char subject[32];
+        for (int i = 0; i < KEYS; i++) {
+            snprintf(subject, sizeof subject, "$KV.tasks.%u-%d", begin, i);
+            assert_int_equal(js_PublishAsync(world->context, subject, "{}", 2, NULL), NATS_OK);
+        }
+        assert_int_equal(js_PublishAsyncComplete(world->context, NULL), NATS_OK);
+        loop_do(&world->loop, open_watch, watcher);
+        for (int i = 0; i < KEYS; i++) {
+            snprintf(subject, sizeof subject, "$KV.tasks.%u-%d", begin, i);
+            purge(world, subject);
+        }
+        await(watcher, was_current, begin + 1);
+        loop_do(&world->loop, close_watch, watcher);
+    }
 }
 
 static void test_all_of_a_large_bucket_comes_before_current(void **state) {
@@ -284,6 +343,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WATCH_TEST(test_an_empty_bucket_is_current_at_once),
         WATCH_TEST(test_what_it_holds_comes_first_and_then_what_is_written),
+        WATCH_TEST(test_what_is_written_while_another_key_is_purged_comes),
+        WATCH_TEST(test_one_that_begins_while_keys_are_purged_becomes_current),
         WATCH_TEST(test_all_of_a_large_bucket_comes_before_current),
         WATCH_TEST(test_it_continues_after_a_restart_of_nats),
         WATCH_TEST(test_a_bucket_that_is_made_again_is_read_from_its_beginning),

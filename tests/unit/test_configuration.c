@@ -104,6 +104,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_string_equal(configuration->listen, "127.0.0.1:8080");
     assert_string_equal(configuration->address, "127.0.0.1");
     assert_int_equal(configuration->port, 8080);
+    assert_null(configuration->admin_listen);
     assert_string_equal(configuration->data, "/home/somebody/.local/state/parley");
     assert_null(configuration->nats);
     assert_null(configuration->nats_creds);
@@ -160,6 +161,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     LOAD(&loaded, "--check-config", NULL); /* all of them, so that a new one must be added here */
     assert_string_equal(loaded.out, "{\n"
                                     "  \"listen\": \"127.0.0.1:8080\",\n"
+                                    "  \"admin-listen\": null,\n"
                                     "  \"data\": \"/home/somebody/.local/state/parley\",\n"
                                     "  \"nats\": null,\n"
                                     "  \"nats-creds\": null,\n"
@@ -336,6 +338,11 @@ static void test_an_unknown_flag_suggests_the_nearest(void **state) {
 
 static void test_an_open_address_is_refused_unless_it_is_wanted(void **state) {
     (void)state;
+    ASSERT_REFUSED("--admin-listen: ':0' has no port", "--admin-listen=:0", NULL);
+    ASSERT_REFUSED("--admin-listen: '9090' ", "--admin-listen", "9090", NULL);
+    ASSERT_REFUSED("--admin-listen needs another port", "--admin-listen=:8080", NULL);
+    ASSERT_REFUSED("--admin-listen needs another port", "--admin-listen=0.0.0.0:9000",
+                   "--listen=:9000", NULL);
     ASSERT_REFUSED("there are no tokens", "--listen=0.0.0.0:80", NULL);
     ASSERT_REFUSED("--insecure in a trusted network", "--listen", "[::]:80", NULL);
     ASSERT_REFUSED("parley token create", "--listen", "192.0.2.1:80", "--insecure=false", NULL);

@@ -423,6 +423,9 @@ static void on_case(void *context, const char *line) {
             (struct parley_bytes){json_string_value(value), json_string_length(value)};
     }
     known.is_final = json_is_true(json_object_get(test, "is_final"));
+    json_t *stored = json_object_get(test, "stored");
+    known.stored_stream = parley_bytes_of(text_in(stored, "stream"));
+    known.stored_sequence = (uint64_t)json_integer_value(json_object_get(stored, "seq"));
     fixture->options =
         (struct parley_options){.lifecycle = value_of(LIFECYCLE, text_in(test, "lifecycle"),
                                                       strlen(text_in(test, "lifecycle"))),

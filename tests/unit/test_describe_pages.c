@@ -25,6 +25,7 @@ struct http_request {
     unsigned status;
     char etag[64], cache_control[32], vary[32], content_type[64], content_encoding[16];
     struct parley_bytes body;
+    bool is_kept; /* it was not copied */
     char problem[512];
 };
 
@@ -84,6 +85,13 @@ void http_respond(struct http_request *request, unsigned status, const char *con
     }
 }
 
+/* However many clients read one slowly, there is one copy of it. */
+void http_respond_kept(struct http_request *request, unsigned status, const char *content_type,
+                       struct parley_bytes body) {
+    http_respond(request, status, content_type, body);
+    request->is_kept = true;
+}
+
 struct parley_bytes page_index(void) {
     return PARLEY_BYTES("<table>\n<!-- protocols -->\n</table>\n");
 }
@@ -130,6 +138,7 @@ static struct http_request get(const struct describe_pages *pages, enum describe
     struct http_request request = {.accept = accept};
     describe_pages_serve(pages, &request, page,
                          page < DESCRIBE_PROTOCOL ? NULL : parley_protocols[0]);
+    assert_int_equal(request.is_kept, request.status == 200);
     return request;
 }
 

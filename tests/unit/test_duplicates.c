@@ -169,22 +169,24 @@ static void test_a_message_without_an_id_has_none_in_its_receipt(void **state) {
     assert_says(world, "\"id\":null,\"lane\":null,\"subject\":\"supervisor._.gerbil.heartbeat\"");
 }
 
-/* Its side was the first request's to say. */
-static void test_a_duplicate_error_of_an_agent_is_named_as_it_is_stored(void **state) {
+/* The Nats-Msg-Id is made of agent, side and payload. */
+static void test_a_duplicate_of_an_agent_is_not_looked_up(void **state) {
     struct world *world = *state;
-    const struct request_head from_gerbil = {JSON,
-                                             .query = {{"agent", "coder-1"}, {"from", "gerbil"}}};
+    static const char error[] =
+        "{\"type\":\"error\",\"timestamp\":1,\"error\":{\"code\":\"X\",\"message\":\"m\"}}";
+    static const char *const sides[] = {"gerbil", "elixir"};
+    const struct published *published = world->jetstream.published;
     speak(world, "supervisor");
-    world_post(world, &from_gerbil,
-               "{\"type\":\"error\",\"timestamp\":1,\"error\":{\"code\":\"X\",\"message\":\"m\"}}");
-    assert_string_equal(world->jetstream.published[0].digest, "");
-    world_ack_duplicate(world, 0, 42);
-    world_held_found(world, 0, "supervisor.coder-1.elixir.error", "");
-    assert_says(world, "\"subject\":\"supervisor.coder-1.elixir.error\"");
-    world_post(world, &(struct request_head){JSON, .query = {{"agent", "coder-1"}}}, IPC_BEAT);
-    world_ack_duplicate(world, 1, 43);
-    assert_int_equal(world->jetstream.asked_count, 1);
-    assert_int_equal(world->request.status, 200);
+    for (size_t i = 0; i < 2; i++) {
+        const struct request_head head = {JSON,
+                                          .query = {{"agent", "coder-1"}, {"from", sides[i]}}};
+        world_post(world, &head, error);
+        assert_string_equal(published[i].digest, "");
+        world_ack_duplicate(world, i, 42 + i);
+        assert_int_equal(world->request.status, 200);
+    }
+    assert_string_not_equal(published[0].message_id, published[1].message_id);
+    assert_int_equal(world->jetstream.asked_count, 0);
 }
 
 static void test_what_retention_removed_meanwhile_is_a_duplicate_all_the_same(void **state) {
@@ -231,6 +233,28 @@ static void test_a_look_up_is_503_when_nats_goes_away(void **state) {
     world_ack_duplicate(world, 1, 42);
     assert_int_equal(world->request.status, 503);
     assert_int_equal(world->jetstream.asked_count, 1);
+}
+
+/* It is stored, most likely by this request: a 503 would say that it is not. */
+static void test_what_was_published_again_and_is_not_compared_is_504(void **state) {
+    struct world *world = *state;
+    world_post(world, &keyed_one, CLAIM_OF("1"));
+    world_ack_again(world, 0, 42);
+    world->jetstream.is_ready = false;
+    world_held_unknown(world, 0, NULL);
+    assert_int_equal(world->request.status, 504);
+    assert_says(world, "most likely this one");
+    assert_says(world, "with the same Idempotency-Key within 2 minutes");
+    world->jetstream.is_ready = true;
+    world_post(world, &keyed_one, CLAIM_OF("1"));
+    world->jetstream.is_ready = false;
+    world_ack_again(world, 1, 42);
+    assert_int_equal(world->request.status, 504);
+    world->jetstream.is_ready = true;
+    world->jetstream.refuses_questions = true;
+    world_post(world, &keyed_one, CLAIM_OF("1"));
+    world_ack_again(world, 2, 42);
+    assert_int_equal(world->request.status, 504);
 }
 
 static void test_a_question_that_cannot_be_put_is_503(void **state) {
@@ -622,11 +646,12 @@ int main(void) {
         TEST(test_header_names_are_compared_without_case_and_values_without_their_blank),
         TEST(test_a_receipt_names_what_is_stored_and_not_what_was_sent),
         TEST(test_a_message_without_an_id_has_none_in_its_receipt),
-        TEST(test_a_duplicate_error_of_an_agent_is_named_as_it_is_stored),
+        TEST(test_a_duplicate_of_an_agent_is_not_looked_up),
         TEST(test_what_retention_removed_meanwhile_is_a_duplicate_all_the_same),
         TEST(test_a_look_up_without_an_answer_is_504_and_names_the_message),
         TEST(test_a_look_up_that_the_server_refuses_is_503_and_says_why),
         TEST(test_a_look_up_is_503_when_nats_goes_away),
+        TEST(test_what_was_published_again_and_is_not_compared_is_504),
         TEST(test_a_question_that_cannot_be_put_is_503),
         TEST(test_a_duplicate_without_a_sequence_is_503),
         TEST(test_a_client_that_goes_meanwhile_ends_the_look_up),

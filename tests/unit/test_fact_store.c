@@ -58,6 +58,7 @@ static struct parley_protocol protocol;
 struct side {
     struct js_world world;
     struct fact_store *store;
+    struct fact_ledger *ledger;
     struct parley_schema *schema;
     struct parley_message message;
     struct channel channel;
@@ -75,11 +76,20 @@ static void open_store(void *context) {
         PARLEY_OK);
 }
 
+static void share_ledger(void *context) {
+    struct side *side = context;
+    side->ledger = fact_ledger_create();
+    assert_non_null(side->ledger);
+    fact_store_share(side->store, side->ledger);
+}
+
 static void close_store(void *context) {
     struct side *side = context;
     fact_consumers_destroy(side->consumer);
     fact_store_destroy(side->store);
+    fact_ledger_destroy(side->ledger);
     side->consumer = NULL;
+    side->ledger = NULL;
     side->store = NULL;
 }
 
@@ -553,6 +563,36 @@ static void test_what_is_published_straight_to_nats_is_gathered(void **state) {
     assert_int_equal(ask(one, "invalid").found, ABSENT);
 }
 
+struct noting {
+    struct side *side;
+    const char *subject;
+    int64_t ago_ms;
+};
+
+static void note_written(void *context) {
+    const struct noting *noting = context;
+    fact_ledger_note(noting->side->ledger, parley_bytes_of(noting->subject),
+                     reactor_now_ms(noting->side->world.loop.reactor) - noting->ago_ms);
+}
+
+/* It is said of keys that were not: so it shows that nobody asked for them. */
+static void test_what_the_process_has_written_is_not_looked_at_again(void **state) {
+    struct sides *sides = *state;
+    struct side *one = start(sides);
+    struct noting now = {one, "$KV.tasks.now", 0}, past = {one, "$KV.tasks.past", 60000};
+    loop_do(&one->world.loop, share_ledger, one);
+    loop_do(&one->world.loop, note_written, &now);
+    loop_do(&one->world.loop, note_written, &past);
+    loop_do(&one->world.loop, open_consumer, one);
+    store_claim(one, "now", "x");
+    store_claim(one, "past", "x");
+    store_claim(one, "other", "x");
+    wait_until_gathered(one);
+    assert_int_equal(ask(one, "now").found, ABSENT);
+    assert_int_equal(ask(one, "past").found, FOUND);
+    assert_int_equal(ask(one, "other").found, FOUND);
+}
+
 static void test_gathering_goes_on_whatever_happens_to_nats(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides);
@@ -591,6 +631,7 @@ int main(void) {
         TEST(test_a_question_under_way_fails_when_nats_goes_away),
         TEST(test_whoever_waits_at_the_end_is_told),
         TEST(test_what_is_published_straight_to_nats_is_gathered),
+        TEST(test_what_the_process_has_written_is_not_looked_at_again),
         TEST(test_gathering_goes_on_whatever_happens_to_nats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,10 +204,24 @@ static void test_what_jetstream_answers_becomes_a_status(void **state) {
 
 static void test_a_message_over_the_streams_own_limit_is_too_large(void **state) {
     struct world *world = *state;
-    const struct request_options options = {.gateway = &world->gateway};
+    const struct request_options options = {.gateway = &world->gateway,
+                                            .check = {.message_bytes_max = 7654321}};
     const struct publication_mark mark = {.repeat = PUBLICATION_REPEAT_SAME};
-    const struct jetstream_ack ack = {.outcome = JETSTREAM_REFUSED, .error_code = 10054};
-    assert_int_equal(failure_of_ack(&options, &mark, &ack).problem, PROBLEM_TOO_LARGE);
+    static const struct {
+        size_t bytes_max;
+        const char *says;
+    } rows[] = {
+        {1024, "exceeds the 1024 bytes of its stream"},
+        {0, "exceeds the limit of its stream"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct jetstream_ack ack = {
+            .outcome = JETSTREAM_REFUSED, .error_code = 10054, .bytes_max = rows[i].bytes_max};
+        const struct failure failure = failure_of_ack(&options, &mark, &ack);
+        assert_int_equal(failure.problem, PROBLEM_TOO_LARGE);
+        assert_non_null(strstr(failure.detail, rows[i].says));
+        assert_non_null(strstr(failure.detail, "7654321 bytes (--message-max)"));
+    }
 }
 
 static void test_what_cannot_be_published_becomes_a_status(void **state) {
@@ -261,17 +275,22 @@ static void test_a_verdict_warns_of_what_nats_will_not_take(void **state) {
         const char *type, *body, *emit;
         size_t nats_bytes_max; /* 0: NATS is away */
         bool is_warned;
+        size_t stream_bytes_max; /* 0: the stream has no limit */
     } rows[] = {
-        {"application/json", CLAIM_OF("1"), "verdicts", 200, true},
-        {"application/json", CLAIM_OF("1"), "verdicts", 1000, false},
-        {"application/json", CLAIM_OF("1"), "verdicts", 100000, false},
-        {"application/json", CLAIM_OF("1"), "verdicts", 0, false},
-        {"application/json", BAD, "verdicts", 300, false},
-        {"application/json", "[" CLAIM_OF("1") "]", "verdicts", 200, true},
-        {"application/x-ndjson", CLAIM_OF("1"), "both", 200, true},
-        {"application/x-ndjson", CLAIM_OF("1"), "messages", 200, false},
-        {"application/x-ndjson", CLAIM_OF("1"), "verdicts", 1000, false},
-        {"text/markdown", CLAIM_OF("1"), "verdicts", 200, true},
+        {"application/json", CLAIM_OF("1"), "verdicts", 100000, true, 200},
+        {"application/json", CLAIM_OF("1"), "verdicts", 100000, false, 1000},
+        {"application/json", CLAIM_OF("1"), "verdicts", 200, true, 1000},
+        {"application/json", CLAIM_OF("1"), "verdicts", 0, false, 200},
+        {"application/json", CLAIM_OF("1"), "verdicts", 200, true, 0},
+        {"application/json", CLAIM_OF("1"), "verdicts", 1000, false, 0},
+        {"application/json", CLAIM_OF("1"), "verdicts", 100000, false, 0},
+        {"application/json", CLAIM_OF("1"), "verdicts", 0, false, 0},
+        {"application/json", BAD, "verdicts", 300, false, 0},
+        {"application/json", "[" CLAIM_OF("1") "]", "verdicts", 200, true, 0},
+        {"application/x-ndjson", CLAIM_OF("1"), "both", 200, true, 0},
+        {"application/x-ndjson", CLAIM_OF("1"), "messages", 200, false, 0},
+        {"application/x-ndjson", CLAIM_OF("1"), "verdicts", 1000, false, 0},
+        {"text/markdown", CLAIM_OF("1"), "verdicts", 200, true, 0},
     };
     world_speak(world, toy_protocol());
     world->configuration.message_max_bytes = 7654321;
@@ -280,6 +299,7 @@ static void test_a_verdict_warns_of_what_nats_will_not_take(void **state) {
             .type = rows[i].type, .task = INGEST_VALIDATE, .query = {{"emit", rows[i].emit}}};
         world->jetstream.is_ready = rows[i].nats_bytes_max > 0;
         world->jetstream.max_payload_bytes = rows[i].nats_bytes_max;
+        world->jetstream.message_bytes_max = rows[i].stream_bytes_max;
         world_post(world, &head, rows[i].body);
         const char *warning = strstr(world_answer(world), "\"rule\":\"GW-101\"");
         if ((warning != NULL) != rows[i].is_warned) {

@@ -111,6 +111,61 @@ static void test_a_missing_bucket_is_one_that_every_client_can_use(void **state)
     jsStreamInfo_Destroy(info);
 }
 
+static int64_t age_of_things_s(struct js_world *world) {
+    jsStreamInfo *info = NULL;
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "KV_things", NULL, NULL), NATS_OK);
+    const int64_t age_s = info->Config->MaxAge / NS_A_S;
+    jsStreamInfo_Destroy(info);
+    return age_s;
+}
+
+static void add_aged_stream(struct js_world *world, const char *name, const char *subjects,
+                            int64_t age_s) {
+    jsStreamConfig config;
+    jsStreamConfig_Init(&config);
+    config.Name = name;
+    config.Subjects = &subjects;
+    config.SubjectsLen = 1;
+    config.MaxAge = age_s * NS_A_S;
+    assert_int_equal(js_AddStream(NULL, world->context, &config, NULL, NULL), NATS_OK);
+}
+
+static void test_a_bucket_outlives_the_streams_of_its_messages(void **state) {
+    struct js_world *world = *state;
+    enum { DAY_S = 24 * 3600 };
+    static const char *const families[] = {"vlp.safe.>", "vlp.review.>", "vlp.block.>", NULL};
+    static const struct jetstream_stream streams[] = {
+        {.name = "KV_things", .subjects = "$KV.things.>", .bucket_days = 90, .outlives = "VLP"},
+        {.name = "VLP", .subjects = "vlp.>", .families = families}};
+    static const struct {
+        int64_t one_s, other_s; /* streams of an operator; -1: there is none; 0: for ever */
+        int64_t wanted_s;
+    } rows[] = {
+        {-1, -1, 8 * DAY_S},          {3600, -1, 8 * DAY_S}, {30 * DAY_S, 40 * DAY_S, 41 * DAY_S},
+        {90 * DAY_S, -1, 90 * DAY_S}, {0, 3600, 90 * DAY_S},
+    };
+    world->options.streams = streams;
+    world->options.stream_count = 2;
+    nats_server_start(&world->server);
+    js_world_look(world);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].one_s >= 0) {
+            add_aged_stream(world, "one", families[0], rows[i].one_s);
+        }
+        if (rows[i].other_s >= 0) {
+            add_aged_stream(world, "other", families[1], rows[i].other_s);
+        }
+        js_world_open(world);
+        assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
+        assert_int_equal(age_of_things_s(world), rows[i].wanted_s);
+        js_world_close(world);
+        static const char *const names[] = {"one", "other", "VLP", "KV_things"};
+        for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
+            js_DeleteStream(world->context, names[j], NULL, NULL);
+        }
+    }
+}
+
 static void test_a_bucket_that_a_client_made_is_used_as_it_is(void **state) {
     struct js_world *world = *state;
     world->options.streams = &BUCKET;
@@ -359,6 +414,61 @@ static void test_a_stream_that_becomes_unusable_stops_only_itself(void **state) 
     }
 }
 
+/* A server never has the room for the second one. */
+static const struct jetstream_stream NEEDED_AND_WANTED[] = {{.name = "VLP", .subjects = "vlp.>"},
+                                                            {.name = "WANTED",
+                                                             .subjects = "wanted.>",
+                                                             .bytes_max = INT64_C(1) << 60,
+                                                             .without = "nobody misses it"}};
+
+struct remark {
+    struct js_world *world;
+    char text[512]; /* "": there is none */
+};
+
+static bool sees_remark(void *context) {
+    struct remark *remark = context;
+    const char *text = jetstream_remark(remark->world->jetstream, 0);
+    snprintf(remark->text, sizeof remark->text, "%s", text != NULL ? text : "");
+    return text != NULL && jetstream_trouble(remark->world->jetstream) == NULL;
+}
+
+static void open_needed_and_wanted(struct js_world *world, struct remark *remark) {
+    *remark = (struct remark){.world = world};
+    world->options.streams = NEEDED_AND_WANTED;
+    world->options.stream_count = 2;
+    world->options.watch_ms = 50;
+    js_world_open(world);
+    assert_true(loop_wait(&world->loop, js_world_is_ready, world, LOOP_PATIENCE_MS));
+    assert_true(loop_wait(&world->loop, sees_remark, remark, LOOP_PATIENCE_MS));
+    assert_non_null(strstr(remark->text, "stream WANTED "));
+    assert_non_null(strstr(remark->text, "; nobody misses it"));
+}
+
+static void test_a_wanted_stream_for_which_there_is_no_room_keeps_nothing_back(void **state) {
+    struct js_world *world = *state;
+    struct remark remark;
+    nats_server_start(&world->server);
+    open_needed_and_wanted(world, &remark);
+    assert_non_null(strstr(remark.text, "cannot be created"));
+    assert_int_equal(js_world_fire(world, "vlp.safe.claim", NULL).ack.outcome, JETSTREAM_STORED);
+    js_world_look(world);
+    js_world_add_stream(world, "WANTED", "wanted.>"); /* without a limit */
+    assert_true(loop_wait(&world->loop, is_all_well, world, LOOP_PATIENCE_MS));
+    assert_int_equal(js_world_fire(world, "wanted.x", NULL).ack.outcome, JETSTREAM_STORED);
+}
+
+static void test_a_wanted_stream_that_is_unusable_stops_no_start(void **state) {
+    struct js_world *world = *state;
+    struct remark remark;
+    nats_server_start(&world->server);
+    js_world_look(world);
+    js_world_add_stream(world, "WANTED", "other.>");
+    open_needed_and_wanted(world, &remark);
+    assert_non_null(strstr(remark.text, "without the subjects wanted.>"));
+    assert_int_equal(world->unusable, 0);
+}
+
 static void test_what_the_stream_refuses_is_refused_with_its_code(void **state) {
     struct js_world *world = *state;
     nats_server_start(&world->server);
@@ -416,6 +526,7 @@ int main(void) {
         TEST(test_the_dedupe_window_is_the_streams_own),
         TEST(test_a_window_that_is_not_known_yet_is_the_options),
         TEST(test_a_missing_bucket_is_one_that_every_client_can_use),
+        TEST(test_a_bucket_outlives_the_streams_of_its_messages),
         TEST(test_a_bucket_that_a_client_made_is_used_as_it_is),
         TEST(test_a_stream_that_exists_is_used_as_it_is),
         TEST(test_a_stream_with_wrong_subjects_is_unusable),
@@ -427,6 +538,8 @@ int main(void) {
         TEST(test_a_stream_that_keeps_messages_otherwise_is_unusable),
         TEST(test_a_stream_that_is_sealed_later_is_told),
         TEST(test_a_stream_that_becomes_unusable_stops_only_itself),
+        TEST(test_a_wanted_stream_for_which_there_is_no_room_keeps_nothing_back),
+        TEST(test_a_wanted_stream_that_is_unusable_stops_no_start),
         TEST(test_what_the_stream_refuses_is_refused_with_its_code),
         TEST(test_a_server_away_at_the_start_is_used_when_it_comes),
         TEST(test_a_server_without_jetstream_is_asked_until_it_has_it),

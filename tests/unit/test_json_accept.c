@@ -19,7 +19,7 @@
 #include "lib/rounds.h"
 
 static const char *const names[] = {"vlp", "roundtable", "supervisor"};
-enum { PROTOCOLS = sizeof names / sizeof names[0], VLP = 0 };
+enum { PROTOCOLS = sizeof names / sizeof names[0], VLP = 0, SUPERVISOR = 2 };
 
 struct fixture {
     struct test_cases cases;
@@ -274,6 +274,55 @@ static void test_what_follows_from_a_type_that_comes_last_is_seen(void **state) 
     assert_false(accepts(fixture, text));
 }
 
+static void test_the_size_as_messagepack_is_added_up(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + SUPERVISOR;
+    static const char *const values[] = {
+        "true,false,null,[],{}",
+        "0,-0,-0.0,0.0,0e0,127,128,255,256,65535,65536,4294967295,4294967296",
+        "-1,-32,-33,-128,-129,-32768,-32769,-2147483648,-2147483649",
+        "9223372036854775807,9223372036854775808,18446744073709551615,18446744073709551616",
+        "-9223372036854775808,-9223372036854775809,99999999999999999999,1e18,10000000000000000000",
+        "0.5,0.1,1.0,1e2,16777217.0,3.4028234663852886e38,3.5e38,1e300,5e-324,1e-46,-2.5",
+        "\"\",\"a\\nb\",\"\\u0041\\u0000\\u007f\\u0080\\u07ff\\u0800\\uffff\",\"\\ud83d\\ude00\"",
+        "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\",\"\xC3\xA9\\u00e9\xF0\x9F\x98\x80\"",
+        "{\"a\":{\"b\":[1,{\"\":[]}]}, \"c\" : 1 }",
+    };
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "{\"type\":\"checkpoint\",\"timestamp\":1705392000,\"data\":{\"x\":[%s]}}",
+                 values[i]);
+        accepts(fixture, text);
+        assert_true(fixture->both.certainty != ACCEPT_UNSURE);
+        assert_int_not_equal(fixture->both.fast.packed_bytes, 0);
+    }
+}
+
+/* Where a length or a count needs a longer head. */
+static void test_the_size_of_long_texts_and_lists_is_added_up(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + SUPERVISOR;
+    static const size_t bounds[] = {15, 31, 255, 65535};
+    for (size_t i = 0; i < 2 * sizeof bounds / sizeof bounds[0]; i++) {
+        const size_t count = bounds[i / 2] + i % 2;
+        struct parley_buffer text;
+        parley_buffer_init(&text);
+        parley_buffer_text(&text, "{\"type\":\"shutdown\",\"timestamp\":1,\"text\":\"");
+        for (size_t k = 1; k < count; k++) {
+            parley_buffer_char(&text, 'x');
+        }
+        parley_buffer_text(&text, "\\n\",\"list\":[0");
+        for (size_t k = 1; k < count; k++) {
+            parley_buffer_text(&text, ",0");
+        }
+        parley_buffer_text(&text, "]}");
+        parley_buffer_char(&text, '\0');
+        assert_int_equal(parley_buffer_status(&text), PARLEY_OK);
+        accepts(fixture, text.data);
+        assert_int_not_equal(fixture->both.fast.packed_bytes, 0);
+        parley_buffer_finish(&text);
+    }
+}
+
 /* Any byte in any place of a short message, and every message that is cut off. */
 static void test_what_it_accepts_of_damaged_bytes_is_right(void **state) {
     struct fixture *fixture = (struct fixture *)*state + VLP;
@@ -395,6 +444,42 @@ static void test_a_few_hundred_keys_are_told_apart(void **state) {
     parley_buffer_finish(&text);
 }
 
+static void test_what_only_the_inspection_finds_needs_no_other_reader(void **state) {
+    struct fixture *fixture = (struct fixture *)*state + SUPERVISOR;
+    const struct parley_options options = {0};
+    static const struct {
+        const char *type, *more;
+        int filler; /* bytes */
+        enum accept_certainty certainty;
+        const char *rule;
+    } rows[] = {
+        {"heartbeat", "", 20, ACCEPT_RIGHT, NULL},
+        {"heartbeat", "", 200, ACCEPT_INSPECTED, "IPC-007"},
+        {"checkpoint", "", 1 << 20, ACCEPT_INSPECTED, "IPC-101"},
+        {"checkpoint", ",\"compressed\":true,\"compression\":\"zstd\",\"data\":\"!\"", 20,
+         ACCEPT_INSPECTED, "IPC-016"},
+        {"wal_entry", "", 20, ACCEPT_WHOLE, NULL},
+        {"heartbeat", ",\"x\":nul", 200, ACCEPT_UNSURE, NULL},
+    };
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const bool has_data = strstr(rows[i].more, "data") != NULL;
+        parley_buffer_clear(&text);
+        parley_buffer_format(&text, "{\"type\":\"%s\",\"timestamp\":1,\"filler\":\"%0*d\"%s%s}",
+                             rows[i].type, rows[i].filler, 0, rows[i].more,
+                             has_data ? "" : ",\"data\":{}");
+        assert_agree(fixture, rows[i].type, parley_buffer_bytes(&text), &options);
+        assert_int_equal(fixture->both.certainty, rows[i].certainty);
+        const struct parley_findings *findings = &fixture->both.fast.findings;
+        assert_int_equal(findings->count, rows[i].rule != NULL);
+        if (rows[i].rule != NULL) {
+            assert_string_equal(findings->items[0].rule->id, rows[i].rule);
+        }
+    }
+    parley_buffer_finish(&text);
+}
+
 /* ---- how ---- */
 
 static void test_an_example_is_checked_without_an_allocation(void **state) {
@@ -454,10 +539,13 @@ int main(void) {
         cmocka_unit_test(test_what_it_accepts_of_broken_messages_is_right),
         cmocka_unit_test(test_what_is_right_is_accepted_and_what_is_not_is_not),
         cmocka_unit_test(test_what_follows_from_a_type_that_comes_last_is_seen),
+        cmocka_unit_test(test_the_size_as_messagepack_is_added_up),
+        cmocka_unit_test(test_the_size_of_long_texts_and_lists_is_added_up),
         cmocka_unit_test(test_what_it_accepts_of_damaged_bytes_is_right),
         cmocka_unit_test(test_members_may_come_in_any_order),
         cmocka_unit_test(test_nesting_is_accepted_down_to_64),
         cmocka_unit_test(test_a_few_hundred_keys_are_told_apart),
+        cmocka_unit_test(test_what_only_the_inspection_finds_needs_no_other_reader),
         cmocka_unit_test(test_an_example_is_checked_without_an_allocation),
         cmocka_unit_test(test_a_message_is_accepted_fast_once_it_is_stamped),
     };

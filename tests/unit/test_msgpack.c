@@ -516,6 +516,9 @@ static enum parley_status pack(const char *json, struct parley_buffer *out, size
     if (status == PARLEY_OK) {
         status = msgpack_size_from_json(&message, out_size);
     }
+    /* The reader that accepts has added it up, unless it was not sure. */
+    assert_true(status != PARLEY_OK || message.packed_bytes == 0 ||
+                message.packed_bytes == *out_size);
     parley_message_finish(&message);
     return status;
 }

@@ -49,9 +49,9 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static enum msgpack_certainty assert_agree(struct fixture *fixture, const char *name,
-                                           struct parley_bytes bytes,
-                                           const struct parley_options *options) {
+static enum accept_certainty assert_agree(struct fixture *fixture, const char *name,
+                                          struct parley_bytes bytes,
+                                          const struct parley_options *options) {
     if (!msgpack_pair_agree(&fixture->pair, bytes, fixture->codec, options)) {
         struct parley_buffer hex;
         parley_buffer_init(&hex);
@@ -88,7 +88,7 @@ static void test_every_example_is_found_right(void **state) {
         pack(fixture, example->text, &bytes);
         assert_int_equal(
             assert_agree(fixture, example->name, parley_buffer_bytes(&bytes), &options),
-            MSGPACK_RIGHT);
+            ACCEPT_RIGHT);
     }
     parley_buffer_finish(&bytes);
 }
@@ -100,10 +100,10 @@ static void test_all_readers_agree_on_every_conformance_case(void **state) {
         const struct test_case *test = &fixture->cases.items[i];
         if (test->codec == fixture->codec && test->body.length <= 16 << 20) {
             binary++;
-            const enum msgpack_certainty certainty =
+            const enum accept_certainty certainty =
                 assert_agree(fixture, test->name, test->body, &test->options);
-            right += certainty == MSGPACK_RIGHT;
-            faultless += certainty != MSGPACK_UNSURE && !fixture->pair.has_findings;
+            right += certainty == ACCEPT_RIGHT;
+            faultless += certainty != ACCEPT_UNSURE && !fixture->pair.has_findings;
         }
     }
     print_message("of %zu cases %zu are faultless, and %zu found right\n", binary, faultless,
@@ -147,11 +147,11 @@ static void compare_one(struct fixture *fixture, struct random_source *source, c
     char *copy = malloc(bytes.length + (bytes.length == 0));
     assert_non_null(copy);
     memcpy(copy, bytes.data, bytes.length);
-    const enum msgpack_certainty certainty =
+    const enum accept_certainty certainty =
         assert_agree(fixture, test->name, (struct parley_bytes){copy, bytes.length}, &options);
-    tally->right += certainty == MSGPACK_RIGHT;
-    tally->whole += certainty != MSGPACK_UNSURE;
-    tally->faultless += certainty != MSGPACK_UNSURE && !fixture->pair.has_findings;
+    tally->right += certainty == ACCEPT_RIGHT;
+    tally->whole += certainty != ACCEPT_UNSURE;
+    tally->faultless += certainty != ACCEPT_UNSURE && !fixture->pair.has_findings;
     free(copy);
     parley_buffer_finish(&bytes);
 }
@@ -206,7 +206,7 @@ static void test_all_readers_agree_on_damaged_bytes(void **state) {
         assert_non_null(copy);
         memcpy(copy, bytes.data, at);
         assert_int_equal(assert_agree(fixture, "cut", (struct parley_bytes){copy, at}, &options),
-                         MSGPACK_UNSURE);
+                         ACCEPT_UNSURE);
         free(copy);
     }
     parley_buffer_finish(&bytes);
@@ -218,55 +218,55 @@ static void test_what_is_right_is_found_right_and_what_is_not_is_not(void **stat
     struct fixture *fixture = *state;
     static const struct {
         const char *hex;
-        enum msgpack_certainty certainty;
+        enum accept_certainty certainty;
     } rows[] = {
-        {HEAD_OF("82"), MSGPACK_RIGHT},
-        {HEAD_OF("de0002"), MSGPACK_RIGHT},
-        {HEAD_OF("df00000002"), MSGPACK_RIGHT},
-        {HEAD_OF("83") "a161 9f 00 7f e0 ff c0 c2 c3 00 00 00 00 00 00 00 00", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a161 dc0014 (c0*20)", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a161 dc0014 (c0*19)", MSGPACK_UNSURE},
-        {HEAD_OF("83") "a161 dc0014 (c0*18)a162c0", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a161 92 a3616263 c0", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a161 93 a3616263", MSGPACK_UNSURE},
-        {HEAD_OF("83") "a161 dc0011 (c2*16) c1", MSGPACK_UNSURE},
-        {HEAD_OF("83") "a161 cb7ff0000000000000", MSGPACK_UNSURE},
-        {HEAD_OF("83") "a161 cf8000000000000000", MSGPACK_UNSURE},
-        {HEAD_OF("83") "a161 cf7fffffffffffffff", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a161 c403ff00fe", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a161 a1ff", MSGPACK_UNSURE},
-        {HEAD_OF("83") "a161 a100", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a100 c0", MSGPACK_UNSURE},
-        {HEAD_OF("83") "c40161 c0", MSGPACK_UNSURE},
-        {HEAD_OF("83") "d90161 c0", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a0 c0", MSGPACK_RIGHT},
-        {HEAD_OF("83") "01 c0", MSGPACK_UNSURE},
-        {HEAD_OF("83") "a474797065 c0", MSGPACK_UNSURE},
-        {HEAD_OF("84") "a161 c0 a161 c0", MSGPACK_UNSURE},
-        {HEAD_OF("84") "a161 81a162c0 a162 81a161c0", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a776657273696f6e 02", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a776657273696f6e ca40000000", MSGPACK_RIGHT},
-        {HEAD_OF("83") "a776657273696f6e ca3fc00000", MSGPACK_WHOLE},
-        {HEAD_OF("83") "a776657273696f6e 03", MSGPACK_WHOLE},
-        {HEAD_OF("83") "a86d65746164617461 c0", MSGPACK_WHOLE},
-        {HEAD_OF("83") "a161 c44a(00*74)", MSGPACK_WHOLE}, /* over a heartbeat's 100 bytes */
-        {HEAD_OF("82") "00", MSGPACK_UNSURE},
-        {HEAD_OF("81"), MSGPACK_UNSURE},
-        {HEAD_OF("83"), MSGPACK_UNSURE},
-        {"80", MSGPACK_WHOLE},
-        {"90", MSGPACK_UNSURE},
-        {"c0", MSGPACK_UNSURE},
-        {"", MSGPACK_UNSURE},
-        {"7b7d", MSGPACK_UNSURE},
+        {HEAD_OF("82"), ACCEPT_RIGHT},
+        {HEAD_OF("de0002"), ACCEPT_RIGHT},
+        {HEAD_OF("df00000002"), ACCEPT_RIGHT},
+        {HEAD_OF("83") "a161 9f 00 7f e0 ff c0 c2 c3 00 00 00 00 00 00 00 00", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a161 dc0014 (c0*20)", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a161 dc0014 (c0*19)", ACCEPT_UNSURE},
+        {HEAD_OF("83") "a161 dc0014 (c0*18)a162c0", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a161 92 a3616263 c0", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a161 93 a3616263", ACCEPT_UNSURE},
+        {HEAD_OF("83") "a161 dc0011 (c2*16) c1", ACCEPT_UNSURE},
+        {HEAD_OF("83") "a161 cb7ff0000000000000", ACCEPT_UNSURE},
+        {HEAD_OF("83") "a161 cf8000000000000000", ACCEPT_UNSURE},
+        {HEAD_OF("83") "a161 cf7fffffffffffffff", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a161 c403ff00fe", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a161 a1ff", ACCEPT_UNSURE},
+        {HEAD_OF("83") "a161 a100", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a100 c0", ACCEPT_UNSURE},
+        {HEAD_OF("83") "c40161 c0", ACCEPT_UNSURE},
+        {HEAD_OF("83") "d90161 c0", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a0 c0", ACCEPT_RIGHT},
+        {HEAD_OF("83") "01 c0", ACCEPT_UNSURE},
+        {HEAD_OF("83") "a474797065 c0", ACCEPT_UNSURE},
+        {HEAD_OF("84") "a161 c0 a161 c0", ACCEPT_UNSURE},
+        {HEAD_OF("84") "a161 81a162c0 a162 81a161c0", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a776657273696f6e 02", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a776657273696f6e ca40000000", ACCEPT_RIGHT},
+        {HEAD_OF("83") "a776657273696f6e ca3fc00000", ACCEPT_WHOLE},
+        {HEAD_OF("83") "a776657273696f6e 03", ACCEPT_WHOLE},
+        {HEAD_OF("83") "a86d65746164617461 c0", ACCEPT_WHOLE},
+        {HEAD_OF("83") "a161 c44a(00*74)", ACCEPT_INSPECTED}, /* over a heartbeat's 100 bytes */
+        {HEAD_OF("82") "00", ACCEPT_UNSURE},
+        {HEAD_OF("81"), ACCEPT_UNSURE},
+        {HEAD_OF("83"), ACCEPT_UNSURE},
+        {"80", ACCEPT_WHOLE},
+        {"90", ACCEPT_UNSURE},
+        {"c0", ACCEPT_UNSURE},
+        {"", ACCEPT_UNSURE},
+        {"7b7d", ACCEPT_UNSURE},
         /* The timestamp as bin is its base64 text, and so no number; the type "aaaa" none. */
-        {"82 a474797065 a968656172746265 6174 a974696d657374616d70 c40101", MSGPACK_WHOLE},
-        {"82 a474797065 c403 69a69a a974696d657374616d70 01", MSGPACK_WHOLE},
+        {"82 a474797065 a968656172746265 6174 a974696d657374616d70 c40101", ACCEPT_WHOLE},
+        {"82 a474797065 c403 69a69a a974696d657374616d70 01", ACCEPT_WHOLE},
     };
     const struct parley_options options = {0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length;
         unsigned char *bytes = hex_bytes(rows[i].hex, &length);
-        const enum msgpack_certainty certainty = assert_agree(
+        const enum accept_certainty certainty = assert_agree(
             fixture, rows[i].hex, (struct parley_bytes){(char *)bytes, length}, &options);
         if (certainty != rows[i].certainty) {
             fail_msg("%s: %d, and not %d", rows[i].hex, (int)certainty, (int)rows[i].certainty);
@@ -280,26 +280,26 @@ static void test_the_type_counts_wherever_it_stands(void **state) {
     struct fixture *fixture = *state;
     static const struct {
         const char *data, *type;
-        enum msgpack_certainty certainty;
+        enum accept_certainty certainty;
     } rows[] = {
-        {"{\"operation\":\"memory_add\",\"params\":{},\"sequence\":1}", "wal_entry", MSGPACK_RIGHT},
-        {"{\"operation\":\"memory_add\",\"params\":{}}", "wal_entry", MSGPACK_WHOLE},
-        {"{\"operation\":\"other\",\"params\":{},\"sequence\":1}", "wal_entry", MSGPACK_WHOLE},
-        {"{\"operation\":\"memory_add\",\"params\":{},\"sequence\":1}", "metrics", MSGPACK_WHOLE},
-        {"{\"p50_latency\":1,\"p95_latency\":2}", "metrics", MSGPACK_RIGHT},
-        {"{\"p50_latency\":3,\"p95_latency\":2}", "metrics", MSGPACK_WHOLE},
-        {"{\"p50_latency\":1}", "checkpoint", MSGPACK_RIGHT},
-        {"{\"message\":\"a\"}", "process_request", MSGPACK_WHOLE}, /* and no request_id */
-        {"{\"metrics\":{\"a\":\"b\"}}", "checkpoint", MSGPACK_WHOLE},
-        {"[]", "wal_batch", MSGPACK_WHOLE},
+        {"{\"operation\":\"memory_add\",\"params\":{},\"sequence\":1}", "wal_entry", ACCEPT_RIGHT},
+        {"{\"operation\":\"memory_add\",\"params\":{}}", "wal_entry", ACCEPT_WHOLE},
+        {"{\"operation\":\"other\",\"params\":{},\"sequence\":1}", "wal_entry", ACCEPT_WHOLE},
+        {"{\"operation\":\"memory_add\",\"params\":{},\"sequence\":1}", "metrics", ACCEPT_WHOLE},
+        {"{\"p50_latency\":1,\"p95_latency\":2}", "metrics", ACCEPT_RIGHT},
+        {"{\"p50_latency\":3,\"p95_latency\":2}", "metrics", ACCEPT_WHOLE},
+        {"{\"p50_latency\":1}", "checkpoint", ACCEPT_RIGHT},
+        {"{\"message\":\"a\"}", "process_request", ACCEPT_WHOLE}, /* and no request_id */
+        {"{\"metrics\":{\"a\":\"b\"}}", "checkpoint", ACCEPT_WHOLE},
+        {"[]", "wal_batch", ACCEPT_WHOLE},
         {"[{\"operation\":\"memory_add\",\"params\":{},\"sequence\":1},"
          "{\"operation\":\"memory_add\",\"params\":{},\"sequence\":2}]",
-         "wal_batch", MSGPACK_RIGHT},
+         "wal_batch", ACCEPT_RIGHT},
         {"[{\"operation\":\"memory_add\",\"params\":{},\"sequence\":2},"
          "{\"operation\":\"memory_add\",\"params\":{},\"sequence\":2}]",
-         "wal_batch", MSGPACK_WHOLE},
-        {"{\"a\":1}", "heartbeat", MSGPACK_RIGHT},
-        {"{\"a\":1}", "none", MSGPACK_WHOLE},
+         "wal_batch", ACCEPT_WHOLE},
+        {"{\"a\":1}", "heartbeat", ACCEPT_RIGHT},
+        {"{\"a\":1}", "none", ACCEPT_WHOLE},
     };
     const struct parley_options options = {0};
     struct parley_buffer bytes;
@@ -315,7 +315,7 @@ static void test_the_type_counts_wherever_it_stands(void **state) {
                          rows[i].type, rows[i].data);
             }
             pack(fixture, text, &bytes);
-            const enum msgpack_certainty certainty =
+            const enum accept_certainty certainty =
                 assert_agree(fixture, text, parley_buffer_bytes(&bytes), &options);
             if (certainty != rows[i].certainty) {
                 fail_msg("%s: %d", text, (int)certainty);
@@ -343,7 +343,7 @@ static void test_depth_ends_at_64(void **state) {
             }
             parley_buffer_append(&bytes, rows[i].innermost);
             assert_int_equal(assert_agree(fixture, "nested", parley_buffer_bytes(&bytes), &options),
-                             depth <= 63 ? MSGPACK_RIGHT : MSGPACK_UNSURE);
+                             depth <= 63 ? ACCEPT_RIGHT : ACCEPT_UNSURE);
         }
     }
     parley_buffer_finish(&bytes);
@@ -386,7 +386,7 @@ static void test_any_number_of_keys_is_told_apart(void **state) {
         for (int repeated = -1; repeated < count; repeated += 1 + count / 5) {
             write_keys(&bytes, count, repeated);
             assert_int_equal(assert_agree(fixture, "keys", parley_buffer_bytes(&bytes), &options),
-                             repeated < 0 ? MSGPACK_RIGHT : MSGPACK_UNSURE);
+                             repeated < 0 ? ACCEPT_RIGHT : ACCEPT_UNSURE);
         }
     }
     parley_buffer_finish(&bytes);

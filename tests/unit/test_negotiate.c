@@ -166,6 +166,27 @@ static void test_a_coding_is_chosen_by_quality_and_then_by_cost(void **state) {
     }
 }
 
+static void test_a_type_with_several_names_is_liked_by_the_one_that_is_named(void **state) {
+    (void)state;
+    static const char *const names[] = {"application/msgpack", "application/x-msgpack", NULL};
+    static const struct {
+        const char *accept;
+        int quality;
+    } rows[] = {
+        {NULL, 1000},
+        {"application/msgpack", 1000},
+        {"application/x-msgpack;q=0.5", 500},
+        {"application/x-msgpack;q=0.5, application/msgpack;q=0.7", 700},
+        {"*/*, application/msgpack;q=0", 0},
+        {"*/*;q=0.1, application/x-msgpack;q=0", 0},
+        {"application/*;q=0.2", 200},
+        {"application/json", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(negotiate_quality_of_any(rows[i].accept, names), rows[i].quality);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whoever_says_nothing_takes_the_first_offer),
@@ -180,6 +201,7 @@ int main(void) {
         cmocka_unit_test(test_what_cannot_be_read_counts_as_not_sent),
         cmocka_unit_test(test_a_coding_is_chosen_by_quality_and_then_by_cost),
         cmocka_unit_test(test_one_offer_has_the_quality_of_its_most_specific_range),
+        cmocka_unit_test(test_a_type_with_several_names_is_liked_by_the_one_that_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,6 +125,9 @@ static void test_a_meta_of_another_client_is_read(void **state) {
     assert_true(meta.is_deleted && meta.size == 0);
     assert_int_equal(object_meta_read(PARLEY_BYTES("{\"name\":\"a\"}"), &arena, &meta),
                      PARLEY_E_UNSUPPORTED);
+    assert_int_equal(
+        object_meta_read(PARLEY_BYTES("{\"name\":\"a\",\"nuid\":\">\"}"), &arena, &meta),
+        PARLEY_E_UNSUPPORTED); /* the chunks of all objects */
     assert_int_equal(object_meta_read(PARLEY_BYTES("no"), &arena, &meta), PARLEY_E_UNSUPPORTED);
     parley_arena_finish(&arena);
 }
@@ -159,6 +162,11 @@ static void test_the_place_of_a_member_is_found(void **state) {
          "{\"data\":[1,\"}\\\"]\",{}]}"},
         {" { \"a\" : [ 1 , { \"data\" : 2 } ] , \"data\" : \"x\\\\\" } ", "\"x\\\\\""},
         {"{\"\xC3\xA4\\u0000\":\"\xC3\xA4\",\"data\":1.5e3}", "1.5e3"},
+        {"{\"d\\u0061ta\":[1]}", "[1]"},
+        {"{\"\\u0064\\u0061\\u0074\\u0061\":1}", "1"},
+        {"{\"d\\u0061t\":1,\"\\\"data\":2,\"data\\u0000\":3}", NULL},
+        {"{\"d\\u00ta\":1}", NULL},
+        {"{\"d\\xata\":1}", NULL},
         {"{\"other\":1}", NULL},
         {"{}", NULL},
         {"", NULL},
@@ -186,6 +194,74 @@ static void test_the_place_of_a_member_is_found(void **state) {
     }
 }
 
+/* In pieces of every size, so that each byte is the first and the last of one. */
+static void test_a_value_is_scanned_in_pieces_as_it_is_in_one(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *value; /* what follows is not its */
+    } rows[] = {
+        {"{\"a\":[1,\"}\\\"]\",{}]},\"z\":1}", "{\"a\":[1,\"}\\\"]\",{}]}"},
+        {"\"\\\\\\\",}0123456789012345678901234567890123\\\\\",\"",
+         "\"\\\\\\\",}0123456789012345678901234567890123\\\\\""},
+        {"[[],\"\xC3\xA4\\u0000\"] }", "[[],\"\xC3\xA4\\u0000\"] "},
+        {"-1.5e3}", "-1.5e3"},
+        {",", ""},
+        {"{\"a\":\"", NULL},
+        {"\"a\\\"", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const size_t length = strlen(rows[i].text);
+        for (size_t size = 1; size <= length; size++) {
+            struct object_scan scan = {0};
+            size_t at = 0;
+            while (at < length && !scan.is_over) {
+                const size_t left = length - at, count = left < size ? left : size;
+                char *piece = test_malloc(count); /* so that reading on is found */
+                memcpy(piece, rows[i].text + at, count);
+                at += object_scan_piece(&scan, (struct parley_bytes){piece, count});
+                test_free(piece);
+            }
+            assert_int_equal(scan.is_over, rows[i].value != NULL);
+            assert_int_equal(at, rows[i].value != NULL ? strlen(rows[i].value) : length);
+        }
+    }
+}
+
+/* By Python: hashlib.blake2b of the agent's length as a byte, the agent, and the message with the
+ * SHA-256 of the member in its place. */
+static void test_an_id_is_of_agent_and_message(void **state) {
+    (void)state;
+#define SAYS(time, data) "{\"type\":\"checkpoint\",\"timestamp\":" time "," data "}"
+    static const struct {
+        const char *agent, *payload, *id; /* NULL: another one than all before */
+    } rows[] = {
+        {"coder-1", SAYS("1705392000", "\"data\":{\"agent_state\":{}}"),
+         "d7dee7bc-916b-8cbf-a94a-b6f479c0b220"},
+        {"coder-2", SAYS("1705392000", "\"data\":{\"agent_state\":{}}"), NULL},
+        {"coder-1", SAYS("1705392001", "\"data\":{\"agent_state\":{}}"), NULL},
+        {"coder-1", SAYS("1705392000", "\"data\":{\"agent_state\":{\"a\":1}}"), NULL},
+        {"coder-1", SAYS("1705392000", "\"d\\u0061ta\":{\"agent_state\":{}}"), NULL},
+        {"coder-1", SAYS("1705392000", "\"d\\u0061ta\":{\"agent_state\":{\"a\":1}}"), NULL},
+    };
+    enum { COUNT = sizeof rows / sizeof rows[0] };
+    char ids[COUNT][OBJECT_ID_SIZE];
+    for (size_t i = 0; i < COUNT; i++) {
+        const struct parley_bytes agent = parley_bytes_of(rows[i].agent);
+        char again[OBJECT_ID_SIZE];
+        assert_int_equal(object_id_of(agent, parley_bytes_of(rows[i].payload), "data", ids[i]),
+                         PARLEY_OK);
+        assert_int_equal(object_id_of(agent, parley_bytes_of(rows[i].payload), "data", again),
+                         PARLEY_OK);
+        assert_string_equal(again, ids[i]);
+        if (rows[i].id != NULL) {
+            assert_string_equal(ids[i], rows[i].id);
+        }
+        for (size_t j = 0; j < i; j++) {
+            assert_string_not_equal(ids[i], ids[j]);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_and_subjects_are_those_of_the_standard),
@@ -196,6 +272,8 @@ int main(void) {
         cmocka_unit_test(test_a_meta_of_another_client_is_read),
         cmocka_unit_test(test_a_pointer_is_read_as_it_was_written),
         cmocka_unit_test(test_the_place_of_a_member_is_found),
+        cmocka_unit_test(test_a_value_is_scanned_in_pieces_as_it_is_in_one),
+        cmocka_unit_test(test_an_id_is_of_agent_and_message),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

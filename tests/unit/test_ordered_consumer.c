@@ -398,7 +398,7 @@ static void test_a_frozen_server_interrupts_a_feed_and_no_more(void **state) {
 }
 
 static void compare(struct reader *reader, uint64_t last, int64_t now_ms) {
-    ordered_consumers_compare(reader->world->jetstream, "VLP", last, now_ms);
+    ordered_consumers_compare(reader->world->jetstream, "VLP", 0, last, now_ms);
 }
 
 /* No member of a cluster is behind here: the stream is only said to hold one message more. */

@@ -53,14 +53,18 @@ static void end(struct world *world) {
     reactor_destroy(world->jetstream.reactor);
 }
 
-/* A message that was stored at `time_s`. */
-static void send(struct world *world, uint64_t sequence, int64_t time_s) {
+/* A message that was stored at `time_s`.  Returns: as ordered_delivery_handle. */
+static bool try_to_send(struct world *world, uint64_t sequence, int64_t time_s) {
     char tail[96];
     snprintf(tail, sizeof tail, ".1.%ju.%ju.%jd.0", (uintmax_t)sequence,
              (uintmax_t)world->consumer->consumer_sequence + 1, (intmax_t)time_s * 1000000000);
     const struct bus_message message = {
         .subject = "vlp.safe.claim", .reply = tail, .reply_tail = tail};
-    assert_true(ordered_delivery_handle(world->consumer, &message));
+    return ordered_delivery_handle(world->consumer, &message);
+}
+
+static void send(struct world *world, uint64_t sequence, int64_t time_s) {
+    assert_true(try_to_send(world, sequence, time_s));
 }
 
 static void send_many(struct world *world, uint64_t first, uint64_t last, int64_t less_s) {
@@ -72,6 +76,7 @@ static void send_many(struct world *world, uint64_t first, uint64_t last, int64_
 /* The counterpart on the server is replaced. */
 static void replace(struct world *world) {
     world->consumer->consumer_sequence = 0;
+    world->consumer->has_all = false;
 }
 
 static const struct jetstream_start FROM_1 = {.from = JETSTREAM_FROM_SEQUENCE, .sequence = 1};
@@ -153,6 +158,87 @@ static void test_the_last_on_each_subject_come_again(void **state) {
     end(&world);
 }
 
+static const struct jetstream_start DOUBTING = {
+    .from = JETSTREAM_FROM_SEQUENCE, .sequence = 1, .doubts = JETSTREAM_DOUBTS_HELD};
+
+/* Its replica was reset, and it catches up from a later sequence on. */
+static void test_a_jump_over_what_the_stream_holds_is_not_believed(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct world world;
+        begin(&world, DOUBTING, MODES[i]);
+        world.consumer->whole_from = 1;
+        send_many(&world, 1, 9, 0);
+        assert_false(try_to_send(&world, 14, 14));
+        assert_int_equal(world.last, 9);
+        replace(&world);
+        send_many(&world, 10, 14, 0);
+        assert_int_equal(world.count, 14);
+        end(&world);
+    }
+}
+
+static void test_a_jump_over_what_is_gone_is_handed_on(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t whole_from;
+        enum jetstream_doubts doubts;
+    } cases[] = {{0, JETSTREAM_DOUBTS_HELD},
+                 {12, JETSTREAM_DOUBTS_HELD},
+                 {1, JETSTREAM_DOUBTS_NONE},
+                 {1, JETSTREAM_DOUBTS_NEW}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world world;
+        begin(&world, FROM_1, ORDERED_FOLLOW);
+        world.consumer->start.doubts = cases[i].doubts;
+        world.consumer->whole_from = cases[i].whole_from;
+        send_many(&world, 1, 9, 0);
+        send(&world, 14, 14);
+        assert_int_equal(world.count, 10);
+        end(&world);
+    }
+}
+
+/* As soon as the stream was looked at again, or in the end. */
+static void test_a_jump_that_comes_again_and_again_is_believed(void **state) {
+    (void)state;
+    struct world world;
+    begin(&world, DOUBTING, ORDERED_FOLLOW);
+    world.consumer->whole_from = 1;
+    send_many(&world, 1, 9, 0);
+    for (unsigned doubts = 0; doubts < ORDERED_DOUBTS_MAX; doubts++) {
+        assert_false(try_to_send(&world, 14, 14));
+        replace(&world);
+    }
+    send(&world, 14, 14);
+    assert_int_equal(world.last, 14);
+    assert_false(try_to_send(&world, 16, 16));
+    world.consumer->whole_from = 16;
+    replace(&world);
+    send(&world, 16, 16);
+    assert_int_equal(world.last, 16);
+    end(&world);
+}
+
+/* nats-server 2.9 forgot 10, when a subject was purged. */
+static void test_a_jump_over_what_is_new_is_believed_when_it_comes_again(void **state) {
+    (void)state;
+    struct world world;
+    begin(&world, FROM_1, ORDERED_FOLLOW);
+    world.consumer->start.doubts = JETSTREAM_DOUBTS_NEW;
+    world.consumer->phase = ORDERED_RUNNING;
+    send_many(&world, 1, 9, 0); /* nothing is pending after each */
+    assert_false(try_to_send(&world, 11, 11));
+    replace(&world);
+    send(&world, 10, 10);
+    send(&world, 11, 11);
+    assert_false(try_to_send(&world, 13, 13));
+    replace(&world);
+    send(&world, 13, 13);
+    assert_int_equal(world.count, 12);
+    end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_member_that_catches_up_repeats_nothing),
@@ -160,6 +246,10 @@ int main(void) {
         cmocka_unit_test(test_an_older_message_in_the_place_of_another_is_new),
         cmocka_unit_test(test_what_comes_before_the_start_is_not_wanted),
         cmocka_unit_test(test_the_last_on_each_subject_come_again),
+        cmocka_unit_test(test_a_jump_over_what_the_stream_holds_is_not_believed),
+        cmocka_unit_test(test_a_jump_over_what_is_gone_is_handed_on),
+        cmocka_unit_test(test_a_jump_that_comes_again_and_again_is_believed),
+        cmocka_unit_test(test_a_jump_over_what_is_new_is_believed_when_it_comes_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

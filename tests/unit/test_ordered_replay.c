@@ -380,6 +380,77 @@ static void test_a_pull_feed_waits_for_what_is_not_stored_yet(void **state) {
     free(text);
 }
 
+/* ---- the last message on each subject ---- */
+
+enum { LASTS = 400, LASTS_LARGE = 100 };
+
+struct lasts {
+    struct js_world *world;
+    struct ordered_consumer *feed;
+    unsigned count; /* of the different ones that have come */
+    bool has_come[LASTS + 1];
+};
+
+static void on_last_opened(void *context, uint64_t next_sequence) {
+    const struct lasts *lasts = context;
+    (void)next_sequence;
+    ordered_consumer_pull(lasts->feed, 256, 256 * 1024);
+}
+
+static void on_last_stored(void *context, const struct jetstream_stored *stored) {
+    struct lasts *lasts = context;
+    lasts->count += !lasts->has_come[stored->sequence];
+    lasts->has_come[stored->sequence] = true;
+}
+
+static void on_lasts_pulled(void *context) {
+    on_last_opened(context, 0);
+}
+
+static void open_lasts(void *context) {
+    struct lasts *lasts = context;
+    const struct jetstream_start from = {.from = JETSTREAM_FROM_LAST, .filter = "vlp.safe.*"};
+    const struct ordered_consumer_events events = {.opened = on_last_opened,
+                                                   .stored = on_last_stored,
+                                                   .pull_ended = on_lasts_pulled,
+                                                   .context = lasts};
+    assert_int_equal(ordered_consumer_open(lasts->world->jetstream, "VLP", from, ORDERED_REPLAY,
+                                           &events, &lasts->feed),
+                     PARLEY_OK);
+}
+
+static void close_lasts(void *context) {
+    ordered_consumer_close(((struct lasts *)context)->feed);
+}
+
+static bool have_all_come(void *context) {
+    return ((struct lasts *)context)->count == LASTS;
+}
+
+/* More than a request's bytes hold, and some that are each larger than usual requests: a server
+ * forgets those for which a request has no room. */
+static void test_the_last_on_each_subject_come_however_large(void **state) {
+    struct js_world *world = *state;
+    start(world);
+    enum { SMALL = 2000, LARGE = 700 * 1000 };
+    char subject[32], *payload = calloc(1, LARGE);
+    for (int i = 0; i < LASTS; i++) {
+        const bool is_large = i >= LASTS_LARGE && i < LASTS_LARGE + 3;
+        snprintf(subject, sizeof subject, "vlp.safe.s%d", i);
+        assert_int_equal(js_Publish(NULL, world->context, subject, payload,
+                                    is_large ? LARGE : SMALL, NULL, NULL),
+                         NATS_OK);
+    }
+    free(payload);
+    struct lasts lasts = {.world = world};
+    loop_do(&world->loop, open_lasts, &lasts);
+    if (!loop_wait(&world->loop, have_all_come, &lasts, LOOP_PATIENCE_MS)) {
+        fail_msg("%u of %d came", lasts.count, LASTS);
+    }
+    loop_do(&world->loop, close_lasts, &lasts);
+    assert_true(loop_wait(&world->loop, owes_nothing, world, LOOP_PATIENCE_MS));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, js_world_set_up, js_world_tear_down)
 
 int main(void) {
@@ -391,6 +462,7 @@ int main(void) {
         TEST(test_many_feeds_of_large_messages_disturb_nobody),
         TEST(test_a_pull_feed_gives_no_more_bytes_than_were_asked_for),
         TEST(test_a_pull_feed_waits_for_what_is_not_stored_yet),
+        TEST(test_the_last_on_each_subject_come_however_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

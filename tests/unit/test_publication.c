@@ -297,14 +297,15 @@ static void test_with_a_key_the_digest_is_of_the_message_as_it_was_sent(void **s
 
 #define BEAT "{\"type\":\"heartbeat\",\"timestamp\":1705392000}"
 
-/* By Python: of the agent's length as a byte, the agent, and the payload. */
+/* By Python: of the length of the source as a byte, the source, which has the agent and its side,
+ * and the payload. */
 static void test_the_same_payload_of_two_agents_is_two_messages(void **state) {
     struct world *world = *state;
     speak(world, "supervisor");
     static const struct {
         const char *agent, *id;
-    } rows[] = {{"coder-1", "d7e2189209630ccfd2b73cdac08701de"},
-                {"coder-2", "b07acce7a17cabd7026307f702a06e92"},
+    } rows[] = {{"coder-1", "11e46d51f8887498bf0cb6b47e9a707f"},
+                {"coder-2", "d5cb50550fa3bd99f5e10286a2bc4e28"},
                 {NULL, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         world->options.agent = rows[i].agent;
@@ -316,6 +317,47 @@ static void test_the_same_payload_of_two_agents_is_two_messages(void **state) {
         }
         assert_null(header(world, "Parley-Digest"));
     }
+}
+
+static void test_the_same_payload_of_both_sides_is_two_messages(void **state) {
+    struct world *world = *state;
+    const struct publication_context keyed = {.has_dedupe = true, .idempotency_key = "k"};
+    static const char error[] =
+        "{\"type\":\"error\",\"timestamp\":1,\"error\":{\"code\":\"X\",\"message\":\"m\"}}";
+    static const struct {
+        const char *from, *id;
+    } rows[] = {{"gerbil", "b90adf2e30cfe68686bf29315aa8bd67"},
+                {"elixir", "898d401509fdac9d682d7be14d51a9dc"},
+                {NULL, "b90adf2e30cfe68686bf29315aa8bd67"}}; /* it is Gerbil's by its members */
+    speak(world, "supervisor");
+    world->options.agent = "coder-1";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world->options.from = rows[i].from;
+        prepare(world, error, &usual, 1);
+        assert_string_equal(header(world, "Nats-Msg-Id"), rows[i].id);
+        prepare(world, error, &keyed, 1);
+        assert_string_equal(header(world, "Parley-Digest"), rows[i].id);
+    }
+}
+
+static void test_a_checkpoint_of_an_agent_has_the_same_id_when_it_is_sent_again(void **state) {
+    struct world *world = *state;
+    struct id_pool pool = {.left = 0};
+    const struct publication_context context = {.has_dedupe = true, .identities = &pool};
+    static const char checkpoint[] =
+        "{\"type\":\"checkpoint\",\"timestamp\":1705392000,\"data\":{\"agent_state\":{}}}";
+    speak(world, "supervisor");
+    for (size_t i = 0; i < 2; i++) {
+        world->options.agent = "coder-1";
+        prepare(world, checkpoint, &context, 1);
+        assert_string_equal(header(world, "ce-id"), "d7dee7bc-916b-8cbf-a94a-b6f479c0b220");
+        assert_true(parley_bytes_equal(world->publication.route.id,
+                                       PARLEY_BYTES("d7dee7bc-916b-8cbf-a94a-b6f479c0b220")));
+    }
+    world->options.agent = NULL;
+    prepare(world, checkpoint, &context, 1);
+    assert_int_equal(header(world, "ce-id")[14], '4'); /* of nobody: a new one each time */
+    assert_null(world->publication.route.id.data);
 }
 
 static void test_a_key_does_not_make_one_message_of_two_agents(void **state) {
@@ -416,6 +458,8 @@ int main(void) {
         TEST(test_the_digest_is_the_same_whether_or_not_a_warning_is_found),
         TEST(test_with_a_key_the_digest_is_of_the_message_as_it_was_sent),
         TEST(test_the_same_payload_of_two_agents_is_two_messages),
+        TEST(test_the_same_payload_of_both_sides_is_two_messages),
+        TEST(test_a_checkpoint_of_an_agent_has_the_same_id_when_it_is_sent_again),
         TEST(test_a_key_does_not_make_one_message_of_two_agents),
         TEST(test_a_message_without_an_id_gets_a_fresh_uuid_as_its_events_id),
         TEST(test_what_makes_a_repetition_the_same_message),

@@ -264,12 +264,11 @@ static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **s
     check_route(fixture, REQUEST("no domain", ""));
 }
 
-static void test_facts_have_a_place_and_a_time(void **state) {
+static void test_facts_have_a_place(void **state) {
     struct message_fixture *fixture = *state;
     const struct parley_protocol *protocol = fixture->message.protocol;
     assert_string_equal(protocol->memory, "parley_tasks");
     assert_string_equal(protocol->fact_subjects[0], "tasks.>");
-    assert_int_equal(protocol->memory_days, 8);
 }
 
 /* ---- stamps ---- */
@@ -375,7 +374,7 @@ int main(void) {
         TEST(test_the_thread_is_the_request_or_the_task_that_is_answered),
         TEST(test_the_receiver_is_the_one_named_if_any),
         TEST(test_an_invalid_message_has_no_subject_but_what_can_be_read),
-        TEST(test_facts_have_a_place_and_a_time),
+        TEST(test_facts_have_a_place),
         TEST(test_stamp_fills_id_version_and_timestamp_in_this_order),
         TEST(test_stamp_leaves_what_is_there),
         TEST(test_a_request_expires_when_its_ttl_is_past),

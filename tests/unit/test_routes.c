@@ -212,9 +212,10 @@ void streams_serve(struct streams *streams, const struct limits *limits,
     note(request, "stream", protocol);
 }
 
-void agents_serve(struct agents *agents, struct http_request *request,
+void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
                   const struct parley_protocol *protocol, const char *name) {
     (void)agents;
+    (void)limits;
     note(request, name != NULL ? "agent" : "agents", protocol);
 }
 

@@ -16,7 +16,13 @@
 
 #include "../lib/jetstream_world.h"
 
-enum { SEEN_MAX = 512, PATIENCE_MS = LOOP_PATIENCE_MS };
+enum {
+    SEEN_MAX = 512,
+    PATIENCE_MS = LOOP_PATIENCE_MS,
+    BATCH = 16,
+    KEPT_MAX = 32,
+    RECEIPT_MAX = 128
+};
 
 /* One who takes. */
 struct taker {
@@ -24,21 +30,34 @@ struct taker {
     struct shared_consumer *share;
     unsigned counts[SEEN_MAX]; /* how often each sequence came */
     unsigned total;
+    char kept[KEPT_MAX][RECEIPT_MAX]; /* what acknowledges those that are kept */
+    size_t kept_count;
     enum { ACKNOWLEDGES, RETURNS_FIRST, KEEPS_FIRST } manner;
     int64_t ack_wait_ms;
 };
 
-static void on_taken(void *context, const struct jetstream_stored *stored, const char *receipt) {
+static void on_taken(void *context, struct shared_consumer *from,
+                     const struct jetstream_stored *stored, const char *receipt) {
     struct taker *taker = context;
     struct jetstream *jetstream = taker->world.jetstream;
     assert_true(stored->sequence < SEEN_MAX);
     const bool is_first = taker->counts[stored->sequence]++ == 0;
     taker->total++;
     if (taker->manner == RETURNS_FIRST && is_first) {
-        shared_consumer_return(jetstream, receipt, 100);
+        shared_consumer_return(jetstream, from, receipt, 100);
     } else if (taker->manner == ACKNOWLEDGES || !is_first) {
-        shared_consumer_ack(jetstream, receipt);
+        shared_consumer_ack(jetstream, from, receipt);
+    } else {
+        snprintf(taker->kept[taker->kept_count++ % KEPT_MAX], RECEIPT_MAX, "%s", receipt);
     }
+}
+
+static void acknowledge_kept(void *context) {
+    struct taker *taker = context;
+    for (size_t i = 0; i < taker->kept_count; i++) {
+        shared_consumer_ack(taker->world.jetstream, taker->share, taker->kept[i]);
+    }
+    taker->kept_count = 0;
 }
 
 static void open_share(void *context) {
@@ -47,7 +66,7 @@ static void open_share(void *context) {
         .stream = "VLP",
         .durable = "tasks",
         .filter = "vlp.tasks.>",
-        .batch = 8,
+        .batch = BATCH,
         .ack_wait_ms = taker->ack_wait_ms > 0 ? taker->ack_wait_ms : 30000};
     assert_int_equal(
         shared_consumer_open(taker->world.jetstream, &options, on_taken, taker, &taker->share),
@@ -135,18 +154,24 @@ static jsConsumerInfo *consumer_info(struct taker *taker) {
     return info;
 }
 
-/* That everything is acknowledged, sooner or later. */
-static void wait_for_acks(struct taker *taker) {
+/* Acknowledgements take a moment.  `pending`: of those that were not delivered; -1: any number. */
+static void wait_until(struct taker *taker, int64_t unacknowledged, int pending) {
     for (int i = 0; i < 3000; i++) {
         jsConsumerInfo *info = consumer_info(taker);
-        const bool is_done = info->NumAckPending == 0 && info->NumPending == 0;
+        const bool is_so = info->NumAckPending == unacknowledged &&
+                           (pending < 0 || info->NumPending == (uint64_t)pending);
         jsConsumerInfo_Destroy(info);
-        if (is_done) {
+        if (is_so) {
             return;
         }
         loop_pause();
     }
-    fail_msg("something is not acknowledged");
+    fail_msg("not %d are unacknowledged", (int)unacknowledged);
+}
+
+/* That everything is acknowledged, sooner or later. */
+static void wait_for_acks(struct taker *taker) {
+    wait_until(taker, 0, 0);
 }
 
 static void test_what_was_there_and_what_comes_is_taken_by_subject(void **state) {
@@ -192,6 +217,24 @@ static void test_what_is_not_acknowledged_comes_again(void **state) {
     wait_for_acks(one);
 }
 
+/* Others, on the same connection and in the same process, would wait for all of them. */
+static void test_no_more_than_a_batch_is_open_at_a_time(void **state) {
+    struct takers *takers = *state;
+    takers->one.manner = KEEPS_FIRST;
+    struct taker *one = start(takers);
+    store(one, "vlp.tasks.a", 3 * BATCH);
+    for (unsigned round = 1; round <= 3; round++) {
+        wait_for(one, round * BATCH);
+        wait_until(one, BATCH, (int)((3 - round) * BATCH));
+        jsConsumerInfo *info = consumer_info(one);
+        assert_int_equal(info->NumWaiting, 0);
+        jsConsumerInfo_Destroy(info);
+        loop_do(&one->world.loop, acknowledge_kept, one);
+    }
+    wait_for_acks(one);
+    assert_int_equal(one->total, 3 * BATCH);
+}
+
 static void test_what_is_returned_comes_again(void **state) {
     struct takers *takers = *state;
     takers->one.manner = RETURNS_FIRST;
@@ -199,6 +242,49 @@ static void test_what_is_returned_comes_again(void **state) {
     store(one, "vlp.tasks.a", 5);
     wait_for(one, 10);
     wait_for_acks(one);
+}
+
+static void add_consumer(struct taker *taker, int64_t unacknowledged_max) {
+    jsConsumerConfig config;
+    jsConsumerConfig_Init(&config);
+    config.Durable = "tasks";
+    config.FilterSubject = "vlp.tasks.>";
+    config.AckPolicy = js_AckExplicit;
+    config.MaxAckPending = unacknowledged_max;
+    assert_int_equal(js_AddConsumer(NULL, taker->world.context, "VLP", &config, NULL, NULL),
+                     NATS_OK);
+}
+
+static bool has_pending(void *context) {
+    const struct wanted *wanted = context;
+    uint64_t pending;
+    return wanted->taker->share != NULL &&
+           shared_consumer_pending(wanted->taker->share, &pending) && pending == wanted->total;
+}
+
+static void wait_for_pending(struct taker *taker, unsigned count) {
+    struct wanted wanted = {taker, count};
+    assert_true(loop_wait(&taker->world.loop, has_pending, &wanted, PATIENCE_MS));
+}
+
+static void test_it_knows_how_many_nobody_was_given(void **state) {
+    struct takers *takers = *state;
+    struct taker *one = &takers->one;
+    js_world_start(&one->world);
+    js_world_look(&one->world);
+    store(one, "vlp.other", 1);
+    store(one, "vlp.tasks.a", 10);
+    add_consumer(one, 4);
+    one->manner = KEEPS_FIRST;
+    loop_do(&one->world.loop, open_share, one);
+    wait_for(one, 4);
+    wait_for_pending(one, 6);
+    struct taker *two = start_second(takers); /* which is given none of them */
+    wait_for_pending(two, 6);
+    loop_do(&one->world.loop, close_share, one);
+    assert_int_equal(js_DeleteConsumer(one->world.context, "VLP", "tasks", NULL, NULL), NATS_OK);
+    wait_for(two, 10); /* of one that it made itself */
+    wait_for_pending(two, 0);
 }
 
 static void test_what_a_dead_one_had_is_taken_by_another(void **state) {
@@ -254,7 +340,9 @@ int main(void) {
         TEST(test_what_was_there_and_what_comes_is_taken_by_subject),
         TEST(test_each_message_is_taken_by_one_of_several),
         TEST(test_what_is_not_acknowledged_comes_again),
+        TEST(test_no_more_than_a_batch_is_open_at_a_time),
         TEST(test_what_is_returned_comes_again),
+        TEST(test_it_knows_how_many_nobody_was_given),
         TEST(test_what_a_dead_one_had_is_taken_by_another),
         TEST(test_a_deleted_consumer_is_made_anew),
         TEST(test_it_goes_on_after_a_restart_of_the_server),

@@ -492,21 +492,25 @@ static void test_times_of_creation_may_differ_a_little(void **state) {
     static const struct {
         const char *created;
         uint64_t sequence;
-        bool is_same;
+        bool is_same, is_same_if_replicated;
     } cases[] = {
-        {"2026-11-22T14:56:37.278602845Z", 42, true},
-        {"2026-11-22T14:56:37.28550499Z", 42, true},
-        {"2026-11-22T14:56:37.03Z", 42, true},
-        {"2026-11-22T14:56:37.28Z", 43, false},
-        {"2026-11-22T14:56:37.02Z", 42, false},
-        {"2026-11-22T14:56:38Z", 1, false},
-        {"", 0, false},
+        {"2026-11-22T14:56:37.278602845Z", 42, true, true},
+        {"2026-11-22T14:56:37.28550499Z", 42, true, true},
+        {"2026-11-22T14:56:37.03Z", 42, true, true},
+        {"2026-11-22T14:56:37.28Z", 43, false, true},
+        {"2026-11-22T14:56:37.02Z", 42, false, false},
+        {"2026-11-22T14:56:38Z", 1, false, false},
+        {"", 0, false, false},
     };
-    const struct jetstream_stream_info info = {
+    struct jetstream_stream_info info = {
         .is_known = true, .created = "2026-11-22T14:56:37.278602845Z", .last_sequence = 42};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        info.is_replicated = false;
         const struct parley_bytes created = parley_bytes_of(cases[i].created);
         assert_int_equal(stream_start_is_same(created, cases[i].sequence, &info), cases[i].is_same);
+        info.is_replicated = true;
+        assert_int_equal(stream_start_is_same(created, cases[i].sequence, &info),
+                         cases[i].is_same_if_replicated);
     }
 }
 

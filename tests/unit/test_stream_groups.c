@@ -226,7 +226,7 @@ static void test_an_agent_is_a_supervisors(void **state) {
     struct fixture *fixture = make("supervisor");
     static const char message[] = "{\"type\":\"heartbeat\",\"timestamp\":1765708200}";
     wait_for(fixture, "agent=coder-1");
-    wait_for(fixture, "agent=_");
+    wait_for(fixture, "agent=coder-2");
     wait_for(fixture, "sender=gerbil");
     wait_for(fixture, "for=coder-1");
     wait_for(fixture, "priority=normal");

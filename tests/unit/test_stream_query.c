@@ -240,6 +240,19 @@ static void test_filters_are_lists_without_empty_items(void **state) {
     assert_invalid("receiver", "a,,b");
 }
 
+static void test_agents_and_domains_are_tokens_of_a_subject(void **state) {
+    (void)state;
+    struct stream_query query;
+    assert_int_equal(set(&query, "agent", "coder-1,B_2"), STREAM_QUERY_SET);
+    assert_int_equal(set(&query, "domain", "security,_"), STREAM_QUERY_SET);
+    assert_invalid("agent", "_"); /* which stands for none */
+    assert_invalid("agent", "coder-1,*");
+    assert_invalid("agent", "a.b");
+    assert_invalid("agent", "a,");
+    assert_invalid("domain", "security.briefing");
+    assert_invalid("domain", "a,>");
+}
+
 static void test_a_list_has_its_items_and_no_others(void **state) {
     (void)state;
     assert_true(stream_list_has("a,bc", PARLEY_BYTES("a")));
@@ -285,6 +298,7 @@ int main(void) {
         cmocka_unit_test(test_the_last_event_id_wins_over_since),
         cmocka_unit_test(test_follow_limit_and_envelope_are_checked),
         cmocka_unit_test(test_filters_are_lists_without_empty_items),
+        cmocka_unit_test(test_agents_and_domains_are_tokens_of_a_subject),
         cmocka_unit_test(test_a_list_has_its_items_and_no_others),
         cmocka_unit_test(test_the_names_that_a_refusal_lists_are_those_that_are_taken),
         cmocka_unit_test(test_options_of_others_are_ignored_and_unknown_ones_are_not),

@@ -60,6 +60,18 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
     return (struct jetstream_request *)jetstream; /* nobody looks into it */
 }
 
+/* Only of streams that hold something else too. */
+struct jetstream_request *jetstream_next_held_ask(struct jetstream *jetstream, const char *stream,
+                                                  const char *subject, uint64_t sequence,
+                                                  jetstream_held_fn *done, void *context) {
+    (void)jetstream, (void)stream, (void)subject, (void)sequence, (void)done, (void)context;
+    abort();
+}
+
+void jetstream_request_cancel(struct jetstream_request *request) {
+    assert_null(request);
+}
+
 enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char *stream,
                                          struct jetstream_start start, enum ordered_mode mode,
                                          const struct ordered_consumer_events *events,

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include <parley/message.h>
+#include <parley/objects.h>
 
 #include "lib/message_fixture.h"
 
@@ -501,6 +502,39 @@ static void test_an_encoding_is_told_by_its_first_bytes(void **state) {
     }
 }
 
+/* ---- acknowledgements ---- */
+
+#define CHECKPOINT(time)                                                                           \
+    "{\"data\":{\"agent_state\":{}},\"timestamp\":" time ",\"type\":\"checkpoint\"}"
+
+/* The gateway adds the id. */
+static void test_a_checkpoint_is_acknowledged_by_a_valid_message_of_its_own_time(void **state) {
+    static const char *const times[] = {"0", "1705392000", "9007199254740991",
+                                        "9223372036854775807"};
+    struct message_fixture *fixture = *state;
+    const struct parley_objects *objects = fixture->protocol->objects;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        char text[128], wanted[128];
+        struct parley_buffer ack;
+        parley_buffer_init(&ack);
+        snprintf(text, sizeof text, CHECKPOINT("%s"), times[i]);
+        check(fixture, text);
+        assert_true(parley_message_is_valid(&fixture->message));
+        assert_int_equal(fixture->message.type, objects->type);
+        objects->begin_ack(&fixture->message, 4711, &ack);
+        snprintf(wanted, sizeof wanted, "{\"type\":\"checkpoint_ack\",\"timestamp\":%.16s",
+                 times[i]);
+        assert_memory_equal(ack.data, wanted, strlen(wanted)); /* as exact as a double is */
+        assert_non_null(strstr(ack.data, ",\"size\":4711,\"checkpoint_id\":"));
+        parley_buffer_text(&ack, "\"550e8400-e29b-41d4-a716-446655440000\"}");
+        fixture->options.from = "elixir";
+        check_bytes(fixture, parley_buffer_bytes(&ack), &parley_codec_json);
+        assert_int_equal(fixture->message.findings.count, 0);
+        fixture->options.from = NULL;
+        parley_buffer_finish(&ack);
+    }
+}
+
 /* ---- examples ---- */
 
 static void test_there_is_a_good_example_of_every_type_of_each_side(void **state) {
@@ -537,6 +571,7 @@ int main(void) {
         TEST(test_messagepack_goes_on_as_it_was_sent),
         TEST(test_a_stamp_fills_the_timestamp_alone),
         TEST(test_an_encoding_is_told_by_its_first_bytes),
+        TEST(test_a_checkpoint_is_acknowledged_by_a_valid_message_of_its_own_time),
         TEST(test_there_is_a_good_example_of_every_type_of_each_side),
     };
     return cmocka_run_group_tests(tests, message_set_up_supervisor, message_tear_down);

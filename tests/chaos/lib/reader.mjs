@@ -104,10 +104,11 @@ export class Reader {
     this.#stream?.resume();
   }
 
-  // `stored`: of each sequence, whose it is.
-  compare(stored) {
-    for (const [place, whose] of stored) {
-      if (this.#whose[place] === whose) continue;
+  // It must have seen at each sequence what the stream holds there: a member of the cluster that
+  // serves it may hold another message than the leader.
+  compare(replicas) {
+    for (const [place, whose] of replicas.stored) {
+      if (replicas.has(place, this.#whose[place])) continue;
       this.#violation(`at ${place} it saw ${this.#whose[place]}, and ${whose} is stored`);
     }
     this.ledger.counts.read += this.seen;

@@ -2,14 +2,15 @@
 // One scenario from its start to the comparison of what the clients were told with what is stored.
 
 import { atEnd } from '../../e2e/lib/cleanup.mjs';
-import { eachStored, lastSequence } from '../../e2e/lib/nats.mjs';
+import { streamInfo } from '../../e2e/lib/nats.mjs';
 import { isSanitized, until, within } from '../../e2e/lib/poll.mjs';
 import { CLIENTS } from '../scenarios.mjs';
 import { Load } from './clients.mjs';
 import { FAULTS } from './faults.mjs';
 import { Ledger } from './ledger.mjs';
 import { Reader } from './reader.mjs';
-import { KINDS } from './texts.mjs';
+import { Replicas } from './replicas.mjs';
+import { KINDS, placeOf } from './texts.mjs';
 import { Topology } from './topology.mjs';
 
 const STEP_MS = isSanitized ? 120_000 : 60_000; // only a defect takes as long
@@ -95,23 +96,20 @@ class Run {
 
   async compare(progress) {
     progress('is read back');
-    const whose = new Map();
+    const visit = ({ seq, data }, isLeader) => {
+      const payload = Buffer.from(data.buffer, data.byteOffset, data.length);
+      const found = isLeader ? this.ledger.found(seq, payload) : placeOf(payload);
+      return found && `${found.client}-${found.number}`;
+    };
+    const members = this.topology.nats.length || 1;
     await this.withClient(async (client) => {
-      const visit = ({ seq, data }) => {
-        const payload = Buffer.from(data.buffer, data.byteOffset, data.length);
-        const found = this.ledger.found(seq, payload);
-        if (found) whose.set(seq, `${found.client}-${found.number}`);
-      };
-      await this.until('the stream can be read', async () => {
-        this.lastSequence = await lastSequence(client, this.stream);
-        return true;
-      });
-      await eachStored(client, visit, { stream: this.stream });
+      await this.until('the stream can be read', () => streamInfo(client, this.stream));
+      this.replicas = await Replicas.read(client, this.stream, members, visit);
     });
     progress('is read by its readers');
     for (const reader of this.readers) {
-      await this.until(`reader ${reader.name} sees all`, () => reader.last >= this.lastSequence);
-      reader.compare(whose);
+      await this.until(`reader ${reader.name} sees all`, () => reader.last >= this.replicas.last);
+      reader.compare(this.replicas);
     }
     if (this.row.isSmooth) this.expectSmooth();
     this.ledger.close();
@@ -122,7 +120,7 @@ class Run {
   }
 }
 
-// { row, sent, counts, faults, violations, logs, ms }. `progress` is told what happens.
+// { row, sent, counts, faults, violations, differences, logs, ms }. `progress` is told what happens.
 export async function runScenario(row, { messages, isShort }, progress) {
   const began = Date.now();
   const run = new Run(row, Math.min(messages, row.limit ?? messages), isShort);
@@ -142,5 +140,6 @@ export async function runScenario(row, { messages, isShort }, progress) {
   const logs = run.topology?.logs() ?? [];
   await attempt('it did not end', () => run.end());
   const { sent, counts, violations, faults } = ledger;
-  return { row, sent, counts, faults, violations, logs, ms: Date.now() - began };
+  const differences = run.replicas?.differences ?? [];
+  return { row, sent, counts, faults, violations, differences, logs, ms: Date.now() - began };
 }

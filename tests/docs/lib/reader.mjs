@@ -6,11 +6,14 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { until } from '../../e2e/lib/poll.mjs';
-import { Program, temporaryFolder } from '../../e2e/lib/program.mjs';
+import { Program, run, temporaryFolder } from '../../e2e/lib/program.mjs';
 import { freePort } from './ports.mjs';
 
 const PORTS = /(?<=(?:localhost|127\.0\.0\.1|0\.0\.0\.0|listen |\[::\]):?)\b(8080|8081|8082|8443)\b/g;
 const REPORT = /(Address|Leak|Thread|UndefinedBehavior|Memory)Sanitizer|runtime error:/;
+
+// Debian gives its ordinary users no sbin.
+const pathOfUsers = () => process.env.PATH.split(':').filter((folder) => !/\/sbin$/.test(folder));
 
 export class Reader {
   static async at(binary) {
@@ -37,7 +40,7 @@ export class Reader {
     const env = {
       HOME: this.home,
       XDG_STATE_HOME: join(this.home, '.local/state'),
-      PATH: `${join(this.folder, 'bin')}:${process.env.PATH}:/usr/sbin:/usr/local/sbin`,
+      PATH: [join(this.folder, 'bin'), ...pathOfUsers()].join(':'),
       PARLEY_LISTEN: `127.0.0.1:${this.ports.get('8080')}`,
       LC_ALL: 'C.UTF-8',
       TZ: 'UTC',
@@ -78,12 +81,17 @@ export class Reader {
     writeFileSync(join(this.home, name), this.here(text));
   }
 
-  // Returns once it has printed a line.
+  // Returns once it has printed a line. A server does so after 3 s though it is not ready, as on a busy
+  // machine: then once it is.
   async open(name, text) {
     if (this.terminals.has(name)) throw new Error(`terminal ${name} is open already`);
     const program = this.#start(['-c', `. ${this.#script(text)}`], false);
     this.terminals.set(name, { program, shown: 0 });
     await program.prints(/\n/);
+    const [, url] = /^listening on (\S+)$/m.exec(program.stdout) ?? [];
+    if (!url || !program.stderr.includes('start.waiting')) return;
+    const isReady = async () => (await run('curl', ['-fsk', `${url}/readyz`])).code === 0;
+    await until('it is ready', isReady, { every: 100 });
   }
 
   // What a terminal has printed since it was last asked, once it satisfies `isWhole` or, so that

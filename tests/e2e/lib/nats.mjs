@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { connect, consumerOpts } from 'nats';
+import { connect, consumerOpts, createInbox } from 'nats';
 import { atEnd } from './cleanup.mjs';
 import { DEADLINE_MS, until, within } from './poll.mjs';
 import { Program, temporaryFolder } from './program.mjs';
@@ -110,7 +110,7 @@ cluster {
     );
     const start = () => {
       const program = new Program('nats-server', ['-c', file]);
-      const becomesHealthy = () => isHealthy({ name, program }, monitor[i]);
+      const becomesHealthy = (options) => isHealthy({ name, program }, monitor[i], options);
       return { name, becomesHealthy, ...serverOf(program, `nats://127.0.0.1:${client[i]}`, start) };
     };
     members.push(start());
@@ -126,12 +126,13 @@ cluster {
   return { members, url: members.map((member) => member.url).join(',') };
 }
 
-async function isHealthy({ name, program }, port) {
-  await until(`${name} of the cluster is healthy`, async () => {
+async function isHealthy({ name, program }, port, options) {
+  const isOver = async () => {
     if (program.exit) return true;
     const answer = await fetch(`http://127.0.0.1:${port}/healthz`);
     return (await answer.json()).status === 'ok';
-  });
+  };
+  await until(`${name} of the cluster is healthy`, isOver, options);
   if (program.exit) throw new Error(`${program.describe()}: ${program.stderr}`);
 }
 
@@ -215,6 +216,18 @@ export async function eachStored(connection, visit, { stream = 'VLP', from = 1 }
   };
   const timeout = DEADLINE_MS + state.messages; // a million takes a while
   await within(`reading stream ${stream}`, readAll(), timeout);
+}
+
+// All of it, as one member of the cluster holds it, which the cluster chooses by chance: { member,
+// subscription }. It ends by itself only with the connection.
+export async function openOnMember(connection, stream) {
+  const options = consumerOpts();
+  options.ackNone().deliverAll().bindStream(stream).deliverTo(createInbox());
+  options.idleHeartbeat(1000).flowControl();
+  options.memory().numReplicas(1);
+  const subscription = await connection.jetstream().subscribe('', options);
+  const { cluster } = await subscription.consumerInfo();
+  return { member: cluster?.leader, subscription };
 }
 
 function plain(seq, { subject, data, headers, header }) {

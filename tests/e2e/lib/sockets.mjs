@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 
+const ESTABLISHED = '01';
 const CLOSE_WAIT = '08';
 
 // Source: proc_net_tcp in the kernel's documentation.
@@ -15,6 +16,13 @@ function connections() {
     return { local: portOf(local), remote: portOf(remote), state, sending, received };
   });
 }
+
+// How many connections the server has not closed. (Its metrics are copied every half second, and
+// what asks for them is a connection, too.)
+export const openAtServer = ({ port }) =>
+  connections().filter(
+    ({ local, state }) => local === port && [ESTABLISHED, CLOSE_WAIT].includes(state),
+  ).length;
 
 // How many clients have the server's end of the answer in their kernel, and have not closed.
 export const endedByServer = ({ port }) =>

@@ -108,6 +108,7 @@ export class TaskModel {
     const task = this.#task(message);
     if (task.end?.id === message.id) return {}; // it is the end itself, once more
     if (this.#stateIfOver(task)) return { warning: 'RT-203', problem: 'task-over' };
+    if (!task.request && !task.claim) return { warning: 'RT-201' };
     return this.#isParty(message, task) ? {} : { warning: 'RT-202', problem: 'not-holder' };
   }
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "admin.h"
+
+#include <string.h>
+
+#include "configuration.h"
+#include "health.h"
+#include "listen_address.h"
+#include "metrics_page.h"
+#include "origin.h"
+#include "problem.h"
+
+static bool is_read(struct http_request *request) {
+    const char *method = http_request_method(request);
+    const bool is_read = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    if (!is_read) {
+        http_header(request, "Allow", "GET, HEAD");
+        problem_respond(request, PROBLEM_METHOD_NOT_ALLOWED,
+                        "The address of --admin-listen allows GET and HEAD.");
+    }
+    return is_read;
+}
+
+/* Pages of other sites are kept from loopback here, too; elsewhere a name can be anything. */
+void admin_begin(void *context, struct http_request *request) {
+    struct gateway *gateway = context;
+    const char *path = http_request_path(request);
+    if (listen_address_is_loopback(gateway->configuration->admin_address) &&
+        !origin_admit_host(&gateway->origins, request)) {
+        return;
+    }
+    if (!is_read(request)) {
+        return;
+    }
+    if (strcmp(path, "/metrics") == 0) {
+        metrics_page_serve(gateway, request);
+    } else if (strcmp(path, "/livez") == 0) {
+        health_serve_livez(gateway, request);
+    } else if (strcmp(path, "/readyz") == 0) {
+        health_serve_readyz(gateway, request);
+    } else {
+        problem_respond(request, PROBLEM_NOT_FOUND,
+                        "This address has /metrics, /livez and /readyz only; everything else is at "
+                        "that of --listen.");
+    }
+}

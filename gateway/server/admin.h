@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What --admin-listen serves: /metrics, /livez and /readyz, to everyone who reaches it. */
+
+#include "gateway.h"
+
+/* The http_begin_fn of that address, with a gateway as the context. */
+void admin_begin(void *context, struct http_request *request);
