@@ -378,7 +378,7 @@ static void test_who_claims_by_the_same_message_takes_the_same(void **state) {
     assert_true(board_take(world->board, keyed(world, 0, CLAIM_ID), 1, &find));
     assert_int_equal(number_of(&find), 1);
     assert_true(find.is_claimed);
-    claim(world, 2, "galahad", CLAIM_ID + 1); /* not by "another" */
+    claim(world, 2, "galahad", "of-2"); /* not by "another" */
     assert_true(board_take(world->board, keyed(world, 0, "another"), 1, &find));
     assert_int_equal(number_of(&find), 3);
     board_lost(world->board, find.id);
