@@ -154,6 +154,10 @@ void board_on_kept_from(void *context, uint64_t first_sequence) {
         drop_facts_before(board, work, first_sequence);
     }
     board->kept_from = first_sequence;
+    if (first_sequence > board->last_sequence) {
+        board->last_sequence = first_sequence - 1;
+        take_wake_readers(board);
+    }
     if (has_room_again(board) && board->watch != NULL) {
         reactor_timer_set(board->reactor, &board->again, 0);
     }

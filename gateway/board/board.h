@@ -122,7 +122,8 @@ struct board_waiter {
  * could come unnoticed. It is woken, too, when something is claimed with its `claim_id`. */
 bool board_take_or_wait(struct board *board, struct board_waiter *waiter, size_t among,
                         struct board_find *out);
-/* Waits until the bucket was read up to a sequence.  Returns: false: it was already. */
+/* Waits until the bucket was read up to a sequence, or has dropped all up to it.
+ * Returns: false: it was already. */
 bool board_wait_for(struct board *board, struct board_waiter *waiter, uint64_t sequence);
 /* It waits no more. If it was woken and did not take the work since, another one is woken for that.
  * Harmless when it does not wait. */

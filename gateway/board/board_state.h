@@ -55,7 +55,8 @@ struct board {
     struct works all, closed, open[BOARD_PRIORITIES_MAX];
     size_t work_count, open_count, bytes;
     bool has_left_out, is_current;
-    uint64_t last_sequence, kept_from;
+    uint64_t last_sequence; /* up to which the bucket was read, or holds nothing */
+    uint64_t kept_from;
     TAILQ_HEAD(, board_waiter) waiters;
     LIST_HEAD(, board_waiter) claimers[BOARD_CLAIM_LISTS]; /* of them, who have a claim_id */
     size_t waiter_count, reader_count; /* those with a wish and without; and without */
@@ -98,7 +99,7 @@ enum parley_status works_read(struct board *board, const struct work *work, int6
 void take_wake(struct board *board, const struct work *work);
 /* Work was claimed: wakes those who would claim by the same message. */
 void take_wake_claimers(struct board *board, const struct work *work);
-/* Wakes all who wait. */
+/* All was read: wakes those who wait for work, and those who wait for what was read up to now. */
 void take_wake_all(struct board *board);
 /* Wakes those who wait for what was read up to now. */
 void take_wake_readers(struct board *board);

@@ -199,9 +199,18 @@ void take_wake_claimers(struct board *board, const struct work *work) {
     }
 }
 
+static bool has_read(const struct board *board, uint64_t sequence) {
+    return board->is_current && board->last_sequence >= sequence;
+}
+
 void take_wake_all(struct board *board) {
-    while (!TAILQ_EMPTY(&board->waiters)) {
-        wake(board, TAILQ_FIRST(&board->waiters), "");
+    struct board_waiter *next = TAILQ_FIRST(&board->waiters);
+    while (next != NULL) {
+        struct board_waiter *waiter = next;
+        next = TAILQ_NEXT(waiter, link);
+        if (waiter->wish != NULL || has_read(board, waiter->from_sequence)) {
+            wake(board, waiter, "");
+        }
     }
 }
 
@@ -210,8 +219,7 @@ void take_wake_readers(struct board *board) {
     while (next != NULL && board->reader_count > 0) {
         struct board_waiter *waiter = next;
         next = TAILQ_NEXT(waiter, link);
-        if (waiter->wish == NULL && board->is_current &&
-            waiter->from_sequence <= board->last_sequence) {
+        if (waiter->wish == NULL && has_read(board, waiter->from_sequence)) {
             wake(board, waiter, "");
         }
     }
@@ -241,7 +249,7 @@ bool board_take_or_wait(struct board *board, struct board_waiter *waiter, size_t
 
 bool board_wait_for(struct board *board, struct board_waiter *waiter, uint64_t sequence) {
     pthread_mutex_lock(&board->lock);
-    const bool waits = !board->is_current || board->last_sequence < sequence;
+    const bool waits = !has_read(board, sequence);
     waiter->woken_for[0] = '\0';
     if (waits) {
         waiter->wish = NULL;

@@ -284,17 +284,18 @@ static bool park(struct next *next) {
 }
 
 static void search(struct next *next) {
-    bool is_found;
+    bool is_found = false;
     next->waiter.wish = &next->wish.wish;
     if (park(next)) {
         is_found = board_take_or_wait(next->board, &next->waiter, next->among, &next->find);
-        if (!is_found && time_left_ms(next) > 0) { /* the board may be current since a moment */
+        if (!is_found && time_left_ms(next) > 0) {
             next->is_applied = next->wait_s > 0;
             enter(next, NEXT_PARKED);
             return;
         }
         parking_leave(&next->place);
-    } else {
+    }
+    if (!is_found) { /* without time to wait, or the board was not current until this moment */
         is_found = board_take(next->board, &next->wish.wish, next->among, &next->find);
     }
     board_leave(next->board, &next->waiter);

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { get, post } from './lib/http.mjs';
-import { embeddedUrl } from './lib/nats.mjs';
+import { embeddedUrl, natsClient } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { sendTask, taskRequest } from './lib/roundtable.mjs';
@@ -130,6 +130,17 @@ describe('an agent that asks for work', () => {
     }
     const others = { 'Idempotency-Key': randomUUID() };
     assert.equal((await claimed(next(second, { agent: 'galahad' }, others))).task.id, two.id);
+  });
+
+  it('gets nothing, with a key too, where all keys of tasks have gone before they were read', async (t) => {
+    const first = await parleyFor(t);
+    const client = await natsClient(t, embeddedUrl(first));
+    await request(first, 'a.x');
+    await (await client.jetstreamManager()).streams.purge('KV_parley_tasks');
+    const second = await parleyFor(t, { nats: embeddedUrl(first) });
+    const key = { 'Idempotency-Key': randomUUID() };
+    const answer = await next(second, { agent: 'galahad' }, key);
+    assert.equal(answer.status, 204, answer.text);
   });
 
   for (const [how, key] of [

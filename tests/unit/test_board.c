@@ -325,6 +325,48 @@ static void test_one_can_wait_until_something_was_read(void **state) {
     board_leave(world->board, waiter);
 }
 
+/* A member of a cluster may lag: a watch calls itself current before what is written has come. */
+static void test_one_who_waits_for_what_was_not_read_waits_on(void **state) {
+    struct world *world = *state;
+    struct board_waiter *waiter = &world->waiters[0];
+    waiter->wake = on_wake;
+    assert_true(board_wait_for(world->board, waiter, 2));
+    request(world, 1, "a.x normal");
+    board_on_current(world->board);
+    assert_int_equal(world->woken, 0);
+    board_on_began(world->board);
+    world->sequence = 0;
+    request(world, 1, "a.x normal");
+    board_on_current(world->board);
+    assert_int_equal(world->woken, 0);
+    request(world, 2, "a.x normal");
+    assert_int_equal(world->woken, 1u << 0);
+    board_leave(world->board, waiter);
+    board_on_began(world->board);
+    world->sequence = 0;
+    assert_true(board_wait_for(world->board, waiter, 2));
+    request(world, 1, "a.x normal");
+    request(world, 2, "a.x normal");
+    world->woken = 0;
+    board_on_current(world->board);
+    assert_int_equal(world->woken, 1u << 0);
+    board_leave(world->board, waiter);
+}
+
+/* All that the bucket held has become too old before it was read. */
+static void test_what_the_bucket_has_dropped_is_not_waited_for(void **state) {
+    struct world *world = *state;
+    struct board_waiter *waiter = &world->waiters[0];
+    waiter->wake = on_wake;
+    assert_true(board_wait_for(world->board, waiter, 3));
+    board_on_kept_from(world->board, 3);
+    assert_int_equal(world->woken, 0);
+    board_on_kept_from(world->board, 4);
+    assert_int_equal(world->woken, 1u << 0);
+    board_leave(world->board, waiter);
+    assert_false(board_wait_for(world->board, waiter, 3));
+}
+
 /* ---- the same request again ---- */
 
 static void test_a_claim_is_found_by_its_id(void **state) {
@@ -525,6 +567,8 @@ int main(void) {
         BOARD_TEST(test_work_that_comes_back_wakes_one),
         cmocka_unit_test(test_nothing_is_taken_before_all_was_read),
         BOARD_TEST(test_one_can_wait_until_something_was_read),
+        BOARD_TEST(test_one_who_waits_for_what_was_not_read_waits_on),
+        BOARD_TEST(test_what_the_bucket_has_dropped_is_not_waited_for),
         BOARD_TEST(test_a_claim_is_found_by_its_id),
         BOARD_TEST(test_who_claims_by_the_same_message_takes_the_same),
         BOARD_TEST(test_a_claim_wakes_who_waits_to_make_it),
