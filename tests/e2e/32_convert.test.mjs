@@ -134,7 +134,7 @@ describe('/convert', () => {
 
   it('needs no NATS', async (t) => {
     const [port] = await freePorts(1);
-    const parley = await parleyFor(t, { nats: `nats://127.0.0.1:${port}` });
+    const parley = await parleyFor(t, { nats: `nats://127.0.0.1:${port}`, isAway: true });
     const one = await convert(parley, 'supervisor', 'msgpack', JSON.stringify(heartbeat));
     assertConverted(one, MSGPACK_TYPE);
     const many = await convert(parley, 'supervisor', 'json', frames(all), { type: FRAMES_TYPE });

@@ -30,7 +30,8 @@ async function externalFor(t, options) {
 describe('NATS away at start', () => {
   async function startedAlone(t) {
     const [port] = await freePorts(1);
-    return { port, parley: await parleyFor(t, { nats: `nats://127.0.0.1:${port}`, args: IMPATIENT }) };
+    const options = { nats: `nats://127.0.0.1:${port}`, isAway: true, args: IMPATIENT };
+    return { port, parley: await parleyFor(t, options) };
   }
 
   it('leaves the server alive and not ready', async (t) => {

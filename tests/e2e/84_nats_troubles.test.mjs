@@ -10,7 +10,7 @@ import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, post, send, sendLines } from './lib/http.mjs';
 import { connectNats, freePorts, natsClient, startNats, streamInfo } from './lib/nats.mjs';
-import { IMPATIENT, parley, parleyFor, serveArguments } from './lib/parley.mjs';
+import { IMPATIENT, parley, parleyFor, refusedStart, serveArguments } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
@@ -80,7 +80,8 @@ describe('what is wrong with NATS from the start', { concurrency: true }, () => 
         ? { url: `nats://127.0.0.1:${(await freePorts(1))[0]}` }
         : await natsFor(t, options);
       const withUser = user ? as(user, url) : url.replace('nats://', 'nats://hush@');
-      const server = await parleyFor(t, { nats: withUser, args: ['--reactors', '3', ...IMPATIENT] });
+      const args = ['--reactors', '3', ...IMPATIENT];
+      const server = await parleyFor(t, { nats: withUser, isAway: true, args });
       await assertTold(server, pattern);
     });
   }
@@ -106,7 +107,7 @@ describe('a stream of others', () => {
       const nats = await natsFor(t);
       const manager = await (await natsClient(t, nats.url)).jetstreamManager();
       await manager.streams.add({ name: 'VLP', subjects: ['vlp.>'], ...config });
-      const result = await parley(serveArguments({ data: temporaryFolder(), nats: nats.url }));
+      const result = await refusedStart({ nats: nats.url });
       assert.equal(result.code, 1);
       assert.match(result.stderr, pattern);
       assert.match(result.stderr, /recreate it without that option/);

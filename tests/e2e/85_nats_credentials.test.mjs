@@ -39,7 +39,7 @@ async function assertSends(t, nats, args) {
 }
 
 async function assertRefused(t, nats, args, pattern) {
-  const server = await parleyFor(t, { nats, args: ['--reactors', '1', ...args] });
+  const server = await parleyFor(t, { nats, isAway: true, args: ['--reactors', '1', ...args] });
   let ready;
   await until(`/readyz says ${pattern}`, async () => {
     ready = await get(server, '/readyz');

@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, ndjson, streamFor } from './lib/http.mjs';
 import { natsClient, startNats, storedMessages, streamInfo } from './lib/nats.mjs';
-import { parley, parleyFor, startParley } from './lib/parley.mjs';
+import { parleyFor, refusedStart, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { resultSubject, sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
 
@@ -146,13 +146,8 @@ describe('a prefix', () => {
     const nats = await startNats();
     atEnd(t, () => nats.stop());
     await parleyFor(t, { nats: nats.url, args: ['--subject-prefix', 'roundtable=fleet'] });
-    const second = await parley([
-      'serve',
-      '--listen=127.0.0.1:0',
-      '--nats',
-      nats.url,
-      '--subject-prefix=roundtable=FLEET',
-    ]);
+    const args = ['--subject-prefix=roundtable=FLEET'];
+    const second = await refusedStart({ nats: nats.url, args });
     assert.equal(second.code, 1);
     assert.match(second.stderr, /ROUNDTABLE_FLEET.*FLEET\.>/);
   });

@@ -7,8 +7,7 @@ import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, ndjson, post, streamFor } from './lib/http.mjs';
 import { natsClient, startNats, streamInfo } from './lib/nats.mjs';
-import { parley, parleyFor, serveArguments } from './lib/parley.mjs';
-import { temporaryFolder } from './lib/program.mjs';
+import { parleyFor, refusedStart } from './lib/parley.mjs';
 import { sendTask, taskClaimed, taskRequest, taskResult } from './lib/roundtable.mjs';
 
 const FLEET = ['--subject-prefix', 'roundtable=fleet-a'];
@@ -166,9 +165,7 @@ describe('streams that cover a family in part', () => {
       ['research', ['fleet-a.tasks.research.>']],
       ['security', ['fleet-a.tasks.security.>']],
     ]);
-    const result = await parley(
-      serveArguments({ data: temporaryFolder(), nats: nats.url, args: FLEET }),
-    );
+    const result = await refusedStart({ nats: nats.url, args: FLEET });
     assert.equal(result.code, 1);
     assert.match(result.stderr, /fleet-a\.tasks\.> lie in part in/);
     assert.match(result.stderr, /stream research \(fleet-a\.tasks\.research\.>\)/);

@@ -10,7 +10,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { atEnd } from '../../e2e/lib/cleanup.mjs';
-import { connectNats, startCluster, startNats } from '../../e2e/lib/nats.mjs';
+import { connectNats, freePorts, startCluster, startNats } from '../../e2e/lib/nats.mjs';
 import { startParley } from '../../e2e/lib/parley.mjs';
 import { until } from '../../e2e/lib/poll.mjs';
 import { isRunning, temporaryFolder } from '../../e2e/lib/program.mjs';
@@ -33,9 +33,8 @@ class Gateway {
   }
 
   async start() {
-    const listen = this.port ? `127.0.0.1:${this.port}` : undefined;
-    this.server = await startParley({ ...this.options, ...(listen && { listen }) });
-    this.port = this.server.port;
+    this.port ??= (await freePorts(1))[0];
+    this.server = await startParley({ ...this.options, listen: `127.0.0.1:${this.port}` });
     this.options.data = this.server.data;
   }
 

@@ -12,19 +12,20 @@ import { Program, temporaryFolder } from './program.mjs';
 
 // A nats-server with JetStream on 127.0.0.1. `restart` brings it back on the same port and store.
 export async function startNats({
-  port = -1,
+  port,
   store = temporaryFolder(),
   args = [],
   hasJetStream = true,
 } = {}) {
   const ports = temporaryFolder();
-  const address = ['-a', '127.0.0.1', '-p', String(port)];
+  const address = ['-a', '127.0.0.1', '-p', String(port ?? (await freePorts(1))[0])];
   const where = [...(hasJetStream ? ['-js', '-sd', store] : []), '--ports_file_dir', ports];
   const program = new Program('nats-server', [...address, ...where, ...args]);
   const file = await until('nats-server has written its ports', () => {
-    if (program.exit) throw new Error(`${program.describe()}: ${program.stderr}`);
+    if (program.exit) return 'none';
     return readdirSync(ports).find((name) => name.endsWith('.ports'));
   });
+  if (program.exit) throw new Error(`${program.describe()}: ${program.stderr}`);
   const url = await until(
     'the ports are whole',
     () => JSON.parse(readFileSync(join(ports, file), 'utf8')).nats[0],
@@ -62,17 +63,43 @@ function serverOf(program, url, restart) {
   };
 }
 
-// Ports that are free now: a cluster's members must know each other's beforehand.
+// Ports of this process, in turn: those that are free now. They are below the range that the system
+// takes ports from (listen(0), and every connection), so that a server can be restarted on its own.
+// Another process that runs tests has other ones: each holds the first of its hundred while it runs.
+const [FIRST_PORT, SHARES, SHARE] = [10_000, 200, 100];
+let shareTaken;
+let taken = 0;
+
 export async function freePorts(count) {
-  const servers = [];
-  for (let i = 0; i < count; i++) {
-    const server = createServer();
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-    servers.push(server);
+  const start = await (shareTaken ??= takeShare());
+  const ports = [];
+  for (let tries = 1; ports.length < count; tries++) {
+    assert.ok(tries < SHARE, `${count} of the ports ${start}-${start + SHARE - 1} are free`);
+    const port = start + 1 + (taken++ % (SHARE - 1));
+    const server = await listenOn(port);
+    if (server) ports.push(port);
+    await new Promise((done) => (server ? server.close(done) : done()));
   }
-  const ports = servers.map((server) => server.address().port);
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
   return ports;
+}
+
+async function takeShare() {
+  for (let i = 0; i < SHARES; i++) {
+    const start = FIRST_PORT + ((process.pid + i) % SHARES) * SHARE;
+    const holder = await listenOn(start);
+    holder?.unref();
+    if (holder) return start;
+  }
+  throw new Error(`every ${SHARE}th port from ${FIRST_PORT} is taken`);
+}
+
+// A server, or nothing where the port is taken.
+async function listenOn(port) {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', () => resolve());
+    server.listen(port, '127.0.0.1', () => resolve(server));
+  });
 }
 
 // Three nats-servers that know each other; ready once each says that it is healthy. `route` may put
@@ -157,6 +184,7 @@ export async function connectNats(url) {
   const connecting = connect({
     servers: servers.map((server) => server.host),
     reconnectTimeWait: 50,
+    maxReconnectAttempts: -1, // until it is closed
     ...credentials,
   });
   return patient(await within(`connecting to ${url}`, connecting));

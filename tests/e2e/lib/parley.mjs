@@ -49,29 +49,42 @@ export function serveArguments({ listen = '127.0.0.1:0', data, nats, args = [] }
 export const IMPATIENT = ['--bus-patience', '0'];
 
 // Options: listen, data (a folder), nats (URLs of servers to use), args (more of the command
-// line), env, wrapper (a command line to put before it), tls (what clients need, if it speaks HTTPS).
-export async function startParley({ env, wrapper = [], ...options } = {}) {
+// line), env, wrapper (a command line to put before it), tls (what clients need, if it speaks HTTPS),
+// isAway (NATS is, or is of no use: it does not become ready).
+export async function startParley({ env, wrapper = [], isAway = false, ...options } = {}) {
   assertBinary();
   const data = options.data ?? temporaryFolder();
   const command = [...wrapper, BINARY, ...serveArguments({ ...options, data })];
   const program = new Program(command[0], command.slice(1), { env });
   const [, host, port] = await program.prints(/^listening on https?:\/\/(.+):(\d+)$/m);
   const server = new Server(program, { data, host, port: Number(port), tls: options.tls });
-  await letItBecomeReady(server, Boolean(options.nats));
+  if (!isAway) await letItBecomeReady(server);
   return server;
 }
 
 // A server listens after 3 s though it is not ready, as on a busy machine; tests that send at once
-// would then get 503. What keeps it from being ready for good is waited for 30 s where that is its
-// own nats-server, and else not at all, since tests start servers whose NATS is away.
-async function letItBecomeReady(server, isExternal) {
+// would then get 503.
+async function letItBecomeReady(server) {
   if (server.logged('start.waiting').length === 0) return;
-  const isOver = async () => {
-    if (server.program.exit) return true;
-    const { status, text } = await get(server, '/readyz');
-    return status === 200 || (isExternal && !text.includes('connecting to NATS or checking'));
-  };
-  await until('it is ready', isOver, { timeout: 30_000 }).catch(() => {});
+  const isOver = async () => server.program.exit || (await get(server, '/readyz')).status === 200;
+  await until('it is ready', isOver);
+}
+
+// What a start that is refused prints, and its exit status. One whose look at NATS takes more than
+// 3 s, as on a busy machine, listens, and is no longer ended by what it finds: then another is made.
+export async function refusedStart(options) {
+  assertBinary();
+  let stderr = '';
+  const result = await until('the start is refused', async () => {
+    const program = new Program(BINARY, serveArguments({ data: temporaryFolder(), ...options }));
+    const isLate = await program.prints(/^listening on /m).then(() => true, () => false);
+    if (isLate) program.signal('SIGTERM');
+    const exit = await program.hasExited();
+    stderr += program.stderr;
+    return !isLate && { ...exit, stdout: program.stdout, stderr: program.stderr };
+  });
+  assertNoSanitizerReport(stderr);
+  return result;
 }
 
 // The same, stopped with the test that started it.

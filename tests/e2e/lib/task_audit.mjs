@@ -30,7 +30,7 @@ export const factsOf = async (client, id) => ({
 });
 
 export const factWritten = (client, key) =>
-  until(`the key ${key} is there`, () => factOf(client, key), { timeout: 30_000 });
+  until(`the key ${key} is there`, () => factOf(client, key));
 
 // What was published straight to NATS may be anything.
 function parsed(payload) {

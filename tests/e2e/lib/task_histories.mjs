@@ -266,7 +266,7 @@ export class History {
         await until('the keys are written', async () => {
           facts = is(await factsOf(this.client, id));
           return JSON.stringify(facts) === JSON.stringify(wanted);
-        }, { timeout: 10_000 });
+        });
       } catch {
         this.#fail(`the keys of ${id} are ${JSON.stringify(facts)}, not ${JSON.stringify(wanted)}`);
       }
