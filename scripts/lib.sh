@@ -3,6 +3,12 @@
 # and works on Debian and its derivatives; elsewhere it only names the missing packages.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Of a service or a bare container it may be unset.
+export HOME=${HOME:-$(getent passwd "$EUID" | cut -d: -f6)}
+# The owner of the checkout may be another than who runs this (sudo, containers).
+git_settings=${GIT_CONFIG_COUNT:-0}
+export GIT_CONFIG_COUNT=$((git_settings + 1)) \
+    "GIT_CONFIG_KEY_$git_settings=safe.directory" "GIT_CONFIG_VALUE_$git_settings=*"
 # shellcheck disable=SC2034 # here and below: used by those who source this
 jobs=$(nproc 2>/dev/null || echo 2)
 
@@ -120,7 +126,7 @@ install_packages() { # PACKAGE…, all of them missing
         as_root systemctl mask --runtime --quiet "${units[@]}" >/dev/null 2>&1 || true
     fi
     # Lists may be stale or absent; a failure may be of a repository that has nothing to do with us.
-    as_root apt-get -q -o DPkg::Lock::Timeout=300 update >"$log" 2>&1 ||
+    update_lists "$log" ||
         warn "apt-get update failed (see $log); continuing with the existing package lists."
     local status=0
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy -o DPkg::Lock::Timeout=300 \
@@ -136,6 +142,17 @@ install_packages() { # PACKAGE…, all of them missing
     rm -f "$log"
 }
 
+# DPkg::Lock::Timeout is not for the lock of the lists, which a machine's own update may hold.
+update_lists() { # LOG
+    local tries
+    for ((tries = 0; tries < 60; tries++)); do
+        as_root env LC_ALL=C apt-get -q update >"$1" 2>&1 && return
+        grep -q 'Could not get lock' "$1" || return 1
+        sleep 5
+    done
+    return 1
+}
+
 leave_disabled() { # UNIT…
     command -v systemctl >/dev/null || return 0
     as_root systemctl --quiet --now disable "$@" >/dev/null 2>&1 || true
@@ -145,10 +162,9 @@ leave_disabled() { # UNIT…
 }
 
 # What a commit of all that lies here would hold: what git tracks, and what is new and not ignored.
-# The owner of the checkout may be another than who runs this (sudo, containers).
 source_files() { # [PATTERN…]: names from the root, each ended by NUL
     local file
-    git -C "$root" -c safe.directory='*' ls-files -z --cached --others --exclude-standard -- "$@" |
+    git -C "$root" ls-files -z --cached --others --exclude-standard -- "$@" |
         while IFS= read -r -d '' file; do
             [[ ! -e $root/$file ]] || printf '%s\0' "$file"
         done

@@ -62,7 +62,7 @@ test('the page of the recipes shows messages', async () => {
   try {
     await parley.prints(/^listening on /m);
     const { stdout: message } = await run(binary, ['examples', 'vlp', 'claim']);
-    const sent = await fetch(`http://localhost:${gateway}/v1/vlp/messages`, {
+    const sent = await fetch(`http://127.0.0.1:${gateway}/v1/vlp/messages`, {
       ...{ method: 'POST', body: message },
       headers: { 'Content-Type': 'application/json' },
     });

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -350,6 +351,7 @@ static void test_a_killed_parley_takes_its_child_along(void **state) {
     waitpid(parley, NULL, 0);
     for (int tries = 0; kill(child, 0) == 0 && tries < LOOP_PATIENCE_MS / 2; tries++) {
         loop_pause();
+        waitpid(child, NULL, WNOHANG); /* it is ours by now (main) */
     }
     assert_int_equal(kill(child, 0), -1);
     assert_int_equal(errno, ESRCH);
@@ -551,6 +553,8 @@ int main(int argc, char *argv[]) {
     if (argc == 3 && strcmp(argv[1], "-c") == 0) {
         return be_child(argv[2]);
     }
+    /* Orphans come to this process: in a container, process 1 may wait for none. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     const struct CMUnitTest tests[] = {
         TEST(test_it_starts_and_stores),
         TEST(test_it_takes_eight_megabytes),
