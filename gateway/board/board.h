@@ -103,6 +103,14 @@ bool board_find_claim(struct board *board, const struct board_wish *wish, struct
 
 /* ---- waiting ---- */
 
+/* A wish with what finds it quickly: bits by the hashes of its words, so that texts are compared
+ * only with work that has one of these. */
+struct board_search {
+    const struct board_wish *wish;
+    uint64_t agent; /* hash */
+    uint64_t words[64];
+};
+
 /* One who waits for work.  Owns: the caller embeds it, zeroed at first, and keeps it and the wish
  * until board_leave. */
 struct board_waiter {
@@ -113,6 +121,7 @@ struct board_waiter {
     void (*wake)(struct board_waiter *waiter);
     TAILQ_ENTRY(board_waiter) link;
     LIST_ENTRY(board_waiter) claim_link;
+    struct board_search search;
     uint64_t claim; /* hash of the wish's claim_id; 0: it has none */
     bool is_waiting;
     char woken_for[BOARD_ID_MAX]; /* "": nothing, or it was handed on */

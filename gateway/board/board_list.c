@@ -42,7 +42,8 @@ static bool may_pass(const struct board *board, const struct work *work,
     return (sieve->domain == 0 || sieve->domain == work->domain) &&
            (sieve->holder == 0 || sieve->holder == work->holder) &&
            (sieve->from == 0 || sieve->from == work->from) &&
-           (sieve->priority == BOARD_ANY || (unsigned)sieve->priority == work->priority) &&
+           (sieve->priority == BOARD_ANY ||
+            (work->has_priority && (unsigned)sieve->priority == work->priority)) &&
            (state == NULL || strcmp(state, state_at(board, work, sieve->now_ms)) == 0);
 }
 

@@ -21,24 +21,29 @@ enum {
 enum work_phase { WORK_OPEN, WORK_TAKEN, WORK_CLOSED };
 
 struct work {
+    /* What is looked at when work is looked for, side by side. */
+    TAILQ_ENTRY(work)
+    phase_link;                   /* OPEN: of its priority, the oldest first; CLOSED: the one
+                                     that was closed first, first */
+    int64_t open_until_ms;        /* Unix time */
+    uint64_t name, domain, to_id; /* hashes; 0: not known, nobody */
+
     struct work *chain_next; /* by id */
     struct work *claim_next; /* by the claim's id, if that is known; of work that is taken, by that
                                 with which it will be claimed */
-    TAILQ_ENTRY(work) age_link; /* of all, the oldest first */
-    TAILQ_ENTRY(work)
-    phase_link;                        /* OPEN: of its priority, the oldest first; CLOSED: the one
-                                          that was closed first, first */
+    TAILQ_ENTRY(work) age_link;        /* of all, the oldest first */
     char *facts[PARLEY_WORK_FACTS];    /* the values; NULL: there is none */
     size_t lengths[PARLEY_WORK_FACTS]; /* of them */
     uint64_t sequences[PARLEY_WORK_FACTS];
-    uint64_t order;                       /* of its first key in the bucket */
-    int64_t open_until_ms, claimed_ms;    /* Unix time; of the key of its claim */
-    const char *state;                    /* one of the kind's */
-    char *task, *to;                      /* NULL: not known, nobody */
-    uint64_t domain, holder, from, claim; /* hashes; 0: not known */
-    size_t bytes;                         /* that it takes */
+    uint64_t order;               /* of its first key in the bucket */
+    int64_t claimed_ms;           /* Unix time; of the key of its claim */
+    const char *state;            /* one of the kind's */
+    char *task, *to;              /* NULL: not known, nobody */
+    uint64_t holder, from, claim; /* hashes; 0: not known */
+    size_t bytes;                 /* that it takes */
     enum work_phase phase;
     unsigned priority;
+    bool has_priority;
     char id[BOARD_ID_MAX];
 };
 TAILQ_HEAD(works, work);

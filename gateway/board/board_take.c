@@ -10,7 +10,10 @@
 
 #include "board_state.h"
 
-enum { AMONG_MAX = 16 };
+enum {
+    AMONG_MAX = 16,
+    WORDS = sizeof((struct board_search *)0)->words / sizeof(uint64_t),
+};
 
 /* ---- matching ---- */
 
@@ -23,15 +26,42 @@ static bool is_among(const struct parley_bytes *texts, size_t count, struct parl
     return false;
 }
 
+static void add_word(struct board_search *search, uint64_t hash) {
+    search->words[hash / 64 % WORDS] |= UINT64_C(1) << hash % 64;
+}
+
+/* Without the lock: 128 words take some microseconds. */
+static struct board_search search_for(const struct board *board, const struct board_wish *wish) {
+    struct board_search search = {.wish = wish, .agent = board_hash(board, wish->agent)};
+    for (size_t i = 0; i < wish->task_count; i++) {
+        add_word(&search, board_hash(board, wish->tasks[i]));
+    }
+    for (size_t i = 0; i < wish->domain_count; i++) {
+        add_word(&search, board_hash(board, wish->domains[i]));
+    }
+    return search;
+}
+
+/* Whether `hash` may be that of a word. */
+static bool may_have(const struct board_search *search, uint64_t hash) {
+    return (search->words[hash / 64 % WORDS] >> hash % 64 & 1) != 0;
+}
+
 static bool suits(const struct board *board, const struct work *work,
-                  const struct board_wish *wish) {
-    const struct parley_bytes task = parley_bytes_of(work->task);
-    if (work->to != NULL && !parley_bytes_equal(parley_bytes_of(work->to), wish->agent)) {
+                  const struct board_search *search) {
+    const struct board_wish *wish = search->wish;
+    if (work->to_id != 0 && (work->to_id != search->agent ||
+                             !parley_bytes_equal(parley_bytes_of(work->to), wish->agent))) {
         return false;
     }
-    return (wish->domain_count == 0 && wish->task_count == 0) ||
-           is_among(wish->tasks, wish->task_count, task) ||
-           is_among(wish->domains, wish->domain_count, board->kind->domain(task));
+    if (wish->domain_count == 0 && wish->task_count == 0) {
+        return true;
+    }
+    return (may_have(search, work->name) &&
+            is_among(wish->tasks, wish->task_count, parley_bytes_of(work->task))) ||
+           (may_have(search, work->domain) &&
+            is_among(wish->domains, wish->domain_count,
+                     board->kind->domain(parley_bytes_of(work->task))));
 }
 
 /* Open work that is too late by now is closed when it is come across. */
@@ -45,7 +75,7 @@ static bool is_late(struct board *board, struct work *work, int64_t now_ms) {
 }
 
 /* Returns: how many there are, the best first. */
-static size_t find_best(struct board *board, const struct board_wish *wish, size_t among,
+static size_t find_best(struct board *board, const struct board_search *search, size_t among,
                         struct work *found[AMONG_MAX]) {
     const int64_t now_ms = board_now_ms();
     size_t count = 0;
@@ -54,7 +84,7 @@ static size_t find_best(struct board *board, const struct board_wish *wish, size
         while (next != NULL && count < among) {
             struct work *work = next;
             next = TAILQ_NEXT(work, phase_link);
-            if (!is_late(board, work, now_ms) && suits(board, work, wish)) {
+            if (!is_late(board, work, now_ms) && suits(board, work, search)) {
                 found[count++] = work;
             }
         }
@@ -103,14 +133,15 @@ static struct work *find_same(struct board *board, const struct board_wish *wish
     return work;
 }
 
-static struct work *choose(struct board *board, const struct board_wish *wish, size_t among) {
+static struct work *choose(struct board *board, const struct board_search *search, size_t among) {
     struct work *found[AMONG_MAX];
-    const size_t count = find_best(board, wish, among < AMONG_MAX ? among : AMONG_MAX, found);
+    const size_t count = find_best(board, search, among < AMONG_MAX ? among : AMONG_MAX, found);
     return count > 1 ? found[randombytes_uniform((uint32_t)count)] : (count == 1 ? found[0] : NULL);
 }
 
-static bool take(struct board *board, const struct board_wish *wish, size_t among,
+static bool take(struct board *board, const struct board_search *search, size_t among,
                  struct board_find *out) {
+    const struct board_wish *wish = search->wish;
     if (!board->is_current) {
         return false;
     }
@@ -119,7 +150,7 @@ static bool take(struct board *board, const struct board_wish *wish, size_t amon
     if (work != NULL) {
         return write_find(board, work, out);
     }
-    work = choose(board, wish, among);
+    work = choose(board, search, among);
     if (work == NULL || !write_find(board, work, out)) {
         return false;
     }
@@ -130,8 +161,9 @@ static bool take(struct board *board, const struct board_wish *wish, size_t amon
 
 bool board_take(struct board *board, const struct board_wish *wish, size_t among,
                 struct board_find *out) {
+    const struct board_search search = search_for(board, wish);
     pthread_mutex_lock(&board->lock);
-    const bool is_found = take(board, wish, among, out);
+    const bool is_found = take(board, &search, among, out);
     pthread_mutex_unlock(&board->lock);
     return is_found;
 }
@@ -180,7 +212,7 @@ void take_wake(struct board *board, const struct work *work) {
         return;
     }
     TAILQ_FOREACH(waiter, &board->waiters, link) {
-        if (waiter->wish != NULL && suits(board, work, waiter->wish)) {
+        if (waiter->wish != NULL && suits(board, work, &waiter->search)) {
             wake(board, waiter, work->id);
             return;
         }
@@ -235,8 +267,10 @@ static void hand_on(struct board *board, const char *id) {
 
 bool board_take_or_wait(struct board *board, struct board_waiter *waiter, size_t among,
                         struct board_find *out) {
+    const struct board_search search = search_for(board, waiter->wish);
     pthread_mutex_lock(&board->lock);
-    const bool is_found = take(board, waiter->wish, among, out);
+    waiter->search = search;
+    const bool is_found = take(board, &search, among, out);
     if (is_found) {
         hand_on(board, waiter->woken_for); /* unless that was it */
     } else {

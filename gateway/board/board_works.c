@@ -202,8 +202,11 @@ enum parley_status works_describe(struct board *board, struct work *work,
     PARLEY_TRY(keep_text(&work->to, what->to));
     work->state = what->state;
     work->priority = what->priority;
+    work->has_priority = what->has_priority;
     work->open_until_ms = what->open_until_ms;
+    work->name = board_hash(board, what->task);
     work->domain = board_hash(board, what->domain);
+    work->to_id = board_hash(board, what->to);
     work->holder = board_hash(board, what->holder);
     work->from = board_hash(board, what->from);
     works_set_claim(board, work, board_hash(board, what->claim_id));

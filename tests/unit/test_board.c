@@ -184,6 +184,45 @@ static void test_the_best_that_matches_is_taken_first(void **state) {
     }
 }
 
+/* As many as a request can have, of which one is a task's. */
+static void test_one_of_many_words_suffices(void **state) {
+    struct world *world = *state;
+    enum { WORDS = 64 };
+    static char texts[2 * WORDS][20];
+    struct parley_bytes domains[WORDS], tasks[WORDS];
+    struct board_find find;
+    for (size_t i = 0; i < WORDS; i++) {
+        snprintf(texts[i], sizeof texts[i], "d%zu", i);
+        snprintf(texts[WORDS + i], sizeof texts[i], "a.x%zu", i);
+        domains[i] = parley_bytes_of(texts[i]);
+        tasks[i] = parley_bytes_of(texts[WORDS + i]);
+    }
+    const struct board_wish many = {.agent = PARLEY_BYTES("galahad"),
+                                    .domains = domains,
+                                    .tasks = tasks,
+                                    .domain_count = WORDS,
+                                    .task_count = WORDS};
+    for (unsigned i = 1; i <= 1000; i++) {
+        char what[30];
+        snprintf(what, sizeof what, "e%u.x normal", i); /* nothing that is among them */
+        request(world, i, what);
+    }
+    assert_false(board_take(world->board, &many, 1, &find));
+    for (unsigned i = 0; i < WORDS; i++) {
+        char what[30];
+        snprintf(what, sizeof what, i % 2 == 0 ? "d%u.x low" : "a.x%u low", i);
+        request(world, 2000 + i, what);
+        assert_true(board_take(world->board, &many, 1, &find));
+        assert_int_equal(number_of(&find), 2000 + i);
+    }
+    request(world, 3000, "a.x normal");
+    request(world, 3001, "d0 normal");
+    request(world, 3002, "b.x0 normal");
+    assert_true(board_take(world->board, &many, 1, &find));
+    assert_int_equal(number_of(&find), 3001);
+    assert_false(board_take(world->board, &many, 1, &find));
+}
+
 static void test_what_is_not_open_is_not_taken(void **state) {
     struct world *world = *state;
     request_until(world, 1, "a.x high", "2020-01-01T00:00:00Z"); /* late */
@@ -497,7 +536,7 @@ static const struct list_case {
     {{.state = "completed"}, 10, "3"},   {{.domain = "a"}, 10, "3 1"},
     {{.holder = "percival"}, 10, "3 2"}, {{.holder = "percival", .domain = "b"}, 10, "2"},
     {{.from = "tim"}, 10, "4 3 2 1"},    {{.from = "x"}, 10, ""},
-    {{.priority = "high"}, 10, "2"},
+    {{.priority = "high"}, 10, "2"},     {{.priority = "low"}, 10, "3"},
 };
 
 static void test_filters_choose_what_is_listed(void **state) {
@@ -558,6 +597,7 @@ static void test_an_item_has_every_member(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_best_that_matches_is_taken_first),
+        BOARD_TEST(test_one_of_many_words_suffices),
         BOARD_TEST(test_what_is_not_open_is_not_taken),
         BOARD_TEST(test_what_is_taken_comes_back_in_its_place),
         BOARD_TEST(test_one_of_the_best_is_taken_by_chance),
