@@ -22,15 +22,21 @@ static bool is_read(struct http_request *request) {
     return is_read;
 }
 
-/* Pages of other sites are kept from loopback here, too; elsewhere a name can be anything. */
+/* Pages of other sites are kept from loopback, wherever --listen is; elsewhere a name can be
+ * anything. */
+static bool is_host_admitted(const struct configuration *configuration,
+                             struct http_request *request) {
+    const struct origin_policy policy = {.address = configuration->admin_address,
+                                         .hosts = configuration->hosts,
+                                         .is_loopback = true};
+    return !listen_address_is_loopback(configuration->admin_address) ||
+           origin_admit_host(&policy, request);
+}
+
 void admin_begin(void *context, struct http_request *request) {
     struct gateway *gateway = context;
     const char *path = http_request_path(request);
-    if (listen_address_is_loopback(gateway->configuration->admin_address) &&
-        !origin_admit_host(&gateway->origins, request)) {
-        return;
-    }
-    if (!is_read(request)) {
+    if (!is_host_admitted(gateway->configuration, request) || !is_read(request)) {
         return;
     }
     if (strcmp(path, "/metrics") == 0) {

@@ -214,21 +214,27 @@ describe('metrics', () => {
 });
 
 describe('--admin-listen', () => {
-  it('has the metrics and the state of the server, and nothing else, without a token', async (t) => {
+  // A server whose /metrics needs a token, and what its other address answers, which is not what
+  // /openapi.json describes.
+  async function served(t, { args = [], ...options } = {}) {
     const [port] = await freePorts(1);
     const data = temporaryFolder();
     const made = await parley(['token', 'create', '--data', data, '--name', 'a', '--allow', 'admin']);
     assert.equal(made.code, 0, made.stderr);
-    const server = await parleyFor(t, { data, args: ['--admin-listen', `:${port}`] });
-    // Its answers are not those that /openapi.json describes.
-    const ask = (path, options) => new Promise((resolve, reject) => {
+    const server = await parleyFor(t, { data, args: ['--admin-listen', `:${port}`, ...args], ...options });
+    const ask = (path, more) => new Promise((resolve, reject) => {
       const whole = async (answer) => {
         const text = Buffer.concat(await answer.toArray()).toString();
         resolve({ status: answer.statusCode, headers: answer.headers, text });
       };
-      http.request({ host: '127.0.0.1', port, path, agent: false, ...options }, whole)
+      http.request({ host: '127.0.0.1', port, path, agent: false, ...more }, whole)
         .on('error', reject).end();
     });
+    return { server, ask, statusFor: async (Host) => (await ask('/metrics', { headers: { Host } })).status };
+  }
+
+  it('has the metrics and the state of the server, and nothing else, without a token', async (t) => {
+    const { server, ask } = await served(t);
     assertProblem(await get(server, '/metrics'), 401, 'unauthenticated');
     const metrics = await ask('/metrics');
     assert.equal(metrics.status, 200, metrics.text);
@@ -239,6 +245,22 @@ describe('--admin-listen', () => {
       assert.equal((await ask(path)).status, 404, path);
     }
     assert.equal((await ask('/metrics', { method: 'POST' })).status, 405);
-    assert.equal((await ask('/metrics', { headers: { Host: 'rebound.example' } })).status, 421);
+  });
+
+  for (const listen of ['127.0.0.1:0', '0.0.0.0:0']) {
+    it(`answers no page that has pointed its name at it, of a server on ${listen}`, async (t) => {
+      const { server, statusFor } = await served(t, { listen, args: ['--insecure'] });
+      assert.equal(await statusFor('rebound.example'), 421);
+      assert.equal(await statusFor(`rebound.example:${server.port}`), 421);
+      for (const host of ['localhost', '127.0.0.1:9090', '[::1]']) {
+        assert.equal(await statusFor(host), 200, host);
+      }
+    });
+  }
+
+  it('answers to the names of --host', async (t) => {
+    const { statusFor } = await served(t, { args: ['--host', 'gateway.example'] });
+    assert.equal(await statusFor('gateway.example'), 200);
+    assert.equal(await statusFor('rebound.example'), 421);
   });
 });
