@@ -11,6 +11,7 @@ import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { sendTask, taskRequest } from './lib/roundtable.mjs';
 import { assertProblem } from './lib/vlp.mjs';
+import { boardOf } from './lib/work.mjs';
 
 const next = (server, wish, headers = {}) =>
   post(server, '/v1/roundtable/tasks/next', JSON.stringify(wish), { headers });
@@ -35,6 +36,11 @@ const isWaiting = (server, count) =>
     return Number(/^parley_tasks_waiting (\d+)/m.exec(text)?.[1]) === count;
   });
 
+// A request is stored before the board of a gateway, its sender's too, has read of it.
+const onBoard = (server, count) =>
+  until(`${count} are on the board`, async () =>
+    (await boardOf(server, '?state=requested')).length === count);
+
 describe('an agent that asks for work', () => {
   const its = useParley();
 
@@ -45,6 +51,7 @@ describe('an agent that asks for work', () => {
 
   it('gets the request, the receipt of its claim, and the deadline', async () => {
     const sent = await request(its.parley, 'security.scan', { priority: 'high', ttl: 600 });
+    await onBoard(its.parley, 1);
     const { task, claim, deadline } = await claimed(next(its.parley, { agent: 'galahad' }));
     assert.deepEqual(task, sent);
     assert.equal(claim.type, 'task.claimed');
@@ -60,6 +67,7 @@ describe('an agent that asks for work', () => {
     const mine = await request(its.parley, 'a.x', { to: 'galahad', priority: 'low' });
     const urgent = await request(its.parley, 'a.x', { priority: 'critical' });
     const others = await request(its.parley, 'a.x', { to: 'percival', priority: 'critical' });
+    await onBoard(its.parley, 4);
     const ids = [];
     for (let i = 0; i < 3; i++) ids.push((await claimed(next(its.parley, { agent: 'galahad' }))).task.id);
     assert.deepEqual(ids, [urgent.id, normal.id, mine.id]);
@@ -73,6 +81,7 @@ describe('an agent that asks for work', () => {
       await request(its.parley, 'finance.audit'),
       await request(its.parley, 'intel.briefing'),
     ];
+    await onBoard(its.parley, 3);
     const wish = { agent: 'bors', domains: ['finance'], tasks: ['intel.briefing', 'intel.other'] };
     assert.equal((await claimed(next(its.parley, wish))).task.id, audit.id);
     assert.equal((await claimed(next(its.parley, wish))).task.id, brief.id);
@@ -120,6 +129,8 @@ describe('an agent that asks for work', () => {
   it('gets the same task for the same key, on any gateway, and another for another', async (t) => {
     const second = await parleyFor(t, { nats: embeddedUrl(its.parley) });
     const [one, two] = [await request(its.parley, 'a.x'), await request(its.parley, 'a.x')];
+    await onBoard(its.parley, 2);
+    await onBoard(second, 2);
     const key = { 'Idempotency-Key': randomUUID() };
     const first = await claimed(next(its.parley, { agent: 'galahad' }, key));
     assert.equal(first.task.id, one.id);
@@ -175,6 +186,7 @@ describe('an agent that asks for work', () => {
     assert.equal(new Set(got.map(({ task }) => task.id)).size, 1);
     assert.equal(new Set(got.map(({ claim }) => claim.seq)).size, 1);
     await request(its.parley, 'a.x'); // it is for another key
+    await onBoard(second, 1);
     assert.equal((await next(second, { agent: 'galahad' }, { 'Idempotency-Key': randomUUID() })).status, 200);
   });
 

@@ -19,7 +19,15 @@ function assertTryAgain(answer, name = 'bus-unavailable') {
   return problem;
 }
 
-const isReady = (parley) => async () => (await get(parley, '/readyz')).status === 200;
+// Without a remark: that the halts cannot be read yet is one.
+const isReady = (parley) => async () => (await get(parley, '/readyz')).text === 'ready\n';
+
+// Asked until it is refused: of several reactors one may hear of it later.
+const refused = (ask) =>
+  until('it is refused', async () => {
+    const answer = await ask();
+    return answer.status === 503 && answer;
+  });
 
 async function externalFor(t, options) {
   const nats = await startNats(options);
@@ -87,8 +95,8 @@ describe('NATS away later', () => {
     assertAccepted(await send(parley, message));
     await nats.kill();
     await until('parley has noticed', async () => (await get(parley, '/readyz')).status === 503);
-    assertTryAgain(await send(parley, claim()));
-    assertTryAgain(await get(parley, '/v1/vlp/stream'));
+    assertTryAgain(await refused(() => send(parley, claim())));
+    assertTryAgain(await refused(() => get(parley, '/v1/vlp/stream')));
     assert.equal((await get(parley, '/livez')).status, 200);
     const again = await nats.restart();
     atEnd(t, () => again.stop());

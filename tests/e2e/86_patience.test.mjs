@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, send, sendLines } from './lib/http.mjs';
 import { loadFor } from './lib/load.mjs';
-import { embeddedUrl, natsClient, startNats, storedMessages } from './lib/nats.mjs';
+import { embeddedUrl, natsClient, startNats, storedMessages, streamInfo } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
@@ -104,9 +104,18 @@ describe('NATS away for longer than the patience', () => {
 
   it('fails the lines of a batch that has begun, each with the reason', async (t) => {
     const { nats, server } = await serverFor(t, ['--bus-patience', '500ms']);
-    await nats.running.kill();
-    const answer = await sendLines(server, lines(claims(3)));
-    const problems = answer.lines.slice(0, -1).map(({ problem }) => problem);
+    const client = await natsClient(t, nats.running.url);
+    async function* body() {
+      yield lines(claims(1));
+      await until('it is stored', async () => (await streamInfo(client)).state.messages === 1);
+      await nats.running.kill();
+      await hasNoticed(server);
+      yield lines(claims(3));
+    }
+    const answer = await sendLines(server, body());
+    const [first, ...others] = answer.lines.slice(0, -1);
+    assert.equal(first.status, 'accepted', answer.text);
+    const problems = others.map(({ problem }) => problem);
     assert.deepEqual(problems.map(({ status }) => status), [503, 503, 503]);
     for (const { detail } of problems) assert.match(detail, /NATS is unreachable/);
   });

@@ -111,7 +111,7 @@ describe('an id that was used at one gateway', () => {
     await nats.kill();
     await until('the other has noticed', async () => (await get(two, '/readyz')).status === 503);
     running = await nats.restart();
-    await until('the other is ready', async () => (await get(two, '/readyz')).status === 200);
+    await until('the other is ready', async () => (await get(two, '/readyz')).text === 'ready\n');
     const again = assertAccepted(await send(two, message, keyed('restart')));
     assert.deepEqual(again, { ...first, duplicate: true });
     const other = assertProblem(await send(two, claim(), keyed('restart')), 409, 'id-reused');

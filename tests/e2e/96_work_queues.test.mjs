@@ -16,7 +16,7 @@ import { askAndWait, nextTask } from './lib/work.mjs';
 const FLEET = ['--subject-prefix', 'roundtable=fleet-a'];
 const PATH = '/v1/roundtable/stream';
 
-async function fleet(t, retention) {
+async function fleet(t, retention, args = []) {
   const nats = await startNats();
   atEnd(t, () => nats.stop());
   const client = await natsClient(t, nats.url);
@@ -26,7 +26,7 @@ async function fleet(t, retention) {
       name: `fleet-a_${family}`, subjects: [`fleet-a.${family}.>`], retention,
     });
   }
-  const server = await parleyFor(t, { nats: nats.url, args: FLEET });
+  const server = await parleyFor(t, { nats: nats.url, args: [...FLEET, ...args] });
   return { nats, client, manager, server };
 }
 
@@ -103,7 +103,8 @@ describe('work queues', () => {
   });
 
   it('are read over a lost connection to NATS', async (t) => {
-    const { nats, server } = await fleet(t, 'workqueue');
+    // Nothing is read later than it is published: the reactor that publishes must be the reader's.
+    const { nats, server } = await fleet(t, 'workqueue', ['--reactors', '1']);
     const live = await streamFor(t, server, `${PATH}?type=task.request`);
     await receiptOf(sendTask(server, taskRequest('a.b')));
     assert.equal((await live.event()).subject, 'fleet-a.tasks.a.b');
