@@ -151,7 +151,8 @@ describe('a message that takes long to check', () => {
     ['of a body is', NDJSON_TYPE, '\n'],
   ]) {
     it(`${what} answered by a server that drains`, async (t) => {
-      const parley = await parleyFor(t);
+      // A drain lasts 12 s at least, and then as long as an ack may take.
+      const parley = await parleyFor(t, { args: ['--ack-timeout', '10m'] });
       const body = Buffer.concat([nulls((isSanitized ? 4 : 40) * MIB), Buffer.from(end)]);
       const large = await begin(t, parley, rawPost('/v1/supervisor/validate', body, { type }));
       assertAccepted(await send(parley, claim()));

@@ -110,6 +110,7 @@ describe('a task', () => {
   it('may live without the gateways: they know what was published straight to NATS', async () => {
     const request = taskRequest('straight.it');
     await publish('roundtable.tasks.straight.it', request);
+    await until('the request has its key', () => keyOf(request.id));
     const claim = claimOf(request, 'galahad');
     const ack = await publish('roundtable.events.task.claimed', claim);
     await until('the claim has its key', () => keyOf(`${request.id}.claim`));

@@ -22,6 +22,7 @@ const ask = (server, request, agent = false) =>
   post(server, '/v1/roundtable/messages', JSON.stringify(request), {
     agent,
     headers: { Prefer: 'wait=300' },
+    timeout: 360_000,
   });
 
 async function natsFor(t) {
@@ -33,8 +34,11 @@ async function natsFor(t) {
 const isConnected = async (server) => valueOf(await metricsOf(server), 'parley_nats_connections') > 0;
 const waiting = async (server) => valueOf(await metricsOf(server), 'parley_awaited_replies');
 
-// Answers each request when it sees it: straight to NATS, or at a gateway.
+// Answers each request when it sees it: straight to NATS, or at a gateway; again where that is not
+// stored. Returns: promises, one for each reply that is to be stored.
 function answerAll(client, server, replies) {
+  const jetstream = client.jetstream();
+  const stored = [];
   client.subscribe('roundtable.tasks.>', {
     callback: (error, message) => {
       if (error) return;
@@ -42,13 +46,16 @@ function answerAll(client, server, replies) {
       if (replies.has(request.id)) return; // a second attempt to publish it
       const reply = taskResult(request.id);
       replies.set(request.id, reply);
-      if (replies.size % 2) client.publish(resultSubject('code', request.id), JSON.stringify(reply));
-      else void sendTask(server, reply);
+      const subject = resultSubject('code', request.id);
+      const publish = () => jetstream.publish(subject, JSON.stringify(reply));
+      const send = async () => (await sendTask(server, reply)).status === 200;
+      stored.push(until('the reply is stored', replies.size % 2 ? publish : send));
     },
   });
+  return stored;
 }
 
-describe('who waits for the reply', { timeout: 240_000 }, () => {
+describe('who waits for the reply', () => {
   it(`misses none of ${REQUESTS} that are sent the moment the request is`, async (t) => {
     const nats = await natsFor(t);
     const servers = [
@@ -57,7 +64,7 @@ describe('who waits for the reply', { timeout: 240_000 }, () => {
     ];
     const client = await natsClient(t, nats.url);
     const replies = new Map();
-    answerAll(client, servers[0], replies);
+    const stored = answerAll(client, servers[0], replies);
     await client.flush();
     let next = 0;
     await Promise.all(
@@ -73,6 +80,7 @@ describe('who waits for the reply', { timeout: 240_000 }, () => {
       }),
     );
     assert.equal(replies.size, REQUESTS);
+    await Promise.all(stored);
   });
 
   it('gets it in a cluster of three, wherever it was sent', async (t) => {
@@ -82,7 +90,7 @@ describe('who waits for the reply', { timeout: 240_000 }, () => {
     const servers = await Promise.all(members.map(({ url }) => parleyFor(t, { nats: url, args })));
     const client = await natsClient(t, members[2].url);
     const replies = new Map();
-    answerAll(client, servers[1], replies);
+    const stored = answerAll(client, servers[1], replies);
     await client.flush();
     await Promise.all(
       Array.from({ length: AT_ONCE }, async (_, i) => {
@@ -92,6 +100,7 @@ describe('who waits for the reply', { timeout: 240_000 }, () => {
         assert.deepEqual(answer.json.reply.data, replies.get(request.id));
       }),
     );
+    await Promise.all(stored);
   });
 
   it('gets it though NATS went and came back meanwhile', async (t) => {
