@@ -12,7 +12,7 @@ import {
   storedMessage,
   storedMessages,
 } from './lib/nats.mjs';
-import { parleyFor, useParley } from './lib/parley.mjs';
+import { IMPATIENT, parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { resultSubject, sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { assertAccepted, assertProblem, claim, lines, uniqueId } from './lib/vlp.mjs';
@@ -24,7 +24,7 @@ const answerTo = (server, protocol, query, message, options) =>
 const textOf = (message) => (typeof message === 'string' ? message : JSON.stringify(message));
 
 describe('duplicates', () => {
-  const its = useParley();
+  const its = useParley({ args: IMPATIENT }); // it publishes nothing again, and all would be duplicates
 
   it('the same body again is a duplicate, with the sequence number of the first', async () => {
     const message = claim();

@@ -106,7 +106,10 @@ describe('a JSON Web Token', () => {
     const set = keySet(first, second);
     const server = await parleyFor(t, { args: options(set.file) });
     const opened = (key, claims) => streamFor(t, server, '/v1/vlp/stream', shows(tokenOf(key, claims)));
-    const brief = await opened(second, { exp: now() - 57 });
+    const brief = await until('a stream is open in time', async () => {
+      const stream = await opened(second, { exp: now() - 57 }); // it is taken for 60 s more
+      return stream.status === 200 && stream;
+    });
     const old = await opened(first);
     const stays = await opened(second);
     const reason = async (stream) => {
@@ -136,7 +139,7 @@ describe('a JSON Web Token', () => {
     assert.equal(await answer(old), 200);
     set.write(second);
     await until('the first key is gone', async () => (await answer(old)) === 401);
-    assert.equal(await answer(young), 200);
+    await until('the second key is known', async () => (await answer(young)) === 200);
     writeFileSync(set.file, '{"keys":[');
     await until('the log says so', () => /the keys that were read before/.test(server.program.stderr));
     assert.equal(await answer(young), 200);

@@ -244,10 +244,12 @@ describe('large messages among small ones', () => {
 });
 
 describe('bodies that come slowly', () => {
+  const STAYS = ['--idle-timeout', '10m']; // what is held, however long the others take
+
   it('hold no more than --gather-max of lines that do not end', async (t) => {
     const half = (isSanitized ? 5 : 50) * MIB;
     const limit = isSanitized ? '26m' : '256m';
-    const parley = await parleyFor(t, { args: ['--reactors', '2', '--gather-max', limit] });
+    const parley = await parleyFor(t, { args: ['--reactors', '2', '--gather-max', limit, ...STAYS] });
     const path = '/v1/supervisor/validate';
     const start = chunk(Buffer.alloc(half, 'x'));
     const held = [];
@@ -284,7 +286,7 @@ describe('bodies that come slowly', () => {
   });
 
   it('hold no more than --gather-max in sum; small ones are never refused', async (t) => {
-    const parley = await parleyFor(t, { args: ['--reactors', '2', '--gather-max', '8m'] });
+    const parley = await parleyFor(t, { args: ['--reactors', '2', '--gather-max', '8m', ...STAYS] });
     const whole = rawPost('/v1/supervisor/validate', nulls(5 * MIB));
     const held = [];
     const send3MiB = () => post(parley, '/v1/supervisor/validate', nulls(3 * MIB), PATIENCE);

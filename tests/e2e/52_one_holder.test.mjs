@@ -8,7 +8,7 @@ import { atEnd } from './lib/cleanup.mjs';
 import { get } from './lib/http.mjs';
 import { natsClient, startNats } from './lib/nats.mjs';
 import { NatsWire } from './lib/nats_wire.mjs';
-import { parleyFor, startParley } from './lib/parley.mjs';
+import { IMPATIENT, parleyFor, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { assertProblem } from './lib/vlp.mjs';
@@ -201,7 +201,9 @@ describe('a decision', () => {
       asked.acks += subject.startsWith('$JS.ACK.ROUNDTABLE.') ? 1 : 0;
       return false;
     });
-    const server = await startParley({ nats: wire.url, args: ['--reactors', `${reactors}`] });
+    // What passes through this process late is not published again.
+    const args = ['--reactors', `${reactors}`, ...IMPATIENT];
+    const server = await startParley({ nats: wire.url, args });
     atEnd(t, () => server.stop());
     return {
       server,

@@ -10,6 +10,7 @@ import { connectNats, eachStored, startNats } from './nats.mjs';
 import { metricsOf, valueOf } from './metrics.mjs';
 import { startParley } from './parley.mjs';
 import { pause, until } from './poll.mjs';
+import { openAtServer } from './sockets.mjs';
 import { apply, restoredBy, snapshotOf, StoredLog } from './agent_model.mjs';
 import { Dice } from './task_histories.mjs';
 import { sendWal } from './wal.mjs';
@@ -42,6 +43,7 @@ export class AgentLives {
   stored = new StoredLog();
   told = new Map(); // what an agent was told is logged: text by sequence
   orphans = new Set(); // texts that were under way when an agent died: they may come late
+  isCut = false; // the last agent died in the middle of a request
   counts = { lives: 0, logged: 0, checkpoints: 0, restores: 0, cut: 0, gateways: 0, nats: 0, late: 0 };
 
   constructor(seed, { faults = 5 } = {}) {
@@ -123,6 +125,7 @@ export class AgentLives {
     await connection?.write(rawPost(path, encode(messages), { type }));
     await pause(this.dice.below(MID_REQUEST_MS));
     connection?.close();
+    this.isCut = true;
     this.counts.cut++;
   }
 
@@ -195,13 +198,28 @@ export class AgentLives {
 
   // ---- after its death ----
 
-  // Nothing of it is under way any more, as far as anybody can tell.
+  // Nothing of it is under way any more, as far as anybody can tell: a gateway has read what it sent,
+  // and NATS has acknowledged what was published of that.
   async #settled() {
-    for (const server of this.servers) {
-      await until('nothing is in flight', async () => {
-        return valueOf(await metricsOf(server), 'parley_in_flight_messages') === 0;
-      });
-    }
+    if (!this.isCut) return;
+    this.isCut = false;
+    await Promise.all(this.servers.map((server) => this.#isIdle(server)));
+  }
+
+  async #isIdle(server) {
+    await until('it has closed all connections', () => openAtServer(server) === 0);
+    await this.#figuresAreCopied(server);
+    await this.#figuresAreCopied(server); // and what it had read then is published
+    await until('nothing is in flight', async () => {
+      return valueOf(await metricsOf(server), 'parley_in_flight_messages') === 0;
+    });
+  }
+
+  // Each half a second: then they have what was sent of them before.
+  async #figuresAreCopied(server) {
+    const sent = async () => valueOf(await metricsOf(server), 'parley_http_sent_bytes_total');
+    const before = await sent();
+    await until('figures are copied', async () => (await sent()) > before);
   }
 
   async #readStored() {

@@ -11,11 +11,13 @@ export const DEADLINE_MS = 120_000;
 // there the server's memory is not its own. (The preset "shipped" runs these tests without one.)
 export const ifMemoryCounts = (words) => (isSanitized ? '' : words);
 
-// Calls `probe` until it returns something truthy, and returns that.
+// Calls `probe` until it returns something truthy, and returns that. The last call begins after the
+// time is over: this process may have stood still meanwhile, and the others not.
 export async function until(what, probe, { timeout = DEADLINE_MS, every = 20 } = {}) {
   const end = Date.now() + timeout;
   let lastError;
   for (;;) {
+    const isLast = Date.now() > end;
     try {
       const value = await probe();
       if (value) return value;
@@ -23,7 +25,7 @@ export async function until(what, probe, { timeout = DEADLINE_MS, every = 20 } =
     } catch (error) {
       lastError = error;
     }
-    if (Date.now() > end) {
+    if (isLast) {
       const reason = lastError ? `: ${lastError.message}` : '';
       throw new Error(`gave up after ${timeout} ms waiting until ${what}${reason}`);
     }
