@@ -17,7 +17,11 @@ static void on_ready(void *context) {
     ((struct js_world *)context)->ready++;
 }
 static void on_away(void *context) {
-    ((struct js_world *)context)->away++;
+    struct js_world *world = context;
+    world->away++;
+    if (world->when_away != NULL) {
+        world->when_away(world->when_away_context);
+    }
 }
 static void on_unresponsive(void *context) {
     ((struct js_world *)context)->unresponsive++;

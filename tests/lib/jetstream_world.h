@@ -17,6 +17,8 @@ struct js_world {
     struct jetstream_options options;
     unsigned ready, away, unusable, unresponsive;
     char error[1024];
+    void (*when_away)(void *context); /* called on the loop's thread as it goes away, or NULL */
+    void *when_away_context;
     /* The second client. */
     natsConnection *connection;
     jsCtx *context;

@@ -9,6 +9,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 struct errand {
@@ -96,10 +97,31 @@ static int64_t waited_for_processor_ns(void) {
     return waited;
 }
 
-long loop_slept_ms(void) {
-    const int64_t slept_ns =
-        clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_THREAD_CPUTIME_ID) - waited_for_processor_ns();
-    return (long)(slept_ns / 1000000);
+/* Once more when the thread lost its processor between two of the clocks. */
+static int64_t slept_ns(void) {
+    for (;;) {
+        const int64_t waited = waited_for_processor_ns();
+        const int64_t slept =
+            clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_THREAD_CPUTIME_ID) - waited;
+        if (waited_for_processor_ns() == waited) {
+            return slept;
+        }
+    }
+}
+
+static long sleep_count(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+void loop_nap_begin(struct loop_nap *nap) {
+    nap->slept_ns = slept_ns();
+    nap->count = sleep_count();
+}
+
+long loop_nap_ms(const struct loop_nap *nap) {
+    return sleep_count() == nap->count ? 0 : (long)((slept_ns() - nap->slept_ns) / 1000000);
 }
 
 bool loop_wait(struct loop *loop, bool (*holds)(void *context), void *context, int timeout_ms) {

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "reactor.h"
 
@@ -34,6 +35,13 @@ bool loop_wait(struct loop *loop, bool (*holds)(void *context), void *context, i
 /* Sleeps a little between two polls of something outside. */
 void loop_pause(void);
 
-/* How long the calling thread has slept so far: neither run nor waited for a processor. So it tells
- * a call that blocks from one that a busy machine delays. */
-long loop_slept_ms(void);
+/* How long the calling thread has slept since loop_nap_begin: neither run nor waited for a
+ * processor. So it tells a call that blocks from one that a busy machine delays. A thread that
+ * never gave up its processor has not slept, though the host of a virtual machine may have halted
+ * it. */
+struct loop_nap {
+    int64_t slept_ns;
+    long count;
+};
+void loop_nap_begin(struct loop_nap *nap);
+long loop_nap_ms(const struct loop_nap *nap);

@@ -25,16 +25,20 @@ static struct sockaddr_in loopback(int port) {
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-int nats_server_free_port(void) {
+/* A socket that is bound and never listens keeps the port from all that asks for any free one. A
+ * server can listen there all the same if it sets SO_REUSEADDR too, as nats-server does. */
+static int reserve_port(int *out_port) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int yes = 1;
     struct sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) != 0 ||
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+        bind(fd, (struct sockaddr *)&address, size) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
         abort();
     }
-    close(fd);
-    return ntohs(address.sin_port);
+    *out_port = ntohs(address.sin_port);
+    return fd;
 }
 
 bool nats_server_answers(int port) {
@@ -51,7 +55,7 @@ bool nats_server_answers(int port) {
 
 void nats_server_init(struct nats_server *server, bool has_jetstream) {
     memset(server, 0, sizeof *server);
-    server->port = nats_server_free_port();
+    server->reserving_fd = reserve_port(&server->port);
     server->has_jetstream = has_jetstream;
     snprintf(server->url, sizeof server->url, "nats://127.0.0.1:%d", server->port);
     snprintf(server->folder, sizeof server->folder, "/tmp/parley-test-XXXXXX");
@@ -130,5 +134,6 @@ void nats_server_finish(struct nats_server *server) {
     if (server->pid != 0) {
         nats_server_end(server, SIGKILL);
     }
+    close(server->reserving_fd);
     remove_folder(server->folder);
 }

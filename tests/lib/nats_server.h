@@ -10,14 +10,12 @@
 struct nats_server {
     pid_t pid; /* 0: not running */
     int port;
+    int reserving_fd; /* keeps the port while no server listens there */
     char url[64];
     char folder[64]; /* of the store */
     bool has_jetstream;
     const char *const *extra; /* arguments, NULL-terminated, or NULL */
 };
-
-/* A port of loopback on which nothing listens. */
-int nats_server_free_port(void);
 
 /* Picks the port and the folder, starts nothing. */
 void nats_server_init(struct nats_server *server, bool has_jetstream);

@@ -173,18 +173,18 @@ static void test_requests_that_follow_a_long_body_are_served(void **state) {
 }
 
 static void idle_out_soon(struct http_options *options) {
-    options->idle_timeout_s = 3;
+    options->idle_timeout_s = 6;
 }
 
 /* libmicrohttpd, which closes idle connections, has to notice each piece. */
 static void test_a_body_that_comes_slowly_is_not_idle(void **state) {
     (void)state;
-    enum { COUNT = 18, PAUSES = 125 };
+    enum { COUNT = 30, PAUSES = 125 }; /* longer than the timeout, and than its second more */
     struct app app;
     struct client client;
     app_start(&app, idle_out_soon);
     client_open(&client, &app);
-    client_send(&client, HEAD("/echo") "Content-Length: 18\r\n\r\n");
+    client_send(&client, HEAD("/echo") "Content-Length: 30\r\n\r\n");
     for (size_t i = 0; i < COUNT; i++) {
         client_send(&client, "x");
         assert_true(app_has_body_bytes(&app, i + 1));
@@ -192,7 +192,7 @@ static void test_a_body_that_comes_slowly_is_not_idle(void **state) {
             loop_pause();
         }
     }
-    client_ask(&client, "", 200, "xxxxxxxxxxxxxxxxxx");
+    client_ask(&client, "", 200, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
     client_close(&client);
     app_stop(&app);
 }

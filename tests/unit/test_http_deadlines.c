@@ -132,7 +132,7 @@ static void test_a_body_that_stalls_is_refused(void **state) {
 }
 
 static void want_bodies_fast_but_not_at_once(struct http_options *options) {
-    options->idle_timeout_s = 3;
+    options->idle_timeout_s = 6;
     options->body_rate_bytes = FAST_BYTES;
 }
 
@@ -140,7 +140,7 @@ static void want_bodies_fast_but_not_at_once(struct http_options *options) {
  * server itself does not read is not slow. */
 static void test_conversations_and_bodies_that_have_to_wait_are_not_refused(void **state) {
     (void)state;
-    enum { PAUSES = 225 };
+    enum { COUNT = 160, PAUSES = 25 }; /* 8 s: the rate counts a second after the idle timeout */
     struct app app;
     struct client live, stuck;
     app_start(&app, want_bodies_fast_but_not_at_once);
@@ -149,10 +149,12 @@ static void test_conversations_and_bodies_that_have_to_wait_are_not_refused(void
     client_send(&live, POST("/live-echo") "Transfer-Encoding: chunked\r\n\r\n");
     client_send(&stuck, POST("/stuck") "Content-Length: 3\r\n\r\na");
     assert_true(app_has_offered(&app, 1));
-    for (size_t i = 0; i < PAUSES; i++) {
+    for (size_t i = 0; i < COUNT; i++) {
         client_send(&live, "1\r\nx\r\n");
         assert_true(client_expect(&live, "x"));
-        loop_pause();
+        for (int pause = 0; pause < PAUSES; pause++) {
+            loop_pause();
+        }
     }
     app_end_streams(&app);
     client_ask(&stuck, "bc", 200, "abc");

@@ -301,10 +301,11 @@ static void go_on(struct load *load) {
                                                .headers = &header,
                                                .header_count = 1,
                                                .payload = {text, (size_t)length}};
-        const long before = loop_slept_ms();
+        struct loop_nap nap;
+        loop_nap_begin(&nap);
         enum jetstream_publish result =
             jetstream_publish(load->world->jetstream, &sent, on_load_ack, message);
-        const long slept = loop_slept_ms() - before;
+        const long slept = loop_nap_ms(&nap);
         load->most_slept_ms = slept > load->most_slept_ms ? slept : load->most_slept_ms;
         if (result == JETSTREAM_FULL) {
             load->full++;

@@ -157,15 +157,15 @@ static void test_a_slow_reader_gets_everything(void **state) {
     client_close(&client);
 }
 
-static void wait_a_second(struct http_options *options) {
-    options->idle_timeout_s = 1;
+static void wait_some_seconds(struct http_options *options) {
+    options->idle_timeout_s = 5;
 }
 
 static void test_a_client_that_never_reads_is_broken_off_and_one_that_waits_is_not(void **state) {
     (void)state;
     struct app app;
     struct client idle, stuck;
-    app_start(&app, wait_a_second);
+    app_start(&app, wait_some_seconds);
     client_open(&idle, &app);
     client_send(&idle, GET("/live-ticks"));
     client_open(&stuck, &app);

@@ -178,7 +178,8 @@ static void delete_consumers(struct js_world *world) {
     /* nats.c 3.4 cannot list them: by the API. */
     natsMsg *answer = NULL;
     assert_int_equal(natsConnection_RequestString(&answer, world->connection,
-                                                  "$JS.API.CONSUMER.NAMES.VLP", "", 2000),
+                                                  "$JS.API.CONSUMER.NAMES.VLP", "",
+                                                  LOOP_PATIENCE_MS),
                      NATS_OK);
     const char *at = strstr(natsMsg_GetData(answer), "\"consumers\":");
     assert_non_null(at);
@@ -239,7 +240,8 @@ static void test_a_hole_in_what_comes_is_healed(void **state) {
         wait_for(&reader, before, LOOP_PATIENCE_MS);
         natsMsg *answer = NULL;
         assert_int_equal(natsConnection_RequestString(&answer, world->connection,
-                                                      "$JS.API.CONSUMER.NAMES.VLP", "", 2000),
+                                                      "$JS.API.CONSUMER.NAMES.VLP", "",
+                                                      LOOP_PATIENCE_MS),
                          NATS_OK);
         char name[128], subject[256];
         const char *at = strstr(natsMsg_GetData(answer), "parley-");

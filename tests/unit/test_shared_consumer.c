@@ -156,7 +156,7 @@ static jsConsumerInfo *consumer_info(struct taker *taker) {
 
 /* Acknowledgements take a moment.  `pending`: of those that were not delivered; -1: any number. */
 static void wait_until(struct taker *taker, int64_t unacknowledged, int pending) {
-    for (int i = 0; i < 3000; i++) {
+    for (int tries = 0; tries < PATIENCE_MS / 2; tries++) {
         jsConsumerInfo *info = consumer_info(taker);
         const bool is_so = info->NumAckPending == unacknowledged &&
                            (pending < 0 || info->NumPending == (uint64_t)pending);
