@@ -25,7 +25,7 @@
 #include "reactor.h"
 
 enum {
-    BATCH = 256,        /* some wait for 250 ms each */
+    BATCH = 64,         /* of each consumer: their keys leave room in the line that senders share */
     ACK_WAIT_MS = 5000, /* after which another gateway takes what this one did not finish */
     RETURN_MS = 1000,
     FRESH_MS = 20,
