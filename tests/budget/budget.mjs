@@ -59,7 +59,7 @@ const example = (protocol, name) =>
 
 // A dump holds what was counted since the one before.
 async function dump(server, folder, number) {
-  execFileSync('callgrind_control', ['--dump', String(server.pid)], { stdio: 'pipe' });
+  execFileSync('callgrind_control', ['--dump', String(server.pid)], { stdio: 'pipe', timeout: 120_000 });
   const file = join(folder, `callgrind.${number}`);
   await until('callgrind has written', () => readdirSync(folder).includes(basename(file)));
   return file;

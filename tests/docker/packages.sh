@@ -122,7 +122,7 @@ test_packages() {
     docker run --rm --network none -v state:/var/lib/parley parley-installed \
         install -d -o parley -g parley -m 0700 /var/lib/parley
     run_unit
-    check "it becomes ready" wait_for 20 answers 200 "$url/readyz"
+    check "it becomes ready" wait_for answers 200 "$url/readyz"
     check "it does not run as root" not test "$(docker exec unit id -u)" = 0
     check "its system calls are filtered" docker exec unit grep -q '^Seccomp:.*2$' /proc/1/status
     check "a valid message is stored" post 200 "$url" "$(message MSG001)"

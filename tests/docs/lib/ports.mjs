@@ -16,9 +16,13 @@ function isFree(port) {
   });
 }
 
+const given = new Set();
+
 export async function freePort() {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);
+    if (given.has(port)) continue;
+    given.add(port);
     if (await isFree(port)) return String(port);
   }
 }

@@ -122,7 +122,7 @@ async function end(program) {
     if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGTERM');
   }
   try {
-    await program.hasExited(undefined, 20_000);
+    await program.hasExited();
   } catch (error) {
     program.killFamily();
     throw error;
