@@ -42,7 +42,7 @@ void js_world_init(struct js_world *world) {
         .stream_count = 1,
         .replicas = 1,
         .dedupe_window_ms = 120000,
-        .ack_timeout_ms = 10000,
+        .ack_timeout_ms = LOOP_PATIENCE_MS,
         .in_flight_count_max = 4096,
         .in_flight_bytes_max = 64 * 1024 * 1024,
     };

@@ -95,7 +95,7 @@ static void start(struct den *den, bool is_probing) {
         .stream_count = 1,
         .replicas = 1,
         .dedupe_window_ms = 120000,
-        .ack_timeout_ms = 10000,
+        .ack_timeout_ms = LOOP_PATIENCE_MS / 2,
         .in_flight_count_max = 100,
         .in_flight_bytes_max = 1000000,
         .is_probing = is_probing,

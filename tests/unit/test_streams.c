@@ -87,7 +87,7 @@ static void start_gateway(struct world *world) {
         .streams = streams,
         .stream_count = stream_count,
         .replicas = 1,
-        .ack_timeout_ms = 10000,
+        .ack_timeout_ms = LOOP_PATIENCE_MS,
         .in_flight_count_max = 64,
         .in_flight_bytes_max = 1 << 20,
     };
