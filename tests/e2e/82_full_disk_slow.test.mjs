@@ -61,7 +61,10 @@ describe('a full disk', { skip: await whyNot() }, () => {
       const answer = await send(parley, claim(), { timeout: RECOVERY_MS });
       return answer.status === 503 && isTold.test(answer.json.detail);
     });
-    assert.match((await get(parley, '/readyz')).json.detail, isTold);
+    await until('/readyz says why', async () => {
+      const ready = await get(parley, '/readyz');
+      return ready.status === 503 && isTold.test(ready.json.detail);
+    });
     await until('the log says why', () => isTold.test(parley.program.stderr));
     assert.equal((await get(parley, '/livez')).status, 200);
     assert.equal((await validate(parley, claim())).json.valid, true);

@@ -66,7 +66,7 @@ describe('a user of NATS with the documented permissions', () => {
 
     // Tasks: decided, handed out, waited for, read from NATS.
     await accepted(sendTask(server, taskRequest('a.b')));
-    const { task } = await accepted(nextTask(server, 'galahad', { key: 'one', wait: 10 }));
+    const { task } = await accepted(nextTask(server, 'galahad', { key: 'one', wait: 60 }));
     await accepted(sendTask(server, taskResult(task.id, { from: 'galahad' })));
     const straight = taskRequest('c.d');
     await operator.jetstream().publish('roundtable.tasks.c.d', JSON.stringify(straight));

@@ -100,9 +100,8 @@ class Agent {
 }
 
 // As soon as an upload is under way.
-async function killAtChunk(client, member) {
+async function killAtChunk(chunks, member) {
   let count = 0;
-  const chunks = client.subscribe(`$O.${BUCKET}.C.>`);
   for await (const _ of chunks) if (++count === 10) break;
   await member.kill();
 }
@@ -133,7 +132,9 @@ describe('a cluster of three', () => {
       for (const stream of STREAMS) {
         const at = await leaderOf(stream);
         const { name } = cluster.members[at];
-        const killed = killAtChunk(client, cluster.members[at]);
+        const chunks = client.subscribe(`$O.${BUCKET}.C.>`);
+        await client.flush();
+        const killed = killAtChunk(chunks, cluster.members[at]);
         let isStored = false;
         const storing = agent
           .makeCheckpoint({ isPlaced: stream !== STREAMS[0] })

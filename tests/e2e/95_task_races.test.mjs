@@ -148,7 +148,8 @@ function useWires() {
   before(async () => {
     its.nats = await startNats();
     its.wires = [await NatsWire.to(its.nats.url), await NatsWire.to(its.nats.url)];
-    [its.held, its.other] = await Promise.all(its.wires.map(({ url }) => startParley({ nats: url })));
+    const args = ['--ack-timeout', '1m']; // longer than anything is held
+    [its.held, its.other] = await Promise.all(its.wires.map(({ url }) => startParley({ nats: url, args })));
     its.client = await connectNats(its.nats.url);
   });
   after(async () => {

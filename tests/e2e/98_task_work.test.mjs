@@ -16,8 +16,8 @@ const request = async (gateway, task, changes) => {
 };
 
 // Tasks are there for the next agent once the gateway's watch has them.
-const isOnBoard = (gateway, count) =>
-  until('the gateway knows the tasks', async () => (await boardOf(gateway, '?state=requested')).length === count);
+const isOnBoard = (gateway, count, state = 'requested') =>
+  until('the gateway knows the tasks', async () => (await boardOf(gateway, `?state=${state}`)).length === count);
 
 async function drain(gateway, agent, options) {
   const given = [];
@@ -42,6 +42,7 @@ describe('the next task', () => {
     const held = await request(gateway, 'a.b', { priority: 'critical' });
     assert.equal((await sendTask(gateway, taskClaimed(held))).status, 200);
     await isOnBoard(gateway, 7);
+    await isOnBoard(gateway, 1, 'claimed');
     assert.deepEqual(await drain(gateway, 'galahad'), [critical, high, mine, old, normal, low]);
     assert.equal((await factOf(client, `${low}.claim`)).holder, 'galahad');
     await auditTasks(client);

@@ -121,7 +121,7 @@ describe('an answer that is cut after the claim', () => {
       await new Promise((resolve) => setTimeout(resolve, i * 3));
       await victim.kill();
       const told = await first;
-      const again = await nextTask(gateways[i % 2], agent, { key, wait: 20 });
+      const again = await nextTask(gateways[i % 2], agent, { key, wait: 120 });
       const id = await assertGiven(client, agent, again);
       if (told?.status === 200) assert.equal(told.json.task.id, id);
       const held = await Promise.all(requests.map(async (request) => (await factsOf(client, request.id)).claim));
