@@ -6,7 +6,7 @@ import http from 'node:http';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { readEvents, send, sendLines, streamFor } from './lib/http.mjs';
-import { useParley } from './lib/parley.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
 import { isSanitized, until } from './lib/poll.mjs';
 import { Program, processStatus, temporaryFolder } from './lib/program.mjs';
 import { assertAccepted, claim, claims, lines, uniqueId } from './lib/vlp.mjs';
@@ -14,15 +14,15 @@ import { assertAccepted, claim, claims, lines, uniqueId } from './lib/vlp.mjs';
 const SSE = { headers: { Accept: 'text/event-stream' } };
 const EVENTS = isSanitized ? 5_000 : 20_000;
 
-describe('a quiet stream', () => {
-  const its = useParley();
-
+// Each with a server of its own, or what one sends would wake the others' streams.
+describe('a quiet stream', { concurrency: true }, () => {
   it('says every 15 s how far it is: by an event, an id alone, or a blank line', async (t) => {
-    const filtered = await streamFor(t, its.parley, '/v1/stream?type=vlp.notice');
-    const bare = await streamFor(t, its.parley, '/v1/vlp/stream?envelope=none');
-    const sse = await streamFor(t, its.parley, '/v1/vlp/stream', SSE);
+    const parley = await parleyFor(t);
+    const filtered = await streamFor(t, parley, '/v1/stream?type=vlp.notice');
+    const bare = await streamFor(t, parley, '/v1/vlp/stream?envelope=none');
+    const sse = await streamFor(t, parley, '/v1/vlp/stream', SSE);
     const message = claim();
-    const { seq } = assertAccepted(await send(its.parley, message));
+    const { seq } = assertAccepted(await send(parley, message));
     const reach = new RegExp(`(^|,)VLP:[^,]+:${seq}(,|$)`);
     assert.equal((await filtered.anyEvent()).type, 'parley.open');
     // Its filter matched nothing, and it moved on all the same.
@@ -39,11 +39,11 @@ describe('a quiet stream', () => {
     assert.deepEqual(Object.keys(alone), ['id']);
     assert.match(alone.id, reach);
     const next = claim();
-    assertAccepted(await send(its.parley, next));
+    assertAccepted(await send(parley, next));
     assert.equal((await bare.event()).id, next.id);
     assert.equal(JSON.parse((await sse.sseData()).data).id, next.id);
     const headers = { 'Last-Event-ID': alone.id };
-    const rest = await readEvents(its.parley, '', { headers });
+    const rest = await readEvents(parley, '', { headers });
     assert.deepEqual(
       rest.map((event) => event.id),
       [next.id],
@@ -51,25 +51,26 @@ describe('a quiet stream', () => {
   });
 
   it('is read by the obvious loop for as long as it takes (newcomer 2.6)', async (t) => {
+    const parley = await parleyFor(t);
     const loop = `
 import json, sys, urllib.request
 response = urllib.request.urlopen(sys.argv[1])
 for line in response:
     event = json.loads(line)
     print(event["type"], flush=True)`;
-    const python = new Program('python3', ['-c', loop, `${its.parley.url}/v1/vlp/stream`]);
+    const python = new Program('python3', ['-c', loop, `${parley.url}/v1/vlp/stream`]);
     atEnd(t, () => python.killFamily());
     await until('two keepalives came', () => python.stdout.split('parley.keepalive').length > 2, {
       timeout: 60_000,
     });
-    assertAccepted(await send(its.parley, claim()));
+    assertAccepted(await send(parley, claim()));
     await until('and the event', () => python.stdout.includes('vlp.claim'));
     assert.match(python.stdout, /^parley\.open\n(parley\.keepalive\n){2,}vlp\.claim\n/);
     assert.equal(python.stderr, '');
   });
 
   it("moves an event source's Last-Event-ID without an event", async (t) => {
-    const { parley } = its;
+    const parley = await parleyFor(t);
     const seen = []; // what the browser asked with
     const page = `<script>
       const source = new EventSource('/events?type=notice');

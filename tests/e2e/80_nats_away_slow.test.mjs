@@ -35,7 +35,7 @@ async function externalFor(t, options) {
   return nats;
 }
 
-describe('NATS away at start', () => {
+describe('NATS away at start', { concurrency: true }, () => {
   async function startedAlone(t) {
     const [port] = await freePorts(1);
     const options = { nats: `nats://127.0.0.1:${port}`, isAway: true, args: IMPATIENT };
@@ -149,10 +149,13 @@ describe('NATS away later', () => {
   });
 });
 
+// An ack that does not come is not waited for any longer.
+const STOPPED = [...IMPATIENT, '--ack-timeout', '1s'];
+
 describe('a nats-server that is stopped', () => {
   it('blocks nothing: messages get 503 or 504, and the rest goes on', async (t) => {
     const nats = await externalFor(t);
-    const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
+    const parley = await parleyFor(t, { nats: nats.url, args: STOPPED });
     const load = loadFor(t, parley, { senders: 32 });
     await load.accepts(100);
     nats.signal('SIGSTOP');
@@ -172,7 +175,7 @@ describe('a nats-server that is stopped', () => {
 
   it('does not fill the memory of the server', async (t) => {
     const nats = await externalFor(t);
-    const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
+    const parley = await parleyFor(t, { nats: nats.url, args: STOPPED });
     await nats.freeze();
     const batch = lines(claims(20_000, { content: 'x'.repeat(2000) }));
     const options = { query: '?results=summary', timeout: 4 * RECOVERY_MS };

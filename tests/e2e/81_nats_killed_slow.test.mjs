@@ -122,7 +122,7 @@ describe('its own nats-server killed', () => {
   it('at any moment after its start is started again', async (t) => {
     const ROUNDS = 4;
     const KILLS = 5;
-    for (let round = 0; round < ROUNDS; round++) {
+    const round = async () => {
       const parley = await parleyFor(t, { args: ['--reactors', '4'] });
       for (let kill = 0; kill < KILLS; kill++) {
         const pid = await until('there is a nats-server', () => parley.natsPid(), {
@@ -137,7 +137,8 @@ describe('its own nats-server killed', () => {
         timeout: RECOVERY_MS,
       });
       await parley.stop();
-    }
+    };
+    await Promise.all(Array.from({ length: ROUNDS }, round));
   });
 
   it('or stopped for good is replaced', async (t) => {
@@ -180,8 +181,11 @@ describe('a nats-server of others killed', () => {
     atEnd(t, () => nats.stop());
     const parley = await parleyFor(t, { nats: nats.url, args: IMPATIENT });
     await nats.kill();
-    await until('parley has noticed', async () => (await get(parley, '/readyz')).status === 503);
-    const answer = await sendLines(parley, lines(claims(3)));
+    // Of several reactors one may notice it later.
+    const answer = await until('it is refused', async () => {
+      const each = await sendLines(parley, lines(claims(3)));
+      return each.status === 503 && each;
+    });
     assertProblem(answer, 503, 'bus-unavailable');
   });
 });
