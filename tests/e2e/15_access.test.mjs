@@ -165,11 +165,13 @@ describe('tokens', () => {
   it('are verified for each connection, and again once they have changed', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const file2 = await create(file, 'temporary', 'send:vlp');
+    server.signal('SIGHUP');
     const ask = () => validate(server, claim(), { ...bearer(file2), agent });
     await until('it is known', async () => (await ask()).status === 200);
     assert.equal((await ask()).status, 200);
     assertUnauthenticated(await validate(server, claim(), { agent }), null);
     await revoke(file, 'temporary');
+    server.signal('SIGHUP');
     await until('it is revoked', async () => (await ask()).status === 401);
     assertUnauthenticated(await ask(), 'invalid_token', /was revoked/);
     agent.destroy();
@@ -224,14 +226,16 @@ describe('tokens', () => {
   it('stay valid while their file cannot be read, and the log says why', async () => {
     const good = readFileSync(file);
     writeFileSync(file, '{"version":1,');
+    server.signal('SIGHUP');
     await server.program.prints(/not valid JSON; the tokens that were read before stay valid/, 'stderr');
     assert.equal(await status(server, all), 200);
     assertUnauthenticated(await send(server, claim()), null);
     writeFileSync(file, good);
     chmodSync(file, 0o644);
+    server.signal('SIGHUP');
     await server.program.prints(/mode 0644\): chmod 600 /, 'stderr');
     chmodSync(file, 0o600);
-    const later = await create(file, 'later', 'send:vlp');
+    const later = await create(file, 'later', 'send:vlp'); // which is seen without a signal, too
     await untilStatus(server, later, 200);
     assert.equal(await status(server, all), 200);
   });

@@ -155,7 +155,7 @@ describe('the rate of a token', () => {
   });
 });
 
-describe('the time and the size of a request', () => {
+describe('the time and the size of a request', { concurrency: true }, () => {
   const heads = useParley({ args: ['--head-timeout', '1s'] });
   const bodies = useParley({ args: ['--idle-timeout', '1s', '--body-rate', '1m'] });
   const sized = useParley({ args: ['--head-max', '1k', '--body-max', '2k'] });
@@ -169,8 +169,9 @@ describe('the time and the size of a request', () => {
   };
 
   it('is limited for a head, from its first byte', async (t) => {
-    for (const start of ['G', 'POST /v1/vlp/messages HTTP/1.1\r\nHost: localhost\r\n']) {
-      const connection = await rawFor(t, heads.parley, start);
+    const starts = ['G', 'POST /v1/vlp/messages HTTP/1.1\r\nHost: localhost\r\n'];
+    const begun = starts.map((start) => rawFor(t, heads.parley, start));
+    for (const connection of await Promise.all(begun)) {
       assert.match(await assertLate(connection), /--head-timeout/);
     }
   });

@@ -344,6 +344,7 @@ describe('without a dedupe window', () => {
 
 // (contract 2, newcomer 2.1) What a 504 promises is what happens when its advice is followed.
 describe('a message that was not acknowledged', () => {
+  const BRIEF = ['--ack-timeout', '500ms', '--bus-patience', '1s'];
   const bare = { type: 'claim', sender: 'me', content: 'x', confidence: 0.5 };
   const beat = { type: 'heartbeat', timestamp: 1705392000 };
   const beatOf = (from) => ({
@@ -365,7 +366,7 @@ describe('a message that was not acknowledged', () => {
   it('is 504, with its id and with advice that holds', async (t) => {
     const nats = await startNats();
     atEnd(t, () => nats.stop());
-    const parley = await parleyFor(t, { nats: nats.url, args: ['--ack-timeout', '500ms'] });
+    const parley = await parleyFor(t, { nats: nats.url, args: BRIEF });
     await nats.freeze();
     const sendAll = () =>
       Promise.all(
@@ -399,7 +400,7 @@ describe('a message that was not acknowledged', () => {
   it('bears its id in a batch too', async (t) => {
     const nats = await startNats();
     atEnd(t, () => nats.stop());
-    const parley = await parleyFor(t, { nats: nats.url, args: ['--ack-timeout', '500ms'] });
+    const parley = await parleyFor(t, { nats: nats.url, args: BRIEF });
     await nats.freeze();
     const message = claim();
     const query = '?results=errors';

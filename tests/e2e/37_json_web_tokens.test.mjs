@@ -54,7 +54,7 @@ function keySet(...keys) {
 
 const options = (file) => ['--jwks', file, '--jwt-issuer', ISSUER, '--jwt-audience', 'parley'];
 
-describe('a JSON Web Token', () => {
+describe('a JSON Web Token', { concurrency: 2 }, () => {
   const keys = Object.keys(KINDS).map((alg) => newKey(alg));
 
   it('lets in by its scopes, whichever algorithm signed it', async (t) => {
