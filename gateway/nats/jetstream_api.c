@@ -12,6 +12,7 @@
 #include "jetstream_state.h"
 #include "message_answer.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -313,13 +314,16 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
 }
 
 struct jetstream_request *jetstream_purge_ask(struct jetstream *jetstream, const char *stream,
-                                              const char *subject, uint64_t keep,
+                                              const struct jetstream_removal *what,
                                               jetstream_done_fn *done, void *context) {
-    char what[JETSTREAM_SUBJECT_MAX];
-    snprintf(what, sizeof what, "STREAM.PURGE.%s", stream);
-    json_t *filter = json_pack("{s:s, s:I}", "filter", subject, "keep", (json_int_t)keep);
+    char name[JETSTREAM_SUBJECT_MAX];
+    snprintf(name, sizeof name, "STREAM.PURGE.%s", stream);
+    assert(what->before != 1 && (what->keep == 0 || what->before == 0));
+    json_t *body =
+        json_pack("{s:s, s:I}", "filter", what->subject, what->before > 0 ? "seq" : "keep",
+                  (json_int_t)(what->before > 0 ? what->before : what->keep));
     struct jetstream_request *request =
-        jetstream_request_send(jetstream, what, filter, NULL, context);
+        jetstream_request_send(jetstream, name, body, NULL, context);
     if (request != NULL) {
         request->was_done = done;
     }

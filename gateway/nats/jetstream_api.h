@@ -44,11 +44,11 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
 /* Removes all messages of a stream on one subject, if the server can be asked; nothing says whether
  * it has. */
 void jetstream_purge(struct jetstream *jetstream, const char *stream, const char *subject);
-/* The same for all but the last `keep` of them; `done` says whether it has. The server reads
- * nothing else of the connection until it has removed all of these: 16 messages of 128 KiB take it
- * some 4 ms. Returns, Owns: as jetstream_last_ask. */
+/* The same for a part of them; `done` says whether it has. The server reads nothing else of the
+ * connection until it has removed all of these: 16 messages of 128 KiB take it some 4 ms. Returns,
+ * Owns: as jetstream_last_ask. */
 struct jetstream_request *jetstream_purge_ask(struct jetstream *jetstream, const char *stream,
-                                              const char *subject, uint64_t keep,
+                                              const struct jetstream_removal *what,
                                               jetstream_done_fn *done, void *context);
 
 /* For how long the server recognises a Nats-Msg-Id: `stream` is the name of one of options.streams.

@@ -216,6 +216,15 @@ struct jetstream_stream_info {
     int64_t first_time_ns; /* Unix time; 0 when the stream is empty */
     int64_t max_age_ns;    /* of its messages; 0: they have no limit */
 };
+
+/* What is to be removed of a stream, on one subject.  Owns: borrowed for the call. */
+struct jetstream_removal {
+    const char *subject;
+    /* At least one of these is 0. */
+    uint64_t keep;   /* the last so many stay */
+    uint64_t before; /* what has this sequence or a later one stays; not 1, which is 0 to servers */
+};
+
 /* Whether what was asked for was done; if not, it may have been all the same. */
 typedef void jetstream_done_fn(void *context, bool is_done);
 typedef void jetstream_info_fn(void *context, const struct jetstream_stream_info *info);

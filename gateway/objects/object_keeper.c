@@ -148,7 +148,8 @@ static void drop_oldest(struct object_keeper *keeper, struct owner *owner) {
     const struct object_keeper_options *options = &keeper->options;
     while (owner->count > options->keep) {
         struct kept *oldest = TAILQ_FIRST(&owner->objects);
-        options->drop(options->context, oldest->name, oldest->nuid, oldest->chunk_count);
+        options->drop(options->context, oldest->name, oldest->sequence, oldest->nuid,
+                      oldest->chunk_count);
         forget(keeper, oldest);
     }
 }
@@ -161,7 +162,7 @@ static void replace(struct object_keeper *keeper, struct kept *kept,
     const struct object_keeper_options *options = &keeper->options;
     const bool has_other_chunks = !parley_bytes_equal(parley_bytes_of(kept->nuid), meta->nuid);
     if (!meta->is_deleted && has_other_chunks) {
-        options->drop(options->context, NULL, kept->nuid, kept->chunk_count);
+        options->drop(options->context, NULL, kept->sequence, kept->nuid, kept->chunk_count);
     }
     forget(keeper, kept);
 }

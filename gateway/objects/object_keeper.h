@@ -12,9 +12,10 @@
 
 struct object_keeper;
 
-/* The object is to be removed; `name` NULL: only its chunks. It may have been already.
- * `chunk_count`: as its meta has it.  Owns: texts are borrowed for the call. */
-typedef void object_drop_fn(void *context, const char *name, const char *nuid,
+/* The object is to be removed, whose meta has this sequence; `name` NULL: only its chunks. It may
+ * have been already, and there may be a later one of its name, which stays. `chunk_count`: as its
+ * meta has it.  Owns: texts are borrowed for the call. */
+typedef void object_drop_fn(void *context, const char *name, uint64_t sequence, const char *nuid,
                             uint64_t chunk_count);
 
 struct object_keeper_options {

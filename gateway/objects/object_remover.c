@@ -20,6 +20,7 @@ enum {
 
 struct object_removal {
     uint64_t left_count; /* after the piece that is the next */
+    uint64_t last;       /* sequence, of a single piece; 0: all */
     char subject[OBJECT_SUBJECT_MAX];
     TAILQ_ENTRY(object_removal) links;
 };
@@ -58,8 +59,11 @@ static void ask(struct object_remover *remover) {
     if (first == NULL) {
         return;
     }
-    remover->request = jetstream_purge_ask(remover->jetstream, remover->stream, first->subject,
-                                           first->left_count, on_removed, remover);
+    const struct jetstream_removal piece = {.subject = first->subject,
+                                            .keep = first->left_count,
+                                            .before = first->last > 0 ? first->last + 1 : 0};
+    remover->request =
+        jetstream_purge_ask(remover->jetstream, remover->stream, &piece, on_removed, remover);
     if (remover->request == NULL) {
         reactor_timer_set(remover->reactor, &remover->again, AGAIN_MS);
     }
@@ -69,19 +73,30 @@ static void on_again(struct reactor_timer *timer) {
     ask(OWNER_OF(timer, struct object_remover, again));
 }
 
-void object_remover_add(struct object_remover *remover, const char *subject, uint64_t count) {
+static void add(struct object_remover *remover, const char *subject, uint64_t left_count,
+                uint64_t last) {
     struct object_removal *removal = remover->count < REMOVALS_MAX ? malloc(sizeof *removal) : NULL;
     if (removal == NULL) {
         return;
     }
     const bool is_first = TAILQ_EMPTY(&remover->line);
-    removal->left_count = without_piece(count < COUNT_MAX ? count : COUNT_MAX);
+    removal->left_count = left_count;
+    removal->last = last;
     snprintf(removal->subject, sizeof removal->subject, "%s", subject);
     TAILQ_INSERT_TAIL(&remover->line, removal, links);
     remover->count++;
     if (is_first) {
         ask(remover);
     }
+}
+
+void object_remover_add(struct object_remover *remover, const char *subject, uint64_t count) {
+    add(remover, subject, without_piece(count < COUNT_MAX ? count : COUNT_MAX), 0);
+}
+
+void object_remover_add_up_to(struct object_remover *remover, const char *subject,
+                              uint64_t sequence) {
+    add(remover, subject, 0, sequence);
 }
 
 void object_remover_init(struct object_remover *remover, struct reactor *reactor,

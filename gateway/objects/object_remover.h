@@ -32,3 +32,7 @@ void object_remover_finish(struct object_remover *remover);
  * until JetStream says that they are. Without memory, or if NATS is away for long, they expire with
  * the bucket's age. `count`: as many as there are, or nearly so. */
 void object_remover_add(struct object_remover *remover, const char *subject, uint64_t count);
+/* The same for the message with this sequence, and what was on the subject before: what came there
+ * later stays. */
+void object_remover_add_up_to(struct object_remover *remover, const char *subject,
+                              uint64_t sequence);

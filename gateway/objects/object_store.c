@@ -69,12 +69,13 @@ static void purge_chunks(struct object_store *store, const char *nuid, uint64_t 
 }
 
 /* Its meta first: without chunks it would name nothing. */
-static void drop_object(void *context, const char *name, const char *nuid, uint64_t chunk_count) {
+static void drop_object(void *context, const char *name, uint64_t sequence, const char *nuid,
+                        uint64_t chunk_count) {
     struct object_store *store = context;
     char subject[OBJECT_SUBJECT_MAX];
     if (name != NULL) {
         object_meta_subject(store->bucket, parley_bytes_of(name), subject);
-        object_remover_add(&store->remover, subject, 1);
+        object_remover_add_up_to(&store->remover, subject, sequence);
     }
     purge_chunks(store, nuid, chunk_count);
 }

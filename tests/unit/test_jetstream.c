@@ -756,6 +756,64 @@ static void test_nothing_is_known_of_a_message_when_the_connection_breaks(void *
     assert_string_equal(holding.error, "");
 }
 
+/* ---- removing ---- */
+
+struct removing {
+    struct js_world *world;
+    struct jetstream_removal what;
+    unsigned answers;
+    bool is_done;
+};
+
+static void on_removed(void *context, bool is_done) {
+    struct removing *removing = context;
+    removing->answers++;
+    removing->is_done = is_done;
+}
+
+static void ask_to_remove(void *context) {
+    struct removing *removing = context;
+    assert_non_null(jetstream_purge_ask(removing->world->jetstream, "VLP", &removing->what,
+                                        on_removed, removing));
+}
+
+static bool is_told_removed(void *context) {
+    return ((struct removing *)context)->answers == 1;
+}
+
+static void append_sequence(void *context, uint64_t sequence, const char *text, int length) {
+    char *left = context;
+    (void)text;
+    (void)length;
+    snprintf(strchr(left, '\0'), 8, "%u ", (unsigned)sequence);
+}
+
+/* `left`: their sequences, with blanks. */
+static void assert_leaves(struct js_world *world, struct jetstream_removal what, const char *left) {
+    struct removing removing = {.world = world, .what = what};
+    char found[64] = "";
+    loop_do(&world->loop, ask_to_remove, &removing);
+    assert_true(loop_wait(&world->loop, is_told_removed, &removing, LOOP_PATIENCE_MS));
+    assert_true(removing.is_done);
+    js_world_read_all(world, append_sequence, found);
+    assert_string_equal(found, left);
+}
+
+static void test_a_part_of_a_subject_is_removed(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    js_world_look(world);
+    for (int i = 0; i < 4; i++) {
+        js_world_store(world, "vlp.safe.claim", "{}");
+        js_world_store(world, "vlp.block.notice", "{}");
+    }
+    const char *subject = "vlp.safe.claim";
+    assert_leaves(world, (struct jetstream_removal){subject, .before = 4}, "2 4 5 6 7 8 ");
+    assert_leaves(world, (struct jetstream_removal){subject, .before = 5}, "2 4 5 6 7 8 ");
+    assert_leaves(world, (struct jetstream_removal){subject, .keep = 1}, "2 4 6 7 8 ");
+    assert_leaves(world, (struct jetstream_removal){subject, .before = 90}, "2 4 6 8 ");
+}
+
 static void test_it_can_be_destroyed_with_everything_under_way(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
@@ -796,6 +854,7 @@ int main(void) {
         TEST(test_a_message_that_was_removed_is_gone),
         TEST(test_of_a_stream_that_is_gone_nothing_is_known),
         TEST(test_nothing_is_known_of_a_message_when_the_connection_breaks),
+        TEST(test_a_part_of_a_subject_is_removed),
         TEST(test_it_can_be_destroyed_with_everything_under_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,15 +18,18 @@
 enum { OBJECTS_MAX = 64, CHUNKS = 3 };
 
 static char dropped[1024];
+static uint64_t dropped_sequence; /* of the last one */
 
 /* The last digit of the id says which it is; `*`: its chunks only. */
-static void on_drop(void *context, const char *name, const char *nuid, uint64_t chunk_count) {
+static void on_drop(void *context, const char *name, uint64_t sequence, const char *nuid,
+                    uint64_t chunk_count) {
     (void)context;
     assert_int_equal(chunk_count, CHUNKS);
     const size_t length = strlen(dropped);
     const char *owner = name != NULL ? name : "", *id = name != NULL ? strchr(name, '\0') - 1 : "*";
     snprintf(dropped + length, sizeof dropped - length, "%.*s%s=%s ", (int)strcspn(owner, "/"),
              owner, id, nuid);
+    dropped_sequence = sequence;
 }
 
 #define DAY_NS (INT64_C(24) * 60 * 60 * 1000000000)
@@ -211,6 +214,21 @@ static void test_an_object_that_is_written_again_is_new(void **state) {
     take(keeper, 3, "ada", '1', "c", false);
     take(keeper, 4, "ada", '4', "d", false);
     assert_string_equal(dropped, "*=a ada2=b ");
+    object_keeper_destroy(keeper);
+}
+
+/* Another gateway has removed it since, and written it again. */
+static void test_the_object_that_goes_is_the_one_that_was_read(void **state) {
+    (void)state;
+    struct object_keeper *keeper = keeper_of(2);
+    take(keeper, 10, "ada", '1', "a", false);
+    take(keeper, 20, "ada", '2', "b", false);
+    take(keeper, 50, "ada", '4', "d", false);
+    assert_string_equal(dropped, "ada1=a ");
+    assert_int_equal(dropped_sequence, 10);
+    take(keeper, 40, "ada", '1', "c", false);
+    assert_string_equal(dropped, "ada1=a ada2=b ");
+    assert_int_equal(dropped_sequence, 20);
     object_keeper_destroy(keeper);
 }
 
@@ -431,6 +449,7 @@ int main(void) {
         TEST(test_what_comes_again_changes_nothing),
         TEST(test_the_order_is_that_of_the_stream),
         TEST(test_an_object_that_is_written_again_is_new),
+        TEST(test_the_object_that_goes_is_the_one_that_was_read),
         TEST(test_of_two_uploads_the_chunks_of_the_first_one_go),
         TEST(test_what_is_older_than_the_bucket_keeps_is_forgotten),
         TEST(test_of_very_many_the_oldest_are_forgotten),

@@ -25,13 +25,14 @@ static struct jetstream_request *pending;
 static bool is_away;
 
 struct jetstream_request *jetstream_purge_ask(struct jetstream *jetstream, const char *stream,
-                                              const char *subject, uint64_t keep,
+                                              const struct jetstream_removal *what,
                                               jetstream_done_fn *done, void *context) {
     (void)jetstream;
     const size_t length = strlen(asked);
     assert_string_equal(stream, "OBJ_b");
     assert_null(pending);
-    snprintf(asked + length, sizeof asked - length, "%s>%u ", subject, (unsigned)keep);
+    snprintf(asked + length, sizeof asked - length, "%s%c%u ", what->subject,
+             what->before > 0 ? '<' : '>', (unsigned)(what->before + what->keep));
     pending = is_away ? NULL : malloc(sizeof *pending);
     if (pending != NULL) {
         *pending = (struct jetstream_request){done, context};
@@ -112,6 +113,19 @@ static void test_one_is_removed_after_the_other(void **state) {
     end(&remover, reactor);
 }
 
+static void test_what_comes_after_a_sequence_may_stay(void **state) {
+    struct object_remover remover;
+    struct reactor *reactor;
+    (void)state;
+    begin(&remover, &reactor);
+    object_remover_add_up_to(&remover, "a", 1);
+    object_remover_add(&remover, "b", 20);
+    object_remover_add_up_to(&remover, "c", 40);
+    answer_all();
+    assert_string_equal(asked, "a<2 b>4 b>0 c<41 ");
+    end(&remover, reactor);
+}
+
 static void test_a_piece_without_an_answer_is_asked_for_again(void **state) {
     struct object_remover remover;
     struct reactor *reactor;
@@ -157,6 +171,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_much_is_removed_in_pieces),
         cmocka_unit_test(test_one_is_removed_after_the_other),
+        cmocka_unit_test(test_what_comes_after_a_sequence_may_stay),
         cmocka_unit_test(test_a_piece_without_an_answer_is_asked_for_again),
         cmocka_unit_test(test_a_count_that_cannot_be_has_an_end),
         cmocka_unit_test(test_no_more_wait_than_there_is_room_for),
