@@ -388,7 +388,8 @@ static uint64_t direct_count(const struct bus_message *message) {
 static void on_direct_answer(struct jetstream_request *request, const struct bus_message *message) {
     enum { NOT_FOUND = 404 };
     const unsigned status = bus_message_status(message);
-    struct jetstream_last read = {.found = JETSTREAM_LAST_NONE};
+    struct jetstream_last read = {.found = JETSTREAM_LAST_NONE,
+                                  .sequence = direct_sequence(message)};
     if (status != 0 && status != NOT_FOUND) {
         if (!ask_leader_instead(request)) {
             end_request(request);

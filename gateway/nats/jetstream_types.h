@@ -184,7 +184,7 @@ struct jetstream_last {
         JETSTREAM_LAST_UNKNOWN,   /* no answer, or one that does not describe the message */
     } found;
     struct parley_bytes payload;
-    uint64_t sequence; /* of JETSTREAM_LAST_FOUND */
+    uint64_t sequence; /* of what was found, or marks the key as deleted; 0: there is none */
     uint64_t count;    /* of its header JETSTREAM_COUNT_HEADER; 0: it has none */
     const char *error; /* of JETSTREAM_LAST_UNKNOWN: the server's error, or NULL */
 };

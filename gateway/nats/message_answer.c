@@ -107,6 +107,7 @@ static void read_last_message(struct message_answer *answer, struct jetstream_la
     enum parley_status status = read_base64(answer, MESSAGE_ANSWER_HEADERS, &headers);
     if (status == PARLEY_OK && is_deletion(headers)) {
         out->found = JETSTREAM_LAST_NONE;
+        out->sequence = read_sequence(answer);
         return;
     }
     if (status != PARLEY_E_MEMORY) {

@@ -137,10 +137,11 @@ static void finish(struct object_put *put, enum object_put_end end) {
     put->done(put);
 }
 
-/* Waits for the acks of what was sent: what JetStream stores after the purge would stay. */
+/* Waits for the acks of what was sent: what JetStream stores after the purge would stay. A meta
+ * that may be stored needs its chunks: the next attempt finds the object, or they expire. */
 static void end_if_acked(struct object_put *put) {
     if (put->phase == OBJECT_PUT_ENDING && put->acked_count == put->sent_count) {
-        if (put->sent_count > 0 && !put->may_be_named) {
+        if (put->sent_count > 0 && !put->is_in_doubt) {
             purge_chunks(put->store, put->nuid, put->sent_count);
         }
         finish(put, put->end);
@@ -186,6 +187,7 @@ static void fail_by_refusal(struct object_put *put, enum jetstream_publish refus
 /* ---- the meta ---- */
 
 static void ask(struct object_put *put);
+static void wait_or_fail(struct object_put *put, const char *error);
 
 static struct object_meta meta_of(const struct object_put *put) {
     return (struct object_meta){.name = parley_bytes_of(put->name),
@@ -195,26 +197,43 @@ static struct object_meta meta_of(const struct object_put *put) {
                                 .chunks = put->chunk_count};
 }
 
+static void end_named(struct object_put *put, uint64_t sequence) {
+    const struct object_meta meta = meta_of(put);
+    object_keeper_stored(put->store->keeper, sequence, &meta);
+    if (put->old_nuid[0] != '\0') {
+        purge_chunks(put->store, put->old_nuid, put->old_chunk_count);
+    }
+    finish(put, OBJECT_PUT_STORED);
+}
+
+/* What the last meta of its name is decides what follows. That may be the same again, so only the
+ * first time it is asked for at once. */
+static void look_again(struct object_put *put) {
+    put->phase = OBJECT_PUT_ASKING;
+    if (put->is_in_doubt) {
+        wait_or_fail(put, "JetStream does not say that it is stored");
+        return;
+    }
+    put->is_in_doubt = true;
+    be_patient(put);
+    ask(put);
+}
+
 static void on_named(void *context, const struct jetstream_ack *ack) {
     struct object_put *put = context;
+    const bool is_refused = ack->outcome == JETSTREAM_REFUSED;
+    /* A duplicate of what is on its way to the replicas has no sequence yet. */
+    const bool is_under_way = ack->outcome == JETSTREAM_STORED && ack->sequence == 0;
+    put->is_under_way = put->is_under_way || is_under_way;
+    if (is_under_way || (is_refused && ack->error_code == JETSTREAM_E_WRONG_LAST_SEQUENCE)) {
+        look_again(put);
+        return;
+    }
     if (ack->outcome == JETSTREAM_STORED) {
-        const struct object_meta meta = meta_of(put);
-        object_keeper_stored(put->store->keeper, ack->sequence, &meta);
-        if (put->old_nuid[0] != '\0') {
-            purge_chunks(put->store, put->old_nuid, put->old_chunk_count);
-        }
-        finish(put, OBJECT_PUT_STORED);
+        end_named(put, ack->sequence);
         return;
     }
-    if (ack->outcome == JETSTREAM_REFUSED && ack->error_code == JETSTREAM_E_WRONG_LAST_SEQUENCE) {
-        put->phase = OBJECT_PUT_ASKING; /* another gateway has written it meanwhile */
-        be_patient(put);
-        ask(put);
-        return;
-    }
-    /* A meta that may be stored needs its chunks: the next attempt finds the object, or they
-     * expire. */
-    const bool may_be_stored = ack->outcome != JETSTREAM_REFUSED;
+    const bool may_be_stored = !is_refused || put->is_in_doubt;
     fail_by_ack(put, ack);
     if (!may_be_stored) {
         purge_chunks(put->store, put->nuid, put->sent_count);
@@ -245,7 +264,6 @@ static enum jetstream_publish send_meta(struct object_put *put) {
                         : jetstream_publish(store->jetstream, &message, on_named, put);
     if (published == JETSTREAM_PUBLISHED) {
         put->phase = OBJECT_PUT_NAMING;
-        put->may_be_named = true;
     }
     parley_buffer_finish(&text);
     return published;
@@ -381,34 +399,60 @@ static void begin_sending(struct object_put *put) {
     line_up(put);
 }
 
-/* Notes which meta the object's own is to replace, and which chunks it has: those of another
- * object, or, where this one is there already, its own.  Returns: whether it is. */
-static bool is_there(struct object_put *put, const struct jetstream_last *last) {
-    struct parley_arena arena;
-    struct object_meta meta;
-    bool is_same = false;
-    put->old_sequence = last->found == JETSTREAM_LAST_FOUND ? last->sequence : 0;
+/* What the last meta of its name is. */
+enum finding {
+    FINDS_OTHER, /* of another object, or there is none */
+    FINDS_SAME,  /* of this object, from another upload */
+    FINDS_OWN,   /* that of this upload */
+};
+
+/* Notes which meta the object's own is to replace, and which chunks that one has. */
+static void note_old(struct object_put *put, uint64_t sequence, const struct object_meta *meta) {
+    put->old_sequence = sequence;
     put->old_nuid[0] = '\0';
-    parley_arena_init(&arena, 0);
-    if (last->found == JETSTREAM_LAST_FOUND &&
-        object_meta_read(last->payload, &arena, &meta) == PARLEY_OK && !meta.is_deleted) {
-        is_same = meta.size == put->bytes.length && meta.chunks > 0 &&
-                  parley_bytes_equal(meta.digest, parley_bytes_of(put->digest));
-        if (meta.nuid.length < sizeof put->old_nuid) {
-            memcpy(put->old_nuid, meta.nuid.data, meta.nuid.length);
-            put->old_nuid[meta.nuid.length] = '\0';
-            put->old_chunk_count = meta.chunks;
-        }
+    if (meta != NULL && meta->nuid.length < sizeof put->old_nuid) {
+        memcpy(put->old_nuid, meta->nuid.data, meta->nuid.length);
+        put->old_nuid[meta->nuid.length] = '\0';
+        put->old_chunk_count = meta->chunks;
     }
-    parley_arena_finish(&arena);
-    return is_same;
 }
 
-/* What this gateway has sent of it, unless that is the object. */
-static void purge_own_chunks(struct object_put *put) {
-    if (put->sent_count > 0 && strcmp(put->nuid, put->old_nuid) != 0) {
+static enum finding find(struct object_put *put, const struct jetstream_last *last) {
+    struct parley_arena arena;
+    struct object_meta meta;
+    enum finding finding = FINDS_OTHER;
+    parley_arena_init(&arena, 0);
+    const bool is_object = last->found == JETSTREAM_LAST_FOUND &&
+                           object_meta_read(last->payload, &arena, &meta) == PARLEY_OK &&
+                           !meta.is_deleted;
+    if (is_object && put->is_in_doubt &&
+        parley_bytes_equal(meta.nuid, parley_bytes_of(put->nuid))) {
+        finding = FINDS_OWN;
+    } else {
+        const bool is_same = is_object && meta.size == put->bytes.length && meta.chunks > 0 &&
+                             parley_bytes_equal(meta.digest, parley_bytes_of(put->digest));
+        finding = is_same ? FINDS_SAME : FINDS_OTHER;
+        note_old(put, last->sequence, is_object ? &meta : NULL);
+    }
+    parley_arena_finish(&arena);
+    return finding;
+}
+
+/* What lies there already is the object. */
+static void end_without(struct object_put *put) {
+    if (put->sent_count > 0 && !put->is_under_way) {
         purge_chunks(put->store, put->nuid, put->sent_count);
     }
+    finish(put, OBJECT_PUT_STORED);
+}
+
+static void send_or_begin(struct object_put *put) {
+    if (put->chunks == NULL) {
+        begin_sending(put);
+        return;
+    }
+    put->phase = OBJECT_PUT_SENDING; /* its meta is left to send */
+    line_up(put);
 }
 
 /* NATS does not answer: asks again in a moment, for as long as a message would wait. */
@@ -429,14 +473,18 @@ static void on_asked(void *context, const struct jetstream_last *last) {
     put->request = NULL;
     if (last->found != JETSTREAM_LAST_FOUND && last->found != JETSTREAM_LAST_NONE) {
         wait_or_fail(put, "The object store of checkpoints does not answer");
-    } else if (is_there(put, last)) {
-        purge_own_chunks(put);
-        finish(put, OBJECT_PUT_STORED);
-    } else if (put->chunks != NULL) {
-        put->phase = OBJECT_PUT_SENDING; /* its meta is left to send */
-        line_up(put);
-    } else {
-        begin_sending(put);
+        return;
+    }
+    switch (find(put, last)) {
+    case FINDS_OWN:
+        end_named(put, last->sequence);
+        break;
+    case FINDS_SAME:
+        end_without(put);
+        break;
+    case FINDS_OTHER:
+        send_or_begin(put);
+        break;
     }
 }
 

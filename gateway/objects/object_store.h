@@ -47,7 +47,7 @@ enum object_put_end {
 
 /*   ASKING ── the object is there ──▶ OVER
  *   ASKING ──▶ SENDING ── all chunks are acknowledged ──▶ NAMING ── the meta is ──▶ OVER
- *   NAMING ── another gateway was quicker ──▶ ASKING
+ *   NAMING ── another gateway was quicker, or it is not known to be stored ──▶ ASKING
  *   SENDING ── one is not ──▶ ENDING ── no ack is awaited any more ──▶ OVER
  */
 enum object_put_phase {
@@ -83,7 +83,8 @@ struct object_put {
     size_t chunk_bytes, chunk_count, sent_count, acked_count;
     uint64_t room_bytes;         /* of object_room, until what is to take them is stored */
     struct object_chunk *chunks; /* chunk_count of them */
-    bool may_be_named;           /* its meta was sent: one that was stored needs its chunks */
+    bool is_in_doubt;            /* its meta was sent, and NATS was asked whether it is stored */
+    bool is_under_way;           /* NATS said that it is still storing it */
     bool is_lined_up;
     TAILQ_ENTRY(object_put) links; /* of those that have chunks to send */
     LIST_ENTRY(object_put) all;

@@ -127,15 +127,27 @@ describe('a checkpoint over 1 MiB', () => {
     for (let at = 0; at < data.length; at += 128 * 1024) {
       await js.publish(chunksOf({ nuid }), data.slice(at, at + 128 * 1024));
     }
-    const name = Buffer.from(info.name).toString('base64url').padEnd(56, '=');
-    const later = { ...info, nuid };
-    return () => js.publish(`$O.${BUCKET}.M.${name}`, JSON.stringify(later), { headers: replacing });
+    const later = JSON.stringify({ ...info, nuid });
+    return () => js.publish(metaOf(info), later, { headers: replacing });
   }
+  const metaOf = ({ name }) =>
+    `$O.${BUCKET}.M.${Buffer.from(name).toString('base64url').padEnd(56, '=')}`;
   const chunksOf = ({ nuid }) => `$O.${BUCKET}.C.${nuid}`;
   async function hasChunks(nuid) {
     const manager = await its.nats.jetstreamManager();
     const { state } = await manager.streams.info(STREAM, { subjects_filter: chunksOf({ nuid }) });
     return state.subjects !== undefined;
+  }
+
+  // Another gateway on its NATS, whose objects get their names when these are released.
+  async function behindWire(t, args = []) {
+    const url = new URL(embeddedUrl(its.parley));
+    const wire = await NatsWire.to(url.href);
+    atEnd(t, () => wire.close());
+    url.port = new URL(wire.url).port;
+    const parley = await parleyFor(t, { nats: url.href.replace(/\/$/, ''), args });
+    const isName = ({ kind, subject }) => kind === 'publish' && subject.startsWith(`$O.${BUCKET}.M.`);
+    return { parley, held: wire.hold(isName) };
   }
 
   it('that another gateway has stored meanwhile leaves only the chunks of that one', async (t) => {
@@ -145,13 +157,7 @@ describe('a checkpoint over 1 MiB', () => {
     const name = await writeLater(info, 'RIVAL');
     await (await its.nats.jetstream().views.os(BUCKET)).delete(info.name);
     // A gateway whose object gets its name after that of the other one.
-    const url = new URL(embeddedUrl(its.parley));
-    const wire = await NatsWire.to(url.href);
-    atEnd(t, () => wire.close());
-    url.port = new URL(wire.url).port;
-    const parley = await parleyFor(t, { nats: url.href.replace(/\/$/, '') });
-    const isName = ({ kind, subject }) => kind === 'publish' && subject.startsWith(`$O.${BUCKET}.M.`);
-    const held = wire.hold(isName);
+    const { parley, held } = await behindWire(t);
     const sending = upload(parley, text, { query });
     const { body } = await held.reached('the name of its own');
     const [, own] = body.match(/"nuid": ?"(\w+)"/);
@@ -161,6 +167,36 @@ describe('a checkpoint over 1 MiB', () => {
     assertStored(await sending);
     await until('its own chunks are gone', async () => !(await hasChunks(own)));
     assert.ok(await hasChunks('RIVAL'));
+    assert.ok((await read(its.nats, info.name)) === data);
+  });
+
+  it('is not answered before NATS has stored it, though it says that it is storing it', async (t) => {
+    const query = '?agent=slow';
+    const first = JSON.stringify(checkpoint(1.1 * MIB));
+    const before = `slow/${assertStored(await upload(its.parley, first, { query })).id}`;
+    const { parley, held } = await behindWire(t, ['--checkpoints-keep', '1']);
+    const sending = upload(parley, text, { query });
+    const { reply } = await held.reached('its name');
+    // So nats-server 2.10 answers what comes again while its first copy is replicated.
+    its.nats.publish(reply, JSON.stringify({ stream: STREAM, seq: 0, duplicate: true }));
+    await until('it is published again', () => held.count === 2);
+    held.release();
+    const { id } = assertStored(await sending);
+    await until('it is the only one', async () => {
+      const names = (await objectsOf(its.nats)).map(({ name }) => name);
+      return !names.includes(before);
+    });
+    assert.ok((await read(its.nats, `slow/${id}`)) === data);
+  });
+
+  it('that a client of NATS has marked as deleted is stored again', async () => {
+    const query = '?agent=mark';
+    const { id } = assertStored(await upload(its.parley, text, { query }));
+    const info = (await objectsOf(its.nats)).find(({ name }) => name === `mark/${id}`);
+    const mark = headers();
+    mark.set('KV-Operation', 'DEL');
+    await its.nats.jetstream().publish(metaOf(info), '', { headers: mark });
+    assertStored(await upload(its.parley, text, { query }));
     assert.ok((await read(its.nats, info.name)) === data);
   });
 

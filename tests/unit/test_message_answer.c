@@ -67,6 +67,10 @@ static void test_the_last_message_has_its_place_and_maybe_a_count(void **state) 
     assert_numbers(
         "{\"message\":{\"seq\":9,\"hdrs\":\"TkFUUy8xLjANClBhcmxleS1Db3VudDogMjg5DQoNCg==\"}}", 9,
         289);
+    /* "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n" */
+    assert_numbers(
+        "{\"message\":{\"seq\":5,\"hdrs\":\"TkFUUy8xLjANCktWLU9wZXJhdGlvbjogREVMDQoNCg==\"}}", 5,
+        0);
     assert_numbers("{\"message\":{\"seq\":-1}}", 0, 0);
 }
 
