@@ -25,7 +25,8 @@ struct object_reader {
     char digest[OBJECT_DIGEST_MAX]; /* that it must have */
     uint64_t size, received;
     uint64_t first, last; /* the sequences of chunks that came, 0: none */
-    uint64_t asked_after; /* the last one that had come when there were too few */
+    uint64_t current_at;  /* the last one that had come when the consumer had no more */
+    uint64_t asked_after; /* the same, when the leader was asked for what is missing */
     struct object_digest sum;
     struct jetstream_request *request;
     struct ordered_consumer *consumer;
@@ -122,10 +123,21 @@ static void ask_leader(struct object_reader *reader, uint64_t from, jetstream_he
 }
 
 /* Nothing follows: parts are lost. Else it is the member that lacks them. */
+static void end_lacking(struct object_reader *reader, const struct jetstream_held *held) {
+    end_missing(reader, held->found == JETSTREAM_HELD_GONE ? OBJECT_WRONG : OBJECT_UNREACHABLE);
+}
+
+static void ask_what_is_missing(struct object_reader *reader);
+
+/* What was missing may have come meanwhile, and perhaps there are too few again. */
 static void on_chunk_after(void *context, const struct jetstream_held *held) {
     struct object_reader *reader = context;
     reader->request = NULL;
-    end_missing(reader, held->found == JETSTREAM_HELD_GONE ? OBJECT_WRONG : OBJECT_UNREACHABLE);
+    if (held->found != JETSTREAM_HELD_FOUND || reader->last == reader->asked_after) {
+        end_lacking(reader, held);
+    } else if (reader->last == reader->current_at) {
+        ask_what_is_missing(reader);
+    }
 }
 
 static void on_first_chunk(void *context, const struct jetstream_held *held) {
@@ -134,19 +146,25 @@ static void on_first_chunk(void *context, const struct jetstream_held *held) {
     if (held->found == JETSTREAM_HELD_FOUND && held->sequence == reader->first) {
         ask_leader(reader, reader->asked_after + 1, on_chunk_after);
     } else {
-        on_chunk_after(context, held);
+        end_lacking(reader, held);
     }
 }
 
 /* All of them should have come, since chunks are stored before the meta. But the consumer may be on
  * a member of the cluster that lags behind, and one that had none of them may begin after the
  * first. So the leader is asked for the first, and for what came next when there were too few. */
+static void ask_what_is_missing(struct object_reader *reader) {
+    reader->asked_after = reader->last;
+    ask_leader(reader, 1, on_first_chunk);
+}
+
 static void on_current(void *context) {
     struct object_reader *reader = context;
-    if (reader->phase == PHASE_READING && reader->received < reader->size &&
-        reader->request == NULL) {
-        reader->asked_after = reader->last;
-        ask_leader(reader, 1, on_first_chunk);
+    if (reader->phase == PHASE_READING && reader->received < reader->size) {
+        reader->current_at = reader->last;
+        if (reader->request == NULL) {
+            ask_what_is_missing(reader);
+        }
     }
 }
 
