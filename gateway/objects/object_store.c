@@ -271,11 +271,14 @@ static enum jetstream_publish send_meta(struct object_put *put) {
 
 /* ---- chunks ---- */
 
+/* One without a sequence is on its way to the replicas: it may still get lost. */
 static bool are_in_order(const struct object_put *put) {
-    for (size_t i = 1; i < put->chunk_count; i++) {
-        if (put->chunks[i].sequence <= put->chunks[i - 1].sequence) {
+    uint64_t last = 0;
+    for (size_t i = 0; i < put->chunk_count; i++) {
+        if (put->chunks[i].sequence <= last) {
             return false;
         }
+        last = put->chunks[i].sequence;
     }
     return true;
 }
@@ -336,7 +339,8 @@ static enum jetstream_publish send_chunk(struct object_put *put) {
 static bool send_next(struct object_put *put) {
     const bool has_all = put->acked_count == put->chunk_count;
     if (put->phase == OBJECT_PUT_SENDING && has_all && !are_in_order(put)) {
-        fail(put, OBJECT_PUT_AWAY, "NATS stored its parts in another order");
+        fail(put, OBJECT_PUT_AWAY,
+             "NATS stored its parts in another order, or has not stored all yet");
     }
     if (put->phase == OBJECT_PUT_SENDING) {
         const enum jetstream_publish published = has_all ? send_meta(put) : send_chunk(put);

@@ -382,8 +382,17 @@ static void test_one_that_is_still_being_stored_is_not_stored(void **state) {
     expect("purge 1<11 ");
 }
 
-static void
-test_one_that_replaced_another_while_it_was_being_stored_removes_that_one(void **state) {
+static void test_a_chunk_that_is_still_being_stored_has_no_place(void **state) {
+    (void)state;
+    object_put_begin(&world.put, world.store);
+    answer_none(0);
+    expect("ask chunk ");
+    ack_stored(0, true);
+    expect_end(OBJECT_PUT_AWAY);
+    assert_memory_equal(said, "purge ", 6);
+}
+
+static void test_one_that_replaces_another_removes_that_one(void **state) {
     (void)state;
     object_put_begin(&world.put, world.store);
     answer_found(3, "{\"name\":\"" OWNER "7\",\"nuid\":\"OTHER\",\"size\":9,\"chunks\":1}");
@@ -483,7 +492,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_the_oldest_goes_with_one_too_many),
         TEST(test_one_that_is_still_being_stored_is_not_stored),
-        TEST(test_one_that_replaced_another_while_it_was_being_stored_removes_that_one),
+        TEST(test_one_that_replaces_another_removes_that_one),
+        TEST(test_a_chunk_that_is_still_being_stored_has_no_place),
         TEST(test_one_that_may_be_stored_keeps_its_chunks_while_nats_is_away),
         TEST(test_one_that_may_be_stored_keeps_its_chunks_when_it_is_refused),
         TEST(test_one_that_is_refused_leaves_nothing),
