@@ -323,6 +323,7 @@ static int begin(void **state) {
         .bucket = "b", .room = &world.room, .keep = 1, .days = 8};
     world = (struct world){.put = {.done = on_done}};
     said[0] = own_meta[0] = '\0';
+    acked = NULL;
     is_away = false;
     patience_ms = 60000;
     now_ms = 1000;
