@@ -85,6 +85,9 @@ static enum parley_status take_in(struct board *board, const struct bucket_entry
     if (work == NULL && entry->value.data == NULL) {
         return PARLEY_OK;
     }
+    if (work != NULL && entry->sequence <= work->sequences[fact]) {
+        return PARLEY_OK; /* known from this process */
+    }
     work = work != NULL ? work : works_add(board, id, entry->sequence);
     PARLEY_TRY(work != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
     PARLEY_TRY(keep_value(work, fact, entry));
@@ -103,10 +106,20 @@ void board_on_entry(void *context, const struct bucket_entry *entry) {
     pthread_mutex_unlock(&board->lock);
 }
 
+void board_on_written(void *context, const struct bucket_entry *entry) {
+    struct board *board = context;
+    pthread_mutex_lock(&board->lock);
+    if (board->is_begun && entry->sequence > board->last_sequence) {
+        board->has_left_out = take_in(board, entry) != PARLEY_OK || board->has_left_out;
+    }
+    pthread_mutex_unlock(&board->lock);
+}
+
 void board_on_began(void *context) {
     struct board *board = context;
     pthread_mutex_lock(&board->lock);
     works_remove_all(board);
+    board->is_begun = true;
     board->is_current = false;
     board->has_left_out = false;
     board->last_sequence = 0;

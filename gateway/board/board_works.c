@@ -33,18 +33,21 @@ static struct works *list_of(struct board *board, const struct work *work) {
     return work->phase == WORK_OPEN ? &board->open[work->priority] : &board->closed;
 }
 
-/* Work comes in the order of age, and what was taken and comes back is among the first. */
+/* Work comes almost in the order of age, and what was taken and comes back is among the first: so
+ * its place is looked for from both ends. */
 static void insert_by_age(struct works *list, struct work *work) {
-    struct work *before = TAILQ_LAST(list, works);
-    if (before == NULL || before->order < work->order) {
-        TAILQ_INSERT_TAIL(list, work, phase_link);
-        return;
-    }
-    struct work *after = TAILQ_FIRST(list);
-    while (after->order < work->order) {
+    struct work *before = TAILQ_LAST(list, works), *after = TAILQ_FIRST(list);
+    while (before != NULL && before->order > work->order && after->order < work->order) {
+        before = TAILQ_PREV(before, works, phase_link);
         after = TAILQ_NEXT(after, phase_link);
     }
-    TAILQ_INSERT_BEFORE(after, work, phase_link);
+    if (before == NULL) {
+        TAILQ_INSERT_TAIL(list, work, phase_link);
+    } else if (before->order < work->order) {
+        TAILQ_INSERT_AFTER(list, before, work, phase_link);
+    } else {
+        TAILQ_INSERT_BEFORE(after, work, phase_link);
+    }
 }
 
 static void leave_list(struct board *board, struct work *work) {
@@ -67,6 +70,19 @@ void works_set_phase(struct board *board, struct work *work, enum work_phase pha
 
 /* ---- adding and removing ---- */
 
+/* What this process has written is known a moment before what came before it. */
+static void insert_in_all(struct board *board, struct work *work) {
+    struct work *before = TAILQ_LAST(&board->all, works);
+    while (before != NULL && before->order > work->order) {
+        before = TAILQ_PREV(before, works, age_link);
+    }
+    if (before != NULL) {
+        TAILQ_INSERT_AFTER(&board->all, before, work, age_link);
+    } else {
+        TAILQ_INSERT_HEAD(&board->all, work, age_link);
+    }
+}
+
 struct work *works_add(struct board *board, struct parley_bytes id, uint64_t order) {
     struct work *work = id.length < BOARD_ID_MAX ? calloc(1, sizeof *work) : NULL;
     if (work == NULL) {
@@ -81,7 +97,7 @@ struct work *works_add(struct board *board, struct parley_bytes id, uint64_t ord
     struct work **chain = &board->chains[board_hash(board, id) % BOARD_CHAINS];
     work->chain_next = *chain;
     *chain = work;
-    TAILQ_INSERT_TAIL(&board->all, work, age_link);
+    insert_in_all(board, work);
     TAILQ_INSERT_TAIL(&board->closed, work, phase_link);
     board->work_count++;
     board->bytes += work->bytes;

@@ -31,6 +31,8 @@ struct fact_store {
     char stream[FACT_NAME_MAX], prefix[FACT_NAME_MAX], error[512];
     struct fact_cache cache;
     struct fact_ledger *ledger; /* NULL: none */
+    fact_entry_fn *written;     /* NULL: nobody asks for it */
+    void *written_context;
     struct fact_queries line, asked, pausing;
     size_t asked_count, query_count;
     struct reactor_timer ask_timer, pause_timer;
@@ -485,12 +487,24 @@ static void learn(const struct write *write) {
     }
 }
 
+static void report_written(const struct write *write, uint64_t sequence) {
+    const struct fact_store *store = write->store;
+    const struct bucket_entry entry = {.key = write->key,
+                                       .value = write->value,
+                                       .sequence = sequence,
+                                       .time_ns = reactor_wall_clock_ns()};
+    if (store->written != NULL) {
+        store->written(store->written_context, &entry);
+    }
+}
+
 static void on_written(void *context, const struct jetstream_ack *ack) {
     struct write *write = context;
     enum fact_written written = FACT_FAILED;
     if (ack->outcome == JETSTREAM_STORED) {
         written = FACT_WRITTEN;
         learn(write);
+        report_written(write, ack->sequence);
     } else if (ack->outcome == JETSTREAM_REFUSED &&
                ack->error_code == JETSTREAM_E_WRONG_LAST_SEQUENCE) {
         written = FACT_EXISTS;
@@ -580,6 +594,11 @@ enum parley_status fact_store_create_last(struct reactor *reactor, struct jetstr
 
 void fact_store_share(struct fact_store *store, struct fact_ledger *ledger) {
     store->ledger = ledger;
+}
+
+void fact_store_on_written(struct fact_store *store, fact_entry_fn *written, void *context) {
+    store->written = written;
+    store->written_context = context;
 }
 
 static void end_all(struct fact_queries *list) {

@@ -12,6 +12,7 @@
 
 #include <parley/protocol.h>
 
+#include "bucket_watch.h"
 #include "fact_cache.h"
 #include "fact_ledger.h"
 #include "jetstream.h"
@@ -34,6 +35,9 @@ enum parley_status fact_store_create_last(struct reactor *reactor, struct jetstr
                                           struct fact_store **out) PARLEY_MUST_CHECK;
 /* What it writes is noted there, for the process.  Owns: borrowed for the store's life. */
 void fact_store_share(struct fact_store *store, struct fact_ledger *ledger);
+/* What it writes is reported, once that is acknowledged and before `done`. */
+typedef void fact_entry_fn(void *context, const struct bucket_entry *entry);
+void fact_store_on_written(struct fact_store *store, fact_entry_fn *written, void *context);
 /* Pending queries fail. NULL is allowed. */
 void fact_store_destroy(struct fact_store *store);
 

@@ -314,6 +314,9 @@ static enum parley_status create_facts(struct worker *worker) {
         PARLEY_TRY(fact_store_create(gateway->reactor, gateway->jetstream, channel->fact_bucket,
                                      &gateway->fact_stores[i]));
         fact_store_share(gateway->fact_stores[i], worker->options.fact_ledger);
+        if (gateway->boards[i] != NULL) {
+            fact_store_on_written(gateway->fact_stores[i], board_on_written, gateway->boards[i]);
+        }
         if (worker->options.keeps_facts && channel->fact_subjects != NULL) {
             const struct fact_consumers_options options = {
                 .reactor = gateway->reactor,

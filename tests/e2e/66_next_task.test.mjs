@@ -6,7 +6,9 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { get, post } from './lib/http.mjs';
-import { embeddedUrl, natsClient } from './lib/nats.mjs';
+import { atEnd } from './lib/cleanup.mjs';
+import { embeddedUrl, natsClient, startNats } from './lib/nats.mjs';
+import { NatsWire } from './lib/nats_wire.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { sendTask, taskRequest } from './lib/roundtable.mjs';
@@ -141,6 +143,28 @@ describe('an agent that asks for work', () => {
     }
     const others = { 'Idempotency-Key': randomUUID() };
     assert.equal((await claimed(next(second, { agent: 'galahad' }, others))).task.id, two.id);
+  });
+
+  it('gets what its gateway has answered for, before that is delivered to it', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const wire = await NatsWire.to(nats.url);
+    atEnd(t, () => wire.close());
+    const first = await parleyFor(t, { nats: nats.url });
+    const second = await parleyFor(t, { nats: wire.url, args: ['--reactors', '2'] });
+    assert.equal((await next(second, { agent: 'galahad' })).status, 204); // its board is current
+    const hold = wire.hold(({ kind, subject }) => kind === 'deliver' && subject.startsWith('$KV.parley_tasks.'));
+    const sent = await request(second, 'a.x');
+    await hold.reached('the key on its way to the board');
+    const listed = async () => (await get(second, '/v1/roundtable/tasks')).json.items.map(({ id, state }) => [id, state]);
+    assert.deepEqual(await listed(), [[sent.id, 'requested']]);
+    assert.equal((await claimed(next(second, { agent: 'galahad' }))).task.id, sent.id);
+    assert.deepEqual(await listed(), [[sent.id, 'claimed']]);
+    assert.equal((await next(second, { agent: 'galahad' })).status, 204);
+    hold.release();
+    const later = await request(first, 'a.y');
+    assert.equal((await claimed(next(second, { agent: 'galahad' }, waiting(60)))).task.id, later.id);
+    assert.deepEqual(await listed(), [[later.id, 'claimed'], [sent.id, 'claimed']]);
   });
 
   it('gets nothing, with a key too, where all keys of tasks have gone before they were read', async (t) => {

@@ -26,6 +26,7 @@ struct world {
     struct board_wish wishes[WAITERS_MAX];
     struct parley_bytes words[WAITERS_MAX];
     unsigned woken;
+    bool is_own; /* entries are written by this process, and not yet delivered */
 };
 
 static struct world *woken_world;
@@ -71,7 +72,11 @@ static void write_entry(struct world *world, unsigned number, const char *suffix
                                        .value = parley_bytes_of(value),
                                        .sequence = ++world->sequence,
                                        .time_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec};
-    board_on_entry(world->board, &entry);
+    if (world->is_own) {
+        board_on_written(world->board, &entry);
+    } else {
+        board_on_entry(world->board, &entry);
+    }
 }
 
 /* A request: "security.scan high" and perhaps " galahad" to whom. */
@@ -592,6 +597,107 @@ static void test_an_item_has_every_member(void **state) {
     parley_buffer_finish(&out);
 }
 
+/* ---- what this process has written ---- */
+
+static void list_numbers(struct world *world, char out[40]) {
+    struct parley_buffer items;
+    char word[12];
+    bool has_more;
+    parley_buffer_init(&items);
+    assert_int_equal(
+        board_list(world->board, &(struct board_filter){.state = NULL}, 10, &items, &has_more),
+        PARLEY_OK);
+    parley_buffer_char(&items, '\0');
+    out[0] = '\0';
+    for (const char *at = items.data; (at = strstr(at, "\"id\":\"")) != NULL; at++) {
+        snprintf(word, sizeof word, "%s%lu", out[0] != '\0' ? " " : "",
+                 strtoul(at + 6 + 24, NULL, 10));
+        strcat(out, word);
+    }
+    parley_buffer_finish(&items);
+}
+
+static void write_own(struct world *world, uint64_t sequence, void (*write)(struct world *world)) {
+    world->sequence = sequence - 1;
+    world->is_own = true;
+    write(world);
+    world->is_own = false;
+    world->sequence = sequence - 1;
+}
+
+static void request_3(struct world *world) {
+    request(world, 3, "a.x normal");
+}
+
+static void claim_3(struct world *world) {
+    claim(world, 3, "galahad", CLAIM_ID);
+}
+
+static void test_what_was_written_here_is_known_before_it_is_delivered(void **state) {
+    struct world *world = *state;
+    struct board_waiter waiter = {.wake = on_wake};
+    char numbers[40];
+    request(world, 1, "a.x low");
+    park(world, 0, "galahad d:b");
+    assert_int_equal(take(world, "galahad"), 1);
+    park(world, 1, "galahad");
+    write_own(world, 3, request_3);
+    assert_int_equal(world->woken, 1u << 1);
+    assert_int_equal(take_woken(world, 1), 3);
+    write_own(world, 4, claim_3);
+    assert_int_equal(board_counts(world->board).open, 0);
+    assert_true(board_wait_for(world->board, &waiter, 3)); /* of others' nothing is known */
+    board_leave(world->board, &waiter);
+
+    world->sequence = 1;
+    request(world, 2, "a.x normal");
+    request_3(world);
+    assert_int_equal(board_counts(world->board).open, 1);
+    claim_3(world);
+    list_numbers(world, numbers);
+    assert_string_equal(numbers, "3 2 1");
+    assert_int_equal(take(world, "galahad"), 2);
+    write_own(world, 4, claim_3); /* known late */
+    assert_int_equal(board_counts(world->board).works, 3);
+    board_leave(world->board, &world->waiters[0]);
+}
+
+static void test_what_was_written_here_before_all_was_read_is_kept(void **state) {
+    struct world world;
+    (void)state;
+    open_board(&world, 0);
+    write_own(&world, 3, request_3);
+    request(&world, 1, "a.x normal");
+    board_on_current(world.board);
+    assert_int_equal(take(&world, "galahad t:a.x"), 1);
+    assert_int_equal(take(&world, "galahad t:a.x"), 3);
+    board_destroy(world.board);
+}
+
+/* Work that comes back from the middle of the list, and what is known too early. */
+static void test_open_work_is_in_the_order_of_its_keys(void **state) {
+    struct world *world = *state;
+    write_own(world, 3, request_3);
+    world->sequence = 0;
+    request(world, 1, "a.x normal");
+    request(world, 2, "a.x normal");
+    world->sequence = 3;
+    request(world, 4, "a.x normal");
+    request(world, 5, "a.x normal");
+    for (unsigned i = 1; i <= 5; i++) {
+        assert_int_equal(take(world, "galahad"), i);
+    }
+    static const unsigned order[] = {3, 1, 5, 2, 4};
+    for (size_t i = 0; i < 5; i++) {
+        char id[40];
+        write_id(order[i], id);
+        board_give_back(world->board, id);
+    }
+    for (unsigned i = 1; i <= 5; i++) {
+        assert_int_equal(take(world, "galahad"), i);
+    }
+}
+
 #define BOARD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -616,6 +722,9 @@ int main(void) {
         BOARD_TEST(test_what_the_bucket_has_dropped_is_dropped),
         BOARD_TEST(test_filters_choose_what_is_listed),
         BOARD_TEST(test_an_item_has_every_member),
+        BOARD_TEST(test_what_was_written_here_is_known_before_it_is_delivered),
+        cmocka_unit_test(test_what_was_written_here_before_all_was_read_is_kept),
+        BOARD_TEST(test_open_work_is_in_the_order_of_its_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -283,6 +283,40 @@ static void test_the_first_value_of_a_key_stays(void **state) {
     assert_recalls(one, "a", "first");
 }
 
+/* "key=value" of each that was written. */
+struct reports {
+    struct side *side;
+    char text[200];
+    uint64_t sequence;
+};
+
+static void on_reported(void *context, const struct bucket_entry *entry) {
+    struct reports *reports = context;
+    const size_t length = strlen(reports->text);
+    assert_true(entry->sequence > reports->sequence);
+    assert_true(entry->time_ns > 0);
+    reports->sequence = entry->sequence;
+    snprintf(reports->text + length, sizeof reports->text - length, "%.*s=%.*s ",
+             (int)entry->key.length, entry->key.data, (int)entry->value.length, entry->value.data);
+}
+
+static void report_to(void *context) {
+    struct reports *reports = context;
+    fact_store_on_written(reports->side->store, on_reported, reports);
+}
+
+static void test_what_is_written_is_reported(void **state) {
+    struct sides *sides = *state;
+    struct side *one = start(sides), *two = start_second(sides);
+    struct reports reports = {.side = one};
+    loop_do(&one->world.loop, report_to, &reports);
+    assert_int_equal(keep(two, "a", "other"), FACT_WRITTEN);
+    assert_int_equal(keep(one, "a", "own"), FACT_EXISTS);
+    assert_int_equal(keep(one, "b", "own"), FACT_WRITTEN);
+    assert_int_equal(keep(one, "c.end", "own"), FACT_WRITTEN);
+    assert_string_equal(reports.text, "b=own c.end=own ");
+}
+
 static void test_several_keys_are_asked_for_together(void **state) {
     struct sides *sides = *state;
     struct side *one = start(sides), *two = start_second(sides);
@@ -632,6 +666,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_what_one_keeps_another_recalls),
         TEST(test_the_first_value_of_a_key_stays),
+        TEST(test_what_is_written_is_reported),
         TEST(test_it_outlives_gateways_and_the_server),
         TEST(test_other_clients_can_read_and_write_it),
         TEST(test_several_keys_are_asked_for_together),
