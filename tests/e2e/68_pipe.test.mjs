@@ -28,10 +28,14 @@ const entry = (sequence, text = 'naïve ✓') => ({
 });
 const shutdown = (reason) => ({ type: 'shutdown', timestamp: 1705392000, reason });
 
-// The events of an agent and its supervisor.
+// The events of an agent and its supervisor, once they can be read.
 async function stored(server, agent, headers) {
   const path = `/v1/supervisor/stream?since=all&follow=false&agent=${agent}`;
-  return ndjson((await get(server, path, { headers })).text);
+  const answer = await until('they can be read', async () => {
+    const each = await get(server, path, { headers });
+    return each.status === 200 && each;
+  });
+  return ndjson(answer.text);
 }
 
 const isStored = (server, agent, count, headers) =>

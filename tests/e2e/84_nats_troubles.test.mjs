@@ -128,7 +128,12 @@ describe('a stream of others', () => {
 async function started(t, user, { config = ACCOUNTS, ...options } = {}) {
   const nats = await natsFor(t, { config });
   const url = as(user, nats.url);
-  const server = await parleyFor(t, { nats: url, args: ['--reactors', '3', ...IMPATIENT], ...options });
+  // One that had nothing to say of NATS while it started, as it may have on a busy machine.
+  const server = await until('it starts without trouble', async () => {
+    const args = ['--reactors', '3', ...IMPATIENT];
+    const each = await parleyFor(t, { nats: url, args, ...options });
+    return each.logged('nats.').length === 0 && each;
+  });
   const client = await connectNats(as('all', nats.url));
   atEnd(t, () => client.close());
   return { nats, server, client, manager: await client.jetstreamManager() };

@@ -49,7 +49,9 @@ describe('a user of NATS with the documented permissions', () => {
 
     // Streams, readers, what was refused.
     await accepted(send(server, claim({ id: 'readable' })));
-    const events = ndjson((await get(server, '/v1/vlp/stream?since=all&follow=false')).text);
+    const answer = await get(server, '/v1/vlp/stream?since=all&follow=false');
+    assert.equal(answer.status, 200, answer.text);
+    const events = ndjson(answer.text);
     assert.equal(events.find(({ id }) => id === 'readable')?.type, 'vlp.claim');
     assert.equal((await send(server, claim({ sender: '' }))).status, 422);
     await until('it is quarantined', async () =>
