@@ -109,7 +109,7 @@ void board_on_entry(void *context, const struct bucket_entry *entry) {
 void board_on_written(void *context, const struct bucket_entry *entry) {
     struct board *board = context;
     pthread_mutex_lock(&board->lock);
-    if (board->is_begun && entry->sequence > board->last_sequence) {
+    if (board->is_current && entry->sequence > board->last_sequence) {
         board->has_left_out = take_in(board, entry) != PARLEY_OK || board->has_left_out;
     }
     pthread_mutex_unlock(&board->lock);
@@ -119,7 +119,6 @@ void board_on_began(void *context) {
     struct board *board = context;
     pthread_mutex_lock(&board->lock);
     works_remove_all(board);
-    board->is_begun = true;
     board->is_current = false;
     board->has_left_out = false;
     board->last_sequence = 0;

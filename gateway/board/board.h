@@ -59,7 +59,9 @@ void board_on_current(void *context);
 void board_on_kept_from(void *context, uint64_t first_sequence);
 
 /* What this process has written into the bucket, once that is acknowledged: it is known before the
- * watch delivers it. For fact_store_on_written, with the board as its context. */
+ * watch delivers it. Until the board is current that is left to the reading: many keys far ahead of
+ * it would have to be passed for each that it adds. For fact_store_on_written, with the board as
+ * its context. */
 void board_on_written(void *context, const struct bucket_entry *entry);
 
 /* All that the bucket held was read at least once, and not begun anew since. */

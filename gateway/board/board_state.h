@@ -60,7 +60,6 @@ struct board {
     struct works all, closed, open[BOARD_PRIORITIES_MAX];
     size_t work_count, open_count, bytes;
     bool has_left_out, is_current;
-    bool is_begun;          /* the watch has begun to read */
     uint64_t last_sequence; /* up to which the bucket was read, or holds nothing */
     uint64_t kept_from;
     TAILQ_HEAD(, board_waiter) waiters;
