@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { get, post, readEvents, request, send, sendLines, streamFor } from './lib/http.mjs';
+import { get, post, readEvents, readStream, request, send, sendLines, streamFor } from './lib/http.mjs';
 import { useParley } from './lib/parley.mjs';
 import { sendTask, taskFailed, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines, uniqueId } from './lib/vlp.mjs';
@@ -49,7 +49,7 @@ describe('an event', () => {
       .replace('0.85', '0.850')
       .replace('{}', '{ "n" : 12345678901234567890, "s":"\\u00e9\\u0000" }');
     const { seq } = assertAccepted(await send(its.parley, text));
-    const answer = await get(its.parley, `/v1/vlp/stream?follow=false&since=${seq}`);
+    const answer = await readStream(its.parley, `/v1/vlp/stream?follow=false&since=${seq}`);
     assert.ok(answer.text.includes(`"data":${text}`), answer.text);
   });
 
@@ -64,7 +64,7 @@ describe('an event', () => {
   it('with envelope=none is the bare message', async () => {
     const text = JSON.stringify(claim()).replace('0.85', '0.850');
     const { seq } = assertAccepted(await send(its.parley, text));
-    const answer = await get(its.parley, `/v1/vlp/stream?follow=false&since=${seq}&envelope=none`);
+    const answer = await readStream(its.parley, `/v1/vlp/stream?follow=false&since=${seq}&envelope=none`);
     assert.equal(answer.text, `${text}\n`);
   });
 });
@@ -346,7 +346,7 @@ describe('the past', () => {
     }
     const nameOf = ({ data }) => data.id ?? data.timestamp;
     const since = `since=${encodeURIComponent(resume)}`;
-    const past = await get(parley, `/v1/stream?follow=false&${since}`);
+    const past = await readStream(parley, `/v1/stream?follow=false&${since}`);
     assert.deepEqual(past.lines.map(nameOf), sent);
     const stream = await streamFor(t, parley, `/v1/stream?${since}`);
     assert.deepEqual((await stream.events(60)).map(nameOf), sent);
@@ -507,7 +507,7 @@ describe('a filter', () => {
 
   it('may name any type of any protocol over all of them, bare or full', async () => {
     for (const type of ['task.request', 'roundtable.heartbeat', 'delta', 'foreign,parley.foreign']) {
-      assert.equal((await get(its.parley, `/v1/stream?follow=false&type=${type}`)).status, 200);
+      assert.equal((await readStream(its.parley, `/v1/stream?follow=false&type=${type}`)).status, 200);
     }
   });
 
@@ -553,7 +553,7 @@ describe('a filter of some protocols', () => {
         assert.equal(answer.status, 200, answer.text);
       }
     }
-    const answer = await get(its.parley, `/v1/roundtable/stream?since=all&follow=false&${query}`);
+    const answer = await readStream(its.parley, `/v1/roundtable/stream?since=all&follow=false&${query}`);
     assert.equal(answer.status, 200, answer.text);
     const nameOf = (event) => Object.keys(tasks).find((key) => tasks[key].id === event.data.id);
     return answer.lines.map(nameOf);

@@ -5,10 +5,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { get, ndjson, post, streamFor } from './lib/http.mjs';
+import { get, ndjson, post, readStream, streamFor } from './lib/http.mjs';
 import { natsClient, startNats, streamInfo } from './lib/nats.mjs';
 import { parleyFor, refusedStart } from './lib/parley.mjs';
-import { until } from './lib/poll.mjs';
 import { sendTask, taskClaimed, taskRequest, taskResult } from './lib/roundtable.mjs';
 
 const FLEET = ['--subject-prefix', 'roundtable=fleet-a'];
@@ -31,12 +30,8 @@ async function receiptOf(answering) {
   return answer.json;
 }
 
-// 503 while NATS does not answer in time.
 async function eventsOf(server, query) {
-  const answer = await until('the stream can be read', async () => {
-    const each = await get(server, `/v1/roundtable/stream?follow=false&${query}`);
-    return each.status !== 503 && each;
-  });
+  const answer = await readStream(server, `/v1/roundtable/stream?follow=false&${query}`);
   assert.equal(answer.status, 200, answer.text);
   return ndjson(answer.text);
 }

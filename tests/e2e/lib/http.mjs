@@ -308,12 +308,16 @@ export async function streamFor(t, server, path, options) {
   return stream;
 }
 
-// Events of a reading that ends by itself (follow=false or limit=).
-export async function readEvents(server, query = 'since=all', options) {
-  const answer = await until('the stream can be read', async () => {
-    const each = await get(server, `/v1/vlp/stream?follow=false&${query}`, options);
+// The answer to a reading that ends by itself (follow=false or limit=).
+export const readStream = (server, path, options) =>
+  until('the stream can be read', async () => {
+    const each = await get(server, path, options);
     return !(each.status === 503 && IS_LATE.test(each.text)) && each;
   });
+
+// Its events, of VLP.
+export async function readEvents(server, query = 'since=all', options) {
+  const answer = await readStream(server, `/v1/vlp/stream?follow=false&${query}`, options);
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
   return answer.lines;
 }
