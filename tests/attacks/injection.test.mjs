@@ -9,7 +9,8 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { NDJSON_TYPE, get, post } from '../e2e/lib/http.mjs';
-import { parley as runParley, parleyFor, useParley } from '../e2e/lib/parley.mjs';
+import { embeddedUrl, lastSequence, natsClient } from '../e2e/lib/nats.mjs';
+import { parley as runParley, parleyFor } from '../e2e/lib/parley.mjs';
 import { until } from '../e2e/lib/poll.mjs';
 import { temporaryFolder } from '../e2e/lib/program.mjs';
 import { taskResult } from '../e2e/lib/roundtable.mjs';
@@ -92,9 +93,12 @@ function assertHarmless({ subject, headers }, protocol) {
   }
 }
 
-// What is published from now on, but for what parley itself asks and probes; and the keys of what it
-// keeps.
-async function listen(connection) {
+// A server, and what is published there, but for what parley itself asks and probes; and the keys of
+// what it keeps. Each test has its own: what is published once more, because NATS was silent for a
+// moment, is heard late.
+async function listen(t) {
+  const server = await parleyFor(t);
+  const connection = await natsClient(t, embeddedUrl(server));
   const heard = [];
   heard.keys = [];
   connection.subscribe('>', {
@@ -104,20 +108,18 @@ async function listen(connection) {
     },
   });
   await connection.flush();
-  return heard;
+  return { server, heard, connection };
 }
 
 describe('what a client sends reaches NATS as a value and as nothing else', () => {
-  const its = useParley();
-
   for (const protocol of ['vlp', 'roundtable', 'supervisor', 'brenner']) {
-    it(`${protocol}: in any text of a message`, async () => {
-      const heard = await listen(its.nats);
-      const examples = (await get(its.parley, `/v1/protocols/${protocol}/examples`)).json;
+    it(`${protocol}: in any text of a message`, async (t) => {
+      const { server, heard } = await listen(t);
+      const examples = (await get(server, `/v1/protocols/${protocol}/examples`)).json;
       const messages = examples.flatMap(({ message }) => [...poisoned(message)]);
       const body = messages.map((message) => `${JSON.stringify(message)}\n`).join('');
       const path = `/v1/${protocol}/messages?results=errors`;
-      const answer = await post(its.parley, path, body, { type: NDJSON_TYPE });
+      const answer = await post(server, path, body, { type: NDJSON_TYPE });
       const { summary } = answer.lines.at(-1);
       assert.equal(summary.received, messages.length, answer.text);
       // A task that one of them has claimed or ended is not another's.
@@ -135,25 +137,24 @@ describe('what a client sends reaches NATS as a value and as nothing else', () =
 const heartbeat = () => ({ type: 'heartbeat', timestamp: 1705392000 });
 
 describe('what a request says beside its body reaches NATS as a value and as nothing else', () => {
-  const its = useParley();
   const IN_A_HEADER = [...HOSTILE.slice(1), 'a\rb', 'a\nb', '\x7f', '\x80\xff'].map((text) =>
     Buffer.from(text).toString('latin1'),
   );
 
   for (const name of ['Idempotency-Key', 'traceparent', 'tracestate', 'X-Request-Id', 'Nats-Msg-Id', 'ce-id']) {
-    it(`in the header ${name}`, async () => {
-      const heard = await listen(its.nats);
+    it(`in the header ${name}`, async (t) => {
+      const { server, heard, connection } = await listen(t);
       let accepted = 0;
       for (const value of IN_A_HEADER) {
         const body = JSON.stringify(claim());
         const head = ['POST /v1/vlp/messages HTTP/1.1', 'Host: localhost', 'Connection: close'];
         head.push('Content-Type: application/json', `Content-Length: ${body.length}`, `${name}: ${value}`);
-        const { statuses, tail } = await exchange(its.parley, `${head.join('\r\n')}\r\n\r\n${body}`);
+        const { statuses, tail } = await exchange(server, `${head.join('\r\n')}\r\n\r\n${body}`);
         assert.ok([200, 400, 409, 431].includes(statuses[0]), `${statuses} ${tail}`);
         accepted += statuses[0] === 200;
       }
       await until('all that was accepted is heard', () => heard.length >= accepted);
-      assert.equal(heard.length, accepted);
+      assert.equal(await lastSequence(connection, 'VLP'), accepted);
       for (const message of heard) assertHarmless(message, 'vlp');
     });
   }
@@ -163,17 +164,17 @@ describe('what a request says beside its body reaches NATS as a value and as not
     ['from', 'supervisor', heartbeat],
     ['domain', 'roundtable', () => taskResult(randomUUID())],
   ]) {
-    it(`in the query option ${option}`, async () => {
-      const heard = await listen(its.nats);
+    it(`in the query option ${option}`, async (t) => {
+      const { server, heard, connection } = await listen(t);
       let accepted = 0;
       for (const value of HOSTILE) {
         const path = `/v1/${protocol}/messages?${option}=${encodeURIComponent(value)}`;
-        const answer = await post(its.parley, path, JSON.stringify(body()));
+        const answer = await post(server, path, JSON.stringify(body()));
         assert.ok([200, 400, 414].includes(answer.status), answer.text);
         accepted += answer.status === 200;
       }
       await until('all that was accepted is heard', () => heard.length >= accepted);
-      assert.equal(heard.length, accepted);
+      assert.equal(await lastSequence(connection, protocol.toUpperCase()), accepted);
       for (const message of heard) assertHarmless(message, protocol);
       for (const key of heard.keys) assert.match(key, KEY);
     });
