@@ -267,7 +267,7 @@ describe('an id or key that was used before', () => {
     assert.deepEqual(assertAccepted(await send('')), { ...other, duplicate: true });
   });
 
-  it('of the supervisor: a checkpoint has one id, whoever stores it', async () => {
+  it('of the supervisor: a checkpoint of an agent has one id, however often it is sent', async () => {
     const checkpoint = { type: 'checkpoint', timestamp: 1, data: { agent_state: {} } };
     const first = assertAccepted(await answerTo(its.parley, 'supervisor', '?agent=a', checkpoint));
     const stored = await storedMessage(its.nats, first.seq, 'SUPERVISOR');
