@@ -106,6 +106,15 @@ static void on_timeout(struct reactor_timer *timer) {
     wake(reader);
 }
 
+/* Begins with the reader's start, since its timer is on the pool's reactor: a reader whose request
+ * ends before its body does is stopped without ever having started. */
+static void begin_merging(struct stream_reader *reader) {
+    if (reader->cursor_count > 1) {
+        reader->merging = (struct stream_merging *)&reader->cursors[reader->cursor_count];
+        *reader->merging = (struct stream_merging){.reader = reader, .patience.fire = on_timeout};
+    }
+}
+
 /* Chooses the cursor to take from next. What is not an event goes first.
  * Returns: cursor_count: none at present. */
 static size_t choose_earliest(struct stream_reader *reader) {
@@ -159,8 +168,6 @@ struct stream_reader *stream_reader_create(struct http_request *request,
     reader->cursor_count = count;
     reader->holder.give_back = give_back_current;
     if (count > 1) {
-        reader->merging = (struct stream_merging *)&reader->cursors[count];
-        *reader->merging = (struct stream_merging){.reader = reader, .patience.fire = on_timeout};
         reader->tokens = (char *)reader + size + merging_size;
     }
     return reader;
@@ -202,6 +209,7 @@ bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs, 
     const bool begins = reader->is_sse || !reader->query.is_ending;
     reader->due = begins && reader->codec == NULL ? STREAM_DUE_OPEN : STREAM_DUE_NOTHING;
     reader->pool = hubs[0].pool;
+    begin_merging(reader);
     const bool has_started = start_cursors(reader, hubs, hub_count);
     if (!has_started) {
         stream_reader_stop(reader);

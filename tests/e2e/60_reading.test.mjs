@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { get, post, readEvents, readStream, request, send, sendLines, streamFor } from './lib/http.mjs';
+import { get, post, rawFor, readEvents, readStream, request, send, sendLines, streamFor } from './lib/http.mjs';
 import { useParley } from './lib/parley.mjs';
 import { sendTask, taskFailed, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines, uniqueId } from './lib/vlp.mjs';
@@ -108,6 +108,20 @@ describe('a stream', () => {
       assert.deepEqual(idsOf(await stream.events(50)), idsOf(messages));
     }
   });
+
+  for (const path of ['/v1/vlp/stream', '/v1/stream']) {
+    it(`at ${path} survives a reader that leaves before the body it announced`, async (t) => {
+      const staying = await streamFor(t, its.parley, path);
+      const head = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n`;
+      for (const leave of ['end', 'resetAndDestroy']) {
+        const connection = await rawFor(t, its.parley, head);
+        connection.socket[leave]();
+      }
+      const message = claim();
+      assertAccepted(await send(its.parley, message));
+      assert.equal((await staying.event()).id, message.id);
+    });
+  }
 
   it('goes on for the others when a reader disconnects', async (t) => {
     const staying = await streamFor(t, its.parley, '/v1/vlp/stream');
