@@ -107,6 +107,7 @@ struct http_request {
     bool is_woken;      /* on the server's list of those that go on */
     bool has_failed;    /* no memory: close the connection */
     bool is_gone;       /* the client is */
+    bool is_closing;    /* its handler is being told of its end, and may not make it go on */
     bool has_waited;    /* its connection was suspended and resumed */
     bool is_held_up;    /* the socket takes no more of the live answer at present */
     int64_t moved_ms;   /* when it was held up, or the body went on since */
@@ -268,6 +269,9 @@ void http_look_later(struct http_connection *connection);
 void http_look_at_ends(struct http_server *server);
 
 /* ---- http_suspension.c ---- */
+
+/* None of these may be called for a request that is closing, which would be on the list of those
+ * that go on when it is freed: asserted. */
 
 /* Suspends and resumes the connection. Going on is harmless when nothing waits. */
 void http_wait(struct http_request *request, enum http_wait wait);

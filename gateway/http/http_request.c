@@ -26,6 +26,7 @@
 /* ---- waiting ---- */
 
 void http_wake(struct http_request *request) {
+    assert(!request->is_closing);
     switch (request->wait) {
     case HTTP_WAIT_NONE:
         request->has_wake = true;
@@ -191,6 +192,7 @@ struct http_request *http_request_open(struct http_connection *connection) {
 void http_request_close(struct http_request *request, bool is_complete) {
     struct http_connection *connection = request->connection;
     struct http_server *server = connection->daemon->server;
+    request->is_closing = true;
     if (request->is_woken) {
         TAILQ_REMOVE(&server->woken, request, woken_links);
     }

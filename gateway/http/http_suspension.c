@@ -7,6 +7,8 @@
 
 #include "http_internal.h"
 
+#include <assert.h>
+
 /* A suspended connection does not see its client go. Of those that wait for an answer only the
  * streams' are watched: the others are answered within seconds, and are as many as messages. A
  * body that waits is not: what the client sent before it went is served all the same. Without
@@ -22,12 +24,14 @@ static void watch_client(struct http_request *request) {
 }
 
 void http_wait(struct http_request *request, enum http_wait wait) {
+    assert(!request->is_closing);
     request->wait = wait;
     http_suspend(request->connection);
     watch_client(request);
 }
 
 void http_go_on(struct http_request *request) {
+    assert(!request->is_closing);
     if (request->wait == HTTP_WAIT_NONE) {
         return;
     }
@@ -39,6 +43,7 @@ void http_go_on(struct http_request *request) {
 }
 
 void http_queue(struct http_request *request) {
+    assert(!request->is_closing);
     if (!request->is_woken) {
         request->is_woken = true;
         TAILQ_INSERT_TAIL(&http_server_of(request)->woken, request, woken_links);

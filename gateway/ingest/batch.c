@@ -90,13 +90,15 @@ static void go_on_alone(struct batch *batch) {
     }
 }
 
+/* The request is forgotten everywhere before anything is cancelled, since what is cancelled ends
+ * its results, and those would wake the request. */
 static void batch_closed(void *state) {
     struct batch *batch = state;
     batch->request = NULL;
     pace_close(&batch->pace);
+    batch_results_close(&batch->results);
     batch_publisher_close(&batch->publisher);
     batch_pending_close(&batch->pending);
-    batch_results_close(&batch->results);
     go_on_alone(batch);
 }
 

@@ -365,6 +365,7 @@ bool http_request_is_discarding(const struct http_request *request) {
 }
 
 void http_wake(struct http_request *request) {
+    assert_false(request->is_closing);
     request->is_woken = true;
 }
 
@@ -836,7 +837,9 @@ void world_end(struct world *world) {
 void world_close(struct world *world) {
     struct http_request *request = &world->request;
     if (request->handler != NULL) {
+        request->is_closing = true;
         request->handler->closed(request->state, request->status != 0);
+        request->is_closing = false;
         request->handler = NULL;
     }
 }

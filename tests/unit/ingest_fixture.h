@@ -104,6 +104,7 @@ struct http_request {
     void *state;
     struct parley_buffer held; /* of the body, not taken */
     bool is_ending, is_ended, is_woken;
+    bool is_closing; /* nothing may be woken any more */
     ssize_t (*read)(void *state, char *buffer, size_t size);
     unsigned status; /* 0: not answered */
     char type[64], retry_after[16], accept[64];

@@ -139,6 +139,7 @@ static int set_up(void **state) {
 #define ALONE(id) MESSAGE(id, "claim", "alone")
 
 static const struct request_head many = {0};
+static const struct request_head live = {.is_live = true, .content_length = -1};
 static const struct request_head single = {.type = "application/json"};
 
 static const char *subjects(struct world *world) {
@@ -373,6 +374,21 @@ static void test_a_client_that_is_gone_leaves_the_fact(void **state) {
     world_ack(world, 0, JETSTREAM_STORED);
     world_fact_written(world, 0, FACT_WRITTEN);
     assert_int_equal(world_counted(world, OUTCOME_ACCEPTED), 1);
+}
+
+/* Its answer has begun, and would be woken by the result that ends with its client. */
+static void test_a_client_that_goes_while_what_is_stored_is_read_is_not_woken(void **state) {
+    struct world *world = *state;
+    world_begin(world, &live);
+    world_send(world, "{}\n" REQUEST("1", "a"));
+    assert_true(world->request.is_live);
+    world_lookup_answers(world, 0, NULL);
+    world_ack_duplicate(world, 0, 3);
+    world_lookup_answers(world, 1, NULL);
+    world_lookup_answers(world, 2, NULL);
+    assert_int_equal(world->jetstream.asked_count, 1);
+    world_close(world);
+    assert_null(world->jetstream.asked[0].done);
 }
 
 static void test_of_many_for_one_key_one_is_published(void **state) {
@@ -685,6 +701,7 @@ int main(void) {
         TEST(test_a_duplicate_whose_key_stays_away_is_resolved_by_what_is_stored),
         TEST(test_a_key_that_another_has_written_decides),
         TEST(test_a_client_that_is_gone_leaves_the_fact),
+        TEST(test_a_client_that_goes_while_what_is_stored_is_read_is_not_woken),
         TEST(test_of_many_for_one_key_one_is_published),
         TEST(test_what_is_invalid_is_neither_kept_nor_asked_for),
         TEST(test_a_verdict_says_the_subject_without_patience),
