@@ -9,21 +9,24 @@
 #include "account.h"
 #include "clock_and_ids.h"
 
-/* Sets what depends on the present time. */
 static const struct parley_options *options_now(struct request_options *options) {
     options->check.now_seconds = clock_now_seconds();
-    if (options->check.stamp) {
-        id_new(options->fresh_id);
-        clock_now_text(options->now);
-        options->check.fresh_id = options->fresh_id;
-        options->check.now = options->now;
-    }
+    options->check.fresh_id = options->stamped.id;
+    options->check.now = options->stamped.now;
     return &options->check;
+}
+
+static const struct parley_options *options_afresh(struct request_options *options) {
+    if (options->check.stamp) {
+        id_new(options->stamped.id);
+        clock_now_text(options->stamped.now);
+    }
+    return options_now(options);
 }
 
 enum parley_status check_message_as(struct request_options *options, struct parley_message *message,
                                     struct parley_bytes bytes, struct parley_position origin) {
-    return parley_message_check(message, bytes, options->codec, options_now(options), origin);
+    return parley_message_check(message, bytes, options->codec, options_afresh(options), origin);
 }
 
 /* Returns: 0: this message is not measured. */
@@ -46,12 +49,24 @@ enum parley_status check_message(struct request_options *options, struct parley_
     return status;
 }
 
+enum parley_status check_message_again(struct request_options *options, struct parley_bytes bytes,
+                                       struct parley_position origin,
+                                       const struct stamped_values *stamped) {
+    struct parley_message *message = gateway_message(options->gateway, options->protocol);
+    const int64_t began_ns = begin_measuring(options);
+    options->stamped = *stamped;
+    const enum parley_status status =
+        parley_message_check(message, bytes, options->codec, options_now(options), origin);
+    end_measuring(options, began_ns);
+    return status;
+}
+
 enum parley_status check_slice(struct request_options *options, enum parley_split split,
                                const struct parley_slice *slice, struct parley_splitter *splitter) {
     const int64_t began_ns = begin_measuring(options);
     const enum parley_status status = parley_splitter_check(
         splitter, split, slice, gateway_message(options->gateway, options->protocol),
-        options->codec, options_now(options));
+        options->codec, options_afresh(options));
     end_measuring(options, began_ns);
     return status;
 }

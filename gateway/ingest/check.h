@@ -10,8 +10,13 @@
 /* Checks one message; the verdict stays in gateway_message() until the next one. */
 enum parley_status check_message(struct request_options *options, struct parley_bytes bytes,
                                  struct parley_position origin) PARLEY_MUST_CHECK;
-/* The same into a message object of the caller's.  Threads: any, while no other thread uses the
- * two. */
+/* Checks a message of this request once more. It is the same message: `stamped` is what was filled
+ * in the first time (options->stamped, then). */
+enum parley_status check_message_again(struct request_options *options, struct parley_bytes bytes,
+                                       struct parley_position origin,
+                                       const struct stamped_values *stamped) PARLEY_MUST_CHECK;
+/* check_message into a message object of the caller's.  Threads: any, while no other thread uses
+ * the two. */
 enum parley_status check_message_as(struct request_options *options, struct parley_message *message,
                                     struct parley_bytes bytes,
                                     struct parley_position origin) PARLEY_MUST_CHECK;

@@ -131,7 +131,8 @@ static enum parley_status check_again(struct dispatch *dispatch, struct verdict 
         return PARLEY_OK;
     }
     out->message = gateway_message(options->gateway, options->protocol);
-    return check_message(options, dispatch->slice.bytes, dispatch->slice.origin);
+    return check_message_again(options, dispatch->slice.bytes, dispatch->slice.origin,
+                               &dispatch->stamped);
 }
 
 static void copy_place(struct dispatch *dispatch, struct parley_bytes stream, uint64_t sequence) {
@@ -535,6 +536,7 @@ static void on_lookup(struct lookup *lookup) {
 void dispatch_begin(struct dispatch *dispatch, const struct parley_route *route) {
     dispatch->lookup.on_ready = on_lookup;
     dispatch->lookup.log = dispatch->log;
+    dispatch->stamped = dispatch->options->stamped;
     parley_buffer_init(&dispatch->members);
     parley_buffer_init(&dispatch->warnings);
     lookup_begin(&dispatch->lookup, dispatch->options, route);

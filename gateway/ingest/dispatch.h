@@ -75,6 +75,7 @@ struct dispatch {
 
     /* Private. */
     struct lookup lookup;
+    struct stamped_values stamped; /* into the message, each time that it is checked */
     struct publication_mark mark;
     struct parley_buffer members;
     struct parley_buffer warnings; /* of the receipt of a duplicate, if they differ; else empty */
@@ -89,8 +90,8 @@ struct dispatch {
     struct duplicate *duplicate;
 };
 
-/* Begins, with what the owner says set, for a message of which lookup_is_needed. Afterwards it is
- * READY, or on_ready follows. */
+/* Begins, with what the owner says set, for the message of the request that was checked last, and
+ * of which lookup_is_needed. Afterwards it is READY, or on_ready follows. */
 void dispatch_begin(struct dispatch *dispatch, const struct parley_route *route);
 /* READY, and not in its turn yet: if something is missing that may come in a moment, asks for it
  * now, together with what others ask for; on_ready follows then. */

@@ -21,6 +21,11 @@ enum answer_form {
     ANSWER_DOCUMENT, /* JSON: a body of many is answered in one document */
 };
 
+/* What `stamp` fills in. */
+struct stamped_values {
+    char id[37], now[32];
+};
+
 /* Owns: texts are borrowed from the request; a handler that may outlive it keeps a copy
  * (request_options_keep). */
 struct request_options {
@@ -40,7 +45,7 @@ struct request_options {
     const char *lines_type; /* the media type of NDJSON, as the client calls it */
     enum ingest_results results;
     enum ingest_emit emit;
-    char fresh_id[37], now[32]; /* for stamp */
+    struct stamped_values stamped; /* into the message that was checked last */
 };
 
 /* Reads the request's head into `options`, whose gateway, protocol and task are set.

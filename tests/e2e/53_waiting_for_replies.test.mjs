@@ -123,6 +123,23 @@ describe('who waits for the reply', () => {
     assert.equal(answer.json.receipt.id, request.id);
   });
 
+  it('waits for the id that was stamped, and is given it', async () => {
+    const { id, version, timestamp, ...bare } = taskRequest('stamped.review');
+    const stamped = (prefer) =>
+      post(one, `${PATH}?stamp=true`, JSON.stringify(bare), { headers: { Prefer: prefer } });
+    const answer = stamped('wait=300');
+    const open = '/v1/roundtable/tasks?state=requested&domain=stamped';
+    const task = await until('the request is open', async () => (await get(two, open)).json.items[0]);
+    const reply = taskResult(task.id);
+    assert.equal((await sendTask(two, reply)).status, 200);
+    assertReplied(await answer, task, reply);
+
+    const late = await stamped('wait=1');
+    assert.equal(late.status, 202, late.text);
+    assert.equal(late.headers.location, `/v1/roundtable/tasks/${late.json.receipt.id}`);
+    assert.equal((await get(two, late.headers.location)).json.state, 'requested');
+  });
+
   it('is not kept waiting by what has no reply, by a batch, or by a preference that says nothing', async () => {
     const request = taskRequest('code.review');
     await sendTask(one, request);
