@@ -74,6 +74,7 @@ struct configuration {
     int64_t bus_patience_ms; /* how long messages wait for NATS; 0: not at all */
     int64_t idle_timeout_ms;
     int64_t head_timeout_ms;
+    int64_t stall_timeout_ms;       /* of a worker; 0: none */
     uint64_t body_rate_bytes;       /* a second; 0: no limit */
     const char *tls_cert, *tls_key; /* NULL: plain HTTP */
     const char *tls_client_ca;      /* NULL: no certificates are asked for */

@@ -441,6 +441,15 @@ const struct option options[] = {
      .minimum = 1000,
      .maximum = DAY_MS,
      .help = "Time for the whole head of a request, from its first byte; after it, 408."},
+    {.flag = "stall-timeout",
+     .type = OPTION_DURATION,
+     FIELD(stall_timeout_ms),
+     .value_name = "TIME",
+     .fallback = "30s",
+     .maximum = DAY_MS,
+     .help =
+         "End the process, so that a service manager starts it again, if a worker does not come "
+         "back to its loop for this time; 0: never."},
     {.flag = "body-rate",
      .type = OPTION_SIZE,
      FIELD(body_rate_bytes),

@@ -85,6 +85,12 @@
       "See `outcome`: the name of a problem, which /problems/NAME of the server explains.")        \
     X(LOG_INTERNAL, "request.internal", ERROR, "a request failed inside parley", "request",        \
       "Report it. The client has the same id in the problem's `instance`.")                        \
+    X(LOG_STALLED, "worker.stalled", ERROR, "a worker does not come back to its loop",             \
+      "worker silent_s",                                                                           \
+      "parley ends itself with SIGABRT, so that a service manager starts it again. Report it, "    \
+      "with "                                                                                      \
+      "the core dump. Where a disk or a file system made it wait, look at that; --stall-timeout "  \
+      "allows more time.")                                                                         \
     X(LOG_MEMORY, "memory.short", ERROR, "out of memory", "",                                      \
       "Give the process more memory, or lower --gather-max, --in-flight and --connections.")       \
     X(LOG_DRAINING, "drain.begin", INFO, "finishing what was begun; new requests get 503",         \

@@ -35,6 +35,7 @@
 #include "signals.h"
 #include "troubles.h"
 #include "spool.h"
+#include "stall_watch.h"
 #include "start_check.h"
 #include "start_log.h"
 #include "tls_context.h"
@@ -73,6 +74,8 @@ struct server {
     struct fact_ledger *fact_ledger;
     struct worker **workers;
     unsigned worker_count, ready_count;
+    unsigned ended_count; /* of the workers, once they drain */
+    struct stall_watch stall_watch;
     atomic_uint busy_count;  /* of the workers, while they drain */
     atomic_uint away_count;  /* of the workers: those that NATS is not ready for */
     struct tls_context *tls; /* NULL: plain HTTP */
@@ -158,11 +161,37 @@ static void drain(struct server *server) {
     server->is_draining = true;
     service_manager_tell("STOPPING=1", 0);
     const int64_t deadline_ms = drain_deadline_ms(server);
+    stall_watch_drain(&server->stall_watch, deadline_ms);
     atomic_store(&server->busy_count, server->worker_count);
     for (unsigned i = 0; i < server->worker_count; i++) {
         worker_drain(server->workers[i], deadline_ms);
     }
-    reactor_stop(server->reactor);
+}
+
+/* The main thread goes on until then, so that it notices one that never ends. */
+static void count_ended(void *context) {
+    struct server *server = context;
+    if (++server->ended_count == server->worker_count) {
+        reactor_stop(server->reactor);
+    }
+}
+
+static void worker_ended(void *context) {
+    struct server *server = context;
+    if (reactor_post(server->reactor, count_ended, server) != PARLEY_OK) {
+        log_event(LOG_MEMORY, NULL);
+        reactor_stop(server->reactor); /* worker_destroy waits for the others */
+    }
+}
+
+static void end_stalled(struct stall_watch *watch, unsigned number) {
+    if (number == STALL_OF_DRAIN) {
+        log_text(LOG_STALLED, "a worker has not ended, long after the time that it was given");
+    } else {
+        log_event(LOG_STALLED,
+                  LOG_FIELDS(LOG_NUMBER("worker", number), LOG_NUMBER("silent_s", watch->limit)));
+    }
+    abort();
 }
 
 /* Only a start is stopped by it. A stream that is changed later is logged. */
@@ -405,6 +434,15 @@ static int start_nats(struct server *server) {
     return 0;
 }
 
+static int create_stall_watch(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    server->stall_watch.stalled = end_stalled;
+    const enum parley_status status =
+        stall_watch_start(&server->stall_watch, server->reactor, worker_count(configuration),
+                          configuration->stall_timeout_ms);
+    return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
+}
+
 static int start_workers(struct server *server) {
     const struct configuration *configuration = &server->configuration;
     const unsigned count = worker_count(configuration);
@@ -450,6 +488,7 @@ static int start_workers(struct server *server) {
                                          .unusable = worker_unusable,
                                          .trouble = worker_trouble,
                                          .unresponsive = worker_unresponsive,
+                                         .ended = worker_ended,
                                          .context = server};
     atomic_store(&server->away_count, count);
     for (; server->worker_count < count; server->worker_count++) {
@@ -464,6 +503,8 @@ static int start_workers(struct server *server) {
         if (status != PARLEY_OK) {
             return fail("cannot start a worker", parley_status_text(status));
         }
+        stall_watch_add(&server->stall_watch,
+                        worker_reactor(server->workers[server->worker_count]));
     }
     return 0;
 }
@@ -499,7 +540,8 @@ static int start(struct server *server) {
         listen_for_admin(server) != 0 || load_tls(server) != 0 || watch_signals(server) != 0 ||
         create_schemas(server) != 0 || create_pages(server) != 0 || create_bounds(server) != 0 ||
         prepare_data(server) != 0 || open_tokens(server) != 0 || open_keys(server) != 0 ||
-        create_figures(server) != 0 || start_nats(server) != 0 || start_workers(server) != 0;
+        create_figures(server) != 0 || start_nats(server) != 0 || create_stall_watch(server) != 0 ||
+        start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);
@@ -516,6 +558,7 @@ static void finish(struct server *server) {
         worker_destroy(server->workers[i]);
     }
     free(server->workers);
+    stall_watch_stop(&server->stall_watch);
     shared_figures_stop(&server->shared_figures);
     figures_set_destroy(&server->figures);
     worker_pool_destroy(server->worker_pool);

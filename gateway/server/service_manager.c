@@ -67,3 +67,9 @@ bool service_manager_tell(const char *state, unsigned patience_ms) {
     }
     return is_told;
 }
+
+void service_manager_beat(void) {
+    if (getenv("WATCHDOG_USEC") != NULL) {
+        service_manager_tell("WATCHDOG=1", 0);
+    }
+}

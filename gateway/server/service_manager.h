@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a service manager such as systemd is told (Type=notify): when parley is ready, and when it
- * stops. */
+/* What a service manager such as systemd is told (Type=notify): when parley is ready, when it
+ * stops, and meanwhile that it is alive. */
 
 #include <stdbool.h>
 
@@ -10,3 +10,7 @@
  * `patience_ms`: how long to wait while the manager has not read what others sent; 0: not at all.
  * Returns: false, with errno set: it could not be sent. */
 bool service_manager_tell(const char *state, unsigned patience_ms);
+
+/* Sends "WATCHDOG=1", if the service manager asks for it (WatchdogSec=, which sets WATCHDOG_USEC).
+ * It wants that twice in its time at least. */
+void service_manager_beat(void);

@@ -402,9 +402,6 @@ static void take_apart(struct worker *worker) {
     http_server_destroy(worker->admin);
     http_server_destroy(gateway->http);
     guard_destroy(gateway->guard);
-    tokens_unref(atomic_exchange(&worker->next_tokens, NULL));
-    jwks_unref(atomic_exchange(&worker->next_jwks, NULL));
-    free(atomic_exchange(&worker->next_configuration, NULL));
     streams_destroy(gateway->streams);
     agents_destroy(gateway->agents);
     end_boards(gateway);
@@ -419,18 +416,35 @@ static void take_apart(struct worker *worker) {
     }
     free(gateway->messages);
     parley_buffer_finish(&gateway->payload);
-    reactor_destroy(gateway->reactor);
     free(worker->streams);
     free(worker->buckets);
     worker_objects_forget(&worker->objects);
 }
 
+/* What the main thread may still give to a worker whose thread has ended. */
+static void forget(struct worker *worker) {
+    tokens_unref(atomic_exchange(&worker->next_tokens, NULL));
+    jwks_unref(atomic_exchange(&worker->next_jwks, NULL));
+    free(atomic_exchange(&worker->next_configuration, NULL));
+    reactor_destroy(worker->gateway.reactor);
+    free(worker);
+}
+
 /* ---- the thread ---- */
+
+/* Its name, for top -H and debuggers. */
+static void name_thread(const struct worker *worker) {
+    char name[16]; /* what Linux keeps */
+    snprintf(name, sizeof name, "worker-%u", worker->options.number);
+    pthread_setname_np(pthread_self(), name);
+}
 
 static void *run(void *context) {
     struct worker *worker = context;
+    name_thread(worker);
     reactor_run(worker->gateway.reactor);
     take_apart(worker);
+    worker->events.ended(worker->events.context);
     return NULL;
 }
 
@@ -473,7 +487,7 @@ enum parley_status worker_create(const struct worker_options *options,
     }
     if (status != PARLEY_OK) {
         take_apart(worker);
-        free(worker);
+        forget(worker);
         return status;
     }
     *out = worker;
@@ -595,9 +609,13 @@ void worker_drain(struct worker *worker, int64_t deadline_ms) {
     }
 }
 
+struct reactor *worker_reactor(const struct worker *worker) {
+    return worker->gateway.reactor;
+}
+
 void worker_destroy(struct worker *worker) {
     if (worker != NULL) {
         pthread_join(worker->thread, NULL);
-        free(worker);
+        forget(worker);
     }
 }

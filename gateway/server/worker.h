@@ -15,6 +15,7 @@ struct worker_events {
     /* Worker number `worker` sees a problem, or its end (`text` is NULL). */
     void (*trouble)(void *context, unsigned worker, const char *subject, const char *text);
     void (*unresponsive)(void *context); /* NATS does not acknowledge */
+    void (*ended)(void *context);        /* its last: all that is left is worker_destroy */
     void *context;
 };
 
@@ -77,6 +78,10 @@ worker_set_configuration(struct worker *worker,
  * (options.busy_count, set before, is 0), at the latest after `deadline_ms`. Then the thread ends.
  * Threads: main's. */
 void worker_drain(struct worker *worker, int64_t deadline_ms);
+
+/* The reactor of its thread.  Owns: borrowed, until worker_destroy: work that is posted once the
+ * thread has ended does not run. */
+struct reactor *worker_reactor(const struct worker *worker);
 
 /* Waits for the end of the thread and frees everything.  After: worker_drain. */
 void worker_destroy(struct worker *worker);

@@ -209,6 +209,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"bus-patience\": \"8s\",\n"
                                     "  \"idle-timeout\": \"30s\",\n"
                                     "  \"head-timeout\": \"10s\",\n"
+                                    "  \"stall-timeout\": \"30s\",\n"
                                     "  \"body-rate\": \"500\",\n"
                                     "  \"tls-cert\": null,\n"
                                     "  \"tls-key\": null,\n"
