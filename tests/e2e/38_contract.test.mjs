@@ -174,11 +174,11 @@ describe('llms.txt', () => {
     const { stdout, stderr } = await run('bash', ['-c', command], { env: { ...process.env, PARLEY: its.parley.url } });
     assert.equal(stderr, '');
     for (const { name } of (await get(its.parley, '/v1/protocols')).json) {
-      assert.match(stdout, new RegExp(`"protocol":"${name}"[^\\n]*"seq":1,"duplicate":false`), `a receipt of ${name}`);
+      assert.match(stdout, new RegExp(`"protocol":"${name}"[^\\n]*"seq":\\d+,"duplicate":false`), `a receipt of ${name}`);
       assert.match(stdout, new RegExp(`"type":"${name}\\.[^\\n]*"data":`), `an event of ${name}`);
     }
     for (const said of ['"valid":false', '"summary":{"received":2,"accepted":1', '"id":"VLP-012"',
-      '"type":"/problems/invalid-message"']) assert.ok(stdout.includes(said), `${said} in ${stdout}`);
+      '"type":"/problems/invalid-message"', '"from":"galahad","to":"tim"', '"state":"completed"', '{"items":[]}']) assert.ok(stdout.includes(said), `${said} in ${stdout}`);
   });
 
   it('names the filters that each protocol has, and no others', async () => {
@@ -191,6 +191,14 @@ describe('llms.txt', () => {
       supervisor: '`type`, `sender`, `thread`, `agent`',
       brenner: '`type`, `sender`, `receiver`, `for`, `thread`',
     });
+  });
+
+  it('says of each conflict what to do', async () => {
+    const { text } = await get(its.parley, '/llms.txt');
+    const row = (name) => text.split('\n').find((line) => line.startsWith('| 409 ') && line.includes(`\`${name}\``));
+    const conflicts = (await get(its.parley, '/problems')).json.filter(({ status }) => status === 409);
+    assert.ok(conflicts.length >= 8);
+    assert.deepEqual(conflicts.filter(({ type }) => !row(type.replace('/problems/', ''))), []);
   });
 
   it('links to what is there', async () => {
