@@ -178,10 +178,10 @@ const struct option options[] = {
      .choices = lifecycle_names,
      .fallback = "on",
      .help = "Whether earlier messages decide on later ones: on refuses a claim of a task that "
-             "another agent holds or that is over, and an id that was used before, and warns of "
-             "the rest; strict also refuses reports of agents that do not hold the task, reports "
-             "on a task that is over, and claims by agents that it is not addressed to; off "
-             "decides nothing. All gateways of a fleet need the same one."},
+             "another agent holds, that is addressed to another agent or that is over, and an id "
+             "that was used before, and warns of the rest; strict also refuses reports of agents "
+             "that do not hold the task and reports on a task that is over; off decides nothing. "
+             "All gateways of a fleet need the same one."},
     {.flag = "checkpoints-keep",
      .type = OPTION_COUNT,
      FIELD(checkpoints_keep),

@@ -62,7 +62,7 @@
       "With --lifecycle strict only the agent that holds a task may report on it, and the one "    \
       "that requested it may end it. Claim the task first.")                                       \
     X(PROBLEM_NOT_ADDRESSEE, "not-addressee", 409, "The task is addressed to another agent",       \
-      "With --lifecycle strict only the agent that a task.request names in `to` may claim it.")    \
+      "Only the agent that a task.request names in `to` may claim the task. Take another one.")    \
     X(PROBLEM_WAL_GAP, "wal-gap", 409, "The log has a hole before this entry",                     \
       "With --wal strict an agent's write-ahead log may have no hole; the member `expected` is "   \
       "the sequence that comes next. Nothing was stored, and sending the same again does not "     \

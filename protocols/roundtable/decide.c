@@ -147,8 +147,6 @@ static const struct objection is_over = {
     .fact = ROUNDTABLE_FACT_END,
 };
 static const struct objection is_given = {
-    .warning = ROUNDTABLE_RT_204,
-    .field = ROUNDTABLE_FROM,
     .problem = "not-addressee",
     .advice = "The claim was not stored: take another task.",
     .say = say_given,
@@ -372,10 +370,7 @@ static enum parley_status decide_first_claim(struct deciding *deciding) {
         return ask_again(deciding);
     }
     if (is_known && is_for_another(deciding)) {
-        if (is_strict(deciding)) {
-            return refuse(deciding, &is_given);
-        }
-        PARLEY_TRY(warn(deciding, &is_given));
+        return refuse(deciding, &is_given);
     }
     if (!is_known) {
         PARLEY_TRY(warn(deciding, &is_unknown));

@@ -578,14 +578,4 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .spans_messages = true,
         PARLEY_PLACES({.path = "/correlationId", .for_types = PROGRESS | RESULT | FAILED}),
     },
-    {
-        .id = "RT-204",
-        .severity = PARLEY_WARNING,
-        .summary = "a task.claimed comes from the agent that the task.request names in `to`, if "
-                   "it names one",
-        .source = "docs/protocols/roundtable.md#lifecycle",
-        .hint = "Claim only tasks that are addressed to you or to nobody.",
-        .spans_messages = true,
-        PARLEY_PLACES({.path = "/from", .for_types = CLAIMED}),
-    },
 };

@@ -125,6 +125,29 @@ describe('a task', () => {
     assert.equal((await accepted(one, request)).state, 'completed');
   });
 
+  it('that is addressed to an agent is held by no other, whichever way it claims', async () => {
+    const request = taskRequest('given.it', { to: 'galahad' });
+    await accepted(one, request);
+    for (const server of [one, two]) {
+      const refused = assertProblem(await sendTask(server, claimOf(request, 'kay')), 409, 'not-addressee');
+      assert.equal(refused.to, 'galahad');
+    }
+    await publish('roundtable.events.task.claimed', claimOf(request, 'kay'));
+    const ack = await publish('roundtable.events.task.claimed', claimOf(request, 'galahad'));
+    await until('the claim has its key', () => keyOf(`${request.id}.claim`));
+    const fact = await keyOf(`${request.id}.claim`);
+    assert.deepEqual([fact.holder, fact.seq], ['galahad', ack.seq]);
+    assertProblem(await sendTask(two, claimOf(request, 'kay')), 409, 'already-claimed');
+  });
+
+  it('that was claimed before its request came stays with the claimer, whoever is addressed', async () => {
+    const request = taskRequest('early.it', { to: 'galahad' });
+    assert.deepEqual(warningsOf(await accepted(one, claimOf(request, 'kay'))), ['RT-201']);
+    await accepted(two, request);
+    const late = assertProblem(await sendTask(one, claimOf(request, 'galahad')), 409, 'already-claimed');
+    assert.equal(late.holder, 'kay');
+  });
+
   it('that nobody requested can be claimed, with a warning', async () => {
     const request = taskRequest('no.it');
     const receipt = await accepted(one, claimOf(request, 'galahad'));
@@ -168,9 +191,8 @@ describe('--lifecycle', () => {
     const nats = await startNats();
     t.after(() => nats.stop());
     const strict = await parleyFor(t, { nats: nats.url, args: ['--lifecycle', 'strict'] });
-    const request = taskRequest('strict.it', { to: 'galahad' });
+    const request = taskRequest('strict.it');
     await accepted(strict, request);
-    assertProblem(await sendTask(strict, claimOf(request, 'kay')), 409, 'not-addressee');
     await accepted(strict, claimOf(request, 'galahad'));
     const report = taskResult(request.id, { from: 'kay' });
     assert.equal(assertProblem(await sendTask(strict, report), 409, 'not-holder').holder, 'galahad');

@@ -37,7 +37,7 @@ export class TaskModel {
     if (message.type === 'task.request' && !task.request) {
       Object.assign(task, { request: message, requested: { seq } });
     }
-    if (message.type === 'task.claimed' && !this.#stateIfOver(task) && !task.claim && !this.#isBarred(message, task)) {
+    if (message.type === 'task.claimed' && !this.#stateIfOver(task) && !task.claim && !this.#isForAnother(message, task)) {
       Object.assign(task, { claim: message, claimed: { seq } });
     }
     if (this.#ends(message, task)) task.end = message;
@@ -85,15 +85,12 @@ export class TaskModel {
       return isTheirs ? repeated(task.claimed) : refused('already-claimed', { holder: task.claim.from });
     }
     const { request } = task;
-    if (this.#isBarred(message, task)) return refused('not-addressee');
-    const isForOther = request?.to !== undefined && request.to !== message.from;
+    if (this.#isForAnother(message, task)) return refused('not-addressee', { to: request.to });
     task.claim = message;
-    const warnings = [request ? [] : 'RT-201', isForOther ? 'RT-204' : []].flat();
-    return (task.claimed = { outcome: 'stored', warnings });
+    return (task.claimed = { outcome: 'stored', warnings: request ? [] : ['RT-201'] });
   }
 
-  #isBarred = ({ from }, { request }) =>
-    this.lifecycle === 'strict' && request?.to !== undefined && request.to !== from;
+  #isForAnother = ({ from }, { request }) => request?.to !== undefined && request.to !== from;
 
   #isParty = (message, { request, claim }) =>
     !claim || [claim.from, request?.from].includes(message.from);
