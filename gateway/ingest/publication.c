@@ -15,6 +15,7 @@
 
 enum {
     HEADER_VALUE_MAX = 256, /* one that would be longer is left out */
+    ENCODED_MAX = 3,        /* "%2F" */
 };
 
 static enum parley_status add(struct publication *out, const char *name, const char *value) {
@@ -55,6 +56,19 @@ static size_t plain_length(struct parley_bytes text) {
     return length;
 }
 
+/* Returns: the length, 1 or ENCODED_MAX. */
+static size_t write_encoded(char c, bool is_sent_as_is, char *out) {
+    const unsigned char byte = (unsigned char)c;
+    if (is_sent_as_is) {
+        out[0] = c;
+        return 1;
+    }
+    out[0] = '%';
+    out[1] = hex_digits[byte >> 4];
+    out[2] = hex_digits[byte & 15];
+    return ENCODED_MAX;
+}
+
 static enum parley_status add_encoded(struct publication *out, struct parley_arena *arena,
                                       const char *name, struct parley_bytes text) {
     char value[HEADER_VALUE_MAX];
@@ -68,28 +82,20 @@ static enum parley_status add_encoded(struct publication *out, struct parley_are
     memcpy(value, text.data, plain);
     size_t length = plain;
     for (size_t i = plain; i < text.length; i++) {
-        const unsigned char c = (unsigned char)text.data[i];
-        if (length + (is_plain(text.data[i]) ? 1 : 3) > HEADER_VALUE_MAX) {
+        const bool is_sent_as_is = is_plain(text.data[i]);
+        if (length + (is_sent_as_is ? 1 : ENCODED_MAX) > HEADER_VALUE_MAX) {
             return PARLEY_OK;
         }
-        if (is_plain(text.data[i])) {
-            value[length++] = text.data[i];
-        } else {
-            value[length++] = '%';
-            value[length++] = hex_digits[c >> 4];
-            value[length++] = hex_digits[c & 15];
-        }
+        length += write_encoded(text.data[i], is_sent_as_is, value + length);
     }
     return add(out, name, parley_arena_copy(arena, (struct parley_bytes){value, length}));
 }
 
 void publication_encode(struct parley_bytes text, struct parley_buffer *out) {
     for (size_t i = 0; i < text.length; i++) {
-        const unsigned char c = (unsigned char)text.data[i];
-        const char encoded[] = {'%', hex_digits[c >> 4], hex_digits[c & 15]};
-        const bool is_sent_as_is = is_plain(text.data[i]);
-        parley_buffer_append(out, is_sent_as_is ? (struct parley_bytes){text.data + i, 1}
-                                                : (struct parley_bytes){encoded, sizeof encoded});
+        char encoded[ENCODED_MAX];
+        const size_t length = write_encoded(text.data[i], is_plain(text.data[i]), encoded);
+        parley_buffer_append(out, (struct parley_bytes){encoded, length});
     }
 }
 
@@ -113,17 +119,43 @@ static enum parley_status add_digest(struct publication *out, struct parley_aren
 
 static const char message_id[] = "Nats-Msg-Id";
 
+/* "ci:". Colons of the name are percent-encoded, so that the first one ends it: another name and
+ * key never give the same text.  Returns: the length, at most ENCODED_MAX * strlen(name) + 1. */
+static size_t write_owner(const char *name, char *out) {
+    size_t length = 0;
+    for (const char *at = name; *at != '\0'; at++) {
+        length += write_encoded(*at, is_plain(*at) && *at != ':', out + length);
+    }
+    out[length++] = ':';
+    return length;
+}
+
+/* "key:ci:nightly-1:7".  Returns: NULL: no memory. */
+static const char *key_text(struct parley_arena *arena, const struct publication_context *context,
+                            size_t number) {
+    enum { EXTRA_BYTES = 32 }; /* what surrounds owner and key, and the digits of a number */
+    const char *owner = context->key_owner != NULL ? context->key_owner : "";
+    const size_t size =
+        ENCODED_MAX * strlen(owner) + strlen(context->idempotency_key) + EXTRA_BYTES;
+    char *text = parley_arena_allocate(arena, size);
+    if (text == NULL) {
+        return NULL;
+    }
+    size_t length = (size_t)snprintf(text, size, "key:");
+    length += owner[0] != '\0' ? write_owner(owner, text + length) : 0;
+    length += (size_t)snprintf(text + length, size - length, "%s", context->idempotency_key);
+    if (context->is_batch) {
+        snprintf(text + length, size - length, ":%zu", number);
+    }
+    return text;
+}
+
 static enum parley_status identify_by_key(struct publication *out, struct parley_message *message,
                                           const struct publication_context *context, size_t number,
                                           const struct parley_bytes *pointing) {
-    char key[192];
     struct parley_bytes sent;
-    const int length = snprintf(key, sizeof key, "key:%s", context->idempotency_key);
-    if (context->is_batch) {
-        snprintf(key + length, sizeof key - (size_t)length, ":%zu", number);
-    }
     out->mark.repeat = PUBLICATION_REPEAT_KEY;
-    PARLEY_TRY(add(out, message_id, parley_arena_copy(&message->arena, parley_bytes_of(key))));
+    PARLEY_TRY(add(out, message_id, key_text(&message->arena, context, number)));
     if (pointing != NULL) { /* the object is in it by its digest */
         return add_digest(out, &message->arena, author_of(out), *pointing);
     }

@@ -12,6 +12,8 @@
 /* What the request adds to the headers. */
 struct publication_context {
     const char *idempotency_key; /* NULL: none */
+    const char *key_owner;       /* the name of the principal whose key it is; NULL or "": without
+                                    access control, where all senders share their keys */
     const char *traceparent;     /* NULL: none */
     const char *tracestate;      /* NULL: none */
     struct id_pool *identities;  /* of this thread; NULL: none */

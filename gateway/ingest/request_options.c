@@ -204,6 +204,7 @@ static bool read_headers(struct request_options *options, struct http_request *r
     }
     options->publication = (struct publication_context){
         .idempotency_key = key,
+        .key_owner = key != NULL ? guard_principal(request)->name : NULL,
         .identities = &options->gateway->identities,
         .has_dedupe = options->gateway->configuration->dedupe_window_ms > 0};
     const char *traceparent = http_request_header(request, "traceparent");
@@ -411,9 +412,11 @@ bool request_options_keep(struct request_options *out, const struct request_opti
     const bool has_domain = keep_text(&out->check.domain);
     const bool has_sender = keep_text(&out->check.only_sender);
     const bool has_key = keep_text(&out->publication.idempotency_key);
+    const bool has_owner = keep_text(&out->publication.key_owner);
     const bool has_trace = keep_text(&out->publication.traceparent);
     const bool has_state = keep_text(&out->publication.tracestate);
-    if (has_from && has_agent && has_domain && has_sender && has_key && has_trace && has_state) {
+    if (has_from && has_agent && has_domain && has_sender && has_key && has_owner && has_trace &&
+        has_state) {
         return true;
     }
     request_options_release(out);
@@ -426,6 +429,7 @@ void request_options_release(struct request_options *kept) {
                                  kept->check.domain,
                                  kept->check.only_sender,
                                  kept->publication.idempotency_key,
+                                 kept->publication.key_owner,
                                  kept->publication.traceparent,
                                  kept->publication.tracestate};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

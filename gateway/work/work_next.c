@@ -6,10 +6,10 @@
  * try the same. The request's message is fetched before it is claimed: work that cannot be handed
  * over is not claimed.
  *
- * With an Idempotency-Key the id of the claim follows from agent and key, so that a claim that was
- * made before, through any gateway, is found on the board, once that has read what NATS held when
- * the request came. A claim that repeats one of the same agent may be one of another key: the board
- * says which, once it has read that far. */
+ * With an Idempotency-Key the id of the claim follows from sender, agent and key, so that a claim
+ * that was made before, through any gateway, is found on the board, once that has read what NATS
+ * held when the request came. A claim that repeats one of the same agent may be one of another key:
+ * the board says which, once it has read that far. */
 
 #include <sodium.h>
 #include <stdio.h>
@@ -360,15 +360,23 @@ static void ask_how_far(struct next *next) {
     }
 }
 
-/* A UUID of version 4 that agent and key always give. */
-static void write_claim_id(struct next *next, const char *key) {
+static void hash_line(crypto_generichash_state *state, struct parley_bytes text) {
+    crypto_generichash_update(state, (const unsigned char *)text.data, text.length);
+    crypto_generichash_update(state, (const unsigned char *)"\n", 1);
+}
+
+/* A UUID of version 4 that the sender (where it has a name), agent and key always give. */
+static void write_claim_id(struct next *next) {
     unsigned char hash[16];
     crypto_generichash_state state;
-    const struct parley_bytes agent = next->wish.wish.agent;
+    const struct publication_context *sent = &next->options.publication;
     crypto_generichash_init(&state, NULL, 0, sizeof hash);
-    crypto_generichash_update(&state, (const unsigned char *)agent.data, agent.length);
-    crypto_generichash_update(&state, (const unsigned char *)"\n", 1);
-    crypto_generichash_update(&state, (const unsigned char *)key, strlen(key));
+    if (sent->key_owner[0] != '\0') {
+        hash_line(&state, parley_bytes_of(sent->key_owner));
+    }
+    hash_line(&state, next->wish.wish.agent);
+    crypto_generichash_update(&state, (const unsigned char *)sent->idempotency_key,
+                              strlen(sent->idempotency_key));
     crypto_generichash_final(&state, hash, sizeof hash);
     hash[6] = (unsigned char)((hash[6] & 0x0F) | 0x40);
     hash[8] = (unsigned char)((hash[8] & 0x3F) | 0x80);
@@ -444,6 +452,7 @@ static bool may_claim(struct next *next) {
 static void on_end(void *state, struct http_request *request) {
     struct next *next = state;
     const struct reactor *reactor = gateway_of(next)->reactor;
+    (void)request;
     if (next->phase == NEXT_OVER) {
         return;
     }
@@ -459,12 +468,11 @@ static void on_end(void *state, struct http_request *request) {
     next->until_ms = reactor_now_ms(reactor) + (int64_t)next->wait_s * 1000;
     next->patience_ms = reactor_now_ms(reactor) + CATCH_UP_MS;
     enter(next, NEXT_SEARCHING);
-    const char *key = http_request_header(request, "Idempotency-Key");
-    if (key == NULL) {
+    if (next->options.publication.idempotency_key == NULL) {
         search(next);
         return;
     }
-    write_claim_id(next, key);
+    write_claim_id(next);
     next->wish.wish.claim_id = parley_bytes_of(next->claim_id);
     next->wish.wish.claimed_since_ms = clock_now_seconds() * 1000 - SAME_FOR_MS;
     if (board_find_claim(next->board, &next->wish.wish, &next->find)) {

@@ -21,21 +21,8 @@ import { get, openStream, post, rawFor, send, streamFor, validate } from './lib/
 import { BINARY, parley, parleyFor, serveArguments, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { Program, isRunning, temporaryFolder } from './lib/program.mjs';
+import { TOKEN_FORM, bearer, createToken as create } from './lib/tokens.mjs';
 import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
-import { nextTask } from './lib/work.mjs';
-
-const FORM = /^parley_[0-9A-Za-z]{49}\n$/;
-const bearer = (token, headers) => ({ headers: { Authorization: `Bearer ${token}`, ...headers } });
-
-// `parley token create` with this file; the token.
-async function create(file, name, allow, ...more) {
-  const args = ['token', 'create', '--tokens', file, '--name', name, '--allow', allow, ...more];
-  const { code, stdout, stderr } = await parley(args);
-  assert.equal(code, 0, stderr);
-  assert.match(stdout, FORM);
-  assert.ok(!stderr.includes(stdout.trim()), 'words go to standard error, the token does not');
-  return stdout.trim();
-}
 
 async function revoke(file, name) {
   const { code, stderr } = await parley(['token', 'revoke', '--tokens', file, name]);
@@ -314,7 +301,7 @@ describe('the first token', () => {
     assert.match(server.program.stderr, /made the first token.*: cat .*first-token/);
     assert.equal(statSync(path).mode & 0o777, 0o600);
     const text = readFileSync(path, 'utf8');
-    assert.match(text, FORM);
+    assert.match(text, TOKEN_FORM);
     assert.ok(!server.program.stderr.includes(text.trim()));
     assertAccepted(await send(server, claim(), bearer(text.trim())));
     assertUnauthenticated(await send(server, claim()), null);
@@ -337,96 +324,5 @@ describe('SIGHUP', () => {
     assert.ok(pid && existsSync(`/proc/${pid}/cmdline`));
     program.signal('SIGKILL');
     await until('it has ended', () => !isRunning(pid));
-  });
-});
-
-describe('a token that is bound to an agent', () => {
-  const forbidden = (answer, said) => {
-    assertProblem(answer, 403, 'forbidden');
-    const [violation] = answer.json.violations;
-    assert.equal(violation.rule, 'GW-102');
-    assert.equal(violation.severity, 'error');
-    assert.equal(violation.message, said);
-    return violation;
-  };
-
-  it('speaks for that one alone, in every protocol', async (t) => {
-    const file = join(temporaryFolder(), 'tokens.json');
-    const token = await create(file, 'a', 'send:*', '--agent', 'alice');
-    const server = await parleyFor(t, { args: ['--tokens', file] });
-    const own = claim({ sender: 'alice' });
-    const other = claim({ sender: 'bob' });
-    assertAccepted(await send(server, own, bearer(token)));
-    const violation = forbidden(await send(server, other, bearer(token)),
-      'the sender is "bob", and this token speaks for "alice" only');
-    assert.equal(violation.path, '/sender');
-    const verdict = (await validate(server, other, bearer(token))).json;
-    assert.deepEqual([verdict.valid, verdict.subject, verdict.violations[0].rule],
-      [false, null, 'GW-102']);
-    const { lines } = await send(server, [own, other, { ...other, id: undefined }], bearer(token));
-    assert.deepEqual(lines.slice(0, 3).map(({ status: s }) => s), ['duplicate', 'invalid', 'invalid']);
-    assert.deepEqual(lines[2].violations.map(({ rule }) => rule), ['GW-102', 'VLP-001']);
-
-    const heartbeat = (from) => JSON.stringify({ id: crypto.randomUUID(), version: '1.0', type: 'heartbeat',
-      from, timestamp: '2025-12-14T10:30:00Z', payload: { status: 'ok' } });
-    const table = (from) => post(server, '/v1/roundtable/messages', heartbeat(from), bearer(token));
-    assert.equal((await table('alice')).status, 200);
-    assert.equal(forbidden(await table('bob'), 'the sender is "bob", and this token speaks for "alice" only').path, '/from');
-
-    const note = (from, to) => `---\nsubject: "INFO: é"\nto: [carol]\nfrom: ${from}\nthread_id: COORD-abc\n` +
-      `${to}---\n# Information\n\nIt is back.\n`;
-    const write = (text, query = '') => post(server, `/v1/brenner/messages${query}`, text,
-      { type: 'text/markdown', ...bearer(token) });
-    assert.equal((await write(note('alice', ''))).status, 200);
-    forbidden(await write(note('alice\nsender_name: bob', '')),
-      'the sender is "bob", and this token speaks for "alice" only');
-    const json = JSON.stringify({ subject: 'INFO: a', body_md: 'b', from: 'alice', sender_name: 'bob' });
-    assert.equal(forbidden(await post(server, '/v1/brenner/messages', json, bearer(token)),
-      'the sender is "bob", and this token speaks for "alice" only').path, '/sender_name');
-    assert.equal((await write(note('alice\nsender_name: alice', ''))).status, 200);
-    const { id, ...rest } = other;
-    for (const [what, at, answer] of [
-      ['lines', { line: 1, column: 104 }, send(server, { ...other, id: 'MSG-0000000a-1' }, bearer(token))],
-      ['pretty', { line: 6, column: 13 },
-        post(server, '/v1/vlp/messages', JSON.stringify(other, null, 2), bearer(token))],
-      ['stamped', { line: 5, column: 13 },
-        post(server, '/v1/vlp/messages?stamp=true', JSON.stringify(rest, null, 2), bearer(token))],
-      ['Markdown', { line: 4, column: 7 }, write(note('bob', ''))],
-      ['Markdown, stamped', { line: 4, column: 7 }, write(note('bob', ''), '?stamp=true')],
-      ['Markdown that breaks other rules too', { line: 4, column: 7 }, write(note('bob', 'ack_required: 1\n'))],
-      ['Supervisor', { line: 1, column: 1 },
-        post(server, '/v1/supervisor/messages?agent=bob', '{"type":"heartbeat","timestamp":1}', bearer(token))],
-    ]) {
-      const { violations } = assertProblem(await answer, 403, 'forbidden');
-      assert.deepEqual([violations[0].rule, violations[0].at], ['GW-102', at], what);
-    }
-
-    const beat = JSON.stringify({ type: 'heartbeat', timestamp: 1 });
-    const supervise = (query) => post(server, `/v1/supervisor/messages${query}`, beat, bearer(token));
-    assert.equal((await supervise('?agent=alice')).status, 200);
-    forbidden(await supervise('?agent=bob'), 'the sender is "bob", and this token speaks for "alice" only');
-    forbidden(await supervise(''), 'no sender is named, and this token speaks for "alice" only');
-  });
-
-  it('is every one with --bind-sender, by its name', async (t) => {
-    const file = join(temporaryFolder(), 'tokens.json');
-    const alice = await create(file, 'alice', 'send:vlp');
-    const proxy = await create(file, 'proxy', 'send:vlp', '--agent', 'The Observer');
-    const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
-    assertAccepted(await send(server, claim({ sender: 'alice' }), bearer(alice)));
-    forbidden(await send(server, claim({ sender: 'proxy' }), bearer(proxy)),
-      'the sender is "proxy", and this token speaks for "The Observer" only');
-    assertAccepted(await send(server, claim({ sender: 'The Observer' }), bearer(proxy)));
-  });
-
-  it('is the one that asks for a task', async (t) => {
-    const file = join(temporaryFolder(), 'tokens.json');
-    const alice = await create(file, 'alice', 'send:roundtable,read:roundtable');
-    const sender = await create(file, 'sender', 'send:roundtable');
-    const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
-    const next = (agent, token) => nextTask(server, agent, { wait: 300, ...bearer(token) });
-    forbidden(await next('bob', alice), 'the sender is "bob", and this token speaks for "alice" only');
-    assertProblem(await next('sender', sender), 403, 'forbidden');
-    assert.equal((await nextTask(server, 'alice', bearer(alice))).status, 204);
   });
 });

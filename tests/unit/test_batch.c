@@ -218,8 +218,10 @@ static void test_an_idempotency_key_is_numbered_by_the_line(void **state) {
     struct world *world = *state;
     const struct request_head head = {.headers = {{"Idempotency-Key", "k"}}};
     world_post(world, &head, "\n" ONE "{}\n" TWO);
-    assert_string_equal(world->jetstream.published[0].message_id, "key:k:2");
-    assert_string_equal(world->jetstream.published[1].message_id, "key:k:4");
+    assert_string_equal(world->jetstream.published[0].message_id,
+                        "key:a%20%0D%0Ab%22%25%C3%A9:k:2");
+    assert_string_equal(world->jetstream.published[1].message_id,
+                        "key:a%20%0D%0Ab%22%25%C3%A9:k:4");
 }
 
 /* ---- frames ---- */

@@ -170,6 +170,13 @@ static void test_the_client_and_the_configuration_have_a_say_in_the_message_id(v
         {{.has_dedupe = false}, NULL},
         {{.has_dedupe = true, .idempotency_key = "k"}, "key:k"},
         {{.has_dedupe = false, .idempotency_key = "k"}, "key:k"},
+        {{.idempotency_key = "k", .key_owner = ""}, "key:k"},
+        {{.idempotency_key = "k", .key_owner = "ci"}, "key:ci:k"},
+        {{.idempotency_key = "k", .key_owner = "ci", .is_batch = true},
+         "key:ci:k:18446744073709551615"},
+        {{.idempotency_key = "b:k", .key_owner = "a"}, "key:a:b:k"},
+        {{.idempotency_key = "k", .key_owner = "a:b"}, "key:a%3Ab:k"},
+        {{.idempotency_key = "k", .key_owner = "a%3Ab"}, "key:a%253Ab:k"},
         {{.has_dedupe = true, .idempotency_key = "k", .is_batch = true},
          "key:k:18446744073709551615"},
         {{.has_dedupe = true, .is_batch = true}, "1288bba876d6d792803c4f4ab70c1124"},
@@ -186,11 +193,17 @@ static void test_the_client_and_the_configuration_have_a_say_in_the_message_id(v
 
 static void test_the_longest_key_of_a_batch_is_not_cut(void **state) {
     struct world *world = *state;
-    char key[129], wanted[160];
+    char key[129], owner[256], encoded[3 * 255 + 1], wanted[1024];
     memset(key, 'k', 128);
     key[128] = '\0';
-    snprintf(wanted, sizeof wanted, "key:%s:%zu", key, SIZE_MAX);
-    const struct publication_context context = {.idempotency_key = key, .is_batch = true};
+    memset(owner, ':', 255);
+    owner[255] = '\0';
+    for (size_t i = 0; i < 255; i++) {
+        snprintf(encoded + 3 * i, 4, "%%3A");
+    }
+    snprintf(wanted, sizeof wanted, "key:%s:%s:%zu", encoded, key, SIZE_MAX);
+    const struct publication_context context = {
+        .idempotency_key = key, .key_owner = owner, .is_batch = true};
     prepare(world, WITH("1", "A"), &context, SIZE_MAX);
     assert_string_equal(header(world, "Nats-Msg-Id"), wanted);
 }

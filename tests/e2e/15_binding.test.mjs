@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is a token's own: its Idempotency-Keys, and the agent in whose name it speaks and reads.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { post, send, sendLines, validate } from './lib/http.mjs';
+import { connectNats, embeddedUrl, storedMessage } from './lib/nats.mjs';
+import { parleyFor, startParley } from './lib/parley.mjs';
+import { temporaryFolder } from './lib/program.mjs';
+import { taskRequest } from './lib/roundtable.mjs';
+import { bearer, createToken } from './lib/tokens.mjs';
+import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
+import { nextTask } from './lib/work.mjs';
+
+describe('an Idempotency-Key', () => {
+  let server;
+  let nats;
+  let alice;
+  let bob;
+  const keyed = (token, key) => bearer(token, { 'Idempotency-Key': key });
+  before(async () => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    alice = await createToken(file, 'alice', 'send:*,read:*');
+    bob = await createToken(file, 'bob', 'send:*,read:*');
+    server = await startParley({ args: ['--tokens', file] });
+    nats = await connectNats(embeddedUrl(server));
+  });
+  after(async () => {
+    await nats?.close();
+    await server?.stop();
+  });
+
+  it('is its token\'s: another token uses the same one for another message', async () => {
+    const first = assertAccepted(await send(server, claim(), keyed(alice, 'nightly-1')));
+    const message = claim();
+    const other = assertAccepted(await send(server, message, keyed(bob, 'nightly-1')));
+    assert.deepEqual([other.duplicate, other.seq], [false, first.seq + 1]);
+    assert.equal((await storedMessage(nats, other.seq)).headers['nats-msg-id'], 'key:bob:nightly-1');
+    assert.equal(assertAccepted(await send(server, message, keyed(bob, 'nightly-1'))).duplicate, true);
+    assertProblem(await send(server, claim(), keyed(bob, 'nightly-1')), 409, 'id-reused');
+  });
+
+  it('of another\'s batch cannot be used up beforehand', async () => {
+    assertAccepted(await send(server, claim(), keyed(bob, 'a:1')));
+    assertAccepted(await send(server, claim(), keyed(bob, 'alice:a:1')));
+    const { lines } = await sendLines(server, `${JSON.stringify(claim())}\n`, keyed(alice, 'a'));
+    assert.equal(lines[0].status, 'accepted');
+    const stored = await storedMessage(nats, lines[0].seq);
+    assert.equal(stored.headers['nats-msg-id'], 'key:alice:a:1');
+  });
+
+  it('of one token gives it the same task again, and another token another', async () => {
+    for (const task of ['a.x', 'a.y']) {
+      const sent = JSON.stringify(taskRequest(task));
+      assert.equal((await post(server, '/v1/roundtable/messages', sent, bearer(alice))).status, 200);
+    }
+    const taskOf = async (token) => {
+      const answer = await nextTask(server, 'galahad', { key: 'k', ...bearer(token) });
+      assert.equal(answer.status, 200, answer.text);
+      return answer.json.task.payload.task;
+    };
+    assert.equal(await taskOf(alice), 'a.x');
+    assert.equal(await taskOf(bob), 'a.y');
+    assert.equal(await taskOf(alice), 'a.x');
+  });
+});
+
+describe('a token that is bound to an agent', () => {
+  const forbidden = (answer, said) => {
+    assertProblem(answer, 403, 'forbidden');
+    const [violation] = answer.json.violations;
+    assert.equal(violation.rule, 'GW-102');
+    assert.equal(violation.severity, 'error');
+    assert.equal(violation.message, said);
+    return violation;
+  };
+
+  it('speaks for that one alone, in every protocol', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const token = await createToken(file, 'a', 'send:*', '--agent', 'alice');
+    const server = await parleyFor(t, { args: ['--tokens', file] });
+    const own = claim({ sender: 'alice' });
+    const other = claim({ sender: 'bob' });
+    assertAccepted(await send(server, own, bearer(token)));
+    const violation = forbidden(await send(server, other, bearer(token)),
+      'the sender is "bob", and this token speaks for "alice" only');
+    assert.equal(violation.path, '/sender');
+    const verdict = (await validate(server, other, bearer(token))).json;
+    assert.deepEqual([verdict.valid, verdict.subject, verdict.violations[0].rule],
+      [false, null, 'GW-102']);
+    const { lines } = await send(server, [own, other, { ...other, id: undefined }], bearer(token));
+    assert.deepEqual(lines.slice(0, 3).map(({ status: s }) => s), ['duplicate', 'invalid', 'invalid']);
+    assert.deepEqual(lines[2].violations.map(({ rule }) => rule), ['GW-102', 'VLP-001']);
+
+    const heartbeat = (from) => JSON.stringify({ id: crypto.randomUUID(), version: '1.0', type: 'heartbeat',
+      from, timestamp: '2025-12-14T10:30:00Z', payload: { status: 'ok' } });
+    const table = (from) => post(server, '/v1/roundtable/messages', heartbeat(from), bearer(token));
+    assert.equal((await table('alice')).status, 200);
+    assert.equal(forbidden(await table('bob'), 'the sender is "bob", and this token speaks for "alice" only').path, '/from');
+
+    const note = (from, to) => `---\nsubject: "INFO: é"\nto: [carol]\nfrom: ${from}\nthread_id: COORD-abc\n` +
+      `${to}---\n# Information\n\nIt is back.\n`;
+    const write = (text, query = '') => post(server, `/v1/brenner/messages${query}`, text,
+      { type: 'text/markdown', ...bearer(token) });
+    assert.equal((await write(note('alice', ''))).status, 200);
+    forbidden(await write(note('alice\nsender_name: bob', '')),
+      'the sender is "bob", and this token speaks for "alice" only');
+    const json = JSON.stringify({ subject: 'INFO: a', body_md: 'b', from: 'alice', sender_name: 'bob' });
+    assert.equal(forbidden(await post(server, '/v1/brenner/messages', json, bearer(token)),
+      'the sender is "bob", and this token speaks for "alice" only').path, '/sender_name');
+    assert.equal((await write(note('alice\nsender_name: alice', ''))).status, 200);
+    const { id, ...rest } = other;
+    for (const [what, at, answer] of [
+      ['lines', { line: 1, column: 104 }, send(server, { ...other, id: 'MSG-0000000a-1' }, bearer(token))],
+      ['pretty', { line: 6, column: 13 },
+        post(server, '/v1/vlp/messages', JSON.stringify(other, null, 2), bearer(token))],
+      ['stamped', { line: 5, column: 13 },
+        post(server, '/v1/vlp/messages?stamp=true', JSON.stringify(rest, null, 2), bearer(token))],
+      ['Markdown', { line: 4, column: 7 }, write(note('bob', ''))],
+      ['Markdown, stamped', { line: 4, column: 7 }, write(note('bob', ''), '?stamp=true')],
+      ['Markdown that breaks other rules too', { line: 4, column: 7 }, write(note('bob', 'ack_required: 1\n'))],
+      ['Supervisor', { line: 1, column: 1 },
+        post(server, '/v1/supervisor/messages?agent=bob', '{"type":"heartbeat","timestamp":1}', bearer(token))],
+    ]) {
+      const { violations } = assertProblem(await answer, 403, 'forbidden');
+      assert.deepEqual([violations[0].rule, violations[0].at], ['GW-102', at], what);
+    }
+
+    const beat = JSON.stringify({ type: 'heartbeat', timestamp: 1 });
+    const supervise = (query) => post(server, `/v1/supervisor/messages${query}`, beat, bearer(token));
+    assert.equal((await supervise('?agent=alice')).status, 200);
+    forbidden(await supervise('?agent=bob'), 'the sender is "bob", and this token speaks for "alice" only');
+    forbidden(await supervise(''), 'no sender is named, and this token speaks for "alice" only');
+  });
+
+  it('is every one with --bind-sender, by its name', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const alice = await createToken(file, 'alice', 'send:vlp');
+    const proxy = await createToken(file, 'proxy', 'send:vlp', '--agent', 'The Observer');
+    const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
+    assertAccepted(await send(server, claim({ sender: 'alice' }), bearer(alice)));
+    forbidden(await send(server, claim({ sender: 'proxy' }), bearer(proxy)),
+      'the sender is "proxy", and this token speaks for "The Observer" only');
+    assertAccepted(await send(server, claim({ sender: 'The Observer' }), bearer(proxy)));
+  });
+
+  it('is the one that asks for a task', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const alice = await createToken(file, 'alice', 'send:roundtable,read:roundtable');
+    const sender = await createToken(file, 'sender', 'send:roundtable');
+    const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
+    const next = (agent, token) => nextTask(server, agent, { wait: 300, ...bearer(token) });
+    forbidden(await next('bob', alice), 'the sender is "bob", and this token speaks for "alice" only');
+    assertProblem(await next('sender', sender), 403, 'forbidden');
+    assert.equal((await nextTask(server, 'alice', bearer(alice))).status, 204);
+  });
+});
