@@ -73,7 +73,8 @@ const struct operation operation_messages = {
     .kind = OPERATION_SEND,
     .answers = ANSWERS({"application/json",
                         "{\"anyOf\":[{\"$ref\":\"#/components/schemas/Receipt\"},"
-                        "{\"$ref\":\"#/components/schemas/ResultDocument\"}," SCHEMA_OF_REPLY "]}"},
+                        "{\"$ref\":\"#/components/schemas/ResultDocument\"}," SCHEMA_OF_REPLY ","
+                        "{\"$ref\":\"#/components/schemas/Expired\"}]}"},
                        LINES_OF_RESULTS),
     .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_ID_REUSED) |
                 PROBLEM_BIT(PROBLEM_ALREADY_CLAIMED) | PROBLEM_BIT(PROBLEM_TASK_OVER) |

@@ -33,18 +33,29 @@ static void add_location(const struct awaited *awaited) {
     }
 }
 
-/* `event`: the reply; data NULL: there is none so far. */
-static void respond(struct awaited *awaited, struct parley_bytes event) {
+static void write_end(struct awaited *awaited, enum reply_end end, struct parley_bytes event) {
+    struct parley_buffer *answer = &awaited->answer;
+    switch (end) {
+    case REPLY_CAME:
+        parley_buffer_text(answer, ",\"reply\":");
+        parley_buffer_append(answer, event);
+        break;
+    case REPLY_MISSING:
+        add_location(awaited);
+        break;
+    case REPLY_LAPSED:
+        parley_buffer_text(answer, ",\"state\":");
+        parley_buffer_json(answer, parley_bytes_of(awaited->protocol->work->lapsed));
+        break;
+    }
+    parley_buffer_text(answer, "}\n");
+}
+
+static void respond(struct awaited *awaited, enum reply_end end, struct parley_bytes event) {
     struct parley_buffer *answer = &awaited->answer;
     struct http_request *request = awaited->request;
     char applied[32];
-    if (event.data != NULL) {
-        parley_buffer_text(answer, ",\"reply\":");
-        parley_buffer_append(answer, event);
-    } else {
-        add_location(awaited);
-    }
-    parley_buffer_text(answer, "}\n");
+    write_end(awaited, end, event);
     if (answer->has_failed) {
         problem_respond(request, PROBLEM_INTERNAL,
                         "The message is stored, and there is no memory for the reply.");
@@ -53,13 +64,13 @@ static void respond(struct awaited *awaited, struct parley_bytes event) {
     snprintf(applied, sizeof applied, "wait=%" PRId64, awaited->wait_s);
     http_header(request, "Preference-Applied", applied);
     http_compress(request);
-    http_respond(request, event.data != NULL ? 200 : 202, "application/json",
+    http_respond(request, end == REPLY_MISSING ? 202 : 200, "application/json",
                  parley_buffer_bytes(answer));
 }
 
-static void on_over(struct reply_wait *wait, struct parley_bytes event) {
+static void on_over(struct reply_wait *wait, enum reply_end end, struct parley_bytes event) {
     struct awaited *awaited = OWNER_OF(wait, struct awaited, wait);
-    respond(awaited, event);
+    respond(awaited, end, event);
     awaited->done(awaited->context);
 }
 
@@ -116,7 +127,7 @@ bool awaited_begin(struct awaited *awaited, struct parley_bytes receipt,
     if (reply_begin(&awaited->wait)) {
         return true;
     }
-    respond(awaited, (struct parley_bytes){0});
+    respond(awaited, REPLY_MISSING, (struct parley_bytes){0});
     return false;
 }
 

@@ -19,17 +19,18 @@ struct replies {
 
 static void forget(struct reply_wait *wait) {
     jetstream_request_cancel(wait->request);
+    jetstream_request_cancel(wait->lapse.request);
     reply_source_remove(wait->source, wait);
     parking_leave(&wait->place);
     free(wait->key);
     wait->key = NULL;
-    wait->request = NULL;
+    wait->request = wait->lapse.request = NULL;
     wait->phase = REPLY_NONE;
 }
 
-void reply_finish(struct reply_wait *wait, struct parley_bytes event) {
+void reply_finish(struct reply_wait *wait, enum reply_end end, struct parley_bytes event) {
     forget(wait);
-    wait->over(wait, event);
+    wait->over(wait, end, event);
 }
 
 /* One that has not begun is told when it does: its message is being published. */
@@ -39,7 +40,7 @@ static void on_place_over(struct parking_place *place, enum parking_end end) {
     if (wait->phase == REPLY_EXPECTED) {
         wait->is_late = true;
     } else {
-        reply_finish(wait, (struct parley_bytes){0});
+        reply_finish(wait, REPLY_MISSING, (struct parley_bytes){0});
     }
 }
 
@@ -65,6 +66,8 @@ bool reply_enter(struct replies *replies, struct reply_wait *wait,
     wait->is_late = false;
     wait->request = NULL;
     wait->sequence = 0;
+    wait->lapse.due_ms = INT64_MAX;
+    wait->lapse.request = NULL;
     reply_source_add(wait->source, wait);
     return true;
 }
@@ -79,6 +82,7 @@ bool reply_begin(struct reply_wait *wait) {
         reply_source_fetch(wait->source, wait);
     } else {
         reply_source_ask(wait->source, wait);
+        reply_lapse_begin(wait);
     }
     return true;
 }

@@ -17,6 +17,7 @@
 
 #include <parley/bytes.h>
 #include <parley/message.h>
+#include <parley/work.h>
 
 #include "channel.h"
 #include "jetstream.h"
@@ -43,7 +44,8 @@ void replies_destroy(struct replies *replies);
  *                     └──known ─────▶ FETCHING ◀───the key is written───┘
  *                                         └──▶ NONE, and `over`
  *
- * From each of them: time up, drain ──▶ NONE, and `over`; leave ──▶ NONE.
+ * From each of them: time up, drain ──▶ NONE, and `over`; leave ──▶ NONE. From ASKING and WATCHING:
+ * the work has lapsed (reply_lapse.c) ──▶ NONE, and `over`.
  */
 enum reply_phase {
     REPLY_NONE,
@@ -53,14 +55,20 @@ enum reply_phase {
     REPLY_FETCHING, /* the message that the key names */
 };
 
+enum reply_end {
+    REPLY_CAME,
+    REPLY_MISSING, /* none has come in time, or it cannot be read */
+    REPLY_LAPSED,  /* none will come: the work was not claimed by its deadline */
+};
+
 #define REPLY_STREAM_MAX 256
 
 /* One that waits.  Owns: the caller embeds it, zeroed but for `over`, and calls reply_leave before
  * it frees it. */
 struct reply_wait {
-    /* The reply as an event, as streams show it, or data NULL: none has come in time. It is NONE
-     * again, and may be freed; not called before reply_begin. */
-    void (*over)(struct reply_wait *wait, struct parley_bytes event);
+    /* `event`: the reply that came, as streams show it. It is NONE again, and may be freed; not
+     * called before reply_begin. */
+    void (*over)(struct reply_wait *wait, enum reply_end end, struct parley_bytes event);
 
     /* Private. */
     enum reply_phase phase;
@@ -71,6 +79,11 @@ struct reply_wait {
     char *key;
     char stream[REPLY_STREAM_MAX]; /* of the reply … */
     uint64_t sequence;             /* … 0: not known */
+    struct {
+        enum parley_work_fact fact;        /* which is asked for next … */
+        int64_t due_ms;                    /* … at this time, Unix time; INT64_MAX: none is */
+        struct jetstream_request *request; /* under way; NULL: none */
+    } lapse;
     LIST_ENTRY(reply_wait) links;
 };
 

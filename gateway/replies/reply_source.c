@@ -151,7 +151,11 @@ static void show(struct reply_source *source, struct reply_wait *wait,
     }
     name_stream(source, place);
     struct stream_event *event = stream_render(&source->renderer, source->created, &stored);
-    reply_finish(wait, event != NULL ? event->text : (struct parley_bytes){0});
+    if (event != NULL) {
+        reply_finish(wait, REPLY_CAME, event->text);
+    } else {
+        reply_finish(wait, REPLY_MISSING, (struct parley_bytes){0});
+    }
     stream_event_unref(event);
 }
 
@@ -168,7 +172,7 @@ static void on_held(void *context, const struct jetstream_held *held) {
     } else if (place != NULL) {
         show(source, wait, held, place);
     } else {
-        reply_finish(wait, (struct parley_bytes){0});
+        reply_finish(wait, REPLY_MISSING, (struct parley_bytes){0});
     }
 }
 
@@ -238,6 +242,10 @@ static void on_tick(struct reactor_timer *timer) {
     reactor_timer_set(source->reactor, timer, TICK_MS);
 }
 
+static void on_lapses(struct reactor_timer *timer) {
+    each(OWNER_OF(timer, struct reply_source, lapses), reply_lapse_look);
+}
+
 /* Without memory for it keys are asked for every few seconds. */
 static void open_consumer(struct reply_source *source) {
     static const struct ordered_consumer_events events = {
@@ -291,7 +299,8 @@ void reply_source_init(struct reply_source *source, struct reactor *reactor,
                                     .schema = schema,
                                     .channel = channel,
                                     .shown = *channel,
-                                    .tick.fire = on_tick};
+                                    .tick.fire = on_tick,
+                                    .lapses.fire = on_lapses};
     for (size_t i = 0; i < REPLY_LISTS; i++) {
         LIST_INIT(&source->lists[i]);
     }
@@ -304,6 +313,7 @@ void reply_source_init(struct reply_source *source, struct reactor *reactor,
 void reply_source_finish(struct reply_source *source) {
     close_consumer(source);
     reactor_timer_clear(source->reactor, &source->tick);
+    reactor_timer_clear(source->reactor, &source->lapses);
     jetstream_request_cancel(source->created_request);
     if (source->has_renderer) {
         stream_renderer_finish(&source->renderer);

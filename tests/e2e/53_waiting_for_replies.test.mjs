@@ -11,7 +11,7 @@ import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { parley, parleyFor, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
-import { sendTask, taskFailed, taskProgress, taskRequest, taskResult } from './lib/roundtable.mjs';
+import { sendTask, taskClaimed, taskFailed, taskProgress, taskRequest, taskResult } from './lib/roundtable.mjs';
 
 const PATH = '/v1/roundtable/messages';
 
@@ -138,6 +138,56 @@ describe('who waits for the reply', () => {
     assert.equal(late.status, 202, late.text);
     assert.equal(late.headers.location, `/v1/roundtable/tasks/${late.json.receipt.id}`);
     assert.equal((await get(two, late.headers.location)).json.state, 'requested');
+  });
+
+  const expired = (answer, request) => {
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.headers['preference-applied'], 'wait=300');
+    assert.deepEqual(Object.keys(answer.json), ['receipt', 'state']);
+    assert.equal(answer.json.receipt.id, request.id);
+    assert.equal(answer.json.state, 'expired');
+  };
+
+  it('is told when its task expires, and at once when it has', async () => {
+    const past = new Date(Date.now() - 7200_000).toISOString();
+    const late = taskRequest('late.review', { timestamp: past });
+    const short = taskRequest('short.review', { ttl: 1 });
+    const [first, second] = await Promise.all([ask(one, short), ask(two, late)]);
+    expired(first, short);
+    expired(second, late);
+    // Sent again with more time it is the same request, with the deadline of the first one.
+    const again = await ask(two, { ...short, ttl: 3600 });
+    expired(again, short);
+    assert.equal(again.json.receipt.duplicate, true);
+  });
+
+  it('waits for a task that was claimed before its deadline, whichever way it was', async () => {
+    const straight = (claim) =>
+      client.jetstream().publish('roundtable.events.task.claimed', JSON.stringify(claim));
+    const tasks = await Promise.all(
+      [(claim) => sendTask(one, claim), (claim) => sendTask(two, claim), straight].map(async (claims) => {
+        const request = taskRequest('code.review', { ttl: 5 });
+        const answer = ask(one, request);
+        await until('the request is known', async () => (await get(two, `/v1/roundtable/tasks/${request.id}`)).status === 200);
+        await claims(taskClaimed(request.id));
+        return { request, answer, deadline: Date.parse(request.timestamp) + 5000 };
+      }),
+    );
+    await until('the deadlines are past', () => tasks.every(({ deadline }) => Date.now() > deadline + 2000));
+    await waits(one, 3);
+    for (const { request, answer } of tasks) {
+      const reply = taskResult(request.id);
+      assert.equal((await sendTask(two, reply)).status, 200);
+      assertReplied(await answer, request, reply);
+    }
+  });
+
+  it('gets the end that the requester gave to a task that had expired', async () => {
+    const request = taskRequest('code.review', { ttl: 1 });
+    expired(await ask(one, request), request);
+    const end = taskFailed(request.id, { from: request.from });
+    assert.equal((await sendTask(two, end)).status, 200);
+    assertReplied(await ask(one, request), request, end, { duplicate: true });
   });
 
   it('is not kept waiting by what has no reply, by a batch, or by a preference that says nothing', async () => {
