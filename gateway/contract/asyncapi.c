@@ -193,7 +193,7 @@ void asyncapi_write(struct parley_buffer *out, const struct channel *channels) {
     write_messages(&json);
     json_open(&json, "schemas", '{');
     json_members(&json, contract_nats_schemas());
-    schemas_write(&json);
+    schemas_write(&json, false);
     json_close(&json, '}');
     json_close(&json, '}');
     json_close(&json, '}');

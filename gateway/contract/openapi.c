@@ -232,23 +232,17 @@ static void write_example_refs(struct json_writer *json, const struct parley_pro
     json_close(json, '}');
 }
 
-/* The schema of one message or many (JSON), of a line, of text; NULL: bytes. */
+/* The schema of one message (JSON), of a line, of text; of bytes there is none. That JSON can be an
+ * array of messages, too, is only said in words: a client for that sends lines, and tools that are
+ * made of the document take nothing but objects. */
 static void write_body_schema(struct json_writer *json, const struct parley_codec *codec,
                               const struct parley_protocol *protocol) {
     char name[SCHEMA_NAME_MAX];
-    schema_name(protocol, "Message", name);
+    schema_name(protocol, "Draft", name);
     if (codec->framing == PARLEY_FRAMING_LINES) {
         json_ref(json, "schema", "#/components/schemas/", name, "");
     } else if (codec->framing == PARLEY_FRAMING_JSON) {
-        json_open(json, "schema", '{');
-        json_open(json, "anyOf", '[');
-        json_ref(json, NULL, "#/components/schemas/", name, "");
-        json_open(json, NULL, '{');
-        json_text(json, "type", "array");
-        json_ref(json, "items", "#/components/schemas/", name, "");
-        json_close(json, '}');
-        json_close(json, ']');
-        json_close(json, '}');
+        json_ref(json, "schema", "#/components/schemas/", name, "");
         write_example_refs(json, protocol);
     } else if (!codec->is_binary) {
         json_raw(json, "schema", PARLEY_BYTES("{\"type\":\"string\"}"));
@@ -258,6 +252,9 @@ static void write_body_schema(struct json_writer *json, const struct parley_code
 static void write_body(struct json_writer *json, const struct parley_protocol *protocol) {
     assert(protocol != NULL); /* every POST is of a protocol */
     json_open(json, "requestBody", '{');
+    json_text(json, "description",
+              "One message, or many as NDJSON; application/json may be an array of messages, too. "
+              "The members that `stamp=true` fills in are required without it.");
     json_write_true(json, "required");
     json_open(json, "content", '{');
     for (const struct parley_codec *const *codec = protocol->codecs; *codec != NULL; codec++) {
@@ -426,7 +423,7 @@ static void write_components(struct json_writer *json) {
     json_open(json, "components", '{');
     json_members(json, contract_components());
     json_open(json, "schemas", '{');
-    schemas_write(json);
+    schemas_write(json, true);
     json_close(json, '}');
     openapi_write_problems(json);
     json_open(json, "examples", '{');

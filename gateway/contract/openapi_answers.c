@@ -226,6 +226,11 @@ static void write_stream_encodings(struct json_writer *json,
     }
 }
 
+/* Whether a message may be answered by its reply. */
+static bool is_answered(const struct operation *operation, const struct parley_protocol *protocol) {
+    return operation->awaited != NULL && protocol != NULL && protocol->memory != NULL;
+}
+
 static void write_content(struct json_writer *json, const struct operation *operation,
                           const struct parley_protocol *protocol) {
     json_open(json, "content", '{');
@@ -240,7 +245,10 @@ static void write_content(struct json_writer *json, const struct operation *oper
     }
     for (const struct operation_answer *answer = operation->answers;
          answer != NULL && answer->media_type != NULL; answer++) {
-        write_media_type(json, answer->media_type, answer->schema, protocol);
+        const bool may_be_reply =
+            is_answered(operation, protocol) && strcmp(answer->media_type, "application/json") == 0;
+        write_media_type(json, answer->media_type,
+                         may_be_reply ? operation->awaited : answer->schema, protocol);
     }
     if (operation->kind == OPERATION_VALIDATE && protocol != NULL &&
         protocol->refusal_media_type != NULL) {
@@ -254,14 +262,11 @@ static bool is_post(const struct operation *operation) {
            operation->kind == OPERATION_CONVERT;
 }
 
-static bool is_answered(const struct operation *operation, const struct parley_protocol *protocol) {
-    return operation->kind == OPERATION_SEND && protocol != NULL && protocol->memory != NULL;
-}
-
 static void write_ok(struct json_writer *json, const struct operation *operation,
                      const struct parley_protocol *protocol) {
     json_open(json, "200", '{');
-    json_text(json, "description", operation->summary);
+    json_text(json, "description",
+              operation->answer != NULL ? operation->answer : operation->summary);
     json_open(json, "headers", '{');
     write_header(json, "X-Request-Id");
     if (operation->is_page) {

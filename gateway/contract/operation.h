@@ -52,7 +52,10 @@ struct operation {
     bool may_be_empty;                      /* 204 */
     bool is_page;                           /* 304 for If-None-Match */
     const struct operation_answer *answers; /* media_type NULL ends them */
-    uint64_t problems; /* besides those that any request can get; see operation_problems */
+    const char *answer;                     /* what 200 holds; NULL: the summary says it */
+    const char *awaited; /* the schema of application/json in which a message may be answered by its
+                            reply, instead of that in `answers`; NULL: none is */
+    uint64_t problems;   /* besides those that any request can get; see operation_problems */
     /* For {name}: what it is, and one that exists. */
     const char *name_description, *name_example;
     const char *id_description, *id_example; /* the same for {id} */

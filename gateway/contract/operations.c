@@ -55,6 +55,10 @@ const struct operation operation_style = {.id = "style",
         "application/jsonl", "ResultLine"                                                          \
     }
 
+#define SCHEMAS_OF_RESULTS                                                                         \
+    "\"anyOf\":[{\"$ref\":\"#/components/schemas/Receipt\"},"                                      \
+    "{\"$ref\":\"#/components/schemas/ResultDocument\"}"
+
 /* To a message whose sender waits for the reply. */
 #define SCHEMA_OF_REPLY                                                                            \
     "{\"type\":\"object\",\"required\":[\"receipt\",\"reply\"],\"properties\":{"                   \
@@ -71,11 +75,10 @@ const struct operation operation_messages = {
         "NDJSON; `Accept` can ask for the other form. Send it again after 429, 503 and 504, with "
         "the same `Idempotency-Key`: what was stored already is not stored twice.",
     .kind = OPERATION_SEND,
-    .answers = ANSWERS({"application/json",
-                        "{\"anyOf\":[{\"$ref\":\"#/components/schemas/Receipt\"},"
-                        "{\"$ref\":\"#/components/schemas/ResultDocument\"}," SCHEMA_OF_REPLY ","
-                        "{\"$ref\":\"#/components/schemas/Expired\"}]}"},
-                       LINES_OF_RESULTS),
+    .answer = "The receipt of one message, or the results of many.",
+    .answers = ANSWERS({"application/json", "{" SCHEMAS_OF_RESULTS "]}"}, LINES_OF_RESULTS),
+    .awaited =
+        "{" SCHEMAS_OF_RESULTS "," SCHEMA_OF_REPLY ",{\"$ref\":\"#/components/schemas/Expired\"}]}",
     .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_ID_REUSED) |
                 PROBLEM_BIT(PROBLEM_ALREADY_CLAIMED) | PROBLEM_BIT(PROBLEM_TASK_OVER) |
                 PROBLEM_BIT(PROBLEM_NOT_HOLDER) | PROBLEM_BIT(PROBLEM_NOT_ADDRESSEE) |
@@ -96,6 +99,7 @@ const struct operation operation_validate = {
         "are answered by one verdict per message, then a summary; with `emit=messages` by the "
         "valid messages alone.",
     .kind = OPERATION_VALIDATE,
+    .answer = "The verdict on one message, or those on many.",
     .answers = ANSWERS({"application/json",
                         "{\"anyOf\":[{\"$ref\":\"#/components/schemas/Verdict\"},"
                         "{\"$ref\":\"#/components/schemas/VerdictDocument\"},{\"type\":\"array\","
@@ -111,6 +115,7 @@ const struct operation operation_convert = {
     .tag = "Sending",
     .summary = "Check messages, and return them in another encoding of their protocol",
     .description = "All or nothing: one invalid message refuses the whole request.",
+    .answer = "The messages in the other encoding.",
     .kind = OPERATION_CONVERT,
     .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) |
                 PROBLEM_BIT(PROBLEM_OVERLOADED)};
@@ -128,6 +133,8 @@ const struct operation operation_convert = {
         "text/event-stream", "Text"                                                                \
     }
 
+#define THE_EVENTS "The events, one per line, as they come."
+
 #define HOW_TO_READ                                                                                \
     "One event (CloudEvents 1.0) per line; with `Accept: text/event-stream`, server-sent events. " \
     "Without `follow=false` the response goes on, and `parley.keepalive` comes every 15 s in "     \
@@ -138,6 +145,7 @@ const struct operation operation_stream = {.id = "read",
                                            .tag = "Reading",
                                            .summary = "Messages as they are stored, as events",
                                            .description = HOW_TO_READ,
+                                           .answer = THE_EVENTS,
                                            .kind = OPERATION_READ,
                                            .answers = ANSWERS(EVENTS_OR_MESSAGES),
                                            .problems = PROBLEMS_OF_STREAMS};
@@ -148,6 +156,7 @@ const struct operation operation_stream_of_all = {
     .summary = "Messages of all protocols as they are stored, as events",
     .description = HOW_TO_READ " A token sees the protocols that it may read; the header "
                                "Parley-Left-Out names the others.",
+    .answer = THE_EVENTS,
     .kind = OPERATION_READ,
     .answers = ANSWERS(EVENTS_OR_MESSAGES),
     .problems = PROBLEMS_OF_STREAMS};
@@ -162,6 +171,7 @@ const struct operation operation_agents = {
     .summary = "Which agents are alive, and what their last messages say",
     .description = "In the order of their names. With `next`, there may be more: ask again with "
                    "`cursor=`.",
+    .answer = "A page of agents.",
     .kind = OPERATION_AGENTS,
     .answers = ANSWERS({"application/json", "AgentList"}),
     .problems = PROBLEMS_OF_AGENTS};
@@ -243,7 +253,11 @@ const struct operation operation_next_task = {
     .kind = OPERATION_NEXT_TASK,
     .body = "TaskWish",
     .may_be_empty = true,
-    .answers = ANSWERS({"application/json", "ClaimedTask"}),
+    .answer = "The task, and the receipt of its claim.",
+    .answers = ANSWERS({"application/json",
+                        "{\"allOf\":[{\"$ref\":\"#/components/schemas/ClaimedTask\"},{\"type\":"
+                        "\"object\",\"properties\":{\"task\":{\"$ref\":\"#/components/schemas/"
+                        "{Message}\"}}}]}"}),
     .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_WORK_QUEUE) |
                 PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_OVERLOADED) |
                 PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};
@@ -263,6 +277,7 @@ const struct operation operation_rejected = {
     .tag = "Reading",
     .summary = "Messages that were refused as invalid, as events",
     .description = "What a server with `--quarantine` keeps. " HOW_TO_READ,
+    .answer = THE_EVENTS,
     .kind = OPERATION_READ_REJECTED,
     .answers = ANSWERS({"application/x-ndjson",
                         "{\"anyOf\":[{\"$ref\":\"#/components/schemas/RejectedEvent\"},"
@@ -288,6 +303,7 @@ const struct operation operation_release = {
     .id = "releaseHalts",
     .tag = "Sending",
     .summary = "Releases all halts of one conversation, and tells its readers",
+    .answer = "How many were released, and the notice that was published.",
     .kind = OPERATION_RELEASE,
     .answers = ANSWERS({"application/json", "Release"}),
     .problems = PROBLEMS_OF_HALTS};
@@ -346,12 +362,14 @@ const struct operation operation_livez = {
     .id = "livez",
     .tag = "State",
     .summary = "Whether the process runs",
+    .answer = "It runs.",
     .answers = ANSWERS({"text/plain", "Text"}, {"application/json", "Alive"})};
 
 const struct operation operation_readyz = {
     .id = "readyz",
     .tag = "State",
     .summary = "Whether messages can be stored",
+    .answer = "They can.",
     .answers = ANSWERS({"text/plain", "Text"}, {"application/json", "Ready"}),
     .problems = PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE)};
 

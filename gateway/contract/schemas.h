@@ -13,5 +13,6 @@
 void schema_name(const struct parley_protocol *protocol, const char *suffix,
                  char out[SCHEMA_NAME_MAX]);
 
-/* The members of components.schemas: web/schemas.json, and those of each protocol. */
-void schemas_write(struct json_writer *json);
+/* The members of components.schemas: web/schemas.json, and those of each protocol.
+ * `has_discriminators`: those of OpenAPI, which AsyncAPI does not know in this form. */
+void schemas_write(struct json_writer *json, bool has_discriminators);

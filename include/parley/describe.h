@@ -14,3 +14,19 @@
  * which the validator must assert. */
 enum parley_status parley_protocol_write_json_schema(const struct parley_protocol *protocol,
                                                      struct parley_buffer *out) PARLEY_MUST_CHECK;
+
+/* Parts of that schema, without its head, for documents that have a schema for each type. A message
+ * of a type satisfies its draft schema and that of its type, and has the required stamps; where a
+ * text decides the type (protocol->type_of), there are no rows for a type. */
+
+/* What holds for every type, but what `stamp` fills in need not be there. */
+enum parley_status parley_protocol_write_draft_schema(const struct parley_protocol *protocol,
+                                                      struct parley_buffer *out) PARLEY_MUST_CHECK;
+/* What holds for some types only, of which `type` is one: an index into protocol->types. */
+enum parley_status parley_protocol_write_type_schema(const struct parley_protocol *protocol,
+                                                     unsigned type,
+                                                     struct parley_buffer *out) PARLEY_MUST_CHECK;
+/* The members that `stamp` fills in and the rules require, as an array of strings. */
+enum parley_status
+parley_protocol_write_required_stamps(const struct parley_protocol *protocol,
+                                      struct parley_buffer *out) PARLEY_MUST_CHECK;

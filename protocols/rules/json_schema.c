@@ -43,11 +43,17 @@ bool writer_is_expressed(const struct writer *writer, const struct parley_rule *
     return writer_form_of(writer, rule, place) == FORM_NODE;
 }
 
+bool writer_is_due(const struct writer *writer, const struct parley_place *place) {
+    const uint32_t types = writer_types_of(writer, place);
+    return writer->is_of_one_type ? types != writer->every_type && (types & writer->types) != 0
+                                  : types == writer->types;
+}
+
 /* The first of these checks that is to be written now, or NULL. */
 static const struct schema_check *next_check(const struct writer *writer,
                                              const struct schema_check *check) {
     while (check != NULL && !(writer_is_expressed(writer, check->rule, check->place) &&
-                              writer_types_of(writer, check->place) == writer->types)) {
+                              writer_is_due(writer, check->place))) {
         check = check->next;
     }
     return check;
@@ -184,10 +190,22 @@ static void write_number(struct writer *writer, const struct parley_place *place
     }
 }
 
+/* Whether `stamp` fills in this member of a message. */
+static bool is_stamped(const struct parley_protocol *protocol, struct parley_bytes member) {
+    const struct parley_stamp *stamp = protocol->stamps;
+    while (stamp != NULL && stamp->member != NULL &&
+           !parley_bytes_equal(parley_bytes_of(stamp->member), member)) {
+        stamp++;
+    }
+    return stamp != NULL && stamp->member != NULL;
+}
+
 static void write_required(struct writer *writer, const struct schema_node *node) {
     bool is_first = true;
     for (const struct schema_node *child = node->children; child != NULL; child = child->next) {
-        if (is_required(writer, child)) {
+        const bool is_left_out =
+            node == writer->draft && is_stamped(writer->protocol, child->token);
+        if (is_required(writer, child) && !is_left_out) {
             if (is_first) {
                 writer_keyword(writer, "required");
                 parley_buffer_char(writer->out, '[');
@@ -249,6 +267,10 @@ static void write_kind(struct writer *writer, unsigned kind, const char *type, b
     }
     if (kind == PARLEY_OBJECT && node != NULL) {
         write_members(writer, node);
+    }
+    if (kind == PARLEY_OBJECT && writer->is_part && (node == NULL || !has_contents(writer, node))) {
+        writer_keyword(writer, "additionalProperties");
+        parley_buffer_text(writer->out, "true");
     }
 }
 
@@ -424,18 +446,72 @@ static uint32_t every_type(const struct parley_protocol *protocol) {
     return types;
 }
 
+/* A writer for the rows of every type. */
+static enum parley_status open_writer(const struct parley_protocol *protocol,
+                                      struct parley_buffer *out, struct writer *writer,
+                                      struct parley_schema **out_schema) {
+    const uint32_t types = every_type(protocol);
+    *writer =
+        (struct writer){.protocol = protocol, .out = out, .every_type = types, .types = types};
+    return parley_schema_create(protocol, out_schema);
+}
+
 enum parley_status parley_protocol_write_json_schema(const struct parley_protocol *protocol,
                                                      struct parley_buffer *out) {
     struct parley_schema *schema;
-    struct writer writer = {.protocol = protocol, .out = out, .every_type = every_type(protocol)};
-    PARLEY_TRY(parley_schema_create(protocol, &schema));
+    struct writer writer;
+    PARLEY_TRY(open_writer(protocol, out, &writer, &schema));
     writer_open(&writer, '{');
     write_head(&writer);
-    writer.types = writer.every_type;
     writer_value(&writer, PARLEY_OBJECT, NULL, &schema->root);
     writer_conditionals(&writer, &schema->root);
     writer_close(&writer, '}');
     parley_buffer_char(out, '\n');
+    parley_schema_destroy(schema);
+    return parley_buffer_status(out);
+}
+
+static enum parley_status write_part(struct writer *writer, struct parley_schema *schema) {
+    writer->is_part = true;
+    writer_open(writer, '{');
+    writer_value(writer, PARLEY_OBJECT, NULL, &schema->root);
+    writer_conditions_across(writer);
+    writer_close(writer, '}');
+    parley_schema_destroy(schema);
+    return parley_buffer_status(writer->out);
+}
+
+enum parley_status parley_protocol_write_draft_schema(const struct parley_protocol *protocol,
+                                                      struct parley_buffer *out) {
+    struct parley_schema *schema;
+    struct writer writer;
+    PARLEY_TRY(open_writer(protocol, out, &writer, &schema));
+    writer.draft = &schema->root;
+    return write_part(&writer, schema);
+}
+
+enum parley_status parley_protocol_write_type_schema(const struct parley_protocol *protocol,
+                                                     unsigned type, struct parley_buffer *out) {
+    struct parley_schema *schema;
+    struct writer writer;
+    PARLEY_TRY(open_writer(protocol, out, &writer, &schema));
+    writer.types = PARLEY_TYPE_BIT(type);
+    writer.is_of_one_type = true;
+    return write_part(&writer, schema);
+}
+
+enum parley_status parley_protocol_write_required_stamps(const struct parley_protocol *protocol,
+                                                         struct parley_buffer *out) {
+    struct parley_schema *schema;
+    struct writer writer;
+    PARLEY_TRY(open_writer(protocol, out, &writer, &schema));
+    parley_buffer_char(out, '[');
+    for (const struct schema_node *at = schema->root.children; at != NULL; at = at->next) {
+        if (is_stamped(protocol, at->token) && is_required(&writer, at)) {
+            writer_short_item(&writer, at->token);
+        }
+    }
+    parley_buffer_char(out, ']');
     parley_schema_destroy(schema);
     return parley_buffer_status(out);
 }

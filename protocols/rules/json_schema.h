@@ -15,6 +15,11 @@ struct writer {
     unsigned depth;
     uint32_t every_type; /* the set of all types, including the unknown one */
     uint32_t types;      /* the types whose rows are being written */
+    bool is_of_one_type; /* `types` is one: rows for some types are written if it is among them */
+    bool is_part;        /* an object without members is said to have any: generators of clients
+                            take it for an empty one */
+    const struct schema_node *draft; /* of its members, those that `stamp` fills in are not
+                                        required; NULL: no node */
 };
 
 /* ---- JSON (json_schema_text.c) ---- */
@@ -59,6 +64,9 @@ bool writer_is_expressed(const struct writer *writer, const struct parley_rule *
 /* The types of a row; `every_type` if the schema needs no condition. */
 uint32_t writer_types_of(const struct writer *writer, const struct parley_place *place);
 
+/* Whether the rows being written are for the types of this one. */
+bool writer_is_due(const struct writer *writer, const struct parley_place *place);
+
 /* Writes the schema of a value of these kinds (0: any); `place` NULL: without a constraint; `node`
  * NULL: without its members or items. */
 void writer_value(struct writer *writer, unsigned kinds, const struct parley_place *place,
@@ -68,3 +76,7 @@ void writer_value(struct writer *writer, unsigned kinds, const struct parley_pla
 
 /* Writes all conditions of the schema with this root, if there are any. */
 void writer_conditionals(struct writer *writer, const struct schema_node *root);
+
+/* The same of rows over several members alone: those for every type, or, where writer->types is one
+ * type, those for some types that include it. */
+void writer_conditions_across(struct writer *writer);

@@ -154,7 +154,7 @@ static void write_types(struct writer *writer, uint32_t types) {
  * hold. */
 static void write_when(struct writer *writer, const struct parley_place *place) {
     const uint32_t types = writer_types_of(writer, place);
-    const bool is_conditional = types != writer->every_type;
+    const bool is_conditional = types != writer->every_type && !writer->is_of_one_type;
     const size_t count = count_tests(place->when);
     if (is_conditional && count == 0) {
         write_types(writer, types);
@@ -256,6 +256,24 @@ void writer_conditionals(struct writer *writer, const struct schema_node *root) 
                        !is_written(writer, i, j)) {
                 begin_conditionals(writer, &is_begun);
                 write_conditional(writer, root);
+            }
+        }
+    }
+    if (is_begun) {
+        writer_close(writer, ']');
+    }
+}
+
+void writer_conditions_across(struct writer *writer) {
+    const struct parley_protocol *protocol = writer->protocol;
+    bool is_begun = false;
+    for (size_t i = 0; i < protocol->rule_count; i++) {
+        const struct parley_rule *rule = &protocol->rules[i];
+        for (size_t j = 0; j < rule->place_count; j++) {
+            const struct parley_place *place = &rule->places[j];
+            if (writer_form_of(writer, rule, place) == FORM_TESTS && writer_is_due(writer, place)) {
+                begin_conditionals(writer, &is_begun);
+                write_across(writer, rule, place);
             }
         }
     }

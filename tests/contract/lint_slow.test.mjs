@@ -3,13 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { describe, it } from 'node:test';
 import { Parser } from '@asyncapi/parser';
+import openapiTypescript, { astToString } from 'openapi-typescript';
 
 const documentAt = (name) => resolve(process.env.PARLEY_DOCUMENTS, name);
-const redocly = new URL('node_modules/.bin/redocly', import.meta.url).pathname;
+const inFolder = (name) => new URL(name, import.meta.url).pathname;
+const redocly = inFolder('node_modules/.bin/redocly');
 
 describe('openapi.json', () => {
   it('has nothing that redocly objects to', () => {
@@ -23,6 +26,21 @@ describe('openapi.json', () => {
       `${ruleId}: ${message} (${location[0]?.pointer})`);
     assert.deepEqual(texts, []);
     assert.deepEqual(totals, { errors: 0, warnings: 0, ignored: 0 });
+  });
+});
+
+describe('a client that is generated from openapi.json', () => {
+  it('has types for drafts, each type of message, tasks and replies', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-client-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const ast = await openapiTypescript(readFileSync(documentAt('openapi.json'), 'utf8'));
+    writeFileSync(join(folder, 'openapi.d.ts'), astToString(ast));
+    copyFileSync(inFolder('typed_client.ts'), join(folder, 'typed_client.ts'));
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--allowImportingTsExtensions'];
+    const { status, stdout } = spawnSync(inFolder('node_modules/.bin/tsc'), [...options, 'typed_client.ts'],
+      { cwd: folder, encoding: 'utf8', timeout: 60_000 });
+    assert.equal(stdout, '');
+    assert.equal(status, 0);
   });
 });
 

@@ -5,11 +5,26 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import Ajv from 'ajv/dist/2020.js';
 import { headers } from 'nats';
 import { get, post, request } from './lib/http.mjs';
 import { useParley } from './lib/parley.mjs';
 import { run } from './lib/program.mjs';
 import { assertProblem } from './lib/vlp.mjs';
+
+// The conformance cases of a protocol that are one object in JSON.
+function* bodiesOf(protocol) {
+  const file = new URL(`../conformance/${protocol}.ndjson`, import.meta.url);
+  for (const line of readFileSync(file, 'utf8').trim().split('\n')) {
+    const { body = '', media_type: type } = JSON.parse(line);
+    if (type !== 'application/json' || !body.startsWith('{')) continue;
+    try {
+      yield JSON.parse(body);
+    } catch {
+      // not valid JSON, which no schema says
+    }
+  }
+}
 
 const API = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
 
@@ -103,6 +118,19 @@ describe('openapi.json', () => {
     assert.ok(count >= 60, `${count} examples`);
   });
 
+  it('has bodies that are objects, as clients and tools made of it need them', async () => {
+    const described = await document();
+    for (const { path, operation } of operationsOf(described)) {
+      const body = operation.requestBody?.content['application/json'].schema;
+      if (body) assert.equal(resolved(described, body).type, 'object', path);
+    }
+  });
+
+  it('says what the answer to a POST holds, beside what the operation does', async () => {
+    for (const { path, method, operation } of operationsOf(await document()))
+      if (method === 'post') assert.notEqual(operation.responses[200].description, operation.summary, path);
+  });
+
   const isChecked = ({ in: where, schema }) =>
     where === 'query' && (schema.enum || schema.pattern || /boolean|integer/.test(schema.type));
 
@@ -119,6 +147,36 @@ describe('openapi.json', () => {
       }
     }
     assert.ok(count > 20, `${count} options`);
+  });
+
+  // The schema of each type, beside the protocol's own with its conditions, of which
+  // tests/differential shows that it says what parley does.
+  it('has schemas of messages that say what the schemas of the protocols say', async () => {
+    const described = await document();
+    const ajv = new Ajv({ strict: false, validateFormats: false });
+    ajv.addSchema(described, 'openapi');
+    const counts = {};
+    for (const { name } of (await get(its.parley, '/v1/protocols')).json) {
+      const own = ajv.compile((await get(its.parley, `/v1/protocols/${name}/schema`)).json);
+      const named = name[0].toUpperCase() + name.slice(1);
+      const [message, draft] = ['Message', 'Draft'].map((part) =>
+        ajv.compile({ $ref: `openapi#/components/schemas/${named}${part}` }));
+      const { schemas } = described.components;
+      const { required: stamps } = [`${named}Message`, ...(schemas[`${named}Message`].oneOf ?? [])
+        .map(({ $ref }) => $ref.split('/').pop())].map((each) => schemas[each]).find(({ required }) => required);
+      const count = (counts[name] = { true: 0, false: 0 });
+      for (const body of bodiesOf(name)) {
+        const isValid = own(body);
+        assert.equal(message(body), isValid, JSON.stringify(body));
+        count[isValid]++;
+        for (const member of isValid ? stamps : []) {
+          const { [member]: left, ...rest } = body;
+          assert.ok(draft(rest) && !message(rest), `${member} ${JSON.stringify(rest)}`);
+        }
+      }
+    }
+    for (const [name, count] of Object.entries(counts))
+      assert.ok(count.true >= 30 && count.false >= 30, `${name} ${JSON.stringify(count)}`);
   });
 
   it('names what docs/api.md names: addresses, options, problems', async () => {

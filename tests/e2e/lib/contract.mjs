@@ -22,7 +22,7 @@ class Contract {
 
   constructor() {
     this.document = JSON.parse(readFileSync(file, 'utf8'));
-    const open = new Set(Object.keys(this.document.components.schemas).filter(isOfMessages));
+    const open = new Set(schemasOfMessages(this.document.components.schemas));
     for (const [name, schema] of Object.entries(this.document.components.schemas)) {
       if (!open.has(name)) close(schema);
     }
@@ -65,7 +65,13 @@ class Contract {
   }
 }
 
-const isOfMessages = (name) => /Message$/.test(name);
+// Messages may have members that no schema names.
+function schemasOfMessages(schemas) {
+  const types = Object.values(schemas).flatMap(({ discriminator }) => Object.values(discriminator?.mapping ?? {}));
+  const parts = Object.keys(schemas).filter((name) => /(Draft|Envelope|Members)$/.test(name));
+  return [...parts, ...types.map((link) => link.split('/').pop())];
+}
+
 const escape = (key) => key.replaceAll('~', '~0').replaceAll('/', '~1');
 const patternOf = (path) => new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`);
 const textOf = ({ instancePath, message, params }) =>
