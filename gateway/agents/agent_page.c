@@ -85,7 +85,7 @@ static bool has_room(struct agent_page *page) {
 }
 
 static enum parley_status insert(struct agent_page *page, size_t at, struct parley_bytes name) {
-    char *copy = strndup(name.data, name.length);
+    char *copy = parley_bytes_copy(name);
     if (copy == NULL || !has_room(page)) {
         free(copy);
         return PARLEY_E_MEMORY;

@@ -32,7 +32,7 @@ static enum parley_status keep_value(struct work *work, enum parley_work_fact fa
     const struct parley_bytes value =
         entry->value.length > BOARD_FACT_BYTES_MAX ? unreadable : entry->value;
     free(work->facts[fact]);
-    work->facts[fact] = value.data != NULL ? strndup(value.data, value.length) : NULL;
+    work->facts[fact] = parley_bytes_copy(value);
     work->lengths[fact] = work->facts[fact] != NULL ? value.length : 0;
     work->sequences[fact] = entry->sequence;
     work->claimed_ms = fact == PARLEY_WORK_CLAIM ? entry->time_ns / 1000000 : work->claimed_ms;

@@ -188,7 +188,7 @@ enum parley_status works_read(struct board *board, const struct work *work, int6
 /* Returns: PARLEY_E_MEMORY. */
 static enum parley_status keep_text(char **text, struct parley_bytes bytes) {
     free(*text);
-    *text = bytes.data != NULL ? strndup(bytes.data, bytes.length) : NULL;
+    *text = parley_bytes_copy(bytes);
     return bytes.data != NULL && *text == NULL ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 

@@ -94,7 +94,7 @@ void fact_cache_learn(struct fact_cache *cache, struct fact_entry *entry, struct
     if (value.length == 0 || entry->size + value.length > CACHED_BYTES_MAX) {
         return;
     }
-    entry->value = strndup(value.data, value.length);
+    entry->value = parley_bytes_copy(value);
     if (entry->value == NULL) {
         return;
     }

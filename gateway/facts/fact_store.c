@@ -224,7 +224,7 @@ static bool take_value(struct fact_query *query, size_t number, struct parley_by
         fact_cache_learn(&store->cache, entry, value, now_ms(store));
         fact_cache_tidy(&store->cache, entry);
     }
-    query->values[number] = strndup(value.data, value.length);
+    query->values[number] = parley_bytes_copy(value);
     return query->values[number] != NULL;
 }
 
@@ -239,7 +239,7 @@ static bool take_last(struct fact_query *query, size_t number, const struct jets
     }
     const bool is_read = status == PARLEY_OK && parley_buffer_status(&text) == PARLEY_OK;
     if (is_read && text.length > 0) {
-        query->values[number] = strndup(text.data, text.length);
+        query->values[number] = parley_bytes_copy(parley_buffer_bytes(&text));
         query->sequences[number] = last->sequence;
     }
     const bool has_memory = is_read && (text.length == 0 || query->values[number] != NULL);
@@ -386,7 +386,7 @@ bool fact_query_init(struct fact_query *query, struct fact_store *store,
     query->store = store;
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         const size_t length = keys[i].length < FACT_KEY_MAX ? keys[i].length : FACT_KEY_MAX - 1;
-        query->keys[i] = keys[i].data != NULL ? strndup(keys[i].data, length) : NULL;
+        query->keys[i] = parley_bytes_copy((struct parley_bytes){keys[i].data, length});
         if (keys[i].data != NULL && query->keys[i] == NULL) {
             return false;
         }

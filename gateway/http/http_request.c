@@ -252,7 +252,7 @@ void http_request_note(struct http_request *request, enum http_note note, unsign
 void http_request_remark(struct http_request *request, enum http_remark remark,
                          struct parley_bytes text) {
     free(request->remarks[remark]);
-    request->remarks[remark] = strndup(text.data, text.length);
+    request->remarks[remark] = parley_bytes_copy(text);
 }
 
 const char *http_request_remarked(const struct http_request *request, enum http_remark remark) {

@@ -196,9 +196,8 @@ static enum parley_status keep_fact(struct dispatch *dispatch,
         return PARLEY_OK;
     }
     const struct parley_bytes members = decision->fact_members;
-    dispatch->fact_key = strndup(decision->fact_key.data, decision->fact_key.length);
-    dispatch->fact_members =
-        members.data != NULL ? strndup(members.data, members.length) : strdup("");
+    dispatch->fact_key = parley_bytes_copy(decision->fact_key);
+    dispatch->fact_members = parley_bytes_copy(members.data != NULL ? members : PARLEY_BYTES(""));
     return dispatch->fact_key != NULL && dispatch->fact_members != NULL ? PARLEY_OK
                                                                         : PARLEY_E_MEMORY;
 }

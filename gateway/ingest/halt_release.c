@@ -266,8 +266,8 @@ static bool add_key(void *context, const char *text, struct parley_bytes value) 
     }
     struct key *key = &release->keys[release->count++];
     memcpy(key->text, text, HALT_KEY_LENGTH + 1);
-    key->length = value.length;
-    key->value = value.data != NULL ? strndup(value.data, value.length) : NULL;
+    key->value = parley_bytes_copy(value);
+    key->length = key->value != NULL ? value.length : 0;
     return true;
 }
 
@@ -290,7 +290,7 @@ static enum parley_status rewrite(struct release *release, struct key *key) {
     parley_buffer_init(&out);
     halt_value_write(&says, &out);
     free(key->value);
-    key->value = out.has_failed ? NULL : strndup(out.data, out.length);
+    key->value = out.has_failed ? NULL : parley_bytes_copy(parley_buffer_bytes(&out));
     key->length = out.length;
     parley_buffer_finish(&out);
     return key->value != NULL ? PARLEY_OK : PARLEY_E_MEMORY;

@@ -54,7 +54,7 @@ bool reply_enter(struct replies *replies, struct reply_wait *wait,
     if (number == replies->count || !reply_source_is_usable(&replies->sources[number])) {
         return false;
     }
-    wait->key = strndup(key.data, key.length);
+    wait->key = parley_bytes_copy(key);
     wait->place = (struct parking_place){.over = on_place_over};
     if (wait->key == NULL || !parking_enter(replies->parking, &wait->place, wait_ms)) {
         free(wait->key);

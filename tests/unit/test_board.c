@@ -61,15 +61,15 @@ static void write_id(unsigned number, char out[40]) {
     snprintf(out, 40, "00000000-0000-4000-8000-%012u", number);
 }
 
-static void write_entry(struct world *world, unsigned number, const char *suffix,
-                        const char *value) {
+static void write_bytes(struct world *world, unsigned number, const char *suffix,
+                        struct parley_bytes value) {
     char key[80];
     write_id(number, key);
     strcat(key, suffix);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const struct bucket_entry entry = {.key = parley_bytes_of(key),
-                                       .value = parley_bytes_of(value),
+                                       .value = value,
                                        .sequence = ++world->sequence,
                                        .time_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec};
     if (world->is_own) {
@@ -77,6 +77,11 @@ static void write_entry(struct world *world, unsigned number, const char *suffix
     } else {
         board_on_entry(world->board, &entry);
     }
+}
+
+static void write_entry(struct world *world, unsigned number, const char *suffix,
+                        const char *value) {
+    write_bytes(world, number, suffix, parley_bytes_of(value));
 }
 
 /* A request: "security.scan high" and perhaps " galahad" to whom. */
@@ -702,6 +707,17 @@ static void test_open_work_is_in_the_order_of_its_keys(void **state) {
     }
 }
 
+/* Any writer to the bucket may have written it. */
+static void test_a_value_with_a_nul_is_read_to_its_end_and_no_further(void **state) {
+    struct world *world = *state;
+    write_bytes(world, 1, "",
+                PARLEY_BYTES("{\"stream\":\"ROU\0TABLE\",\"seq\":1,\"task\":\"a.b\"}"));
+    request(world, 2, "a.x normal");
+    write_bytes(world, 2, ".claim", PARLEY_BYTES("\0{\"holder\":\"galahad\"}"));
+    assert_int_equal(board_counts(world->board).works, 2);
+    assert_int_equal(take(world, "galahad"), 0);
+}
+
 #define BOARD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -729,6 +745,7 @@ int main(void) {
         BOARD_TEST(test_what_was_written_here_is_known_before_it_is_delivered),
         cmocka_unit_test(test_what_was_written_here_before_all_was_read_is_left_to_the_reading),
         BOARD_TEST(test_open_work_is_in_the_order_of_its_keys),
+        BOARD_TEST(test_a_value_with_a_nul_is_read_to_its_end_and_no_further),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
