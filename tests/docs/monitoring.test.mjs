@@ -71,7 +71,7 @@ it('every metric is in the dashboard, but for the least', () => {
 it('each alert links to what it means', () => {
   for (const { name } of alerts) {
     assert.ok(page.includes(`<a id="${name.toLowerCase()}"></a>${name} `), name);
-    assert.ok(rules.includes(`runbook_url: docs/metrics.md#${name.toLowerCase()}`), name);
+    assert.ok(rules.includes(`runbook: docs/metrics.md#${name.toLowerCase()}`), name);
   }
   const explained = [...page.matchAll(/<a id="(parley\w+)"><\/a>/g)].map(([, id]) => id);
   assert.deepEqual(explained, alerts.map(({ name }) => name.toLowerCase()));
