@@ -128,6 +128,7 @@ install_packages() { # PACKAGE…, all of them missing
     # Lists may be stale or absent; a failure may be of a repository that has nothing to do with us.
     update_lists "$log" ||
         warn "apt-get update failed (see $log); continuing with the existing package lists."
+    say_size "$@"
     local status=0
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy -o DPkg::Lock::Timeout=300 \
         install --no-install-recommends "$@" </dev/null >>"$log" 2>&1 || status=$?
@@ -140,6 +141,14 @@ install_packages() { # PACKAGE…, all of them missing
             $'\n    apt-get update && apt-get install --no-install-recommends' "$*"
     fi
     rm -f "$log"
+}
+
+# As apt-get puts it: what it downloads, and what that takes on the disk.
+say_size() { # PACKAGE…
+    local line
+    LC_ALL=C apt-get -q --assume-no --no-install-recommends install "$@" 2>/dev/null |
+        grep -E '^(Need to get|After this operation)' |
+        while IFS= read -r line; do printf '    %s\n' "$line"; done || true
 }
 
 # DPkg::Lock::Timeout is not for the lock of the lists, which a machine's own update may hold.

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { browse } from '../e2e/lib/browser.mjs';
+import { browse, inBrowser } from '../e2e/lib/browser.mjs';
 import { Program, run, temporaryFolder } from '../e2e/lib/program.mjs';
 import { blocksOf } from './lib/page.mjs';
 import { freePort } from './lib/ports.mjs';
@@ -49,7 +49,7 @@ function site(page, onShown) {
   });
 }
 
-test('the page of the recipes shows messages', async () => {
+test('the page of the recipes shows messages', inBrowser, async () => {
   const blocks = blocksOf(readFileSync(join(root, 'docs/recipes.md'), 'utf8'));
   const { text } = blocks.find(({ attributes }) => attributes.file === 'page.html');
   const [own, gateway] = [await freePort(), await freePort()];

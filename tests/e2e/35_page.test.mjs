@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { browse } from './lib/browser.mjs';
+import { browse, inBrowser } from './lib/browser.mjs';
 import { useParley } from './lib/parley.mjs';
 import { run } from './lib/program.mjs';
 
@@ -15,7 +15,7 @@ function commandsOf(page) {
 describe('the page at /', () => {
   const its = useParley();
 
-  it('names the address that it was loaded from (contract 5)', async () => {
+  it('names the address that it was loaded from (contract 5)', inBrowser, async () => {
     for (const host of ['127.0.0.1', 'localhost']) {
       const origin = `http://${host}:${its.parley.port}`;
       const commands = commandsOf((await browse(`${origin}/`)).page);
@@ -24,7 +24,7 @@ describe('the page at /', () => {
     }
   });
 
-  it('quotes what a shell would expand (newcomer 2.10)', async () => {
+  it('quotes what a shell would expand (newcomer 2.10)', inBrowser, async () => {
     const [send] = commandsOf((await browse(`${its.parley.url}/`)).page);
     // failglob: what zsh does of itself, an unquoted `?` is an error.
     const sent = await run('bash', ['-O', 'failglob', '-c', send]);

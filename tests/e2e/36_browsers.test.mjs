@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, describe, it } from 'node:test';
-import { browse } from './lib/browser.mjs';
+import { browse, inBrowser } from './lib/browser.mjs';
 import { get, request, send } from './lib/http.mjs';
 import { lastSequence } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
@@ -145,7 +145,7 @@ describe('a real browser', () => {
   const its = useParley();
   const resultsOf = (page) => (/<body>RESULT (.*) END/.exec(page)?.[1] ?? page).split(', ');
 
-  it('shows the page under its policy without a complaint', async () => {
+  it('shows the page under its policy without a complaint', inBrowser, async () => {
     for (const path of PAGES) {
       const { page, complaints } = await browse(`http://localhost:${its.parley.port}${path}`);
       assert.deepEqual(complaints.filter((line) => !line.includes('favicon')), []);
@@ -153,7 +153,7 @@ describe('a real browser', () => {
     }
   });
 
-  it('reaches nothing by a name that was pointed here, nor from a page of another site', async () => {
+  it('reaches nothing by a name that was pointed here, nor from a page of another site', inBrowser, async () => {
     const names = ['evil.example'];
     const rebound = `http://evil.example:${its.parley.port}`;
     const { page } = await browse(`${rebound}/`, { names });
@@ -166,7 +166,7 @@ describe('a real browser', () => {
     assert.equal(await lastSequence(its.nats), 0);
   });
 
-  it('sends and reads from a page of a site that is allowed', async (t) => {
+  it('sends and reads from a page of a site that is allowed', inBrowser, async (t) => {
     const origin = `http://console.example:${site.port}`;
     const server = await parleyFor(t, { args: ['--cors-origin', origin] });
     site.targets = [server.url];

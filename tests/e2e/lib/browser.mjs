@@ -4,6 +4,9 @@
 import assert from 'node:assert/strict';
 import { run, temporaryFolder } from './program.mjs';
 
+// Of tests that need one: `./scripts/test --no-browser` leaves them out, and says so.
+export const inBrowser = { skip: process.env.PARLEY_TEST_BROWSER === 'none' && 'without a browser' };
+
 // The `page` as it is once its scripts have run, and what the browser `complains` of. `names`: hosts
 // that it finds at 127.0.0.1, as if their owner had them point there.
 export async function browse(url, { names = [] } = {}) {
