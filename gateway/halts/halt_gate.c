@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See halt_gate.h. A held message is a copy. It is in one of two states:
+/* See halt_gate.h. A held message is a copy. It is in one of three states:
  *
  *   HELD_FOR_KEY    until the key of its halt is acknowledged
+ *   HELD_FOR_TURN   until the next turn: its outcome is known
  *   HELD_FOR_SIGHT  until the bucket can be read: looked at every 20 ms while there are any */
 
 #include "halt_gate.h"
@@ -28,6 +29,7 @@ struct held {
     jetstream_ack_fn *done;
     void *context;
     struct halt_hold *hold;
+    bool is_key_only;
     int64_t due_ms;
     char conversation[HALT_DIGEST_LENGTH + 1], key[HALT_KEY_LENGTH + 1];
     struct jetstream_message message; /* its texts are in `texts` */
@@ -40,8 +42,8 @@ struct halt_gate {
     struct jetstream *jetstream;
     struct halt_set *set;
     const char *bucket;
-    TAILQ_HEAD(held_list, held) for_key, for_sight; /* in the order in which they came */
-    struct reactor_timer timer;
+    TAILQ_HEAD(held_list, held) for_key, for_turn, for_sight; /* in the order of their coming */
+    struct reactor_timer turn, timer;                         /* of for_turn, for_sight */
     size_t held_count, held_bytes;
 };
 
@@ -90,8 +92,11 @@ static struct held *hold(struct halt_gate *gate, const struct halt_post *post) {
     if (held == NULL) {
         return NULL;
     }
-    *held = (struct held){
-        .gate = gate, .done = post->done, .context = post->context, .hold = post->hold};
+    *held = (struct held){.gate = gate,
+                          .done = post->done,
+                          .context = post->context,
+                          .hold = post->hold,
+                          .is_key_only = post->is_key_only};
     snprintf(held->conversation, sizeof held->conversation, "%s", post->conversation);
     copy_message(held, message);
     gate->held_count++;
@@ -117,12 +122,16 @@ static void let_go(struct halt_hold *hold) {
 /* ---- its end ---- */
 
 /* What waits for its turn after it goes on first: with `done` its owner may be gone. */
-static void refuse(struct held *held, const char *error) {
+static void end(struct held *held, const struct jetstream_ack *ack) {
     jetstream_ack_fn *done = held->done;
     void *context = held->context;
     let_go(held->hold);
     free_held(held);
-    done(context, &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED, .error = error});
+    done(context, ack);
+}
+
+static void refuse(struct held *held, const char *error) {
+    end(held, &(struct jetstream_ack){.outcome = JETSTREAM_REFUSED, .error = error});
 }
 
 /* Returns: false: the window is full. */
@@ -179,13 +188,18 @@ enum jetstream_publish halt_gate_overwrite(struct halt_gate *gate, const char *k
 
 /* ---- messages that halt ---- */
 
+/* Of a key alone. */
+static const struct jetstream_ack stored = {.outcome = JETSTREAM_STORED};
+
 static void on_key(void *context, const struct jetstream_ack *ack) {
     struct held *held = context;
     struct halt_set *set = held->gate->set;
     TAILQ_REMOVE(&held->gate->for_key, held, link);
     if (ack->outcome == JETSTREAM_STORED || halt_gate_has_lost(ack)) {
         halt_set_latched(set, held->key, ack->outcome == JETSTREAM_STORED ? ack->sequence : 0);
-        if (!publish(held, true)) {
+        if (held->is_key_only) {
+            end(held, &stored);
+        } else if (!publish(held, true)) {
             refuse(held, "Too many messages are in progress"); /* a second one needs no room */
         }
         return;
@@ -197,20 +211,29 @@ static void on_key(void *context, const struct jetstream_ack *ack) {
     refuse(held, error);
 }
 
-static enum jetstream_publish halt(struct halt_gate *gate, const struct halt_post *post) {
-    if (!jetstream_is_accepting(gate->jetstream)) {
-        return JETSTREAM_AWAY;
+static void on_turn(struct reactor_timer *timer) {
+    struct halt_gate *gate = OWNER_OF(timer, struct halt_gate, turn);
+    while (!TAILQ_EMPTY(&gate->for_turn)) {
+        struct held *held = TAILQ_FIRST(&gate->for_turn);
+        TAILQ_REMOVE(&gate->for_turn, held, link);
+        end(held, &stored);
     }
-    switch (halt_set_latch(gate->set, post->key, post->value)) {
-    case HALT_LATCH_KNOWN:
-        return jetstream_publish(gate->jetstream, post->message, post->done, post->context);
-    case HALT_LATCH_FULL: /* waiting for room in the window would not help */
-        return JETSTREAM_AWAY;
-    case HALT_LATCH_NO_MEMORY:
-        return JETSTREAM_FAILED;
-    case HALT_LATCH_WRITE:
-        break;
+}
+
+static enum jetstream_publish end_in_next_turn(struct halt_gate *gate,
+                                               const struct halt_post *post) {
+    struct held *held = hold(gate, post);
+    if (held == NULL) {
+        return JETSTREAM_FULL;
     }
+    TAILQ_INSERT_TAIL(&gate->for_turn, held, link);
+    if (!gate->turn.is_armed) {
+        reactor_timer_set(gate->reactor, &gate->turn, 0);
+    }
+    return JETSTREAM_PUBLISHED;
+}
+
+static enum jetstream_publish write_and_hold(struct halt_gate *gate, const struct halt_post *post) {
     struct held *held = hold(gate, post);
     enum jetstream_publish written = JETSTREAM_FULL;
     if (held != NULL) {
@@ -230,6 +253,25 @@ static enum jetstream_publish halt(struct halt_gate *gate, const struct halt_pos
         }
     }
     return written;
+}
+
+static enum jetstream_publish halt(struct halt_gate *gate, const struct halt_post *post) {
+    if (!jetstream_is_accepting(gate->jetstream)) {
+        return JETSTREAM_AWAY;
+    }
+    switch (halt_set_latch(gate->set, post->key, post->value)) {
+    case HALT_LATCH_KNOWN:
+        return post->is_key_only
+                   ? end_in_next_turn(gate, post)
+                   : jetstream_publish(gate->jetstream, post->message, post->done, post->context);
+    case HALT_LATCH_FULL: /* waiting for room in the window would not help */
+        return JETSTREAM_AWAY;
+    case HALT_LATCH_NO_MEMORY:
+        return JETSTREAM_FAILED;
+    case HALT_LATCH_WRITE:
+        break;
+    }
+    return write_and_hold(gate, post);
 }
 
 /* ---- messages that obey, while the bucket cannot be read ---- */
@@ -322,7 +364,9 @@ enum parley_status halt_gate_create(struct reactor *reactor, struct jetstream *j
     *gate = (struct halt_gate){
         .reactor = reactor, .jetstream = jetstream, .set = set, .bucket = bucket};
     gate->timer.fire = on_time;
+    gate->turn.fire = on_turn;
     TAILQ_INIT(&gate->for_key);
+    TAILQ_INIT(&gate->for_turn);
     TAILQ_INIT(&gate->for_sight);
     *out = gate;
     return PARLEY_OK;
@@ -341,7 +385,9 @@ void halt_gate_destroy(struct halt_gate *gate) {
         return;
     }
     reactor_timer_clear(gate->reactor, &gate->timer);
+    reactor_timer_clear(gate->reactor, &gate->turn);
     free_all(&gate->for_key);
+    free_all(&gate->for_turn);
     free_all(&gate->for_sight);
     free(gate);
 }

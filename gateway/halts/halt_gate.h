@@ -2,8 +2,8 @@
 #pragma once
 
 /* How messages pass the halts of a protocol on one reactor. The key of a halt is stored before the
- * message that halts is published; and while the bucket of halts cannot be read, what obeys halts
- * waits, as long as messages wait for NATS. */
+ * message that halts is published, or is refused as invalid; and while the bucket of halts cannot
+ * be read, what obeys halts waits, as long as messages wait for NATS. */
 
 #include "halt_set.h"
 #include "jetstream.h"
@@ -23,6 +23,8 @@ struct halt_post {
     const char *conversation; /* halt_digest_conversation */
     const char *key;          /* of a message that halts; NULL: of one that obeys */
     struct parley_bytes value;
+    bool is_key_only;       /* nothing is published once the key is stored, and `done` gets
+                               JETSTREAM_STORED: of the message only `share` counts */
     struct halt_hold *hold; /* NULL: its order does not matter */
     jetstream_ack_fn *done;
     void *context;

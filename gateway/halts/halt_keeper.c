@@ -126,7 +126,8 @@ static bool latch(struct halt_keeper *keeper, const struct parley_route *route,
     struct tm parts;
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
     parley_buffer_init(&value);
-    halt_of_message(route, payload, now, &halt, &value);
+    halt_of_message(route, payload, parley_message_is_valid(keeper->options.message), now, &halt,
+                    &value);
     bool is_done = true;
     *out_is_kept_later = false;
     if (value.has_failed) {
@@ -161,10 +162,10 @@ static enum parley_status read_route(struct halt_keeper *keeper,
     struct parley_message *message = keeper->options.message;
     PARLEY_TRY(parley_message_check(message, stored->payload, &parley_codec_json, &options,
                                     (struct parley_position){1, 1}));
-    return parley_message_is_valid(message) ? parley_message_route(message, out) : PARLEY_OK;
+    return message->is_decoded ? parley_message_route(message, out) : PARLEY_OK;
 }
 
-/* One that is not valid halts nothing, and is acknowledged unread. */
+/* One that cannot be read halts nothing, and is acknowledged. */
 static void on_taken(void *context, struct shared_consumer *from,
                      const struct jetstream_stored *stored, const char *receipt) {
     struct halt_keeper *keeper = context;

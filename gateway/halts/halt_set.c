@@ -167,6 +167,16 @@ enum halt_answer halt_set_ask(struct halt_set *set, const char *conversation,
     return halt != NULL ? HALT_HALTED : is_blind ? HALT_BLIND : HALT_CLEAR;
 }
 
+enum halt_known halt_set_look_up(struct halt_set *set, const char *key) {
+    static const enum halt_known known[] = {
+        [LATCHING] = HALT_UNKNOWN, [OPEN] = HALT_OPEN, [RELEASED] = HALT_RELEASED};
+    pthread_mutex_lock(&set->mutex);
+    const struct halt *halt = find(set, key);
+    const enum halt_known result = halt != NULL ? known[halt->state] : HALT_UNKNOWN;
+    pthread_mutex_unlock(&set->mutex);
+    return result;
+}
+
 /* One that is open was stored by another message with these bytes. */
 static enum halt_latch latch(struct halt_set *set, const char *key, struct parley_bytes value) {
     struct halt *halt = find(set, key);

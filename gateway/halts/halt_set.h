@@ -46,6 +46,14 @@ enum halt_answer {
 enum halt_answer halt_set_ask(struct halt_set *set, const char *conversation,
                               struct parley_buffer *out_value);
 
+enum halt_known {
+    HALT_UNKNOWN, /* or its key is being written */
+    HALT_OPEN,
+    HALT_RELEASED, /* it halts nothing any more */
+};
+/* What is known of one halt. */
+enum halt_known halt_set_look_up(struct halt_set *set, const char *key);
+
 enum halt_latch {
     HALT_LATCH_WRITE, /* write its key, then call halt_set_latched or halt_set_unlatch */
     HALT_LATCH_KNOWN, /* its key has been written, and may be released */

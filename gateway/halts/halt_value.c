@@ -62,7 +62,7 @@ bool halt_value_is_json(struct parley_bytes text) {
 
 static void write_member(struct parley_buffer *out, const char *name, struct parley_bytes text,
                          size_t length_max) {
-    if (text.data != NULL) {
+    if (text.length > 0) {
         parley_buffer_char(out, ',');
         parley_buffer_json(out, parley_bytes_of(name));
         parley_buffer_char(out, ':');
@@ -80,6 +80,7 @@ void halt_value_write(const struct halt_value *value, struct parley_buffer *out)
     write_member(out, "id", value->id, TEXT_MAX_SHOWN);
     write_member(out, "why", value->why, NAME_MAX_SHOWN);
     write_member(out, "at", value->at, TEXT_MAX_SHOWN);
+    parley_buffer_text(out, value->is_invalid ? ",\"invalid\":true" : "");
     write_member(out, "released_by", value->released_by, TEXT_MAX_SHOWN);
     write_member(out, "reason", value->reason, NAME_MAX_SHOWN);
     write_member(out, "released_at", value->released_at, TEXT_MAX_SHOWN);
@@ -171,14 +172,15 @@ enum parley_status halt_value_read(struct parley_bytes text, struct parley_arena
     return PARLEY_OK;
 }
 
-void halt_of_message(const struct parley_route *route, struct parley_bytes payload, const char *now,
-                     struct halt_of_message *out, struct parley_buffer *value) {
+void halt_of_message(const struct parley_route *route, struct parley_bytes payload, bool is_valid,
+                     const char *now, struct halt_of_message *out, struct parley_buffer *value) {
     const struct halt_value says = {.kind = parley_bytes_of(route->halt_kind),
                                     .name = route->halt_name,
                                     .by = route->sender,
                                     .id = route->id,
                                     .why = route->halt_why,
-                                    .at = parley_bytes_of(now)};
+                                    .at = parley_bytes_of(now),
+                                    .is_invalid = !is_valid};
     halt_digest_conversation(route->halt_kind, route->halt_name, out->conversation);
     halt_key(out->conversation, payload, out->key);
     halt_value_write(&says, value);

@@ -27,6 +27,7 @@ bool halt_key_is_one(struct parley_bytes key);
 struct halt_value {
     struct parley_bytes kind, name; /* "session", or whatever its first member is */
     struct parley_bytes by, id, why, at;
+    bool is_invalid; /* the message broke a rule; not read back */
     struct parley_bytes released_by, reason, released_at;
 };
 
@@ -34,16 +35,17 @@ struct halt_value {
 bool halt_value_is_json(struct parley_bytes text);
 /* Logs that it is new. */
 void halt_value_log(const char *protocol, struct parley_bytes value);
-/* Long texts are cut. */
+/* Long texts are cut, and empty ones left out. */
 void halt_value_write(const struct halt_value *value, struct parley_buffer *out);
 /* Of a value that is not as it should be, `out` has nothing.  Owns: decoded texts are in `arena`,
  * others in `text`. */
 enum parley_status halt_value_read(struct parley_bytes text, struct parley_arena *arena,
                                    struct halt_value *out);
 
-/* The halt that a valid message with this route and payload is: its key, and its value. */
+/* The halt that a message with this route and payload is: its key, and its value.
+ * `is_valid`: it keeps the rules of its protocol. */
 struct halt_of_message {
     char conversation[HALT_DIGEST_LENGTH + 1], key[HALT_KEY_LENGTH + 1];
 };
-void halt_of_message(const struct parley_route *route, struct parley_bytes payload, const char *now,
-                     struct halt_of_message *out, struct parley_buffer *value);
+void halt_of_message(const struct parley_route *route, struct parley_bytes payload, bool is_valid,
+                     const char *now, struct halt_of_message *out, struct parley_buffer *value);

@@ -71,9 +71,9 @@ void account_valid(const struct request_options *options) {
     count_validated(options, VALIDITY_VALID);
 }
 
-void account_invalid(const struct request_options *options, const struct parley_message *message) {
+void account_invalid(const struct request_options *options, struct account_mark mark) {
     if (options->task == INGEST_FORWARD) {
-        count(options, account_mark(options, message), OUTCOME_INVALID);
+        count(options, mark, OUTCOME_INVALID);
     } else {
         count_validated(options, VALIDITY_INVALID);
     }

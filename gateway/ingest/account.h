@@ -64,7 +64,7 @@ void account_unread(const struct request_options *options, struct account_mark m
                     const struct jetstream_ack *ack, bool is_open);
 /* It was to be checked alone, or converted, and is valid. */
 void account_valid(const struct request_options *options);
-void account_invalid(const struct request_options *options, const struct parley_message *message);
+void account_invalid(const struct request_options *options, struct account_mark mark);
 /* It was not stored, or perhaps was. */
 void account_problem(const struct request_options *options, struct account_mark mark,
                      enum problem problem);

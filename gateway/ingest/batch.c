@@ -238,6 +238,20 @@ static ssize_t batch_read(void *state, char *buffer, size_t size) {
 
 /* ---- what comes out of it ---- */
 
+/* An invalid message; one that halts has its turn among the others, since it stops those after it.
+ */
+static void refuse(struct batch *batch, struct batch_result *result,
+                   const struct verdict *verdict) {
+    const enum halting_effect effect = halting_of_invalid(&batch->options, verdict->message);
+    quarantine_keep(&batch->options, batch->request, verdict);
+    if (effect == HALTING_HALTS) {
+        batch_pending_finish(&batch->pending, result, verdict, NULL);
+    } else {
+        batch_result_note_invalid(result, verdict->message, effect == HALTING_HALTED);
+        batch_result_end_invalid(result);
+    }
+}
+
 static void on_verdict(struct intake *intake, const struct verdict *verdict) {
     struct batch *batch = OWNER_OF(intake, struct batch, intake);
     struct parley_message *message = verdict->message;
@@ -267,12 +281,11 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
     if (status != PARLEY_OK) {
         batch_result_end_internal(result, status);
     } else if (is_valid) {
-        batch_pending_finish_valid(&batch->pending, result, verdict, is_decided ? &route : NULL);
+        batch_pending_finish(&batch->pending, result, verdict, is_decided ? &route : NULL);
     } else if (is_validated) {
         batch_result_end_verdict(result, verdict);
     } else {
-        batch_result_end_invalid(result, message);
-        quarantine_keep(&batch->options, batch->request, verdict);
+        refuse(batch, result, verdict);
     }
 }
 

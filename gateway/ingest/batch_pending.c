@@ -54,8 +54,8 @@ static void wait_for_room(struct batch_pending *pending, unsigned share) {
 /* ---- those that nothing decides on ---- */
 
 /* Returns: false: JetStream's window is full. */
-static bool finish_valid(struct batch_pending *pending, struct batch_result *result,
-                         const struct verdict *verdict) {
+static bool publish(struct batch_pending *pending, struct batch_result *result,
+                    const struct verdict *verdict) {
     if (pending->options->task != INGEST_FORWARD) {
         batch_result_end_verdict(result, verdict);
         return true;
@@ -68,7 +68,7 @@ static bool finish_valid(struct batch_pending *pending, struct batch_result *res
 }
 
 /* Checks it again, since the message object has served others meanwhile, unless the offload holds
- * it.  Returns: as finish_valid. */
+ * it.  Returns: as publish. */
 static bool finish_plain(struct batch_pending *pending, struct pending *first) {
     struct request_options *options = pending->options;
     struct verdict verdict = {.slice = &first->slice, .offload = first->offload};
@@ -80,7 +80,7 @@ static bool finish_plain(struct batch_pending *pending, struct pending *first) {
     }
     if (verdict.status != PARLEY_OK) {
         batch_result_end_internal(first->result, verdict.status);
-    } else if (!finish_valid(pending, first->result, &verdict)) {
+    } else if (!publish(pending, first->result, &verdict)) {
         return false;
     }
     free_pending(pop(pending));
@@ -265,10 +265,10 @@ static void begin_dispatch(struct batch_pending *pending, struct pending *one,
     dispatch_begin(one->dispatch, route);
 }
 
-void batch_pending_finish_valid(struct batch_pending *pending, struct batch_result *result,
-                                const struct verdict *verdict, const struct parley_route *route) {
+void batch_pending_finish(struct batch_pending *pending, struct batch_result *result,
+                          const struct verdict *verdict, const struct parley_route *route) {
     if (route == NULL && pending->first == NULL && !batch_pending_is_blocked(pending)) {
-        if (!finish_valid(pending, result, verdict)) {
+        if (!publish(pending, result, verdict)) {
             (void)add(pending, result, verdict, false);
         }
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The valid messages of a batch that have to wait, in the order sent: JetStream's window is full,
- * or earlier messages decide on them, or on one before them (dispatch.h). */
+/* The messages of a batch that have to wait, in the order sent: JetStream's window is full, or
+ * earlier messages decide on them, or on one before them (dispatch.h). They are valid, or halt. */
 
 #include "batch_publish.h"
 #include "intake.h"
@@ -27,10 +27,10 @@ void batch_pending_init(struct batch_pending *pending, struct request_options *o
                         struct batch_publisher *publisher, struct intake *intake,
                         void (*on_moved)(struct batch_pending *pending));
 
-/* What follows from the verdict on a valid message, now or in its turn.  `route`: of one that
- * earlier messages decide on (lookup_is_needed), else NULL. */
-void batch_pending_finish_valid(struct batch_pending *pending, struct batch_result *result,
-                                const struct verdict *verdict, const struct parley_route *route);
+/* What follows from the verdict on a message that is valid, or halts (HALTING_HALTS), now or in its
+ * turn.  `route`: of one that earlier messages decide on (lookup_is_needed), else NULL. */
+void batch_pending_finish(struct batch_pending *pending, struct batch_result *result,
+                          const struct verdict *verdict, const struct parley_route *route);
 
 /* Whether no message may be published: JetStream's window is full, or halts hold the last one. */
 static inline bool batch_pending_is_blocked(const struct batch_pending *pending) {

@@ -58,9 +58,48 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     publisher->on_settled(publisher);
 }
 
+/* ---- invalid ones that halt ---- */
+
+static void on_latched(void *context, const struct jetstream_ack *ack) {
+    struct batch_result *result = context;
+    struct batch_publisher *publisher = result->publisher;
+    publisher->awaited_count--;
+    if (ack->outcome == JETSTREAM_STORED) {
+        batch_result_end_invalid(result);
+    } else {
+        const struct failure failure = failure_of_ack(publisher->options, &result->mark, ack);
+        batch_result_end_published(result, &failure, NULL, 0);
+    }
+    publisher->on_settled(publisher);
+}
+
+/* As batch_publish. */
+static bool latch(struct batch_publisher *publisher, struct batch_result *result,
+                  struct parley_message *message) {
+    const enum jetstream_publish published = halting_latch(
+        publisher->options, message, &publisher->hold, on_latched, result, &publisher->share);
+    if (published == JETSTREAM_FULL) {
+        return false;
+    }
+    if (published == JETSTREAM_PUBLISHED) {
+        result->publisher = publisher;
+        publisher->awaited_count++;
+        batch_result_note_invalid(result, message, true);
+    } else {
+        const struct failure failure = failure_of_refusal(publisher->options, published);
+        batch_result_end_failed(result, &failure);
+    }
+    return true;
+}
+
+/* ---- valid ones ---- */
+
 bool batch_publish(struct batch_publisher *publisher, struct batch_result *result,
                    const struct verdict *verdict) {
     struct request_options *options = publisher->options;
+    if (!parley_message_is_valid(verdict->message)) {
+        return latch(publisher, result, verdict->message);
+    }
     struct publication publication;
     enum jetstream_publish published = JETSTREAM_AWAY;
     result->account = account_mark(options, verdict->message);

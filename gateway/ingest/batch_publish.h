@@ -22,7 +22,8 @@ struct batch_publisher {
     void (*on_settled)(struct batch_publisher *publisher);
 };
 
-/* Publishes a valid message, or ends its result: it cannot be.
+/* Publishes a valid message, or stores the halt of an invalid one (HALTING_HALTS); or ends its
+ * result: it cannot be.
  * Returns: false: JetStream's window is full, and nothing has been done. */
 bool batch_publish(struct batch_publisher *publisher, struct batch_result *result,
                    const struct verdict *verdict);

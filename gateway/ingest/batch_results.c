@@ -188,14 +188,19 @@ static void log_once(struct batch_results *results, const char *detail) {
     }
 }
 
-void batch_result_end_invalid(struct batch_result *result, struct parley_message *message) {
-    const struct request_options *options = result->results->options;
+void batch_result_note_invalid(struct batch_result *result, struct parley_message *message,
+                               bool is_halting) {
     struct parley_buffer *line = &result->receipt.text;
-    account_invalid(options, message);
+    result->account = account_mark(result->results->options, message);
     parley_buffer_clear(line);
-    receipt_write_invalid(result->number, message, line);
+    receipt_write_invalid(result->number, message, is_halting, line);
     parley_buffer_char(line, '\n');
-    end_result(result, RESULT_INVALID, 0);
+    result->results->window_bytes += line->length;
+}
+
+void batch_result_end_invalid(struct batch_result *result) {
+    account_invalid(result->results->options, result->account);
+    end_result(result, RESULT_INVALID, result->receipt.text.length);
 }
 
 /* `members`: of the problem, with a comma each; not in the result's text. */
@@ -256,7 +261,7 @@ static enum result_status status_of(const struct request_options *options,
         account_valid(options);
         return RESULT_ACCEPTED;
     }
-    account_invalid(options, verdict->message);
+    account_invalid(options, account_mark(options, verdict->message));
     return RESULT_INVALID;
 }
 

@@ -65,10 +65,14 @@ void batch_results_add_verdict(struct batch_results *results, const struct verdi
 /* Notes what its receipt will say. */
 void batch_result_note(struct batch_result *result, const struct parley_message *message,
                        const struct publication *publication);
+/* Notes why it is invalid. */
+void batch_result_note_invalid(struct batch_result *result, struct parley_message *message,
+                               bool is_halting);
 
 /* Makes it known, and writes it if it is the first. */
 void batch_result_end_verdict(struct batch_result *result, const struct verdict *verdict);
-void batch_result_end_invalid(struct batch_result *result, struct parley_message *message);
+/* As batch_result_note_invalid noted. */
+void batch_result_end_invalid(struct batch_result *result);
 void batch_result_end_failed(struct batch_result *result, const struct failure *failure);
 void batch_result_end_internal(struct batch_result *result, enum parley_status status);
 /* Of a message that was published: it is stored … */

@@ -83,6 +83,13 @@ const struct parley_finding *check_first_error(const struct parley_message *mess
     return &findings->items[0];
 }
 
+/* This finding is before all others. */
+bool check_is_forbidden(const struct parley_message *message) {
+    const struct parley_findings *findings = &message->findings;
+    return findings->count > 0 &&
+           findings->items[0].rule == &parley_gateway_rules[PARLEY_GW_SENDER];
+}
+
 void check_describe(const struct parley_message *message, struct parley_buffer *out) {
     const struct parley_finding *first = check_first_error(message);
     parley_buffer_text(out, first->rule->id);

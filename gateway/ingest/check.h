@@ -29,6 +29,9 @@ enum parley_status check_slice(struct request_options *options, enum parley_spli
 /* What makes an invalid message invalid.  Owns: borrowed from the message. */
 const struct parley_finding *check_first_error(const struct parley_message *message);
 
+/* Whether it is refused because its sender may not send it (GW-102). */
+bool check_is_forbidden(const struct parley_message *message);
+
 /* Writes the first error of an invalid message, "VLP-012 at line 9, column 17: …", and that there
  * are more findings. */
 void check_describe(const struct parley_message *message, struct parley_buffer *out);

@@ -150,7 +150,7 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
         return;
     }
     if (!parley_message_is_valid(verdict->message)) {
-        account_invalid(&conversion->options, verdict->message);
+        account_invalid(&conversion->options, account_mark(&conversion->options, verdict->message));
         note_invalid(conversion, verdict->message, verdict->slice->number);
         return;
     }

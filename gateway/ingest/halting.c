@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "admission.h"
+#include "check.h"
 #include "clock_and_ids.h"
 
 static bool obeys(const struct request_options *options, const struct parley_route *route) {
@@ -15,6 +17,10 @@ static int shown(struct parley_bytes text, size_t length_max) {
     return (int)(text.length < length_max ? text.length : length_max);
 }
 
+static struct parley_bytes known(struct parley_bytes text, const char *otherwise) {
+    return text.data != NULL ? text : parley_bytes_of(otherwise);
+}
+
 /* `value`: of one of the halts. What it says may be cut within a character: so its parts are short
  * enough to be whole in the answer, or end with one that is. */
 static struct failure describe(struct parley_bytes value) {
@@ -22,15 +28,15 @@ static struct failure describe(struct parley_bytes value) {
     struct parley_arena arena;
     struct halt_value says = {0};
     parley_arena_init(&arena, 0);
-    if (halt_value_read(value, &arena, &says) != PARLEY_OK || says.by.data == NULL) {
-        says = (struct halt_value){.by = PARLEY_BYTES("?"), .at = PARLEY_BYTES("?")};
+    if (halt_value_read(value, &arena, &says) != PARLEY_OK) {
+        says = (struct halt_value){0};
     }
+    const struct parley_bytes by = known(says.by, "An unknown sender");
+    const struct parley_bytes id = known(says.id, "?"), at = known(says.at, "?");
     snprintf(failure.detail, sizeof failure.detail,
              "%.*s has halted this conversation by the message `%.*s` (%.*s). Nothing was stored: "
              "people have to release it first.",
-             shown(says.by, 128), says.by.data, shown(says.id, 128),
-             says.id.data != NULL ? says.id.data : "", shown(says.at, 32),
-             says.at.data != NULL ? says.at.data : "");
+             shown(by, 128), by.data, shown(id, 128), id.data, shown(at, 32), at.data);
     parley_arena_finish(&arena);
     return failure;
 }
@@ -56,14 +62,16 @@ bool halting_refuses(const struct request_options *options, struct parley_messag
     return is_halted;
 }
 
-static enum jetstream_publish
-publish_halting(struct halt_gate *gate, const struct parley_route *route, struct halt_post post) {
+/* `payload`: of the message that halts. */
+static enum jetstream_publish publish_halting(struct halt_gate *gate,
+                                              const struct parley_route *route,
+                                              struct parley_bytes payload, struct halt_post post) {
     struct halt_of_message halt;
     struct parley_buffer value;
     char now[32];
     clock_now_text(now);
     parley_buffer_init(&value);
-    halt_of_message(route, post.message->payload, now, &halt, &value);
+    halt_of_message(route, payload, !post.is_key_only, now, &halt, &value);
     post.conversation = halt.conversation;
     post.key = halt.key;
     post.value = parley_buffer_bytes(&value);
@@ -73,6 +81,50 @@ publish_halting(struct halt_gate *gate, const struct parley_route *route, struct
     return published;
 }
 
+/* ---- invalid messages ---- */
+
+enum halting_effect halting_of_invalid(const struct request_options *options,
+                                       struct parley_message *message) {
+    struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
+    struct parley_route route;
+    if (gate == NULL || options->task != INGEST_FORWARD || !message->is_decoded ||
+        check_is_forbidden(message) || parley_message_route(message, &route) != PARLEY_OK ||
+        route.halt_role != PARLEY_HALT_LATCHES) {
+        return HALTING_NOTHING;
+    }
+    char conversation[HALT_DIGEST_LENGTH + 1], key[HALT_KEY_LENGTH + 1];
+    halt_digest_conversation(route.halt_kind, route.halt_name, conversation);
+    halt_key(conversation, message->text, key);
+    switch (halt_set_look_up(halt_gate_set(gate), key)) {
+    case HALT_UNKNOWN:
+        break;
+    case HALT_OPEN:
+        return HALTING_HALTED;
+    case HALT_RELEASED:
+        return HALTING_NOTHING;
+    }
+    return HALTING_HALTS;
+}
+
+enum jetstream_publish halting_latch(const struct request_options *options,
+                                     struct parley_message *message, struct halt_hold *hold,
+                                     jetstream_ack_fn *done, void *context, unsigned *out_share) {
+    struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
+    struct parley_route route;
+    if (parley_message_route(message, &route) != PARLEY_OK) {
+        return JETSTREAM_FAILED;
+    }
+    *out_share = admission_share(options->protocol, route.priority);
+    const struct jetstream_message none = {
+        .subject = "", .payload = PARLEY_BYTES(""), .share = *out_share};
+    return publish_halting(
+        gate, &route, message->text,
+        (struct halt_post){
+            .message = &none, .is_key_only = true, .hold = hold, .done = done, .context = context});
+}
+
+/* ---- valid ones ---- */
+
 enum jetstream_publish halting_publish(const struct request_options *options,
                                        const struct parley_route *route,
                                        const struct jetstream_message *message,
@@ -81,7 +133,7 @@ enum jetstream_publish halting_publish(const struct request_options *options,
     struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
     struct halt_post post = {.message = message, .hold = hold, .done = done, .context = context};
     if (gate != NULL && route->halt_role == PARLEY_HALT_LATCHES) {
-        return publish_halting(gate, route, post);
+        return publish_halting(gate, route, message->payload, post);
     }
     if (gate == NULL || halt_set_is_idle(halt_gate_set(gate)) || !obeys(options, route)) {
         return jetstream_publish(options->gateway->jetstream, message, done, context);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Halts, as sending sees them: which messages they stop, and which have to wait for them. A
- * protocol without halts passes through here at the price of a comparison. */
+/* Halts, as sending sees them: which messages they stop, and which have to wait for them; and which
+ * invalid messages halt all the same. A protocol without halts passes through here at the price of
+ * a comparison. */
 
 #include "failure.h"
 #include "halt_gate.h"
@@ -10,6 +11,23 @@
 /* Whether a valid message is refused, since its conversation is halted. */
 bool halting_refuses(const struct request_options *options, struct parley_message *message,
                      struct failure *out);
+
+/* What an invalid message does to its conversation. */
+enum halting_effect {
+    HALTING_NOTHING, /* also of one whose halt was released */
+    HALTING_HALTED,  /* its halt is stored already */
+    HALTING_HALTS,   /* halting_latch is to be called */
+};
+/* Of a message that was to be forwarded. Those that their sender may not send (GW-102) halt
+ * nothing. */
+enum halting_effect halting_of_invalid(const struct request_options *options,
+                                       struct parley_message *message);
+/* Stores the halt of an invalid message; as jetstream_publish.  `hold`: as of halt_post.  `done`:
+ * its outcome is JETSTREAM_STORED, or the halt is not stored.  `out_share`: of the window, of which
+ * none was free. */
+enum jetstream_publish halting_latch(const struct request_options *options,
+                                     struct parley_message *message, struct halt_hold *hold,
+                                     jetstream_ack_fn *done, void *context, unsigned *out_share);
 
 /* Publishes a message that was not refused; as jetstream_publish.  `hold`: as of halt_post. */
 enum jetstream_publish halting_publish(const struct request_options *options,

@@ -246,11 +246,11 @@ static void write_id_if_any(struct parley_message *message, struct parley_buffer
     }
 }
 
-void receipt_write_invalid(size_t number, struct parley_message *message,
+void receipt_write_invalid(size_t number, struct parley_message *message, bool is_halting,
                            struct parley_buffer *out) {
     begin_line(number, RESULT_INVALID, out);
     write_id_if_any(message, out);
-    parley_buffer_text(out, ",\"violations\":");
+    parley_buffer_text(out, is_halting ? ",\"halted\":true,\"violations\":" : ",\"violations\":");
     parley_findings_write(&message->findings, out);
     parley_buffer_char(out, '}');
 }

@@ -62,8 +62,9 @@ void receipt_write(const struct receipt *receipt, const struct receipt_place *pl
 
 /* ---- other lines of a batch ---- */
 
-/* {"line":…,"status":"invalid","id":…,"violations":…} */
-void receipt_write_invalid(size_t number, struct parley_message *message,
+/* {"line":…,"status":"invalid","id":…,"violations":…}, with "halted":true before the violations of
+ * one that halts its conversation all the same. */
+void receipt_write_invalid(size_t number, struct parley_message *message, bool is_halting,
                            struct parley_buffer *out);
 /* {"line":…,"status":"failed","problem":…}.  `members`: as of problem_write_members. */
 void receipt_write_failed(size_t number, const struct failure *failure, struct parley_bytes members,

@@ -214,35 +214,44 @@ static void dispatch_or_finish(struct single *single, const struct verdict *verd
     }
 }
 
-/* Counts what the check found. */
-static void account_verdict(struct single *single, const struct parley_message *message) {
-    account_violations(&single->options, message);
-    if (!parley_message_is_valid(message)) {
-        account_invalid(&single->options, message);
-        meter_charge_invalid(&single->options.meter);
+/* An invalid message. Without a client nobody reads why, but it may halt. */
+static void refuse(struct single *single, const struct verdict *verdict) {
+    struct parley_message *message = verdict->message;
+    const bool is_oversize =
+        message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
+    const enum halting_effect effect = halting_of_invalid(&single->options, message);
+    single->account = account_mark(&single->options, message);
+    meter_charge_invalid(&single->options.meter);
+    if (effect == HALTING_HALTS) {
+        single_halt(single, message);
+    } else if (effect == HALTING_HALTED) {
+        single_note_halting(single, message);
+        single_answer_halting(single);
+    } else {
+        account_invalid(&single->options, single->account);
     }
+    if (single->request == NULL) {
+        return;
+    }
+    if (single->options.task == INGEST_VALIDATE && !is_oversize) {
+        single_answer_verdict(single, verdict);
+    } else if (effect == HALTING_NOTHING) {
+        single_answer_invalid(single, message);
+    }
+    quarantine_keep(&single->options, single->request, verdict);
 }
 
 static void on_verdict(struct single *single, const struct verdict *verdict) {
-    struct parley_message *message = verdict->message;
-    const bool is_oversize =
-        verdict->status == PARLEY_OK && message->findings.count > 0 &&
-        message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     single_enter(single, SINGLE_IDLE);
-    if (verdict->status == PARLEY_OK) {
-        account_verdict(single, message);
-    }
     if (verdict->status != PARLEY_OK) {
         single_fail(single, verdict->status);
-    } else if (parley_message_is_valid(message)) {
+        return;
+    }
+    account_violations(&single->options, verdict->message);
+    if (parley_message_is_valid(verdict->message)) {
         dispatch_or_finish(single, verdict);
-    } else if (single->request == NULL) {
-        return; /* no client is there to read it */
-    } else if (single->options.task == INGEST_VALIDATE && !is_oversize) {
-        single_answer_verdict(single, verdict);
     } else {
-        single_answer_invalid(single, message);
-        quarantine_keep(&single->options, single->request, verdict);
+        refuse(single, verdict);
     }
 }
 

@@ -82,11 +82,11 @@ void single_answer_verdict(struct single *single, const struct verdict *verdict)
 
 void single_answer_invalid(struct single *single, struct parley_message *message) {
     const struct parley_finding *first = &message->findings.items[0];
-    const enum problem problem =
-        first->rule == &parley_gateway_rules[PARLEY_GW_SENDER] ? PROBLEM_FORBIDDEN
-        : message->is_decoded                                  ? PROBLEM_INVALID_MESSAGE
-        : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE] ? PROBLEM_TOO_LARGE
-                                                               : PROBLEM_MALFORMED;
+    const enum problem problem = check_is_forbidden(message) ? PROBLEM_FORBIDDEN
+                                 : message->is_decoded       ? PROBLEM_INVALID_MESSAGE
+                                 : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE]
+                                     ? PROBLEM_TOO_LARGE
+                                     : PROBLEM_MALFORMED;
     if (single->options.has_own_refusal) {
         problem_remark_rules(single->request, &message->findings);
         respond_own_refusal(single, message, problem_status(problem));
@@ -100,6 +100,30 @@ void single_answer_invalid(struct single *single, struct parley_message *message
         return;
     }
     problem_respond_findings(single->request, problem, detail->data, &message->findings);
+}
+
+/* Not in the protocol's own form, which does not say that it halts. */
+void single_note_halting(struct single *single, const struct parley_message *message) {
+    struct parley_buffer *out = &single->answer;
+    check_describe(message, out);
+    parley_buffer_text(out, " It halts its conversation all the same, until people release it.");
+    parley_buffer_char(out, '\0');
+    parley_buffer_text(out, ",\"halted\":true,\"violations\":");
+    parley_findings_write(&message->findings, out);
+    if (single->request != NULL) {
+        problem_remark_rules(single->request, &message->findings);
+    }
+}
+
+void single_answer_halting(struct single *single) {
+    account_invalid(&single->options, single->account);
+    if (single->request == NULL || !is_written(single, PARLEY_OK)) {
+        return;
+    }
+    const struct parley_bytes noted = parley_buffer_bytes(&single->answer);
+    const size_t start = strlen(noted.data) + 1;
+    problem_respond_members(single->request, PROBLEM_INVALID_MESSAGE, noted.data,
+                            (struct parley_bytes){noted.data + start, noted.length - start});
 }
 
 void single_answer_stored(struct single *single, const struct receipt_place *place) {

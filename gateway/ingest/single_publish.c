@@ -130,6 +130,32 @@ static void send_prepared(struct single *single, const struct verdict *verdict,
     single_drop_offload(single);
 }
 
+/* ---- invalid messages that halt ---- */
+
+static void on_latched(void *context, const struct jetstream_ack *ack) {
+    struct single *single = context;
+    single_enter(single, SINGLE_IDLE);
+    if (ack->outcome == JETSTREAM_STORED) {
+        single_answer_halting(single);
+    } else {
+        const struct failure failure = failure_of_ack(&single->options, &single->mark, ack);
+        single_answer_failure(single, &failure);
+    }
+    single_destroy_if_over(single);
+}
+
+void single_halt(struct single *single, struct parley_message *message) {
+    unsigned share;
+    const enum jetstream_publish published =
+        halting_latch(&single->options, message, NULL, on_latched, single, &share);
+    if (published == JETSTREAM_PUBLISHED) {
+        single_enter(single, SINGLE_PUBLISHED);
+        single_note_halting(single, message);
+    } else {
+        single_answer_refused(single, published);
+    }
+}
+
 /* ---- what lies in an object store ---- */
 
 static void send_pointer(struct single *single) {

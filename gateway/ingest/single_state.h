@@ -44,7 +44,8 @@ struct single {
     struct parley_buffer body;   /* up to a byte over the limit: enough to refuse it */
     struct ahead_task ahead;     /* what is looked for in it while it arrives … */
     bool is_body_dropped;        /* … and then it is dropped */
-    struct parley_buffer answer; /* other than a receipt */
+    struct parley_buffer answer; /* other than a receipt; of an invalid message that halts, the
+                                    detail, NUL, and the members of the problem */
     struct receipt receipt;
     struct dispatch *dispatch;    /* NULL: it needs none */
     struct budget_share held;     /* taken for the body */
@@ -70,6 +71,8 @@ void single_destroy_if_over(struct single *single);
 
 /* Publishes a valid message, and answers when it is stored, or is not. */
 void single_publish(struct single *single, const struct verdict *verdict);
+/* Stores the halt of an invalid message (HALTING_HALTS), and answers then. */
+void single_halt(struct single *single, struct parley_message *message);
 
 /* ---- single_answer.c ---- */
 
@@ -80,6 +83,10 @@ void single_answer_converted(struct single *single, const struct verdict *verdic
 void single_answer_verdict(struct single *single, const struct verdict *verdict);
 /* Broken rules: the problem names the first error, its violations are all findings. */
 void single_answer_invalid(struct single *single, struct parley_message *message);
+/* Those of a message that halts its conversation all the same: notes them, and answers with what
+ * was noted. */
+void single_note_halting(struct single *single, const struct parley_message *message);
+void single_answer_halting(struct single *single);
 void single_answer_stored(struct single *single, const struct receipt_place *place);
 void single_answer_problem(struct single *single, const struct failure *failure,
                            struct parley_bytes members);

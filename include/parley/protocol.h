@@ -84,7 +84,9 @@ struct parley_route {
     struct parley_bytes fact_keys[PARLEY_FACT_KEYS_MAX];
 
     /* The conversation is the one that `halt_kind` (of protocol->halt_kinds) and `halt_name` name
-     * together. `halt_why`: the reason, for people, of one that latches. */
+     * together. `halt_why`: the reason, for people, of one that latches. An invalid message
+     * latches, too, if it can be read that it halts, and what: nothing else that is wrong with it
+     * may keep a stop from working. */
     enum parley_halt_role halt_role;
     const char *halt_kind;
     struct parley_bytes halt_name, halt_why;

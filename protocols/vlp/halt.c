@@ -2,7 +2,8 @@
 
 /* A block halts its session, or its sender's messages without a session: those for the lane safe
  * are refused until people release it (overview, "IF block → HALT"). Review does not latch, and
- * review and block always pass, so that people can still be told. */
+ * review and block always pass, so that people can still be told. A block that breaks a rule is
+ * refused, and halts all the same, if its level and its session or sender can be read. */
 
 #include "vlp.h"
 
@@ -55,9 +56,21 @@ static enum parley_status read_content(struct parley_message *message, struct pa
 
 /* ---- the route ---- */
 
+/* Whether it says which conversation it is of. A session that is not a text is none that a valid
+ * message could be of; neither is the empty sender. */
+static bool names_conversation(const struct parley_message *message,
+                               const struct parley_route *route) {
+    return route->thread.data != NULL ||
+           (parley_value_is_nothing(&message->values[VLP_SESSION_ID]) && route->sender.length > 0);
+}
+
 enum parley_status vlp_halt(struct parley_message *message, enum vlp_lane lane,
                             struct parley_route *out) {
     const bool has_session = out->thread.data != NULL;
+    const bool is_valid = parley_message_is_valid(message);
+    if (!is_valid && (lane != VLP_BLOCK || !names_conversation(message, out))) {
+        return PARLEY_OK;
+    }
     out->halt_role = lane == VLP_BLOCK  ? PARLEY_HALT_LATCHES
                      : lane == VLP_SAFE ? PARLEY_HALT_OBEYS
                                         : PARLEY_HALT_NONE;

@@ -42,9 +42,8 @@ enum parley_status vlp_route(struct parley_message *message, struct parley_route
         out->receivers = &receiver->text;
         out->receiver_count = 1;
     }
-    if (!parley_message_is_valid(message)) {
-        return PARLEY_OK;
+    if (parley_message_is_valid(message)) {
+        PARLEY_TRY(address(message, lane, out));
     }
-    PARLEY_TRY(address(message, lane, out));
     return vlp_halt(message, lane, out);
 }

@@ -49,13 +49,6 @@ async function assertTaken(server, message) {
 describe('a block', () => {
   const its = useFleet({ gateways: 1 });
 
-  it('that is invalid halts nothing', async () => {
-    const [gateway] = its.gateways;
-    assert.equal((await send(gateway, block('bad', { sender: '' }))).status, 422);
-    await assertTaken(gateway, inSession('bad'));
-    assert.deepEqual(await halts(gateway, 'bad'), []);
-  });
-
   it('halts at a gateway that is started later', async (t) => {
     const { nats, gateways } = its;
     await assertTaken(gateways[0], block('later'));
