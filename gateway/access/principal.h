@@ -30,6 +30,14 @@ static inline bool principal_has_expired(const struct principal *principal, int6
     return principal->expires_at != 0 && now >= principal->expires_at;
 }
 
+/* Whom its messages must name as their sender, and whose private messages it may read; NULL:
+ * anybody. `binds_names`: one without an agent is bound to its name.  Owns: borrowed from the
+ * principal. */
+static inline const char *principal_agent(const struct principal *principal, bool binds_names) {
+    const bool is_bound_by_name = binds_names && principal->name[0] != '\0';
+    return principal->agent != NULL ? principal->agent : is_bound_by_name ? principal->name : NULL;
+}
+
 /* They are static, and not counted. */
 extern const struct principal principal_anonymous; /* may do everything: a server without access
                                                       control */

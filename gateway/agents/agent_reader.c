@@ -147,6 +147,14 @@ void agent_message_id(const char *event_id, uint64_t sequence, char out[AGENT_ID
     }
 }
 
+/* Who asks speaks for another agent, and reads no private messages of this one. */
+static bool is_guarded(const struct agent_reader *reader, struct parley_bytes agent) {
+    char token[AGENT_TOKEN_SIZE];
+    const char *own = reader->options.own;
+    return own != NULL &&
+           !(agent_token(own, token) && parley_bytes_equal(agent, parley_bytes_of(token)));
+}
+
 static enum parley_status match(struct agent_reader *reader, struct agent_news *news) {
     const char *value = reader->options.value;
     news->is_match = value == NULL;
@@ -165,6 +173,7 @@ static enum parley_status report(struct agent_reader *reader, const struct feed 
     const struct parley_agent_report of = {
         .source = feed->source,
         .message = source->is_unread ? NULL : &reader->message,
+        .is_guarded = is_guarded(reader, news->name),
         .size_bytes = size_of(stored),
         .id = id,
         .at = at,

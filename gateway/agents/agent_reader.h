@@ -19,7 +19,8 @@ struct agent_reader_options {
     const struct parley_schema *schema;
     struct parley_bytes agent; /* as in subjects; data NULL: all agents */
     const char *value;         /* for parley_agents.matches; NULL: every agent matches */
-    int64_t now_ns;            /* Unix time */
+    const char *own; /* the only agent whose private messages may be shown; NULL: those of all */
+    int64_t now_ns;  /* Unix time */
     /* What a message says.  Owns: borrowed for the call. */
     enum parley_status (*note)(void *context, const struct agent_news *news);
     /* Everything was noted; or it cannot be: `error` says why (half a sentence), NULL: out of

@@ -35,6 +35,7 @@ struct reading {
     bool is_of_one;
     enum phase phase;
     struct agent_query query;
+    const char *own; /* as for agents_serve */
     struct agent_page page;
     struct agent_reader *reader;
     struct reactor_timer deadline;
@@ -189,6 +190,7 @@ static enum parley_status begin(struct reading *reading, struct parley_bytes nam
             agents->schemas[channel_find(agents->channels, reading->protocol) - agents->channels],
         .agent = name,
         .value = reading->query.value,
+        .own = reading->own,
         .now_ns = reactor_wall_clock_ns(),
         .note = note,
         .done = done,
@@ -198,7 +200,7 @@ static enum parley_status begin(struct reading *reading, struct parley_bytes nam
 
 static void start(struct agents *agents, struct http_request *request,
                   const struct parley_protocol *protocol, const struct agent_query *query,
-                  struct parley_bytes name, const struct share *share) {
+                  struct parley_bytes name, const char *own, const struct share *share) {
     struct reading *reading = calloc(1, sizeof *reading);
     if (reading == NULL) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
@@ -209,6 +211,7 @@ static void start(struct agents *agents, struct http_request *request,
                                 .protocol = protocol,
                                 .is_of_one = name.data != NULL,
                                 .query = *query,
+                                .own = own,
                                 .share = *share,
                                 .deadline = {.fire = on_deadline}};
     agent_page_init(&reading->page, query->after, PAGE_COUNT_MAX, PAGE_BYTES_MAX);
@@ -225,7 +228,7 @@ static void start(struct agents *agents, struct http_request *request,
 }
 
 void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
-                  const struct parley_protocol *protocol, const char *name) {
+                  const struct parley_protocol *protocol, const char *name, const char *own) {
     struct agent_query query = {.after = ""};
     struct share share;
     char token[AGENT_TOKEN_SIZE];
@@ -245,7 +248,7 @@ void agents_serve(struct agents *agents, const struct limits *limits, struct htt
         return;
     }
     start(agents, request, protocol, &query,
-          name != NULL ? parley_bytes_of(token) : (struct parley_bytes){0}, &share);
+          name != NULL ? parley_bytes_of(token) : (struct parley_bytes){0}, own, &share);
 }
 
 /* ---- all of them ---- */

@@ -23,6 +23,7 @@ enum parley_status agents_create(struct reactor *reactor, struct jetstream *jets
 void agents_destroy(struct agents *agents);
 
 /* Answers, now or later.  `limits` NULL: no sender is limited.  `name`: the agent, as in the path;
- * NULL: all agents. */
+ * NULL: all agents.  `own`: the only agent of which who asks may know everything; NULL: all.
+ * Owns: borrows `own` as long as the request. */
 void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
-                  const struct parley_protocol *protocol, const char *name);
+                  const struct parley_protocol *protocol, const char *name, const char *own);

@@ -155,14 +155,6 @@ static bool is_visible_ascii(const char *text, size_t length_max) {
     return length > 0;
 }
 
-const char *request_only_sender(const struct gateway *gateway, const struct http_request *request) {
-    const struct principal *principal = guard_principal(request);
-    const bool has_name = principal->name[0] != '\0';
-    return principal->agent != NULL                          ? principal->agent
-           : gateway->configuration->bind_sender && has_name ? principal->name
-                                                             : NULL;
-}
-
 /* Begins a trace, and has the answer name it.
  * Returns: the traceparent of what the request has published; NULL: no memory. */
 static const char *start_trace(struct http_request *request) {
@@ -211,7 +203,8 @@ static bool read_headers(struct request_options *options, struct http_request *r
     if (traceparent != NULL || options->gateway->configuration->trace) {
         read_trace(options, request, traceparent);
     }
-    options->check.only_sender = request_only_sender(options->gateway, request);
+    options->check.only_sender =
+        principal_agent(guard_principal(request), options->gateway->configuration->bind_sender);
     return true;
 }
 

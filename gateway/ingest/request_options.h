@@ -52,9 +52,6 @@ struct request_options {
  * Returns: whether it can be served; if not, the request is answered. */
 bool request_options_read(struct request_options *options, struct http_request *request);
 
-/* Whom messages of this request must name as their sender; NULL: anybody. */
-const char *request_only_sender(const struct gateway *gateway, const struct http_request *request);
-
 /* Copies `options` with its texts into `out`, for a handler that publishes what was received whole
  * even if the client is gone.  Returns: false: no memory. */
 bool request_options_keep(struct request_options *out,

@@ -27,6 +27,11 @@
 
 enum { NAME_SIZE = AGENT_TOKEN_SIZE + 1 }; /* so that what is cut is no name */
 
+/* Of whom alone the request may read what is private; NULL: of all agents. */
+static const char *own_agent(const struct gateway *gateway, const struct http_request *request) {
+    return principal_agent(guard_principal(request), gateway->configuration->bind_sender);
+}
+
 /* The variable parts of a path. */
 struct variable {
     const struct parley_protocol *protocol; /* NULL: there is none of that name */
@@ -54,14 +59,15 @@ static void serve_convert(struct gateway *gateway, struct http_request *request,
 
 static void serve_stream(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
-    streams_serve(gateway->streams, gateway->limits, request, variable->protocol,
-                  guard_principal(request)->scopes.read);
+    const struct streams_rights rights = {.protocols = guard_principal(request)->scopes.read,
+                                          .agent = own_agent(gateway, request)};
+    streams_serve(gateway->streams, gateway->limits, request, variable->protocol, &rights);
 }
 
 static void serve_agents(struct gateway *gateway, struct http_request *request,
                          const struct variable *variable) {
     agents_serve(gateway->agents, gateway->limits, request, variable->protocol,
-                 variable->name[0] != '\0' ? variable->name : NULL);
+                 variable->name[0] != '\0' ? variable->name : NULL, own_agent(gateway, request));
 }
 
 static void serve_checkpoints(struct gateway *gateway, struct http_request *request,

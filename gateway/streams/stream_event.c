@@ -72,6 +72,11 @@ static bool passes_receiver(const char *list, const struct stream_event *event) 
     return false;
 }
 
+static bool is_readable_by(const char *agent, const struct stream_event *event) {
+    return !event->is_private ||
+           parley_bytes_equal(event->facts[STREAM_FILTER_AGENT], parley_bytes_of(agent));
+}
+
 static bool passes_filter(const struct stream_event *event, enum stream_filter filter,
                           const char *list) {
     switch (filter) {
@@ -83,6 +88,8 @@ static bool passes_filter(const struct stream_event *event, enum stream_filter f
         return passes_receiver(list, event);
     case STREAM_FILTER_FOR:
         return event->is_for_all || passes_receiver(list, event);
+    case STREAM_FILTER_READER:
+        return is_readable_by(list, event);
     default:
         return passes(list, event->facts[filter]);
     }
@@ -162,6 +169,7 @@ static struct stream_event *render_ours(struct stream_renderer *renderer, const 
     if (event != NULL) {
         event->is_for_all = message->protocol->has_receivers && route->receiver_count == 0;
         event->is_thread_caseless = message->protocol->is_thread_caseless;
+        event->is_private = (message->protocol->private_types >> message->type & 1) != 0;
     }
     return event;
 }
@@ -199,6 +207,7 @@ static void write_reason(struct parley_buffer *out, const struct parley_findings
     parley_buffer_finish(&reason);
 }
 
+/* What cannot be read may be a private message, of any agent. */
 static struct stream_event *render_foreign(struct stream_renderer *renderer, const char *created,
                                            const struct jetstream_stored *stored) {
     struct parley_buffer *text = &renderer->text;
@@ -208,7 +217,11 @@ static struct stream_event *render_foreign(struct stream_renderer *renderer, con
     write_reason(text, &renderer->message.findings);
     stream_write_base64(text, stored->payload);
     parley_buffer_char(text, '}');
-    return stream_event_make(text, &layout, envelope.type, NULL);
+    struct stream_event *event = stream_event_make(text, &layout, envelope.type, NULL);
+    if (event != NULL) {
+        event->is_private = renderer->message.protocol->private_types != 0;
+    }
+    return event;
 }
 
 /* The next check resets the message too: that is left to it unless there is much to give back. */

@@ -31,6 +31,7 @@ struct stream_event {
     /* The values that filters compare, by filter; NULL: the message has none. */
     struct parley_bytes facts[STREAM_FACT_COUNT];
     bool is_for_all;         /* it can have receivers, and has none */
+    bool is_private;         /* it belongs to the agent in `facts` */
     bool is_thread_caseless; /* filters may name its thread in either case */
     size_t receiver_count;
     struct parley_bytes receivers[];

@@ -15,7 +15,7 @@
 enum { CHAIN_COUNT = 4096, KEYS_MAX = 16, HASHED_MAX = 256 };
 
 /* The rarest first: many agents have a thread or a name, few messages have a given one. */
-static const enum stream_filter RAREST_FIRST[STREAM_FILTER_COUNT] = {
+static const enum stream_filter RAREST_FIRST[STREAM_OPTION_COUNT] = {
     STREAM_FILTER_THREAD, STREAM_FILTER_RECEIVER, STREAM_FILTER_SENDER,
     STREAM_FILTER_AGENT,  STREAM_FILTER_FOR,      STREAM_FILTER_DOMAIN,
     STREAM_FILTER_LANE,   STREAM_FILTER_TYPE,     STREAM_FILTER_PRIORITY};
@@ -83,7 +83,7 @@ static size_t count_items(const char *list) {
 
 /* The filter to find it by.  Returns: how many values that has; 0: none will do. */
 static size_t choose_filter(const struct stream_query *query, enum stream_filter *out) {
-    for (size_t i = 0; i < STREAM_FILTER_COUNT; i++) {
+    for (size_t i = 0; i < STREAM_OPTION_COUNT; i++) {
         size_t count = count_items(query->filters[RAREST_FIRST[i]]);
         if (count > 0 && count <= KEYS_MAX) {
             *out = RAREST_FIRST[i];

@@ -30,21 +30,24 @@ enum stream_filter {
     STREAM_FILTER_AGENT,
     STREAM_FILTER_RECEIVER, /* one of its receivers */
     STREAM_FILTER_FOR,      /* the same, or the message is for all */
+    STREAM_FILTER_READER,   /* no option: the one agent whose private messages the reader gets */
     STREAM_FILTER_COUNT,
+    STREAM_OPTION_COUNT = STREAM_FILTER_READER,
     STREAM_FACT_COUNT = STREAM_FILTER_RECEIVER,
 };
 
 struct stream_query {
     enum stream_since since;
-    uint64_t sequence;                        /* STREAM_SINCE_SEQUENCE: inclusive */
-    int64_t time_ns;                          /* STREAM_SINCE_TIME: Unix time, inclusive */
-    bool is_future;                           /* STREAM_SINCE_TIME: it is in the future */
-    const char *token;                        /* STREAM_SINCE_TOKEN: a valid one */
-    bool is_ending;                           /* follow=false */
-    bool is_bare;                             /* envelope=none */
-    uint64_t limit;                           /* UINT64_MAX: none */
-    unsigned filter_set;                      /* a bit for each filter that is set */
-    const char *filters[STREAM_FILTER_COUNT]; /* comma-separated; NULL: anything */
+    uint64_t sequence;   /* STREAM_SINCE_SEQUENCE: inclusive */
+    int64_t time_ns;     /* STREAM_SINCE_TIME: Unix time, inclusive */
+    bool is_future;      /* STREAM_SINCE_TIME: it is in the future */
+    const char *token;   /* STREAM_SINCE_TOKEN: a valid one */
+    bool is_ending;      /* follow=false */
+    bool is_bare;        /* envelope=none */
+    uint64_t limit;      /* UINT64_MAX: none */
+    unsigned filter_set; /* a bit for each filter that is set */
+    const char
+        *filters[STREAM_FILTER_COUNT]; /* lists with commas (the reader: one name); NULL: all */
 };
 
 enum stream_query_result {

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     SLICES_MAX = 7,
@@ -157,7 +158,9 @@ struct stream_reader *stream_reader_create(struct http_request *request,
     size_t size = sizeof(struct stream_reader) + count * sizeof(struct stream_cursor);
     const size_t merging_size = count > 1 ? sizeof(struct stream_merging) : 0;
     const size_t tokens_size = count > 1 ? count * STREAM_TOKEN_MAX : 0;
-    struct stream_reader *reader = calloc(1, size + merging_size + tokens_size);
+    const char *agent = query->filters[STREAM_FILTER_READER];
+    const size_t agent_size = agent != NULL ? strlen(agent) + 1 : 0;
+    struct stream_reader *reader = calloc(1, size + merging_size + tokens_size + agent_size);
     if (reader == NULL) {
         return NULL;
     }
@@ -169,6 +172,11 @@ struct stream_reader *stream_reader_create(struct http_request *request,
     reader->holder.give_back = give_back_current;
     if (count > 1) {
         reader->tokens = (char *)reader + size + merging_size;
+    }
+    if (agent != NULL) {
+        char *copy = (char *)reader + size + merging_size + tokens_size;
+        memcpy(copy, agent, agent_size);
+        reader->query.filters[STREAM_FILTER_READER] = copy;
     }
     return reader;
 }

@@ -74,8 +74,9 @@ struct stream_reader {
     struct stream_cursor cursors[];
 };
 
-/* For `count` streams.  Owns: copies the query, borrows the rest; returns a new reader, which the
- * caller destroys.  Returns: NULL: out of memory. */
+/* For `count` streams.  Owns: copies the query and the name of its reader, which the request may
+ * lose while it lasts; borrows the rest, such as the texts of its options, which are the request's;
+ * returns a new reader, which the caller destroys.  Returns: NULL: out of memory. */
 struct stream_reader *stream_reader_create(struct http_request *request,
                                            const struct stream_query *query,
                                            const struct stream_reader_events *events, void *keeper,

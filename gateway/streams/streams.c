@@ -232,8 +232,10 @@ static const struct parley_protocol *protocol_of(const struct stream_reading *re
     return reading->only != NULL ? reading->only->protocol : NULL;
 }
 
+/* `agent`: as in streams_rights. */
 static void serve(struct streams *streams, const struct limits *limits,
-                  struct http_request *request, const struct stream_reading *reading) {
+                  struct http_request *request, const struct stream_reading *reading,
+                  const char *agent) {
     struct stream_query query;
     struct stream_form form;
     if (!stream_form_choose(request, protocol_of(reading), &form)) {
@@ -242,6 +244,9 @@ static void serve(struct streams *streams, const struct limits *limits,
     if (!stream_request_parse(request, reading, &query) ||
         !stream_form_fits(request, &form, &query) || !is_serving(streams, request)) {
         return;
+    }
+    if (agent != NULL) {
+        stream_query_filter(&query, STREAM_FILTER_READER, agent);
     }
     if (reading->only == NULL) {
         stream_reading_name_left_out(reading, request);
@@ -277,18 +282,19 @@ static void serve(struct streams *streams, const struct limits *limits,
 
 void streams_serve(struct streams *streams, const struct limits *limits,
                    struct http_request *request, const struct parley_protocol *protocol,
-                   uint64_t readable) {
+                   const struct streams_rights *rights) {
     const struct stream_reading reading =
-        protocol != NULL ? stream_reading_of_one(streams->hubs, streams->hub_count, protocol)
-                         : stream_reading_of_protocols(streams->hubs, streams->hub_count, readable);
-    serve(streams, limits, request, &reading);
+        protocol != NULL
+            ? stream_reading_of_one(streams->hubs, streams->hub_count, protocol)
+            : stream_reading_of_protocols(streams->hubs, streams->hub_count, rights->protocols);
+    serve(streams, limits, request, &reading, rights->agent);
 }
 
 void streams_serve_rejected(struct streams *streams, const struct limits *limits,
                             struct http_request *request) {
     const struct stream_reading reading =
         stream_reading_of_one(streams->hubs, streams->hub_count, NULL);
-    serve(streams, limits, request, &reading);
+    serve(streams, limits, request, &reading, NULL);
 }
 
 /* ---- all of them ---- */

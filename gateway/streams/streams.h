@@ -26,12 +26,19 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
  * turn of the reactor in between. */
 void streams_destroy(struct streams *streams);
 
+/* What who asks may read. */
+struct streams_rights {
+    uint64_t protocols; /* bit I: parley_protocols[I]; not 0 */
+    const char *agent; /* whose private messages; NULL: those of all agents.  Owns: borrowed for the
+                          call */
+};
+
 /* Serves a GET (or HEAD) request from its begin callback: the stream of one protocol or, when
- * `protocol` is NULL, of all those in `readable` (bit I: parley_protocols[I]), of which there is
- * one.  `limits` NULL: its sender may have any number of them. */
+ * `protocol` is NULL, of all that may be read.  `limits` NULL: its sender may have any number of
+ * them. */
 void streams_serve(struct streams *streams, const struct limits *limits,
                    struct http_request *request, const struct parley_protocol *protocol,
-                   uint64_t readable);
+                   const struct streams_rights *rights);
 
 /* The same for what was refused and kept, of all protocols. */
 void streams_serve_rejected(struct streams *streams, const struct limits *limits,

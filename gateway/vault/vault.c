@@ -35,7 +35,8 @@ static bool is_agent(struct http_request *request, const char *name,
 }
 
 static bool is_own(const struct gateway *gateway, struct http_request *request, const char *agent) {
-    const char *own = request_only_sender(gateway, request);
+    const char *own =
+        principal_agent(guard_principal(request), gateway->configuration->bind_sender);
     if (own != NULL && strcmp(own, agent) != 0) {
         problem_respond_format(request, PROBLEM_FORBIDDEN,
                                "This token may read the checkpoints of the agent %.64s only.", own);

@@ -26,6 +26,8 @@ struct parley_agent_source {
 struct parley_agent_report {
     unsigned source;                /* index into parley_agents.sources */
     struct parley_message *message; /* checked, and valid; NULL: is_unread */
+    bool is_guarded;                /* for a reader that may not read private messages of the agent
+                                       (parley_protocol.private_types): what they hold is left out */
     size_t size_bytes;              /* of its payload */
     const char *id;                 /* a UUID: of its event, or made of its sequence */
     const char *at;                 /* when it was stored, RFC 3339 */

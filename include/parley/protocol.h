@@ -183,7 +183,10 @@ struct parley_protocol {
     size_t message_bytes_max; /* default of GW-002 */
 
     const char *const *types; /* NULL-terminated; at most 31; their index is the type's number */
-    const char *const *lanes; /* NULL-terminated; NULL: none */
+    /* Bit I: messages of types[I] belong to their agent: who may speak for one agent only reads
+     * those of that agent alone. */
+    unsigned private_types;
+    const char *const *lanes;      /* NULL-terminated; NULL: none */
     const char *const *priorities; /* likewise; the most urgent one last: under overload it is
                                       refused last */
     bool has_receivers;            /* messages may name receivers; one that names none is for all */

@@ -29,19 +29,24 @@ static void open_object(const struct parley_agent_report *of, const char *name,
 static enum parley_status report_checkpoint(const struct parley_agent_report *of,
                                             struct parley_buffer *out) {
     open_object(of, "checkpoint", out);
-    parley_buffer_text(out, ",\"id\":");
-    parley_buffer_json(out, parley_bytes_of(of->id));
-    parley_buffer_format(out, ",\"size\":%zu,\"age\":%" PRId64 ",\"overdue\":%s}", of->size_bytes,
-                         of->age_seconds, of->age_seconds > CHECKPOINT_SECONDS ? "true" : "false");
+    if (!of->is_guarded) {
+        parley_buffer_text(out, ",\"id\":");
+        parley_buffer_json(out, parley_bytes_of(of->id));
+        parley_buffer_format(out, ",\"size\":%zu", of->size_bytes);
+    }
+    parley_buffer_format(out, ",\"age\":%" PRId64 ",\"overdue\":%s}", of->age_seconds,
+                         of->age_seconds > CHECKPOINT_SECONDS ? "true" : "false");
     return parley_buffer_status(out);
 }
 
-/* An object with when it was said, and members of the message. */
+/* An object with when it was said, and members of the message (NULL: none). */
 static enum parley_status report_object(const struct parley_agent_report *of, const char *name,
                                         const char *parent, const struct json_member *members,
                                         struct parley_buffer *out) {
     open_object(of, name, out);
-    PARLEY_TRY(json_members_append(of->message, parent, members, out));
+    if (members != NULL) {
+        PARLEY_TRY(json_members_append(of->message, parent, members, out));
+    }
     parley_buffer_char(out, '}');
     return parley_buffer_status(out);
 }
@@ -60,8 +65,9 @@ static enum parley_status report(const struct parley_agent_report *of, struct pa
     case SUPERVISOR_WAL_BATCH:
         return report_object(of, "wal", "data", MEMBERS(MEMBER("sequence")), out);
     case SUPERVISOR_CHECKPOINT_ACK:
-        return report_object(of, "checkpoint_ack", NULL,
-                             MEMBERS(MEMBER("checkpoint_id"), MEMBER("size")), out);
+        return report_object(
+            of, "checkpoint_ack", NULL,
+            of->is_guarded ? NULL : MEMBERS(MEMBER("checkpoint_id"), MEMBER("size")), out);
     case SUPERVISOR_SHUTDOWN:
         return report_object(of, "shutdown", NULL,
                              MEMBERS(MEMBER("reason"), MEMBER("create_checkpoint")), out);

@@ -175,6 +175,11 @@ static const struct parley_objects objects = {.bucket = "parley_checkpoints",
                                               .member = "data",
                                               .begin_ack = begin_ack};
 
+/* The state of an agent, and its log: what a restore is made of, and the restore itself. */
+#define PRIVATE_TYPES                                                                              \
+    (1u << SUPERVISOR_CHECKPOINT | 1u << SUPERVISOR_WAL_ENTRY | 1u << SUPERVISOR_WAL_BATCH |       \
+     1u << SUPERVISOR_RESTORE)
+
 extern const struct parley_protocol supervisor_protocol;
 const struct parley_protocol supervisor_protocol = {
     .name = "supervisor",
@@ -184,6 +189,7 @@ const struct parley_protocol supervisor_protocol = {
     .subjects = "supervisor.>",
     .message_bytes_max = 100 << 20,
     .types = supervisor_types,
+    .private_types = PRIVATE_TYPES,
     .fields = fields,
     .type_field = SUPERVISOR_TYPE,
     .rules = supervisor_rules,

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { post, send, sendLines, validate } from './lib/http.mjs';
+import { get, post, readStream, send, sendLines, streamFor, validate } from './lib/http.mjs';
+import { FRAMES_TYPE, framesOf } from './lib/frames.mjs';
 import { connectNats, embeddedUrl, storedMessage } from './lib/nats.mjs';
 import { parleyFor, startParley } from './lib/parley.mjs';
 import { temporaryFolder } from './lib/program.mjs';
@@ -155,5 +156,118 @@ describe('a token that is bound to an agent', () => {
     forbidden(await next('bob', alice), 'the sender is "bob", and this token speaks for "alice" only');
     assertProblem(await next('sender', sender), 403, 'forbidden');
     assert.equal((await nextTask(server, 'alice', bearer(alice))).status, 204);
+  });
+});
+
+describe('a token that is bound to an agent of the supervisor', () => {
+  let server;
+  let nats;
+  let all;
+  let bob;
+  const entry = (sequence) => ({ operation: 'state_update', params: {}, sequence });
+  const data = { state: 'secret' };
+  const messages = [
+    ['gerbil', { type: 'heartbeat', timestamp: 1705392000 }],
+    ['gerbil', { type: 'checkpoint', timestamp: 1705392001, data }],
+    ['gerbil', { type: 'wal_entry', timestamp: 1705392002, data: entry(1) }],
+    ['gerbil', { type: 'wal_batch', timestamp: 1705392003, data: [entry(2), entry(3)] }],
+    ['elixir', {
+      type: 'restore', timestamp: 1705392004, checkpoint_id: randomUUID(), snapshot: data, wal_entries: [entry(1)],
+    }],
+  ];
+  const everything = messages.map(([, { type }]) => type);
+  const say = async (agent, side, message) => {
+    const answer = await post(server, `/v1/supervisor/messages?agent=${agent}&from=${side}`,
+      JSON.stringify(message), bearer(all));
+    assert.equal(answer.status, 200, answer.text);
+  };
+  const read = async (token, query, path = '/v1/supervisor/stream') =>
+    readStream(server, `${path}?since=all&follow=false${query}`, bearer(token));
+  const seen = ({ source, type }) => [source.split('/')[2], type.split('.')[1]].join(' ');
+  const wanted = ['alice heartbeat', ...everything.map((type) => `bob ${type}`)];
+  before(async () => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    all = await createToken(file, 'all', 'send:*,read:*');
+    bob = await createToken(file, 'b', 'send:*,read:*', '--agent', 'bob');
+    server = await startParley({ args: ['--tokens', file] });
+    nats = await connectNats(embeddedUrl(server));
+    for (const agent of ['alice', 'bob']) {
+      for (const [side, message] of messages) await say(agent, side, message);
+    }
+    // Nobody's checkpoint, and one of Alice that is not valid.
+    const [, [, own]] = messages;
+    await nats.jetstream().publish('supervisor._.gerbil.checkpoint', JSON.stringify(own));
+    await nats.jetstream().publish('supervisor.alice.gerbil.checkpoint', '{"type":"checkpoint","data":{"a":');
+  });
+  after(async () => {
+    await nats?.close();
+    await server?.stop();
+  });
+
+  it('reads no checkpoint, log or restore of others', async () => {
+    const events = (await read(bob, '')).lines;
+    assert.deepEqual(events.map(seen), wanted);
+    assert.deepEqual((await read(bob, '', '/v1/stream')).lines.map(seen), wanted);
+    assert.deepEqual((await read(bob, '&agent=alice')).lines.map(seen), wanted.slice(0, 1));
+    assert.deepEqual((await read(bob, '&type=checkpoint,restore')).lines.map(seen),
+      ['bob checkpoint', 'bob restore']);
+    const bare = (await read(bob, '&envelope=none')).text;
+    assert.equal(bare.match(/secret/g).length, 2);
+    const every = (await read(all, '')).lines;
+    assert.equal(every.length, 2 * messages.length + 2);
+    assert.equal(every.filter(({ type }) => type === 'parley.foreign').length, 1);
+  });
+
+  it('loses its place, and counts, by nothing that is left out', async () => {
+    const first = (await read(bob, '&limit=2')).lines;
+    assert.deepEqual(first.map(seen), wanted.slice(0, 2));
+    const rest = await readStream(server,
+      `/v1/supervisor/stream?follow=false&since=${encodeURIComponent(first[0].resume)}`, bearer(bob));
+    assert.deepEqual(rest.lines.map(seen), wanted.slice(1));
+  });
+
+  it('gets the same as server-sent events and as frames', async () => {
+    const accept = (type) => bearer(bob, { Accept: type });
+    const path = '/v1/supervisor/stream?since=all&follow=false';
+    const events = (await get(server, path, accept('text/event-stream'))).text
+      .split('\n').filter((line) => line.startsWith('data:')).map((line) => JSON.parse(line.slice(5)));
+    assert.deepEqual(events.map(seen), wanted);
+    const framed = framesOf((await get(server, path, accept(FRAMES_TYPE))).body);
+    assert.deepEqual(framed.map(({ type }) => type), ['heartbeat', ...everything]);
+  });
+
+  it('gets the same of what is stored while it reads', async (t) => {
+    const streams = [];
+    for (const query of ['', '&agent=alice,bob', '&since=all']) {
+      const stream = await streamFor(t, server, `/v1/supervisor/stream?type=checkpoint,heartbeat${query}`,
+        bearer(bob));
+      assert.equal(JSON.parse(await stream.line()).type, 'parley.open');
+      streams.push(stream);
+    }
+    for (let i = 0; i < 3; i++) await streams[2].line(); // what is stored already
+    for (const [agent, at] of [['alice', 10], ['bob', 11]]) {
+      await say(agent, 'gerbil', { type: 'checkpoint', timestamp: at, data });
+      await say(agent, 'gerbil', { type: 'heartbeat', timestamp: at });
+    }
+    for (const stream of streams) {
+      const events = [];
+      while (events.length < 3) {
+        const line = await stream.line();
+        if (line && !line.includes('parley.keepalive')) events.push(JSON.parse(line));
+      }
+      assert.deepEqual(events.map(seen), ['alice heartbeat', 'bob checkpoint', 'bob heartbeat']);
+    }
+  });
+
+  it('is told when others made a checkpoint, and not which', async () => {
+    const agentOf = async (token, name) =>
+      (await get(server, `/v1/supervisor/agents/${name}`, bearer(token))).json;
+    assert.deepEqual(Object.keys((await agentOf(bob, 'alice')).checkpoint), ['at', 'seq', 'age', 'overdue']);
+    for (const [token, name] of [[bob, 'bob'], [all, 'alice']]) {
+      assert.deepEqual(Object.keys((await agentOf(token, name)).checkpoint),
+        ['at', 'seq', 'id', 'size', 'age', 'overdue']);
+    }
+    const { items } = (await get(server, '/v1/supervisor/agents', bearer(bob))).json;
+    assert.deepEqual(items.map(({ checkpoint }) => 'id' in checkpoint), [false, true]);
   });
 });

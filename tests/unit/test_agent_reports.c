@@ -59,11 +59,23 @@ static const struct row rows[] = {
     {"supervisor", NULL, "", 7},
 };
 
+/* For a reader that may not read private messages of the agent. */
+static const struct row guarded[] = {
+    {"supervisor", NULL, ",\"checkpoint\":{" AT ",\"age\":301,\"overdue\":true}", 1},
+    {"supervisor",
+     "{\"type\":\"checkpoint_ack\",\"timestamp\":1,\"size\":10,"
+     "\"checkpoint_id\":\"550e8400-e29b-41d4-a716-446655440000\"}",
+     ",\"checkpoint_ack\":{" AT "}", 5},
+    {"supervisor", "{\"type\":\"shutdown\",\"timestamp\":1,\"reason\":\"r\"}",
+     ",\"shutdown\":{" AT ",\"reason\":\"r\"}", 6},
+};
+
 /* The members that it appends, or its failure. */
-static enum parley_status report(const struct row *row, struct parley_message *message,
-                                 struct parley_buffer *out) {
+static enum parley_status report(const struct row *row, bool is_guarded,
+                                 struct parley_message *message, struct parley_buffer *out) {
     const struct parley_agent_report of = {.source = row->source,
                                            .message = row->message != NULL ? message : NULL,
+                                           .is_guarded = is_guarded,
                                            .size_bytes = 99,
                                            .id = "i",
                                            .at = "T",
@@ -81,7 +93,7 @@ static void check_message(struct parley_message *message, const char *text) {
 }
 
 /* With `failure` SIZE_MAX nothing fails.  Returns: whether it had the memory. */
-static bool check_row(const struct row *row, size_t failure) {
+static bool check_row(const struct row *row, bool is_guarded, size_t failure) {
     struct parley_schema *schema;
     struct parley_message message;
     struct parley_buffer out;
@@ -93,7 +105,7 @@ static bool check_row(const struct row *row, size_t failure) {
         check_message(&message, row->message);
     }
     fault_heap_arm(failure, 1);
-    const enum parley_status status = report(row, &message, &out);
+    const enum parley_status status = report(row, is_guarded, &message, &out);
     fault_heap_disarm();
     assert_true(status == PARLEY_OK || status == PARLEY_E_MEMORY);
     assert_true(status == PARLEY_OK || fault_heap_has_failed());
@@ -110,7 +122,14 @@ static bool check_row(const struct row *row, size_t failure) {
 static void test_each_message_says_what_the_table_says(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_true(check_row(&rows[i], SIZE_MAX));
+        assert_true(check_row(&rows[i], false, SIZE_MAX));
+    }
+}
+
+static void test_what_private_messages_hold_is_left_out_for_others(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof guarded / sizeof guarded[0]; i++) {
+        assert_true(check_row(&guarded[i], true, SIZE_MAX));
     }
 }
 
@@ -118,7 +137,7 @@ static void test_a_report_without_memory_is_an_error(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t failure = 0;
-        while (!check_row(&rows[i], failure)) {
+        while (!check_row(&rows[i], false, failure)) {
             failure++;
         }
     }
@@ -182,6 +201,7 @@ static void test_every_table_of_sources_is_complete(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_message_says_what_the_table_says),
+        cmocka_unit_test(test_what_private_messages_hold_is_left_out_for_others),
         cmocka_unit_test(test_a_report_without_memory_is_an_error),
         cmocka_unit_test(test_a_capability_matches_whole_or_by_its_beginning),
         cmocka_unit_test(test_every_table_of_sources_is_complete),

@@ -205,17 +205,18 @@ void ingest_serve(struct gateway *gateway, struct http_request *request,
 
 void streams_serve(struct streams *streams, const struct limits *limits,
                    struct http_request *request, const struct parley_protocol *protocol,
-                   uint64_t readable) {
+                   const struct streams_rights *rights) {
     (void)streams;
     (void)limits;
-    assert_true(readable != 0);
+    assert_true(rights->protocols != 0);
     note(request, "stream", protocol);
 }
 
 void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
-                  const struct parley_protocol *protocol, const char *name) {
+                  const struct parley_protocol *protocol, const char *name, const char *own) {
     (void)agents;
     (void)limits;
+    (void)own;
     note(request, name != NULL ? "agent" : "agents", protocol);
 }
 
@@ -305,6 +306,7 @@ void describe_pages_serve(const struct describe_pages *pages, struct http_reques
 
 static struct reactor *reactor;
 static struct guard *open_guard; /* without tokens */
+static const struct configuration no_options;
 
 static int set_up(void **state) {
     (void)state;
@@ -434,7 +436,7 @@ static void check_open(struct gateway *gateway, const struct contract_route *rou
 static void test_every_address_that_is_not_open_refuses_without_its_scope(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.jetstream = &jetstream};
+    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
     struct contract_route route;
     size_t closed_count = 0;
     for (size_t i = 0; gateway_route(i, &route); i++) {
@@ -572,7 +574,8 @@ static void test_what_was_verified_counts_until_the_tokens_change(void **state) 
     (void)state;
     struct made enough, little, other_enough, other_little;
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.jetstream = &jetstream,
+    struct gateway gateway = {.configuration = &no_options,
+                              .jetstream = &jetstream,
                               .guard = guard_for(GUARD_SEND, &enough, &little)};
     struct http_request request = {.method = "POST", .path = "/v1/vlp/messages"};
     ask_again(&gateway, &request, enough.header);
@@ -659,7 +662,8 @@ static void test_a_request_that_lasts_is_looked_at_again_once_tokens_change(void
     struct jetstream jetstream = {.is_ready = true};
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++) {
         struct made enough, little;
-        struct gateway gateway = {.jetstream = &jetstream,
+        struct gateway gateway = {.configuration = &no_options,
+                                  .jetstream = &jetstream,
                                   .guard = guard_for(GUARD_READ, &enough, &little)};
         struct http_request request = {.method = "GET", .path = "/v1/vlp/stream"};
         print_message("%s\n", outcomes[i].title);
@@ -682,7 +686,8 @@ static void test_what_was_open_to_everybody_needs_a_token_once_there_are_any(voi
     struct guard *guard;
     assert_int_equal(guard_create(reactor, NULL, &guard), PARLEY_OK);
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.jetstream = &jetstream, .guard = guard};
+    struct gateway gateway = {
+        .configuration = &no_options, .jetstream = &jetstream, .guard = guard};
     struct http_request request = {.method = "GET", .path = "/v1/vlp/stream"};
     ask_again(&gateway, &request, NULL);
     assert_string_equal(request.served, "stream vlp");
@@ -701,7 +706,8 @@ static void test_a_certificate_counts_until_it_expires(void **state) {
     struct jetstream jetstream = {.is_ready = true};
     struct guard *const guards[] = {guard_for(GUARD_READ, &enough, &little), open_guard};
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
-        struct gateway gateway = {.jetstream = &jetstream, .guard = guards[i]};
+        struct gateway gateway = {
+            .configuration = &no_options, .jetstream = &jetstream, .guard = guards[i]};
         struct http_request request = {
             .method = "GET", .path = "/v1/vlp/stream", .certificate_expires_at = now + 1000};
         ask_again(&gateway, &request, enough.header);
@@ -801,7 +807,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"POST", "/v1/messages", 404, NULL},
     };
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.jetstream = &jetstream};
+    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
     struct http_request request;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         check(&gateway, &rows[i], &request);
@@ -830,7 +836,7 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
         {{"OPTIONS", "*", 204, NULL}, "GET, HEAD, POST, DELETE, OPTIONS"}, /* (contract 19) */
     };
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.jetstream = &jetstream};
+    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct http_request request;
         check(&gateway, &rows[i].row, &request);
@@ -840,7 +846,7 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
 
 static void test_an_unknown_protocol_is_told_which_ones_there_are(void **state) {
     (void)state;
-    struct gateway gateway = {0};
+    struct gateway gateway = {.configuration = &no_options};
     struct http_request request;
     check(&gateway, &(struct row){"POST", "/v1/nope/messages", 404, NULL}, &request);
     assert_non_null(strstr(request.body, "`nope`"));
@@ -849,7 +855,7 @@ static void test_an_unknown_protocol_is_told_which_ones_there_are(void **state) 
 
 static void test_a_long_path_is_only_not_found(void **state) {
     (void)state;
-    struct gateway gateway = {0};
+    struct gateway gateway = {.configuration = &no_options};
     struct http_request request;
     char path[6000] = "/v1/";
     memset(path + 4, 'x', 5000);
@@ -878,7 +884,8 @@ static void test_while_draining_nothing_is_served_but_that_it_lives(void **state
         {"HEAD", "/livez", 200, NULL},
     };
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.jetstream = &jetstream, .is_draining = true};
+    struct gateway gateway = {
+        .configuration = &no_options, .jetstream = &jetstream, .is_draining = true};
     struct http_request request;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         check(&gateway, &rows[i], &request);
@@ -899,7 +906,8 @@ static void test_nothing_is_served_to_another_host(void **state) {
                                           {"GET", "/nowhere"},
                                           {"PUT", "/"}};
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.jetstream = &jetstream,
+    struct gateway gateway = {.configuration = &no_options,
+                              .jetstream = &jetstream,
                               .origins = {.address = "127.0.0.1", .is_loopback = true},
                               .is_draining = true};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -913,7 +921,7 @@ static void test_nothing_is_served_to_another_host(void **state) {
 static void test_it_is_ready_when_nats_is(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = false};
-    struct gateway gateway = {.jetstream = &jetstream};
+    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
     struct http_request request;
     check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
     check(&gateway, &(struct row){"GET", "/livez", 200, NULL}, &request);
@@ -925,7 +933,8 @@ static void test_it_is_ready_once_nats_is_for_every_worker(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true};
     atomic_uint away_count = 1;
-    struct gateway gateway = {.jetstream = &jetstream, .away_count = &away_count};
+    struct gateway gateway = {
+        .configuration = &no_options, .jetstream = &jetstream, .away_count = &away_count};
     struct http_request request;
     check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
     atomic_store(&away_count, 0);
@@ -935,7 +944,7 @@ static void test_it_is_ready_once_nats_is_for_every_worker(void **state) {
 static void test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true, .trouble = "stream VLP is not ours"};
-    struct gateway gateway = {.jetstream = &jetstream};
+    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
     struct http_request request;
     check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
     assert_non_null(strstr(request.body, jetstream.trouble));
@@ -945,7 +954,7 @@ static void test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which(vo
 static void test_it_is_ready_while_one_stream_is_full_and_says_which(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true, .remark = "stream VLP is full"};
-    struct gateway gateway = {.jetstream = &jetstream};
+    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
     struct http_request request;
     check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
     assert_string_equal(request.body, "ready\nbut: stream VLP is full\n");
@@ -1018,7 +1027,8 @@ static void test_health_has_a_reason_for_each_check(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct jetstream jetstream = rows[i].jetstream;
         atomic_uint away_count = rows[i].away_count;
-        struct gateway gateway = {.jetstream = &jetstream,
+        struct gateway gateway = {.configuration = &no_options,
+                                  .jetstream = &jetstream,
                                   .away_count = &away_count,
                                   .is_draining = rows[i].is_draining,
                                   .guard = open_guard};
@@ -1037,7 +1047,8 @@ static void test_health_has_a_reason_for_each_check(void **state) {
 static void test_that_it_lives_is_said_in_json_too(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = false};
-    struct gateway gateway = {.jetstream = &jetstream, .guard = open_guard};
+    struct gateway gateway = {
+        .configuration = &no_options, .jetstream = &jetstream, .guard = open_guard};
     struct http_request request = {.method = "GET", .path = "/livez", .accept = "application/json"};
     gateway_begin(&gateway, &request);
     assert_int_equal(request.status, 200);

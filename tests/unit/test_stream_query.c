@@ -273,7 +273,7 @@ static void test_the_names_that_a_refusal_lists_are_those_that_are_taken(void **
         assert_int_equal(stream_query_set(&query, stream_query_names[count], "", NOW, &wants),
                          STREAM_QUERY_INVALID);
     }
-    assert_int_equal(count, 4 + STREAM_FILTER_COUNT);
+    assert_int_equal(count, 4 + STREAM_OPTION_COUNT);
 }
 
 static void test_options_of_others_are_ignored_and_unknown_ones_are_not(void **state) {

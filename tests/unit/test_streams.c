@@ -49,8 +49,9 @@ static void begin(void *context, struct http_request *request) {
     struct world *world = context;
     const char *path = http_request_path(request);
     bool is_vlp = strcmp(path, "/v1/vlp/stream") == 0;
+    static const struct streams_rights rights = {.protocols = UINT64_MAX};
     streams_serve(world->streams, NULL, request,
-                  is_vlp ? parley_protocol_find(PARLEY_BYTES("vlp")) : NULL, UINT64_MAX);
+                  is_vlp ? parley_protocol_find(PARLEY_BYTES("vlp")) : NULL, &rights);
 }
 
 static int is_stream(struct parley_bytes start) {
