@@ -7,19 +7,17 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <parley/objects.h>
 
-enum { TOKEN_MAX = 64 }; /* nats-server takes names of streams up to 255 */
+enum {
+    TOKEN_MAX = 64,
+    STREAM_MAX = 255, /* of a name, for nats-server */
+};
 
-const struct channel channel_rejected = {
-    .name = "rejected",
-    .stream = "REJECTED",
-    .subjects = "rejected.>",
-    .absence =
-        "The stream REJECTED does not exist in NATS at present: what is refused is kept only "
-        "while parley runs with --quarantine, and NATS has room for it (/readyz says where it has "
-        "not). Start it with that option, or connect again later."};
+static const struct channel rejected = {
+    .name = "rejected", .stream = "REJECTED", .subjects = "rejected.>"};
 
 /* One PROTOCOL=TOKEN. */
 struct assignment {
@@ -49,15 +47,17 @@ static bool is_token(struct parley_bytes text) {
     return text.length > 0 && text.length <= TOKEN_MAX;
 }
 
-/* First tokens that are in use for something else. */
+/* First tokens that are in use for something else; those of what was refused, on any server. */
 static bool is_taken(struct parley_bytes token) {
-    const char *const taken[] = {"_INBOX", "_parley", channel_rejected.name};
+    static const char *const taken[] = {"_INBOX", "_parley", "rejected"};
+    static const char beginning[] = "rejected_";
+    const size_t length = sizeof beginning - 1;
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
         if (parley_bytes_equal(token, parley_bytes_of(taken[i]))) {
             return true;
         }
     }
-    return false;
+    return token.length >= length && memcmp(token.data, beginning, length) == 0;
 }
 
 static enum parley_status refuse(char error[CHANNEL_ERROR_MAX], const char *format,
@@ -121,18 +121,20 @@ static const char *join(struct parley_arena *arena, const char *first, const cha
     return text;
 }
 
-static enum parley_status rename_channel(struct channel *channel, struct parley_bytes token,
-                                         struct parley_arena *arena) {
-    char *upper = parley_arena_copy(arena, token);
-    if (upper == NULL) {
+/* The channel's first token is now `prefix`, and `suffix`, in capitals, part of its stream's name.
+ */
+static enum parley_status rename_channel(struct channel *channel, const char *prefix,
+                                         struct parley_bytes suffix, struct parley_arena *arena) {
+    char *upper = parley_arena_copy(arena, suffix);
+    if (upper == NULL || prefix == NULL) {
         return PARLEY_E_MEMORY;
     }
     for (char *at = upper; *at != '\0'; at++) {
         *at = (char)toupper((unsigned char)*at);
     }
-    channel->prefix = parley_arena_copy(arena, token);
-    channel->stream = join(arena, channel->protocol->stream, "_", upper);
-    channel->subjects = channel->prefix != NULL ? join(arena, channel->prefix, ".", ">") : NULL;
+    channel->prefix = prefix;
+    channel->stream = join(arena, channel->stream, "_", upper);
+    channel->subjects = join(arena, prefix, ".", ">");
     return channel->stream != NULL && channel->subjects != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
@@ -221,16 +223,55 @@ static enum parley_status read_prefixes(const char *prefixes, struct channel *ch
         PARLEY_TRY(check(&assignment, protocol, channels, error));
         struct channel *channel = (struct channel *)channel_find(channels, protocol);
         if (!parley_bytes_equal(assignment.token, parley_bytes_of(protocol->name))) {
-            PARLEY_TRY(rename_channel(channel, assignment.token, arena));
+            PARLEY_TRY(rename_channel(channel, parley_arena_copy(arena, assignment.token),
+                                      assignment.token, arena));
         }
     }
     return PARLEY_OK;
 }
 
+/* "fleet-a", "fleet-a~claims": all prefixes, in the order of the protocols. No prefix has a tilde,
+ * and no two protocols on one NATS have the same: another server's are the same if it is of the
+ * same fleet.  Returns: NULL: no memory. */
+static const char *join_prefixes(const struct channel *channels, struct parley_arena *arena) {
+    const char *all = "";
+    for (size_t i = 0; all != NULL && i < parley_protocol_count(); i++) {
+        if (channels[i].prefix != NULL) {
+            all = join(arena, all, all[0] != '\0' ? "~" : "", channels[i].prefix);
+        }
+    }
+    return all;
+}
+
+/* Of all protocols: so it is the fleet's, by all of its prefixes. */
+static enum parley_status name_rejected(const struct channel *channels, struct channel *out,
+                                        struct parley_arena *arena, char error[CHANNEL_ERROR_MAX]) {
+    const char *prefixes = join_prefixes(channels, arena);
+    *out = rejected;
+    if (prefixes == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    if (prefixes[0] != '\0') {
+        PARLEY_TRY(rename_channel(out, join(arena, rejected.name, "_", prefixes),
+                                  parley_bytes_of(prefixes), arena));
+    }
+    if (strlen(out->stream) > STREAM_MAX) {
+        return refuse(error,
+                      "the prefixes are too long together for the name of a stream: %.*s%.*s",
+                      parley_bytes_of(prefixes), PARLEY_BYTES("…"));
+    }
+    out->absence = join(
+        arena, "The stream ", out->stream,
+        " does not exist in NATS at present: what is refused is kept only while parley runs with "
+        "--quarantine, and NATS has room for it (/readyz says where it has not). Start it with "
+        "that option, or connect again later.");
+    return out->absence != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
 enum parley_status channels_create(const char *prefixes, struct parley_arena *arena,
                                    const struct channel **out, char error[CHANNEL_ERROR_MAX]) {
     const size_t count = parley_protocol_count();
-    struct channel *channels = parley_arena_allocate(arena, count * sizeof *channels);
+    struct channel *channels = parley_arena_allocate(arena, (count + 1) * sizeof *channels);
     if (channels == NULL) {
         return PARLEY_E_MEMORY;
     }
@@ -242,6 +283,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
                                        .subjects = protocol->subjects};
     }
     PARLEY_TRY(read_prefixes(prefixes, channels, arena, error));
+    PARLEY_TRY(name_rejected(channels, &channels[count], arena, error));
     for (size_t i = 0; i < count; i++) {
         PARLEY_TRY(name_families(&channels[i], arena));
         PARLEY_TRY(name_facts(&channels[i], arena));

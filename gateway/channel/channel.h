@@ -11,7 +11,7 @@
 struct channel {
     const char *name; /* in addresses and in the source of events: the protocol's */
     const struct parley_protocol *protocol; /* NULL: of none */
-    const char *prefix;   /* the subject's first token; NULL: the protocol's name */
+    const char *prefix;                     /* the subject's first token; NULL: `name` */
     const char *stream;   /* ROUNDTABLE, or ROUNDTABLE_FLEET-A; a hub's: that which it reads */
     const char *token;    /* its name in resume tokens; NULL: that of the stream */
     const char *subjects; /* of that stream: roundtable.>, or fleet-a.> */
@@ -29,13 +29,10 @@ struct channel {
     const char *absence; /* what it means that the stream does not exist; NULL: it is created */
 };
 
-/* What was refused, of all protocols: each on rejected.PROTOCOL (ADR 16). It has no prefix: the
- * fleets that share one NATS share it. */
-extern const struct channel channel_rejected;
-
 #define CHANNEL_ERROR_MAX 256
 
-/* Creates the channels of all protocols, in the order of parley_protocols.
+/* Creates the channels of all protocols, in the order of parley_protocols, and after them that of
+ * what was refused.
  * `prefixes`: "roundtable=fleet-a,vlp=x", or NULL.  Owns: everything is allocated in `arena`.
  * Returns: PARLEY_E_UNSUPPORTED, with the reason in `error`; PARLEY_E_MEMORY. */
 enum parley_status channels_create(const char *prefixes, struct parley_arena *arena,
@@ -50,3 +47,10 @@ static inline const char *channel_token(const struct channel *channel) {
 /* The channel of `protocol`, which must be among `channels`. */
 const struct channel *channel_find(const struct channel *channels,
                                    const struct parley_protocol *protocol);
+
+/* What was refused, of all protocols: each on rejected.PROTOCOL or, where protocols have prefixes,
+ * on rejected_PREFIXES.PROTOCOL, so that fleets that share one NATS do not see each other's (ADR
+ * 16). */
+static inline const struct channel *channel_rejected(const struct channel *channels) {
+    return channel_find(channels, NULL);
+}

@@ -167,10 +167,12 @@ const struct option options[] = {
      .type = OPTION_SWITCH,
      FIELD(quarantine),
      .fallback = "false",
-     .help = "Keep messages that were refused as invalid, with what is wrong with them: in NATS on "
-             "rejected.PROTOCOL, in the stream REJECTED, for a day and up to 1 GiB. "
-             "GET /v1/rejected/stream reads them, with the scope admin. Whatever senders put into "
-             "them, such as secrets, is kept too."},
+     .help =
+         "Keep messages that were refused as invalid, with what is wrong with them: in NATS on "
+         "rejected.PROTOCOL, in the stream REJECTED, for a day and up to 1 GiB; both names have "
+         "the prefixes of --subject-prefix. "
+         "GET /v1/rejected/stream reads them, with the scope admin. Whatever senders put into "
+         "them, such as secrets, is kept too."},
     {.flag = "lifecycle",
      .type = OPTION_CHOICE,
      FIELD(lifecycle),

@@ -90,8 +90,9 @@ static void write_channels(struct json_writer *json, const struct channel *chann
         write_subjects(json, &channels[i], message);
         write_stream(json, channels[i].name, event);
     }
-    write_subjects(json, &channel_rejected, "RejectedMessage");
-    write_stream(json, channel_rejected.name, "RejectedEvent");
+    const struct channel *rejected = channel_rejected(channels);
+    write_subjects(json, rejected, "RejectedMessage");
+    write_stream(json, rejected->name, "RejectedEvent");
     json_close(json, '}');
 }
 
@@ -113,14 +114,15 @@ static void write_operations_of(struct json_writer *json, const char *name) {
     write_operation(json, "stream", name, "Stream", "parley sends to each reader what is stored.");
 }
 
-static void write_operations(struct json_writer *json) {
+static void write_operations(struct json_writer *json, const struct channel *channels) {
+    const char *rejected = channel_rejected(channels)->name;
     json_open(json, "operations", '{');
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
         write_operations_of(json, parley_protocols[i]->name);
     }
-    write_operation(json, "publish", channel_rejected.name, "",
+    write_operation(json, "publish", rejected, "",
                     "With --quarantine parley publishes what it has refused as invalid.");
-    write_operation(json, "stream", channel_rejected.name, "Stream",
+    write_operation(json, "stream", rejected, "Stream",
                     "parley sends it to readers with the scope admin.");
     json_close(json, '}');
 }
@@ -188,7 +190,7 @@ void asyncapi_write(struct parley_buffer *out, const struct channel *channels) {
     json_text(&json, "defaultContentType", "application/json");
     write_servers(&json);
     write_channels(&json, channels);
-    write_operations(&json);
+    write_operations(&json, channels);
     json_open(&json, "components", '{');
     write_messages(&json);
     json_open(&json, "schemas", '{');

@@ -20,6 +20,7 @@ enum {
     NAME_BYTES_MAX = 256,
     HEADERS_MAX = 9,
     NUMBER_BYTES = 24,
+    SUBJECT_MAX = 512,
 };
 
 /* What becomes the headers.  Owns: the texts, until `finish`. */
@@ -115,8 +116,10 @@ static bool is_whole(const struct verdict *verdict) {
 
 static bool post(const struct request_options *options, const struct note *note,
                  struct parley_bytes payload) {
-    char subject[64];
-    snprintf(subject, sizeof subject, "%s.%s", channel_rejected.name, options->protocol->name);
+    const struct channel *rejected = channel_rejected(options->gateway->configuration->channels);
+    const char *first = rejected->prefix != NULL ? rejected->prefix : rejected->name;
+    char subject[SUBJECT_MAX];
+    snprintf(subject, sizeof subject, "%s.%s", first, options->protocol->name);
     return jetstream_post(options->gateway->jetstream,
                           &(struct jetstream_message){.subject = subject,
                                                       .headers = note->headers,

@@ -2,7 +2,7 @@
 #pragma once
 
 /* Keeps what was refused as invalid, for those who fix a rule or a sender: on
- * `rejected.PROTOCOL`, in the stream of channel_rejected (ADR 16). */
+ * `rejected.PROTOCOL`, as channel_rejected says (ADR 16). */
 
 #include "verdict.h"
 
@@ -11,8 +11,7 @@
 /* While there is no such stream: NATS reserves its bytes. */
 #define QUARANTINE_WITHOUT                                                                         \
     "what is refused is not kept meanwhile (--quarantine needs 1 GiB of storage in NATS; a "       \
-    "smaller "                                                                                     \
-    "stream that exists with the subjects rejected.> is used as it is)"
+    "smaller stream that exists with these subjects is used as it is)"
 
 /* Keeps a message that was to be forwarded and is invalid, if --quarantine is given and NATS takes
  * it at once: its answer waits for nothing, and does not depend on it. What is dropped is counted.

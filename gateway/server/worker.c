@@ -193,9 +193,10 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
     PARLEY_TRY(worker_objects_list(&worker->objects, worker->options.configuration->channels,
                                    worker->streams, out_count));
     if (worker->options.configuration->quarantine) {
+        const struct channel *rejected = channel_rejected(worker->options.configuration->channels);
         worker->streams[(*out_count)++] =
-            (struct jetstream_stream){.name = channel_rejected.stream,
-                                      .subjects = channel_rejected.subjects,
+            (struct jetstream_stream){.name = rejected->stream,
+                                      .subjects = rejected->subjects,
                                       .days = QUARANTINE_DAYS,
                                       .bytes_max = QUARANTINE_BYTES_MAX,
                                       .without = QUARANTINE_WITHOUT};

@@ -5,9 +5,9 @@
 
 #include "stream_event.h"
 
-/* Renders a message of channel_rejected as parley.rejected: the payload, and what its headers say
- * of it. Anybody may publish to NATS, so that neither is trusted.  `text`: empty, for use here.
- * Returns: as stream_render. */
+/* Renders a message of the channel of what was refused as parley.rejected: the payload, and what
+ * its headers say of it. Anybody may publish to NATS, so that neither is trusted.  `text`: empty,
+ * for use here. Returns: as stream_render. */
 struct stream_event *stream_rejected_render(const struct channel *channel, const char *created,
                                             const struct jetstream_stored *stored,
                                             struct parley_buffer *text);

@@ -335,8 +335,8 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
             stream_hub_set_place(hub++, place, UINT64_C(1) << i);
         }
     }
-    stream_hub_init(hub, jetstream, NULL, &channel_rejected, &streams->pool, RING_COUNT_MAX,
-                    RING_BYTES_MAX);
+    stream_hub_init(hub, jetstream, NULL, channel_rejected(channels), &streams->pool,
+                    RING_COUNT_MAX, RING_BYTES_MAX);
     hub->readings = UINT64_C(1) << count;
     *out = streams;
     return PARLEY_OK;

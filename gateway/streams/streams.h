@@ -16,8 +16,9 @@
 
 struct streams;
 
-/* `schemas`, `channels`: one for each of parley_protocols, in its order; `guard` NULL: everybody
- * may read.  Owns: borrows all arguments; returns new streams, which the caller destroys. */
+/* `schemas`: one for each of parley_protocols, in its order; `channels`: as channels_create;
+ * `guard` NULL: everybody may read.  Owns: borrows all arguments; returns new streams, which the
+ * caller destroys. */
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
                                   const struct guard *guard, struct parley_schema *const *schemas,
                                   const struct channel *channels,

@@ -235,6 +235,52 @@ describe('parley check --rejected URL', () => {
   const its = useParley();
 });
 
+describe('the quarantines of several fleets on one NATS', () => {
+  const FLEETS = [
+    [[], 'REJECTED', 'rejected.>'],
+    [['--subject-prefix', 'vlp=fleet-a'], 'REJECTED_FLEET-A', 'rejected_fleet-a.>'],
+    [['--subject-prefix', 'vlp=fleet-b,supervisor=s'], 'REJECTED_FLEET-B~S', 'rejected_fleet-b~s.>'],
+  ];
+
+  it('are not seen by each other', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const client = await natsClient(t, nats.url);
+    const fleets = [];
+    for (const [args, stream, subjects] of FLEETS) {
+      const server = await parleyFor(t, { nats: nats.url, args: ['--quarantine', ...args] });
+      fleets.push({ server, stream });
+      assert.deepEqual((await streamInfo(client, stream)).config.subjects, [subjects]);
+      assertProblem(await send(server, brokenClaim({ content: stream })), 422, 'invalid-message');
+    }
+    for (const { server, stream } of fleets) {
+      await until('it is kept', async () => (await streamInfo(client, stream)).state.messages === 1);
+      const [event, ...others] = (await get(server, '/v1/rejected/stream?since=all&follow=false')).lines;
+      assert.deepEqual(others, []);
+      assert.equal(event.data.content, stream);
+      assert.equal(event.subject, `${stream.toLowerCase()}.vlp`);
+      assert.equal(event.id, `${stream}:1`);
+      assert.equal(event.source, '/rejected');
+      const rest = await get(server, `/v1/rejected/stream?follow=false&since=${event.resume}`);
+      assert.deepEqual([rest.status, rest.text], [200, '']);
+      const { stdout } = await parley(['check', 'vlp', '--rejected', server.url]);
+      assert.match(stdout, new RegExp(`^${stream}:1:1:\\d+: error VLP-005`, 'm'));
+    }
+  });
+
+  it('are one where the fleet is one', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const client = await natsClient(t, nats.url);
+    const options = { nats: nats.url, args: ['--quarantine', '--subject-prefix', 'vlp=fleet-a'] };
+    const [first, second] = [await parleyFor(t, options), await parleyFor(t, options)];
+    assertProblem(await send(first, brokenClaim()), 422, 'invalid-message');
+    await until('it is kept', async () =>
+      (await streamInfo(client, 'REJECTED_FLEET-A')).state.messages === 1);
+    assert.equal((await get(second, '/v1/rejected/stream?since=all&follow=false')).lines.length, 1);
+  });
+});
+
 it('without --quarantine there is none, and reading it says so', async (t) => {
   const server = await parleyFor(t);
   const nats = await natsClient(t, embeddedUrl(server));

@@ -517,7 +517,8 @@ void world_speak(struct world *world, const struct parley_protocol *protocol) {
     parley_schema_destroy(world->schema);
     assert_int_equal(parley_schema_create(protocol, &world->schema), PARLEY_OK);
     parley_message_init(&world->message, world->schema);
-    world->channel = (struct channel){.protocol = protocol, .stream = "VLP"};
+    world->channels[0] = (struct channel){.protocol = protocol, .stream = "VLP"};
+    world->channels[1] = (struct channel){.name = "rejected", .stream = "REJECTED"};
 }
 
 void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol) {
@@ -623,7 +624,7 @@ int world_set_up(void **state) {
                                                   .spool_max_bytes = UINT64_C(1) << 32,
                                                   .dedupe_window_ms = 1,
                                                   .ack_timeout_ms = 10000};
-    world->configuration.channels = &world->channel;
+    world->configuration.channels = world->channels;
     world->gateway = (struct gateway){.configuration = &world->configuration,
                                       .messages = &world->message,
                                       .budget = &world->budget,

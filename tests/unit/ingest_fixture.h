@@ -118,7 +118,7 @@ struct world {
     struct fact_store store; /* a test that wants it sets gateway.fact_stores */
     struct fact_store *fact_stores[1];
     struct configuration configuration;
-    struct channel channel;
+    struct channel channels[2]; /* of the protocol, and of what was refused */
     struct parley_schema *schema;
     struct parley_message message;
     struct gateway gateway;

@@ -12,6 +12,9 @@
 
 #include "channel.h"
 
+/* A character less than a prefix may have. */
+#define LONG "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 static struct parley_arena arena;
 
 static int set_up(void **state) {
@@ -93,6 +96,37 @@ static void test_a_bucket_is_named_by_the_prefix_too(void **state) {
     assert_null(vlp_with("vlp=x")->fact_bucket);
 }
 
+static const struct channel *rejected_with(const char *prefixes) {
+    char error[CHANNEL_ERROR_MAX];
+    const struct channel *channels = NULL;
+    assert_int_equal(channels_create(prefixes, &arena, &channels, error), PARLEY_OK);
+    return channel_rejected(channels);
+}
+
+static void test_what_was_refused_is_the_fleets_by_all_of_its_prefixes(void **state) {
+    (void)state;
+    static const struct {
+        const char *given, *prefix, *stream, *subjects;
+    } rows[] = {
+        {NULL, NULL, "REJECTED", "rejected.>"},
+        {"vlp=vlp", NULL, "REJECTED", "rejected.>"},
+        {"vlp=fleet-a", "rejected_fleet-a", "REJECTED_FLEET-A", "rejected_fleet-a.>"},
+        {"roundtable=b,vlp=a", "rejected_a~b", "REJECTED_A~B", "rejected_a~b.>"},
+        {"vlp=a_b", "rejected_a_b", "REJECTED_A_B", "rejected_a_b.>"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct channel *channel = rejected_with(rows[i].given);
+        assert_string_equal(channel->name, "rejected");
+        assert_int_equal(channel->prefix == NULL, rows[i].prefix == NULL);
+        if (rows[i].prefix != NULL) {
+            assert_string_equal(channel->prefix, rows[i].prefix);
+        }
+        assert_string_equal(channel->stream, rows[i].stream);
+        assert_string_equal(channel->subjects, rows[i].subjects);
+        assert_non_null(strstr(channel->absence, rows[i].stream));
+    }
+}
+
 static void test_what_cannot_be_a_prefix_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -111,8 +145,11 @@ static void test_what_cannot_be_a_prefix_is_refused(void **state) {
         {"vlp=*", "'*'"},
         {"vlp=\xC3\xA4", "one token"},
         {"vlp=a=b", "'a=b'"},
-        {"vlp=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "one token"},
+        {"vlp=" LONG "aa", "one token"},
         {"vlp=rejected", "reserved"},
+        {"vlp=rejected_fleet-a", "reserved"},
+        {"vlp=" LONG "1,roundtable=" LONG "2,supervisor=" LONG "3,brenner=" LONG "4",
+         "too long together"},
         {"vlp=_INBOX", "reserved"},
         {"vlp=a,vlp=b", "vlp already has a prefix and cannot also have 'b'; a protocol takes one"},
     };
@@ -136,6 +173,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_all_others_keep_their_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_bucket_is_named_by_the_prefix_too, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_what_was_refused_is_the_fleets_by_all_of_its_prefixes,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_cannot_be_a_prefix_is_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

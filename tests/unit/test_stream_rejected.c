@@ -101,7 +101,8 @@ static void assert_bytes(struct parley_bytes bytes, const char *expected) {
 static void test_what_was_refused_becomes_an_event_of_one_line(void **state) {
     (void)state;
     struct stream_renderer renderer;
-    stream_renderer_init(&renderer, NULL, &channel_rejected);
+    static const struct channel channel = {.name = "rejected", .stream = "REJECTED"};
+    stream_renderer_init(&renderer, NULL, &channel);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct bus_message message = {.native = (void *)(uintptr_t)rows[i].headers};
         const struct jetstream_stored stored = {.sequence = 7,
