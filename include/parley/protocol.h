@@ -7,6 +7,7 @@
 
 #include <parley/buffer.h>
 #include <parley/bytes.h>
+#include <parley/findings.h>
 #include <parley/rule.h>
 #include <parley/status.h>
 
@@ -17,7 +18,6 @@ struct parley_restore;
 struct parley_work_kind;
 struct parley_options;
 struct parley_pipe;
-struct parley_position;
 struct parley_schema;
 
 /* How a body contains messages. */
@@ -154,6 +154,15 @@ struct parley_decision {
     struct parley_bytes detail;
 };
 
+/* In whose name a message speaks, as its text says.  Owns: borrowed from the message. */
+struct parley_speaker {
+    struct parley_bytes name;       /* data NULL: no one's */
+    const char *what;               /* says so, for people: "`## Agent`"; static */
+    unsigned field;                 /* index into fields: what has the text */
+    struct parley_position at;      /* in what was sent; line 0: where the value of `field` is */
+    struct parley_position body_at; /* within that value; line 0: not known */
+};
+
 /* An example message. */
 struct parley_example {
     const char *name;  /* [a-z0-9-]+, unique in its protocol */
@@ -229,6 +238,9 @@ struct parley_protocol {
     /* The field that names the sender of a decoded message; NULL: messages name none, and the
      * request's option `agent` says whose they are. */
     unsigned (*sender_field)(const struct parley_message *message);
+    /* The first in whose name the text of a decoded message speaks, beside its sender, and who is
+     * not options.only_sender, which is set; NULL: texts do not say. */
+    struct parley_speaker (*other_speaker)(const struct parley_message *message);
     /* Where in what was sent the value of that field is, if its offset is not in that; line 0: it
      * is. NULL: it always is. */
     struct parley_position (*place_of)(const struct parley_message *message, unsigned field);

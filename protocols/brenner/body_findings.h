@@ -20,6 +20,11 @@ struct body_findings {
     size_t capacity;
     size_t omitted[BRENNER_RULE_COUNT]; /* … and the number of further ones, by rule */
     bool is_out_of_memory;
+    /* In whose name the body speaks, if that is not options.only_sender; data NULL: it is, or of no
+     * one. */
+    struct parley_bytes other_speaker;
+    const char *speaker_section;       /* "`## Agent`"; static */
+    struct parley_position speaker_at; /* in the body */
 };
 
 /* Whether another finding would be kept; if not, its text and place are not needed.

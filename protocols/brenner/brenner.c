@@ -119,6 +119,7 @@ const struct parley_protocol brenner_protocol = {
     .route = brenner_route,
     .convert = brenner_convert,
     .sender_field = sender_field,
+    .other_speaker = brenner_other_speaker,
     .place_of = place_of,
     .type_of = brenner_type_of,
     .stamp = json_stamp,

@@ -97,6 +97,9 @@ enum brenner_field brenner_sender_field(const struct parley_message *message);
  * than the token's, since a reader may take that one. */
 enum brenner_field brenner_claimed_field(const struct parley_message *message);
 
+/* After brenner_inspect: see parley_protocol.other_speaker. */
+struct parley_speaker brenner_other_speaker(const struct parley_message *message);
+
 enum parley_status brenner_inspect(struct parley_message *message);
 enum parley_status brenner_route(struct parley_message *message, struct parley_route *out);
 enum parley_status brenner_convert(struct parley_message *message, const struct parley_codec *to,

@@ -5,6 +5,7 @@
 
 #include "text.h"
 #include "delta.h"
+#include "markdown.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -270,6 +271,57 @@ static enum parley_status check_body(enum brenner_type type, struct brenner_body
     return PARLEY_OK;
 }
 
+/* ---- who speaks ---- */
+
+/* Sections that say in whose name a message speaks. */
+static const struct {
+    enum brenner_type type;
+    const char *section, *heading;
+} speakers[] = {
+    {BRENNER_CLAIM, "Agent", "`## Agent`"},
+    {BRENNER_HANDOFF, "From", "`## From`"},
+};
+
+static void note_speaker(const struct brenner_section *section, const char *heading,
+                         struct body_findings *findings) {
+    const char *name = parley_arena_copy(findings->arena, section->text);
+    findings->is_out_of_memory |= name == NULL;
+    findings->other_speaker = (struct parley_bytes){name, section->text.length};
+    findings->speaker_section = heading;
+    findings->speaker_at = section->at;
+}
+
+/* Any section of that name counts, since a reader may take any. What is empty is a finding of its
+ * own. */
+static void find_other_speaker(enum brenner_type type, struct parley_bytes only,
+                               const struct brenner_body *body, struct body_findings *findings) {
+    for (size_t i = 0; i < sizeof speakers / sizeof speakers[0]; i++) {
+        const struct brenner_section *at = speakers[i].type == type ? body->sections : NULL;
+        for (; at != NULL; at = at->next) {
+            if (at->level == 2 && brenner_section_is(at, speakers[i].section) &&
+                at->text.length > 0 && !parley_bytes_equal(at->text, only)) {
+                note_speaker(at, speakers[i].heading, findings);
+                return;
+            }
+        }
+    }
+}
+
+struct parley_speaker brenner_other_speaker(const struct parley_message *message) {
+    const struct body_findings *findings = message->derived;
+    const enum brenner_field field = brenner_body_field(message);
+    if (findings == NULL || findings->other_speaker.data == NULL) {
+        return (struct parley_speaker){.what = NULL};
+    }
+    const struct parley_position at = markdown_body_place(message, findings->speaker_at);
+    return (struct parley_speaker){.name = findings->other_speaker,
+                                   .what = findings->speaker_section,
+                                   .field = field,
+                                   .at = at,
+                                   .body_at = at.line == 0 ? findings->speaker_at
+                                                           : (struct parley_position){0}};
+}
+
 /* ---- the body ---- */
 
 /* Reads the body once per message, and keeps the findings in message->derived. */
@@ -285,6 +337,10 @@ static enum parley_status read_body(struct parley_message *message, struct parle
         (has_section_rules ? brenner_body_read : brenner_body_read_deltas)(&body, markdown);
     if (status == PARLEY_OK) {
         status = check_body((enum brenner_type)message->type, &body, findings);
+    }
+    if (status == PARLEY_OK && message->options.only_sender != NULL) {
+        find_other_speaker((enum brenner_type)message->type,
+                           parley_bytes_of(message->options.only_sender), &body, findings);
     }
     brenner_body_finish(&body);
     message->derived = status == PARLEY_OK ? findings : NULL;

@@ -216,11 +216,12 @@ static bool accept_members(struct parley_message *message, struct parley_bytes y
 }
 
 /* GW-102, whose finding needs the places of members. */
-static bool has_other_sender(const struct parley_message *message) {
+static bool has_other_speaker(const struct parley_message *message) {
     const char *only = message->options.only_sender;
     return only != NULL &&
-           !parley_bytes_equal(parley_message_text(message, brenner_claimed_field(message)),
-                               parley_bytes_of(only));
+           (!parley_bytes_equal(parley_message_text(message, brenner_claimed_field(message)),
+                                parley_bytes_of(only)) ||
+            brenner_other_speaker(message).name.data != NULL);
 }
 
 /* Whether the message certainly keeps every rule. Its body is not copied. If it is not sure, it
@@ -234,7 +235,7 @@ static bool accepts(struct parley_message *message, const struct parts *parts) {
     struct markdown_source *source = parley_arena_allocate(&message->arena, sizeof *source);
     const struct parley_value body = {.kind = PARLEY_STRING, .text = parts->body};
     if (source != NULL && accept_members(message, parts->yaml) &&
-        json_accept_with(message, PARLEY_BYTES("body_md"), &body) && !has_other_sender(message)) {
+        json_accept_with(message, PARLEY_BYTES("body_md"), &body) && !has_other_speaker(message)) {
         *source = (struct markdown_source){.body = parts->body};
         message->source = source;
         message->is_decoded = message->is_certain = true;
@@ -389,6 +390,22 @@ struct parley_position markdown_place(const struct parley_message *message, cons
                : position_of(message, path_offset(&finder, path));
 }
 
+/* From a place in the body, which begins at `body`, to one in the document. */
+static struct parley_position in_document(struct parley_position body,
+                                          struct parley_position in_body) {
+    return (struct parley_position){.line = body.line + in_body.line - 1,
+                                    .column = in_body.line == 1 ? body.column + in_body.column - 1
+                                                                : in_body.column};
+}
+
+struct parley_position markdown_body_place(const struct parley_message *message,
+                                           struct parley_position in_body) {
+    const struct markdown_source *source = message->source;
+    return source == NULL || lacks_body(message)
+               ? (struct parley_position){0}
+               : in_document(position_of(message, source->body_at), in_body);
+}
+
 enum parley_status markdown_validate(struct parley_message *message) {
     const struct markdown_source *source = message->source;
     struct finder finder = {.source = source};
@@ -405,9 +422,7 @@ enum parley_status markdown_validate(struct parley_message *message) {
         finding->offset = path_offset(&finder, finding->path);
         finding->at = finding->body_at = (struct parley_position){0};
         if (in_body.line != 0) {
-            finding->at.line = body.line + in_body.line - 1;
-            finding->at.column =
-                in_body.line == 1 ? body.column + in_body.column - 1 : in_body.column;
+            finding->at = in_document(body, in_body);
         }
     }
     message->stamp_offset = message->stamp_length = 0; /* offsets are in what was sent */

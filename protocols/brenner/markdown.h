@@ -36,6 +36,10 @@ enum parley_status markdown_validate(struct parley_message *message) PARLEY_MUST
  * decoded carefully; otherwise, and for JSON, line 0. */
 struct parley_position markdown_place(const struct parley_message *message, const char *path);
 
+/* The same for a place within the body. */
+struct parley_position markdown_body_place(const struct parley_message *message,
+                                           struct parley_position in_body);
+
 /* Whether a body with these first bytes is Markdown: anything but a JSON object or array. */
 bool markdown_begins(struct parley_bytes head);
 

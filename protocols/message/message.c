@@ -95,68 +95,82 @@ enum parley_status parley_message_refuse_size(struct parley_message *message, si
 
 /* ---- who may speak ---- */
 
-static void describe_sender(struct parley_buffer *out, const char *only,
-                            struct parley_bytes sender) {
+static void describe_speaker(struct parley_buffer *out, const char *only,
+                             const struct parley_speaker *speaker) {
     enum { SHOWN_MAX = 128 };
-    if (sender.data == NULL) {
+    if (speaker->name.data == NULL) {
         parley_buffer_text(out, "no sender is named");
     } else {
-        parley_buffer_text(out, "the sender is ");
-        parley_buffer_json(out, text_prefix(sender, SHOWN_MAX));
+        parley_buffer_format(out, "%s is ", speaker->what);
+        parley_buffer_json(out, text_prefix(speaker->name, SHOWN_MAX));
     }
     parley_buffer_text(out, ", and this token speaks for ");
     parley_buffer_json(out, parley_bytes_of(only));
     parley_buffer_text(out, " only");
 }
 
-/* `field`: whose value it is about; PARLEY_FIELDS_MAX: about the message. */
-static enum parley_status locate_first(struct parley_message *message, unsigned field) {
-    const struct parley_protocol *protocol = message->protocol;
-    if (message->findings.count > 0 && field < PARLEY_FIELDS_MAX) {
+static enum parley_status locate_first(struct parley_message *message,
+                                       const struct parley_speaker *speaker) {
+    if (message->findings.count > 0 && speaker->field < PARLEY_FIELDS_MAX) {
         struct parley_finding *finding = &message->findings.items[0];
-        finding->offset = message->values[field].offset;
-        if (protocol->place_of != NULL) {
-            finding->at = protocol->place_of(message, field);
-        }
+        finding->offset = message->values[speaker->field].offset;
+        finding->at = speaker->at;
+        finding->body_at = speaker->body_at;
     }
     return findings_locate(message);
 }
 
-static enum parley_status refuse_sender(struct parley_message *message, struct parley_bytes sender,
-                                        unsigned field) {
-    const bool has_field = field < PARLEY_FIELDS_MAX;
+static enum parley_status refuse_speaker(struct parley_message *message,
+                                         const struct parley_speaker *speaker) {
+    const bool has_field = speaker->field < PARLEY_FIELDS_MAX;
+    const char *path = has_field ? message->protocol->fields[speaker->field] : "";
     struct parley_buffer text;
     parley_buffer_init(&text);
-    describe_sender(&text, message->options.only_sender, sender);
+    describe_speaker(&text, message->options.only_sender, speaker);
     enum parley_status status = parley_buffer_status(&text);
     if (status == PARLEY_OK) {
-        status =
-            add_first(message, PARLEY_GW_SENDER, has_field ? message->protocol->fields[field] : "",
-                      parley_buffer_bytes(&text));
+        status = add_first(message, PARLEY_GW_SENDER, path, parley_buffer_bytes(&text));
     }
     parley_buffer_finish(&text);
     message->findings.has_error = true;
     message->is_certain = message->has_route = false;
-    return status == PARLEY_OK ? locate_first(message, field) : status;
+    return status == PARLEY_OK ? locate_first(message, speaker) : status;
+}
+
+/* `field` PARLEY_FIELDS_MAX: the request says who sends. */
+static struct parley_speaker sender_of(const struct parley_message *message) {
+    const struct parley_protocol *protocol = message->protocol;
+    struct parley_speaker sender = {.name = parley_bytes_of(message->options.agent),
+                                    .what = "the sender",
+                                    .field = PARLEY_FIELDS_MAX};
+    if (protocol->sender_field != NULL) {
+        sender.field = protocol->sender_field(message);
+        sender.name = parley_message_text(message, sender.field);
+        if (protocol->place_of != NULL) {
+            sender.at = protocol->place_of(message, sender.field);
+        }
+    }
+    return sender;
 }
 
 /* GW-102. A sender that is missing where the protocol wants one is that protocol's finding. */
-static enum parley_status check_sender(struct parley_message *message) {
+static enum parley_status check_speaker(struct parley_message *message) {
     const struct parley_protocol *protocol = message->protocol;
     const char *only = message->options.only_sender;
     if (only == NULL || !message->is_decoded) {
         return PARLEY_OK;
     }
-    struct parley_bytes sender = parley_bytes_of(message->options.agent);
-    unsigned field = PARLEY_FIELDS_MAX;
-    if (protocol->sender_field != NULL) {
-        field = protocol->sender_field(message);
-        sender = parley_message_text(message, field);
+    const struct parley_speaker sender = sender_of(message);
+    const bool is_accepted = sender.name.data == NULL
+                                 ? message->findings.has_error
+                                 : parley_bytes_equal(sender.name, parley_bytes_of(only));
+    if (!is_accepted) {
+        return refuse_speaker(message, &sender);
     }
-    const bool is_missing = sender.data == NULL;
-    const bool is_accepted = is_missing ? message->findings.has_error
-                                        : parley_bytes_equal(sender, parley_bytes_of(only));
-    return is_accepted ? PARLEY_OK : refuse_sender(message, sender, field);
+    const struct parley_speaker other = protocol->other_speaker != NULL
+                                            ? protocol->other_speaker(message)
+                                            : (struct parley_speaker){.what = NULL};
+    return other.name.data != NULL ? refuse_speaker(message, &other) : PARLEY_OK;
 }
 
 /* The last step, so that the other rules judge what was sent. */
@@ -196,7 +210,7 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
     if (message->is_decoded) {
         PARLEY_TRY(message->protocol->validate(message));
     }
-    PARLEY_TRY(check_sender(message));
+    PARLEY_TRY(check_speaker(message));
     return escalate(message);
 }
 

@@ -136,6 +136,40 @@ describe('a token that is bound to an agent', () => {
     forbidden(await supervise(''), 'no sender is named, and this token speaks for "alice" only');
   });
 
+  it('is the one whose work a Brenner body claims or hands over', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const token = await createToken(file, 'a', 'send:brenner', '--agent', 'BlueLake');
+    const server = await parleyFor(t, { args: ['--tokens', file] });
+    const path = '/v1/brenner/messages';
+    const claimOf = (...agents) => `# Claim\n\n## Item\nbd-1\n\n${agents.map((agent) => `## Agent\n${agent}\n`).join('\n')}`;
+    const handOff = (from) => `# Handoff\n\n## From\n${from}\n\n## To\nRedLake\n\n## Item\nbd-1\n\n## State\nok\n`;
+    const inJson = (subject, body_md) =>
+      post(server, path, JSON.stringify({ subject, from: 'BlueLake', body_md }), bearer(token));
+    const inMarkdown = (subject, body) =>
+      post(server, path, `---\nsubject: "${subject}"\nfrom: BlueLake\n---\n${body}`, { type: 'text/markdown', ...bearer(token) });
+    const says = (heading, name) => `\`${heading}\` is "${name}", and this token speaks for "BlueLake" only`;
+    for (const write of [inJson, inMarkdown]) {
+      assert.equal((await write('CLAIM: bd-1', claimOf('BlueLake'))).status, 200);
+      assert.equal((await write('HANDOFF: bd-1', handOff('BlueLake'))).status, 200);
+      assert.equal((await write('INFO: bd-1', claimOf('RedForest'))).status, 200);
+    }
+    for (const [subject, body, line, said] of [
+      ['CLAIM: bd-1', claimOf('RedForest'), 6, says('## Agent', 'RedForest')],
+      ['CLAIM: bd-1', claimOf('BlueLake', 'RedForest'), 9, says('## Agent', 'RedForest')],
+      ['HANDOFF: bd-1', handOff('Stranger'), 3, says('## From', 'Stranger')],
+    ]) {
+      const json = forbidden(await inJson(subject, body), said);
+      assert.deepEqual([json.path, json.body_at], ['/body_md', { line, column: 1 }]);
+      const markdown = forbidden(await inMarkdown(subject, body), said);
+      assert.deepEqual([markdown.path, markdown.at], ['/body_md', { line: line + 4, column: 1 }]);
+    }
+    const many = [['CLAIM: a', claimOf('BlueLake')], ['CLAIM: a', claimOf('RedForest')]]
+      .map(([subject, body_md]) => JSON.stringify({ subject, from: 'BlueLake', body_md })).join('\n');
+    const { lines } = await post(server, path, many, { type: 'application/x-ndjson', ...bearer(token) });
+    assert.deepEqual(lines.slice(0, 2).map(({ status }) => status), ['accepted', 'invalid']);
+    assert.deepEqual(lines[1].violations.map(({ rule }) => rule), ['GW-102']);
+  });
+
   it('is every one with --bind-sender, by its name', async (t) => {
     const file = join(temporaryFolder(), 'tokens.json');
     const alice = await createToken(file, 'alice', 'send:vlp');

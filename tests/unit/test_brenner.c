@@ -376,6 +376,76 @@ static void test_converting_survives_every_allocation_that_fails(void **state) {
     }
 }
 
+/* ---- who speaks ---- */
+
+static const struct parley_position claim_start = {1, 1};
+
+/* A claim by BlueLake, whose body says that it is by `agents` ("A\n\n## Agent\nB"). */
+static const char *claim_by(struct message_fixture *fixture, bool is_markdown, const char *agents) {
+    parley_buffer_clear(&fixture->out);
+    parley_buffer_format(&fixture->out,
+                         is_markdown
+                             ? "---\nsubject: \"CLAIM: x\"\nfrom: BlueLake\n---\n## "
+                               "Item\nbd-1\n\n## Agent\n%s\n"
+                             : "{\"subject\":\"CLAIM: x\",\"from\":\"BlueLake\",\"body_md\":"
+                               "\"## Item\\nbd-1\\n\\n## Agent\\n%s\"}",
+                         agents);
+    parley_buffer_char(&fixture->out, '\0');
+    return fixture->out.data;
+}
+
+static enum parley_status check_bound(struct message_fixture *fixture, bool is_markdown,
+                                      const char *text) {
+    const struct parley_options options = {.only_sender = "BlueLake"};
+    return parley_message_check(
+        &fixture->message, parley_bytes_of(text),
+        codec_of(fixture, is_markdown ? "text/markdown" : "application/json"), &options,
+        claim_start);
+}
+
+static void test_a_bound_sender_claims_for_itself_alone(void **state) {
+    struct message_fixture *fixture = *state;
+    static const struct {
+        const char *agents;
+        bool is_own;
+    } rows[] = {
+        {"BlueLake", true},
+        {"RedForest", false},
+        {"BlueLakes", false},
+        {"bluelake", false},
+    };
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof rows[0]); i++) {
+        const bool is_markdown = i % 2 == 1;
+        const char *text = claim_by(fixture, is_markdown, rows[i / 2].agents);
+        assert_int_equal(check_bound(fixture, is_markdown, text), PARLEY_OK);
+        assert_int_equal(parley_message_is_valid(&fixture->message), rows[i / 2].is_own);
+        if (!rows[i / 2].is_own) {
+            const struct parley_finding *finding = &fixture->message.findings.items[0];
+            assert_string_equal(finding->rule->id, "GW-102");
+            assert_string_equal(finding->path, "/body_md");
+            assert_int_equal(is_markdown ? finding->at.line : finding->body_at.line,
+                             is_markdown ? 8 : 4);
+        }
+    }
+}
+
+static void test_without_memory_no_claim_for_another_is_valid(void **state) {
+    struct message_fixture *fixture = *state;
+    for (size_t i = 0; i < 2; i++) {
+        const char *text = claim_by(fixture, i == 1, "RedForest");
+        size_t first = 0;
+        for (bool is_failing = true; is_failing; first++) {
+            fault_heap_arm(first, 1);
+            const enum parley_status status = check_bound(fixture, i == 1, text);
+            fault_heap_disarm();
+            is_failing = fault_heap_has_failed();
+            assert_true(status == PARLEY_E_MEMORY ? is_failing
+                                                  : !parley_message_is_valid(&fixture->message));
+        }
+        assert_true(first > 1);
+    }
+}
+
 /* ---- examples ---- */
 
 static void test_there_is_an_example_of_each_type_without_findings(void **state) {
@@ -398,6 +468,8 @@ int main(void) {
         cmocka_unit_test(test_an_invalid_message_has_no_subject_but_what_can_be_read),
         cmocka_unit_test(test_a_type_is_told_by_what_its_subject_begins_with),
         cmocka_unit_test(test_findings_beyond_the_limit_are_counted),
+        cmocka_unit_test(test_a_bound_sender_claims_for_itself_alone),
+        cmocka_unit_test(test_without_memory_no_claim_for_another_is_valid),
         cmocka_unit_test(test_json_says_what_stands_in_the_body),
         cmocka_unit_test(test_receivers_are_the_strings_of_their_list_alone),
         cmocka_unit_test(test_of_repeated_keys_the_last_is_written_as_it_was),
