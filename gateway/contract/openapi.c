@@ -131,18 +131,29 @@ static void write_agent_options(struct json_writer *json, const struct parley_pr
     }
 }
 
-/* A release takes one of the first. */
+/* A list takes one of the first at most, a release exactly one. */
 static void write_halt_options(struct json_writer *json, enum operation_kind kind,
                                const struct parley_protocol *protocol) {
     assert(protocol != NULL && protocol->halt_kinds != NULL); /* write_paths leaves others out */
     static const char text[] = "{\"type\":\"string\",\"minLength\":1}";
     for (const char *const *name = protocol->halt_kinds; *name != NULL; name++) {
-        write_option(
-            json,
-            &(struct parley_option_help){.name = *name, .does = "Whose halts.", .schema = text},
-            protocol);
+        write_option(json,
+                     &(struct parley_option_help){
+                         .name = *name, .does = "The conversation.", .schema = text},
+                     protocol);
     }
+    write_option(json,
+                 &(struct parley_option_help){
+                     .name = "by",
+                     .does = "Whose halts: the name of the token, or of the sender that the "
+                             "message names.",
+                     .schema = text},
+                 protocol);
     if (kind == OPERATION_RELEASE) {
+        write_option(json,
+                     &(struct parley_option_help){
+                         .name = "all", .does = "All halts.", .schema = "{\"const\":\"true\"}"},
+                     protocol);
         write_option(json,
                      &(struct parley_option_help){
                          .name = "reason", .does = "Why, for people.", .schema = text},

@@ -30,6 +30,7 @@ struct held {
     void *context;
     struct halt_hold *hold;
     bool is_key_only;
+    const char *refusal; /* HELD_FOR_TURN: why it is not stored; NULL: its key is */
     int64_t due_ms;
     char conversation[HALT_DIGEST_LENGTH + 1], key[HALT_KEY_LENGTH + 1];
     struct jetstream_message message; /* its texts are in `texts` */
@@ -188,6 +189,12 @@ enum jetstream_publish halt_gate_overwrite(struct halt_gate *gate, const char *k
 
 /* ---- messages that halt ---- */
 
+static const char full[] = "As many conversations are halted as can be, so that this message "
+                           "cannot halt its own: people have to release some";
+static const char share_full[] =
+    "This sender has made a quarter of all halts that can be open, so that its message cannot halt "
+    "its conversation: people have to release some";
+
 /* Of a key alone. */
 static const struct jetstream_ack stored = {.outcome = JETSTREAM_STORED};
 
@@ -216,16 +223,22 @@ static void on_turn(struct reactor_timer *timer) {
     while (!TAILQ_EMPTY(&gate->for_turn)) {
         struct held *held = TAILQ_FIRST(&gate->for_turn);
         TAILQ_REMOVE(&gate->for_turn, held, link);
-        end(held, &stored);
+        if (held->refusal != NULL) {
+            refuse(held, held->refusal);
+        } else {
+            end(held, &stored);
+        }
     }
 }
 
-static enum jetstream_publish end_in_next_turn(struct halt_gate *gate,
-                                               const struct halt_post *post) {
+/* `refusal`: NULL: its key is stored. */
+static enum jetstream_publish end_in_next_turn(struct halt_gate *gate, const struct halt_post *post,
+                                               const char *refusal) {
     struct held *held = hold(gate, post);
     if (held == NULL) {
         return JETSTREAM_FULL;
     }
+    held->refusal = refusal;
     TAILQ_INSERT_TAIL(&gate->for_turn, held, link);
     if (!gate->turn.is_armed) {
         reactor_timer_set(gate->reactor, &gate->turn, 0);
@@ -262,10 +275,12 @@ static enum jetstream_publish halt(struct halt_gate *gate, const struct halt_pos
     switch (halt_set_latch(gate->set, post->key, post->value)) {
     case HALT_LATCH_KNOWN:
         return post->is_key_only
-                   ? end_in_next_turn(gate, post)
+                   ? end_in_next_turn(gate, post, NULL)
                    : jetstream_publish(gate->jetstream, post->message, post->done, post->context);
     case HALT_LATCH_FULL: /* waiting for room in the window would not help */
-        return JETSTREAM_AWAY;
+        return end_in_next_turn(gate, post, full);
+    case HALT_LATCH_SHARE_FULL:
+        return end_in_next_turn(gate, post, share_full);
     case HALT_LATCH_NO_MEMORY:
         return JETSTREAM_FAILED;
     case HALT_LATCH_WRITE:

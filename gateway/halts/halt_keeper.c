@@ -126,8 +126,12 @@ static bool latch(struct halt_keeper *keeper, const struct parley_route *route,
     struct tm parts;
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
     parley_buffer_init(&value);
-    halt_of_message(route, payload, parley_message_is_valid(keeper->options.message), now, &halt,
-                    &value);
+    halt_of_message(
+        &(struct halting_message){.route = route,
+                                  .payload = payload,
+                                  .is_valid = parley_message_is_valid(keeper->options.message),
+                                  .now = now},
+        &halt, &value);
     bool is_done = true;
     *out_is_kept_later = false;
     if (value.has_failed) {
@@ -135,6 +139,7 @@ static bool latch(struct halt_keeper *keeper, const struct parley_route *route,
     } else {
         switch (halt_set_latch(keeper->set, halt.key, parley_buffer_bytes(&value))) {
         case HALT_LATCH_KNOWN:
+        case HALT_LATCH_SHARE_FULL: /* waiting for room, it would hold up those of others */
             break;
         case HALT_LATCH_FULL:
         case HALT_LATCH_NO_MEMORY:

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "halt_shares.h"
+
 enum { CHAIN_COUNT = 8192 };
 
 enum halt_state { LATCHING, OPEN, RELEASED };
@@ -20,6 +22,7 @@ struct halt {
     uint64_t sequence;     /* in the bucket; 0: not known */
     int64_t released_seconds;
     struct parley_bytes value; /* owned; data NULL: not known, or released */
+    struct halt_share *share;  /* in which it is counted, unless it is released; NULL: in none */
     char key[HALT_KEY_LENGTH + 1];
 };
 LIST_HEAD(halt_chain, halt);
@@ -30,8 +33,10 @@ struct halt_set {
     atomic_size_t busy_count;
     atomic_size_t open_count;
     atomic_bool is_seen, was_seen;
+    atomic_uint_least64_t refused_count;
     pthread_mutex_t mutex; /* for the rest */
     struct halt_chain by_key[CHAIN_COUNT], by_conversation[CHAIN_COUNT];
+    struct halt_shares shares;
     TAILQ_HEAD(, halt) released;
     size_t released_count;
     bool is_overfull; /* some were read that could not be kept */
@@ -103,7 +108,18 @@ static struct halt *add(struct halt_set *set, const char *key) {
     return halt;
 }
 
+static void leave_share(struct halt_set *set, struct halt *halt) {
+    halt_shares_remove(&set->shares, halt->share);
+    halt->share = NULL;
+}
+
+static void enter_share(struct halt_set *set, struct halt *halt, const char *owner) {
+    leave_share(set, halt);
+    halt->share = halt_shares_add(&set->shares, owner);
+}
+
 static void leave_state(struct halt_set *set, struct halt *halt) {
+    leave_share(set, halt);
     if (halt->state == RELEASED) {
         TAILQ_REMOVE(&set->released, halt, released);
         set->released_count--;
@@ -120,7 +136,8 @@ static void drop(struct halt_set *set, struct halt *halt) {
     free(halt);
 }
 
-static void open_halt(struct halt_set *set, struct halt *halt, struct parley_bytes value) {
+static void open_halt(struct halt_set *set, struct halt *halt, struct parley_bytes value,
+                      const char *owner) {
     if (halt->state == RELEASED) {
         leave_state(set, halt);
         LIST_INSERT_HEAD(&set->by_conversation[chain_of(halt->key)], halt, by_conversation);
@@ -128,6 +145,7 @@ static void open_halt(struct halt_set *set, struct halt *halt, struct parley_byt
     }
     halt->state = OPEN;
     keep_value(halt, value);
+    enter_share(set, halt, owner);
 }
 
 static void release(struct halt_set *set, struct halt *halt, int64_t seconds) {
@@ -139,6 +157,24 @@ static void release(struct halt_set *set, struct halt *halt, int64_t seconds) {
     if (++set->released_count > HALTS_RELEASED_MAX) {
         drop(set, TAILQ_FIRST(&set->released));
     }
+}
+
+/* What the set has to know of a value. One that cannot be read halts. */
+struct summary {
+    bool is_released;
+    char owner[HALT_DIGEST_LENGTH + 1];
+};
+
+static void summarize(struct parley_bytes value, struct summary *out) {
+    struct parley_arena arena;
+    struct halt_value read;
+    parley_arena_init(&arena, 0);
+    if (halt_value_read(value, &arena, &read) != PARLEY_OK) {
+        read = (struct halt_value){0};
+    }
+    out->is_released = read.released_at.data != NULL;
+    halt_value_owner(&read, out->owner);
+    parley_arena_finish(&arena);
 }
 
 /* ---- messages ---- */
@@ -180,11 +216,16 @@ enum halt_known halt_set_look_up(struct halt_set *set, const char *key) {
 /* One that is open was stored by another message with these bytes. */
 static enum halt_latch latch(struct halt_set *set, const char *key, struct parley_bytes value) {
     struct halt *halt = find(set, key);
+    struct summary says;
     if (halt != NULL && halt->state != LATCHING) {
         return HALT_LATCH_KNOWN;
     }
+    summarize(value, &says);
     if (halt == NULL && atomic_load(&set->open_count) >= HALTS_OPEN_MAX) {
         return HALT_LATCH_FULL;
+    }
+    if (halt == NULL && halt_shares_is_full(&set->shares, says.owner)) {
+        return HALT_LATCH_SHARE_FULL;
     }
     halt = halt != NULL ? halt : add(set, key);
     if (halt == NULL) {
@@ -192,13 +233,24 @@ static enum halt_latch latch(struct halt_set *set, const char *key, struct parle
     }
     halt->writer_count++;
     keep_value(halt, value);
+    enter_share(set, halt, says.owner);
     return HALT_LATCH_WRITE;
+}
+
+static void refuse(struct halt_set *set, struct parley_bytes value, const char *reason) {
+    atomic_fetch_add(&set->refused_count, 1);
+    halt_value_log(LOG_HALT_REFUSED, set->protocol, value, reason);
 }
 
 enum halt_latch halt_set_latch(struct halt_set *set, const char *key, struct parley_bytes value) {
     pthread_mutex_lock(&set->mutex);
     const enum halt_latch result = latch(set, key, value);
     pthread_mutex_unlock(&set->mutex);
+    if (result == HALT_LATCH_FULL) {
+        refuse(set, value, "as many halts are open as there can be");
+    } else if (result == HALT_LATCH_SHARE_FULL) {
+        refuse(set, value, "this sender has made as many of the open halts as one may");
+    }
     return result;
 }
 
@@ -208,7 +260,7 @@ void halt_set_latched(struct halt_set *set, const char *key, uint64_t sequence) 
     struct halt *halt = find(set, key);
     if (halt != NULL && halt->writer_count > 0) {
         if (sequence > 0 && halt->value.data != NULL) {
-            halt_value_log(set->protocol, halt->value);
+            halt_value_log(LOG_HALT_LATCHED, set->protocol, halt->value, NULL);
         }
         halt->writer_count--;
         halt->state = halt->state == LATCHING ? OPEN : halt->state;
@@ -245,21 +297,10 @@ void halt_set_begin(struct halt_set *set) {
     pthread_mutex_unlock(&set->mutex);
 }
 
-/* A value that cannot be read halts. */
-static bool says_released(struct parley_bytes value) {
-    struct parley_arena arena;
-    struct halt_value read;
-    parley_arena_init(&arena, 0);
-    const bool is_released =
-        halt_value_read(value, &arena, &read) == PARLEY_OK && read.released_at.data != NULL;
-    parley_arena_finish(&arena);
-    return is_released;
-}
-
 static void take(struct halt_set *set, const char *key, struct parley_bytes value,
                  uint64_t sequence, int64_t seconds) {
-    const bool is_released = value.data != NULL && says_released(value);
     struct halt *halt = find(set, key);
+    struct summary says;
     if (halt != NULL && halt->sequence > sequence) {
         return;
     }
@@ -269,15 +310,16 @@ static void take(struct halt_set *set, const char *key, struct parley_bytes valu
         }
         return;
     }
-    const bool has_room = is_released || atomic_load(&set->open_count) < 2 * HALTS_OPEN_MAX;
+    summarize(value, &says);
+    const bool has_room = says.is_released || atomic_load(&set->open_count) < 2 * HALTS_OPEN_MAX;
     halt = halt == NULL && has_room ? add(set, key) : halt;
     if (halt == NULL) {
         set->is_overfull = true;
         return;
     }
     halt->sequence = sequence;
-    if (!is_released) {
-        open_halt(set, halt, value);
+    if (!says.is_released) {
+        open_halt(set, halt, value, says.owner);
     } else if (halt->state != RELEASED) {
         release(set, halt, seconds);
     }
@@ -314,6 +356,19 @@ bool halt_set_is_seen(const struct halt_set *set) {
 
 size_t halt_set_open_count(const struct halt_set *set) {
     return atomic_load(&set->open_count);
+}
+
+uint64_t halt_set_refused_count(const struct halt_set *set) {
+    return atomic_load(&set->refused_count);
+}
+
+enum halt_room halt_set_room(struct halt_set *set) {
+    pthread_mutex_lock(&set->mutex);
+    const bool has_full_share = set->shares.full_count > 0;
+    pthread_mutex_unlock(&set->mutex);
+    return halt_set_open_count(set) >= HALTS_OPEN_MAX ? HALT_SET_IS_FULL
+           : has_full_share                           ? HALT_SHARE_IS_FULL
+                                                      : HALT_HAS_ROOM;
 }
 
 static bool each_of_chain(struct halt_set *set, size_t chain, const char *conversation,
@@ -361,6 +416,7 @@ enum parley_status halt_set_create(const char *protocol, struct halt_set **out) 
         return PARLEY_E_MEMORY;
     }
     set->protocol = protocol;
+    set->shares.max = HALTS_SHARE_MAX;
     atomic_init(&set->busy_count, 1); /* it is not seen */
     pthread_mutex_init(&set->mutex, NULL);
     TAILQ_INIT(&set->released);

@@ -23,7 +23,8 @@
 struct halt_set;
 
 enum {
-    HALTS_OPEN_MAX = 32768,     /* more cannot be latched */
+    HALTS_OPEN_MAX = 32768,               /* more cannot be latched */
+    HALTS_SHARE_MAX = HALTS_OPEN_MAX / 4, /* nor more of one sender (halt_value_owner) */
     HALTS_RELEASED_MAX = 65536, /* of more, the oldest are forgotten, and halt again if repeated */
 };
 
@@ -58,9 +59,11 @@ enum halt_latch {
     HALT_LATCH_WRITE, /* write its key, then call halt_set_latched or halt_set_unlatch */
     HALT_LATCH_KNOWN, /* its key has been written, and may be released */
     HALT_LATCH_FULL,
+    HALT_LATCH_SHARE_FULL, /* this sender has made too many */
     HALT_LATCH_NO_MEMORY,
 };
-/* Halts the conversation of `key` from now on, unless this very halt was released. */
+/* Halts the conversation of `key` from now on, unless this very halt was released. Where there is
+ * no room, that is logged and counted. */
 enum halt_latch halt_set_latch(struct halt_set *set, const char *key, struct parley_bytes value);
 /* The key is stored, at `sequence`; 0: it was stored before. */
 void halt_set_latched(struct halt_set *set, const char *key, uint64_t sequence);
@@ -84,6 +87,14 @@ bool halt_set_is_seen(const struct halt_set *set);
 /* ---- people ---- */
 
 size_t halt_set_open_count(const struct halt_set *set);
+/* How often there was no room for a halt. */
+uint64_t halt_set_refused_count(const struct halt_set *set);
+enum halt_room {
+    HALT_HAS_ROOM,
+    HALT_SHARE_IS_FULL, /* at least one sender can halt nothing more */
+    HALT_SET_IS_FULL,   /* no sender can */
+};
+enum halt_room halt_set_room(struct halt_set *set);
 /* Calls `each` with halts that are open, `value` data NULL where it is not known, until that
  * returns false. It must not call the set.  `conversation` NULL: all. */
 void halt_set_each(struct halt_set *set, const char *conversation,

@@ -7,7 +7,6 @@
 #include <parley/status.h>
 
 #include "json_reader.h"
-#include "log.h"
 #include "text.h"
 
 /* ---- keys ---- */
@@ -50,6 +49,8 @@ bool halt_key_is_one(struct parley_bytes key) {
 
 /* ---- values ---- */
 
+enum { NAME_MAX_SHOWN = 256, TEXT_MAX_SHOWN = 128 };
+
 bool halt_value_is_json(struct parley_bytes text) {
     struct parley_arena arena;
     struct json_fault fault;
@@ -71,12 +72,12 @@ static void write_member(struct parley_buffer *out, const char *name, struct par
 }
 
 void halt_value_write(const struct halt_value *value, struct parley_buffer *out) {
-    enum { NAME_MAX_SHOWN = 256, TEXT_MAX_SHOWN = 128 };
     parley_buffer_char(out, '{');
     parley_buffer_json(out, value->kind);
     parley_buffer_char(out, ':');
     parley_buffer_json(out, text_prefix(value->name, NAME_MAX_SHOWN));
     write_member(out, "by", value->by, TEXT_MAX_SHOWN);
+    write_member(out, "principal", value->principal, TEXT_MAX_SHOWN);
     write_member(out, "id", value->id, TEXT_MAX_SHOWN);
     write_member(out, "why", value->why, NAME_MAX_SHOWN);
     write_member(out, "at", value->at, TEXT_MAX_SHOWN);
@@ -87,15 +88,27 @@ void halt_value_write(const struct halt_value *value, struct parley_buffer *out)
     parley_buffer_char(out, '}');
 }
 
-void halt_value_log(const char *protocol, struct parley_bytes value) {
+void halt_value_owner(const struct halt_value *value, char out[HALT_DIGEST_LENGTH + 1]) {
+    const bool has_principal = value->principal.length > 0;
+    halt_digest_conversation(has_principal ? "principal" : "by",
+                             has_principal ? value->principal : value->by, out);
+}
+
+bool halt_value_is_by(const struct halt_value *value, struct parley_bytes name) {
+    const struct parley_bytes shown = text_prefix(name, TEXT_MAX_SHOWN);
+    return parley_bytes_equal(value->principal, shown) || parley_bytes_equal(value->by, shown);
+}
+
+void halt_value_log(enum log_event event, const char *protocol, struct parley_bytes value,
+                    const char *reason) {
     struct parley_arena arena;
     struct halt_value says;
     parley_arena_init(&arena, 0);
     if (halt_value_read(value, &arena, &says) == PARLEY_OK) {
-        log_event(LOG_HALT_LATCHED,
+        log_write(event, parley_bytes_of(reason),
                   LOG_FIELDS(LOG_TEXT("protocol", protocol), LOG_BYTES("kind", says.kind),
                              LOG_BYTES("name", says.name), LOG_BYTES("by", says.by),
-                             LOG_BYTES("id", says.id)));
+                             LOG_BYTES("principal", says.principal), LOG_BYTES("id", says.id)));
     }
     parley_arena_finish(&arena);
 }
@@ -121,13 +134,10 @@ static struct parley_bytes *place_of(struct halt_value *out, struct parley_bytes
     const struct {
         const char *name;
         struct parley_bytes *place;
-    } members[] = {{"by", &out->by},
-                   {"id", &out->id},
-                   {"why", &out->why},
-                   {"at", &out->at},
-                   {"released_by", &out->released_by},
-                   {"reason", &out->reason},
-                   {"released_at", &out->released_at}};
+    } members[] = {{"by", &out->by},         {"principal", &out->principal},
+                   {"id", &out->id},         {"why", &out->why},
+                   {"at", &out->at},         {"released_by", &out->released_by},
+                   {"reason", &out->reason}, {"released_at", &out->released_at}};
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         if (parley_bytes_equal(key, parley_bytes_of(members[i].name))) {
             return members[i].place;
@@ -172,16 +182,18 @@ enum parley_status halt_value_read(struct parley_bytes text, struct parley_arena
     return PARLEY_OK;
 }
 
-void halt_of_message(const struct parley_route *route, struct parley_bytes payload, bool is_valid,
-                     const char *now, struct halt_of_message *out, struct parley_buffer *value) {
+void halt_of_message(const struct halting_message *message, struct halt_of_message *out,
+                     struct parley_buffer *value) {
+    const struct parley_route *route = message->route;
     const struct halt_value says = {.kind = parley_bytes_of(route->halt_kind),
                                     .name = route->halt_name,
                                     .by = route->sender,
                                     .id = route->id,
                                     .why = route->halt_why,
-                                    .at = parley_bytes_of(now),
-                                    .is_invalid = !is_valid};
+                                    .at = parley_bytes_of(message->now),
+                                    .principal = message->principal,
+                                    .is_invalid = !message->is_valid};
     halt_digest_conversation(route->halt_kind, route->halt_name, out->conversation);
-    halt_key(out->conversation, payload, out->key);
+    halt_key(out->conversation, message->payload, out->key);
     halt_value_write(&says, value);
 }

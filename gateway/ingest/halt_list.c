@@ -17,7 +17,7 @@ struct reading {
     struct http_request *request;
     struct halts_query *out;
     struct query_names seen;
-    const char *names[KINDS_MAX + 2];
+    const char *names[KINDS_MAX + 4];
     bool is_release, is_refused;
 };
 
@@ -35,23 +35,50 @@ static void refuse_value(struct reading *reading, const char *name, const char *
     reading->is_refused = true;
 }
 
+static bool has_chosen(const struct halts_query *query) {
+    return query->name != NULL || query->by != NULL || query->is_all;
+}
+
+/* What chooses the halts. */
+static void take_choice(struct reading *reading, const char *name, const char *value) {
+    struct halts_query *out = reading->out;
+    if (has_chosen(out)) {
+        refuse_value(reading, name, value, "given alone: one option chooses the halts");
+    } else if (is_kind(reading, name)) {
+        out->kind = name;
+        out->name = value;
+    } else if (strcmp(name, "by") == 0) {
+        out->by = value;
+    } else {
+        out->is_all = strcmp(value, "true") == 0;
+        if (!out->is_all) {
+            refuse_value(reading, name, value, "`true`");
+        }
+    }
+}
+
+static bool is_known(const struct reading *reading, const char *name) {
+    const char *const *known = reading->names;
+    while (*known != NULL && strcmp(*known, name) != 0) {
+        known++;
+    }
+    return *known != NULL;
+}
+
 static bool take_option(void *context, const char *name, const char *value) {
     struct reading *reading = context;
-    const bool is_reason = reading->is_release && strcmp(name, "reason") == 0;
+    const bool is_reason = strcmp(name, "reason") == 0;
     if (!query_option_is_sound(reading->request, &reading->seen, name, value)) {
         reading->is_refused = true;
-    } else if (!is_reason && !is_kind(reading, name)) {
+    } else if (!is_known(reading, name)) {
         query_problem_unknown(reading->request, name, reading->names);
         reading->is_refused = true;
-    } else if (is_reason && *value == '\0') {
+    } else if (*value == '\0' && !is_kind(reading, name)) {
         refuse_value(reading, name, value, "a text that is not empty");
     } else if (is_reason) {
         reading->out->reason = value;
-    } else if (reading->out->name != NULL) {
-        refuse_value(reading, name, value, "given alone: a halt is of one conversation");
     } else {
-        reading->out->kind = name;
-        reading->out->name = value;
+        take_choice(reading, name, value);
     }
     return !reading->is_refused;
 }
@@ -64,17 +91,61 @@ bool halts_query_read(struct http_request *request, const struct parley_protocol
     for (; protocol->halt_kinds[count] != NULL && count < KINDS_MAX; count++) {
         reading.names[count] = protocol->halt_kinds[count];
     }
-    reading.names[count] = is_release ? "reason" : NULL;
+    reading.names[count++] = "by";
+    if (is_release) {
+        reading.names[count++] = "all";
+        reading.names[count++] = "reason";
+    }
     *out = (struct halts_query){0};
     http_request_each_query(request, take_option, &reading);
-    if (!reading.is_refused && is_release && (out->name == NULL || out->reason == NULL)) {
+    if (!reading.is_refused && is_release && (!has_chosen(out) || out->reason == NULL)) {
         problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                               "A release names one conversation (`%s` or another of GET's "
-                               "options) and a `reason` for people: `?%s=NAME&reason=TEXT`.",
+                               "A release says what it releases (`%s` or another of GET's "
+                               "options, or `all=true`) and a `reason` for people: "
+                               "`?%s=NAME&reason=TEXT`.",
                                protocol->halt_kinds[0], protocol->halt_kinds[0]);
         return false;
     }
     return !reading.is_refused;
+}
+
+/* ---- what it chooses ---- */
+
+struct choosing {
+    const char *by;
+    bool (*each)(void *context, const char *key, struct parley_bytes value);
+    void *context;
+};
+
+/* A value that is not known, or cannot be read, is of no known sender. */
+static bool is_by(struct parley_bytes value, const char *by) {
+    struct parley_arena arena;
+    struct halt_value says;
+    parley_arena_init(&arena, 0);
+    const bool is_by = value.data != NULL && halt_value_read(value, &arena, &says) == PARLEY_OK &&
+                       halt_value_is_by(&says, parley_bytes_of(by));
+    parley_arena_finish(&arena);
+    return is_by;
+}
+
+static bool pass_those_by(void *context, const char *key, struct parley_bytes value) {
+    const struct choosing *choosing = context;
+    return !is_by(value, choosing->by) || choosing->each(choosing->context, key, value);
+}
+
+void halts_query_each(const struct halts_query *query, struct halt_set *set,
+                      bool (*each)(void *context, const char *key, struct parley_bytes value),
+                      void *context) {
+    char conversation[HALT_DIGEST_LENGTH + 1];
+    struct choosing choosing = {query->by, each, context};
+    if (query->by != NULL) {
+        halt_set_each(set, NULL, pass_those_by, &choosing);
+    } else if (query->name != NULL) {
+        halt_digest_conversation(query->kind, parley_bytes_of(query->name), conversation);
+        halt_set_each(set, conversation, each, context);
+    } else {
+        halt_set_each(set, NULL, each, context);
+    }
 }
 
 /* ---- the answer ---- */
@@ -105,7 +176,6 @@ void halt_list_serve(struct gateway *gateway, struct http_request *request,
     struct halt_gate *gate = gateway_halt_gate(gateway, protocol);
     struct halts_query query;
     struct listing listing = {0};
-    char conversation[HALT_DIGEST_LENGTH + 1];
     if (gate == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND, "Nothing halts in %s.", protocol->name);
         return;
@@ -118,13 +188,9 @@ void halt_list_serve(struct gateway *gateway, struct http_request *request,
                         "The halts cannot be read from NATS at present. Ask again later.");
         return;
     }
-    if (query.name != NULL) {
-        halt_digest_conversation(query.kind, parley_bytes_of(query.name), conversation);
-    }
     parley_buffer_init(&listing.out);
     parley_buffer_text(&listing.out, "{\"items\":[");
-    halt_set_each(halt_gate_set(gate), query.name != NULL ? conversation : NULL, add_item,
-                  &listing);
+    halts_query_each(&query, halt_gate_set(gate), add_item, &listing);
     parley_buffer_text(&listing.out, listing.has_more ? "],\"more\":true}\n" : "]}\n");
     if (listing.out.has_failed) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");

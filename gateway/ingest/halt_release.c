@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Releases the halts of a conversation: overwrites their keys, some at a time, and once all are
- * stored publishes one message that says so. Should its client go away, it goes on.
+/* Releases the halts of a conversation, of a sender, or all: overwrites their keys, some at a time,
+ * and once all are stored publishes one message that says so. Should its client go away, it goes
+ * on.
  *
  *   WRITING ── the last key is stored ──▶ TELLING ── the message's ack ──▶ (answered)
  *   WRITING ── a key is not stored ──▶ (503: asked again, it releases the rest) */
@@ -33,7 +34,9 @@ struct release {
     struct key *keys;
     size_t count, written_count, stored_count, awaited_count;
     bool has_failed, has_more;
-    const char *kind, *name, *reason, *by; /* in the arena */
+    const char *kind, *name; /* NULL: it is not of one conversation; here and below in the arena */
+    const char *made_by;     /* NULL: it is not of one sender */
+    const char *reason, *by;
     char now[32], notice_id[37];
 };
 
@@ -188,8 +191,8 @@ static void log_released(const struct release *release) {
     log_event(LOG_HALT_RELEASED,
               LOG_FIELDS(LOG_TEXT("protocol", release->protocol->name),
                          LOG_TEXT("kind", release->kind), LOG_TEXT("name", release->name),
-                         LOG_NUMBER("count", release->count), LOG_TEXT("by", release->by),
-                         LOG_TEXT("reason", release->reason)));
+                         LOG_TEXT("made_by", release->made_by), LOG_NUMBER("count", release->count),
+                         LOG_TEXT("by", release->by), LOG_TEXT("reason", release->reason)));
 }
 
 static void write_keys(struct release *release);
@@ -201,11 +204,11 @@ static void finish_writing(struct release *release) {
     } else if (release->request == NULL) {
         destroy(release);
     } else {
-        problem_respond_format(
-            release->request, PROBLEM_BUS_UNAVAILABLE,
-            "NATS has stored %zu of %zu releases: the conversation is still halted. Send the "
-            "request again; it releases the rest.",
-            release->stored_count, release->count);
+        problem_respond_format(release->request, PROBLEM_BUS_UNAVAILABLE,
+                               "NATS has stored %zu of %zu releases; the others still halt. Send "
+                               "the request again; it "
+                               "releases the rest.",
+                               release->stored_count, release->count);
     }
 }
 
@@ -282,8 +285,12 @@ static enum parley_status rewrite(struct release *release, struct key *key) {
     }
     PARLEY_TRY(halt_value_read(parley_bytes_of(old), &release->arena, &says));
     key->id = says.id;
-    says.kind = parley_bytes_of(release->kind);
-    says.name = parley_bytes_of(release->name);
+    if (release->kind != NULL) {
+        says.kind = parley_bytes_of(release->kind);
+        says.name = parley_bytes_of(release->name);
+    } else if (says.kind.data == NULL) { /* it cannot be read */
+        says.kind = PARLEY_BYTES("unknown");
+    }
     says.released_by = parley_bytes_of(release->by);
     says.reason = parley_bytes_of(release->reason);
     says.released_at = parley_bytes_of(release->now);
@@ -296,26 +303,25 @@ static enum parley_status rewrite(struct release *release, struct key *key) {
     return key->value != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-static const char *keep(struct release *release, const char *text) {
-    return parley_arena_copy(&release->arena, parley_bytes_of(text));
+/* Returns: whether there was memory for it. */
+static bool keep(struct release *release, const char *text, const char **out) {
+    *out = text != NULL ? parley_arena_copy(&release->arena, parley_bytes_of(text)) : NULL;
+    return text == NULL || *out != NULL;
 }
 
 static enum parley_status collect(struct release *release, const struct halts_query *query) {
-    char conversation[HALT_DIGEST_LENGTH + 1];
     const char *by = guard_principal(release->request)->name;
     release->keys = calloc(KEYS_MAX, sizeof *release->keys);
-    release->kind = keep(release, query->kind);
-    release->name = keep(release, query->name);
-    release->reason = keep(release, query->reason);
-    release->by = keep(release, by[0] != '\0' ? by : "anybody");
-    if (release->keys == NULL || release->kind == NULL || release->name == NULL ||
-        release->reason == NULL || release->by == NULL) {
+    if (release->keys == NULL || !keep(release, query->kind, &release->kind) ||
+        !keep(release, query->name, &release->name) ||
+        !keep(release, query->by, &release->made_by) ||
+        !keep(release, query->reason, &release->reason) ||
+        !keep(release, by[0] != '\0' ? by : "anybody", &release->by)) {
         return PARLEY_E_MEMORY;
     }
     clock_now_text(release->now);
-    halt_digest_conversation(query->kind, parley_bytes_of(query->name), conversation);
-    halt_set_each(halt_gate_set(gateway_halt_gate(release->gateway, release->protocol)),
-                  conversation, add_key, release);
+    halts_query_each(query, halt_gate_set(gateway_halt_gate(release->gateway, release->protocol)),
+                     add_key, release);
     for (size_t i = 0; i < release->count; i++) {
         PARLEY_TRY(rewrite(release, &release->keys[i]));
     }

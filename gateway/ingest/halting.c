@@ -63,15 +63,21 @@ bool halting_refuses(const struct request_options *options, struct parley_messag
 }
 
 /* `payload`: of the message that halts. */
-static enum jetstream_publish publish_halting(struct halt_gate *gate,
+static enum jetstream_publish publish_halting(const struct request_options *options,
                                               const struct parley_route *route,
                                               struct parley_bytes payload, struct halt_post post) {
+    struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
     struct halt_of_message halt;
     struct parley_buffer value;
     char now[32];
     clock_now_text(now);
     parley_buffer_init(&value);
-    halt_of_message(route, payload, !post.is_key_only, now, &halt, &value);
+    halt_of_message(&(struct halting_message){.route = route,
+                                              .payload = payload,
+                                              .principal = parley_bytes_of(options->principal),
+                                              .is_valid = !post.is_key_only,
+                                              .now = now},
+                    &halt, &value);
     post.conversation = halt.conversation;
     post.key = halt.key;
     post.value = parley_buffer_bytes(&value);
@@ -109,7 +115,6 @@ enum halting_effect halting_of_invalid(const struct request_options *options,
 enum jetstream_publish halting_latch(const struct request_options *options,
                                      struct parley_message *message, struct halt_hold *hold,
                                      jetstream_ack_fn *done, void *context, unsigned *out_share) {
-    struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
     struct parley_route route;
     if (parley_message_route(message, &route) != PARLEY_OK) {
         return JETSTREAM_FAILED;
@@ -118,7 +123,7 @@ enum jetstream_publish halting_latch(const struct request_options *options,
     const struct jetstream_message none = {
         .subject = "", .payload = PARLEY_BYTES(""), .share = *out_share};
     return publish_halting(
-        gate, &route, message->text,
+        options, &route, message->text,
         (struct halt_post){
             .message = &none, .is_key_only = true, .hold = hold, .done = done, .context = context});
 }
@@ -133,7 +138,7 @@ enum jetstream_publish halting_publish(const struct request_options *options,
     struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
     struct halt_post post = {.message = message, .hold = hold, .done = done, .context = context};
     if (gate != NULL && route->halt_role == PARLEY_HALT_LATCHES) {
-        return publish_halting(gate, route, message->payload, post);
+        return publish_halting(options, route, message->payload, post);
     }
     if (gate == NULL || halt_set_is_idle(halt_gate_set(gate)) || !obeys(options, route)) {
         return jetstream_publish(options->gateway->jetstream, message, done, context);

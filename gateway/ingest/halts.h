@@ -6,15 +6,22 @@
 #include "gateway.h"
 #include "halting.h"
 
-/* What the query says. */
+/* What the query says: the halts of one conversation, those of one sender, or all. */
 struct halts_query {
-    const char *kind, *name; /* of protocol->halt_kinds; NULL: all conversations */
+    const char *kind, *name; /* of protocol->halt_kinds; NULL: of all conversations */
+    const char *by;          /* halt_value_is_by; NULL: of all senders */
+    bool is_all;             /* only of a release, which has to say so */
     const char *reason;      /* only of a release */
 };
 
 /* Returns: whether the query is valid; if not, the request is answered. */
 bool halts_query_read(struct http_request *request, const struct parley_protocol *protocol,
                       bool is_release, struct halts_query *out);
+
+/* Calls `each` with the halts that the query chooses, as halt_set_each. */
+void halts_query_each(const struct halts_query *query, struct halt_set *set,
+                      bool (*each)(void *context, const char *key, struct parley_bytes value),
+                      void *context);
 
 void halt_list_serve(struct gateway *gateway, struct http_request *request,
                      const struct parley_protocol *protocol);

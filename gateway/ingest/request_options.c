@@ -203,8 +203,11 @@ static bool read_headers(struct request_options *options, struct http_request *r
     if (traceparent != NULL || options->gateway->configuration->trace) {
         read_trace(options, request, traceparent);
     }
+    const struct principal *principal = guard_principal(request);
+    const bool is_named = options->protocol->halts != NULL && principal->name[0] != '\0';
     options->check.only_sender =
-        principal_agent(guard_principal(request), options->gateway->configuration->bind_sender);
+        principal_agent(principal, options->gateway->configuration->bind_sender);
+    options->principal = is_named ? principal->name : NULL;
     return true;
 }
 
@@ -404,12 +407,13 @@ bool request_options_keep(struct request_options *out, const struct request_opti
     const bool has_agent = keep_text(&out->check.agent);
     const bool has_domain = keep_text(&out->check.domain);
     const bool has_sender = keep_text(&out->check.only_sender);
+    const bool has_principal = keep_text(&out->principal);
     const bool has_key = keep_text(&out->publication.idempotency_key);
     const bool has_owner = keep_text(&out->publication.key_owner);
     const bool has_trace = keep_text(&out->publication.traceparent);
     const bool has_state = keep_text(&out->publication.tracestate);
-    if (has_from && has_agent && has_domain && has_sender && has_key && has_owner && has_trace &&
-        has_state) {
+    if (has_from && has_agent && has_domain && has_sender && has_principal && has_key &&
+        has_owner && has_trace && has_state) {
         return true;
     }
     request_options_release(out);
@@ -421,6 +425,7 @@ void request_options_release(struct request_options *kept) {
                                  kept->check.agent,
                                  kept->check.domain,
                                  kept->check.only_sender,
+                                 kept->principal,
                                  kept->publication.idempotency_key,
                                  kept->publication.key_owner,
                                  kept->publication.traceparent,

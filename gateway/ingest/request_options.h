@@ -36,6 +36,7 @@ struct request_options {
     struct parley_options check; /* how each message is checked */
     struct publication_context publication;
     struct meter meter;
+    const char *principal; /* where messages can halt: whose token it is; NULL: none was shown */
     enum ingest_task task;
     bool is_alone;  /* one message, answered as one: a large one may go to an object store */
     bool wants_ack; /* of what the protocol acknowledges (parley/objects.h) */

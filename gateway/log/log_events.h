@@ -54,11 +54,16 @@
       "Correct what the message names (`parley serve --check-config` says the same), then send "   \
       "SIGHUP.")                                                                                   \
     X(LOG_HALT_LATCHED, "halt.latched", WARN, "a message halted its conversation",                 \
-      "protocol kind name by id",                                                                  \
+      "protocol kind name by principal id",                                                        \
       "Find out why. Until people release it (DELETE /v1/PROTOCOL/halts), what it halts gets "     \
       "409 halted.")                                                                               \
+    X(LOG_HALT_REFUSED, "halt.refused", WARN, "there is no room for the halt of a message",        \
+      "protocol kind name by principal id",                                                        \
+      "Its sender got 503, and its conversation goes on. Find out why there are so many halts, "   \
+      "and release some: DELETE /v1/PROTOCOL/halts?by=NAME.")                                      \
     X(LOG_HALT_RELEASED, "halt.released", INFO, "a conversation is no longer halted",              \
-      "protocol kind name count by reason", "Nothing.")                                            \
+      "protocol kind name made_by count by reason",                                                \
+      "Nothing. Without `name` they were all those that `made_by` had made, or all.")              \
     X(LOG_NATS_QUEUE, "nats.queue", INFO,                                                          \
       "a stream is a work queue: it is read by core subscription, from now on only", "stream",     \
       "Nothing. Events of it have no sequence and no resume token, and `since=` cannot ask for "   \

@@ -80,6 +80,9 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
     [METRIC_HALTED_MESSAGES] = {"parley_halted_messages", METRIC_COUNTER,
                                 .help = "Messages that were refused because their conversation is "
                                         "halted."},
+    [METRIC_HALTS_REFUSED] = {"parley_halts_refused", METRIC_COUNTER,
+                              .help = "Messages that could not halt their conversation, since too "
+                                      "many halts are open, or too many of their sender."},
     [METRIC_STREAM_READERS] = {"parley_stream_readers", METRIC_GAUGE, .labels = {"protocol"},
                                .help = "Open streams; one of /v1/stream counts for each protocol "
                                        "that it reads."},

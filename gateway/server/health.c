@@ -71,22 +71,41 @@ static struct finding ask_streams(const struct gateway *gateway, size_t number) 
 }
 
 /* What halts concern waits meanwhile. */
-static struct finding ask_halts(const struct gateway *gateway, size_t number) {
-    bool is_seen = true, was_seen = true;
-    for (size_t i = 0; gateway->halt_gates != NULL && i < parley_protocol_count(); i++) {
-        if (gateway->halt_gates[i] != NULL) {
-            is_seen = is_seen && halt_set_is_seen(halt_gate_set(gateway->halt_gates[i]));
-            was_seen = was_seen && halt_set_was_seen(halt_gate_set(gateway->halt_gates[i]));
-        }
-    }
-    if (number > 0 || is_seen || gateway->configuration->on_halt == ON_HALT_IGNORE) {
-        return (struct finding){0};
-    }
+static struct finding unread_halts(bool was_seen) {
     return (struct finding){.health = was_seen ? HEALTH_DEGRADED : HEALTH_FAILED,
                             .problem = PROBLEM_BUS_UNAVAILABLE,
                             .prefix = "",
                             .reason = "the halts cannot be read from NATS; messages that they may "
                                       "concern wait"};
+}
+
+static struct finding full_halts(enum halt_room room) {
+    static const char *const reasons[] = {
+        [HALT_SHARE_IS_FULL] =
+            "a sender has made as many of the open halts as one may; its further "
+            "messages that halt get 503",
+        [HALT_SET_IS_FULL] =
+            "as many halts are open as there can be; further messages that halt get 503"};
+    return (struct finding){.health = HEALTH_DEGRADED, .prefix = "", .reason = reasons[room]};
+}
+
+static struct finding ask_halts(const struct gateway *gateway, size_t number) {
+    bool is_seen = true, was_seen = true;
+    enum halt_room room = HALT_HAS_ROOM;
+    for (size_t i = 0; gateway->halt_gates != NULL && i < parley_protocol_count(); i++) {
+        if (gateway->halt_gates[i] != NULL) {
+            struct halt_set *set = halt_gate_set(gateway->halt_gates[i]);
+            const enum halt_room room_of_it = halt_set_room(set);
+            is_seen = is_seen && halt_set_is_seen(set);
+            was_seen = was_seen && halt_set_was_seen(set);
+            room = room_of_it > room ? room_of_it : room;
+        }
+    }
+    const bool is_unread = !is_seen && gateway->configuration->on_halt != ON_HALT_IGNORE;
+    if (is_unread && number == 0) {
+        return unread_halts(was_seen);
+    }
+    return room != HALT_HAS_ROOM && number == is_unread ? full_halts(room) : (struct finding){0};
 }
 
 static const struct {

@@ -24,11 +24,15 @@ static void copy_bounds(const struct shared_sources *from, struct figures *out) 
 }
 
 static void copy_halts(const struct shared_sources *from, struct figures *out) {
-    size_t count = 0;
+    uint64_t open_count = 0, refused_count = 0;
     for (size_t i = 0; i < parley_protocol_count(); i++) {
-        count += from->halt_sets[i] != NULL ? halt_set_open_count(from->halt_sets[i]) : 0;
+        if (from->halt_sets[i] != NULL) {
+            open_count += halt_set_open_count(from->halt_sets[i]);
+            refused_count += halt_set_refused_count(from->halt_sets[i]);
+        }
     }
-    counter_set(&out->values[FIGURE_HALTS_OPEN], count);
+    counter_set(&out->values[FIGURE_HALTS_OPEN], open_count);
+    counter_set(&out->values[FIGURE_HALTS_REFUSED], refused_count);
 }
 
 static void copy_workers(const struct shared_sources *from, struct figures *out) {

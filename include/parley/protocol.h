@@ -96,9 +96,9 @@ struct parley_route {
     struct parley_bytes answer_key;
 };
 
-/* Halts of one conversation that are released. */
+/* Halts that are released. */
 struct parley_release {
-    const char *kind; /* of protocol->halt_kinds */
+    const char *kind; /* of protocol->halt_kinds; NULL: they are not all of one conversation */
     struct parley_bytes name, reason;
     const struct parley_bytes *ids; /* of the messages that had halted it */
     size_t id_count;

@@ -96,9 +96,10 @@ void vlp_write_release(const struct parley_release *release, struct parley_buffe
     parley_buffer_text(out, ",\"protocol\":\"VLP/1.1\",\"type\":\"notice\"");
     write_member(out, ",\"timestamp\":", parley_bytes_of(release->now));
     parley_buffer_text(out, ",\"sender\":\"parley\"");
-    write_member(
-        out, strcmp(release->kind, vlp_halt_kinds[0]) == 0 ? ",\"session_id\":" : ",\"receiver\":",
-        release->name);
+    if (release->kind != NULL) {
+        const bool is_session = strcmp(release->kind, vlp_halt_kinds[0]) == 0;
+        write_member(out, is_session ? ",\"session_id\":" : ",\"receiver\":", release->name);
+    }
     write_member(out, ",\"content\":", parley_buffer_bytes(&content));
     parley_buffer_text(out, ",\"confidence\":1,\"provenance\":[\"parley:halts\"],"
                             "\"safety\":{\"level\":\"safe\"},\"refers_to\":[");

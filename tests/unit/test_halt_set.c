@@ -182,23 +182,81 @@ static void test_released_ones_expire_in_their_order(void **state) {
     assert_false(halt_set_expire(set, 150, out));
 }
 
+static void number_key(unsigned number, char out[HALT_KEY_LENGTH + 1]) {
+    halt_key(conversation, (struct parley_bytes){(const char *)&number, sizeof number}, out);
+}
+
 static void test_no_more_than_can_be_kept_are_latched(void **state) {
+    static const char *const values[] = {"{\"session\":\"S\",\"by\":\"a\"}",
+                                         "{\"session\":\"S\",\"by\":\"b\"}",
+                                         "{\"session\":\"S\",\"principal\":\"a\",\"by\":\"b\"}",
+                                         "{\"session\":\"S\"}", "{\"session\":\"S\",\"by\":\"c\"}"};
     struct halt_set *set = *state;
     char one[HALT_KEY_LENGTH + 1];
     halt_set_see(set, true);
     for (unsigned i = 0; i <= 2 * HALTS_OPEN_MAX; i++) {
-        halt_key(conversation, (struct parley_bytes){(const char *)&i, sizeof i}, one);
+        const struct parley_bytes value = parley_bytes_of(values[i % 5]);
+        number_key(i, one);
         if (i < HALTS_OPEN_MAX) {
-            assert_int_equal(halt_set_latch(set, one, PARLEY_BYTES(OPEN)), HALT_LATCH_WRITE);
+            assert_int_equal(halt_set_latch(set, one, value), HALT_LATCH_WRITE);
         } else if (i == HALTS_OPEN_MAX) {
-            assert_int_equal(halt_set_latch(set, one, PARLEY_BYTES(OPEN)), HALT_LATCH_FULL);
+            assert_int_equal(halt_set_room(set), HALT_SET_IS_FULL);
+            assert_int_equal(halt_set_latch(set, one, value), HALT_LATCH_FULL);
         }
-        halt_set_read(set, parley_bytes_of(one), PARLEY_BYTES(OPEN), i + 1, 1);
+        halt_set_read(set, parley_bytes_of(one), value, i + 1, 1);
     }
+    assert_int_equal(halt_set_refused_count(set), 1);
     assert_int_equal(halt_set_open_count(set), 2 * HALTS_OPEN_MAX);
     assert_int_equal(halt_set_ask(set, "00000000000000000000000000000000", NULL), HALT_BLIND);
     halt_set_begin(set);
     assert_int_equal(halt_set_open_count(set), HALTS_OPEN_MAX); /* their keys are being written */
+}
+
+struct owner_row {
+    const char *open;
+    enum halt_latch then; /* once "a" has made as many as one may */
+};
+
+static void test_one_sender_cannot_take_the_room_of_others(void **state) {
+    static const struct owner_row rows[] = {
+        {"{\"session\":\"S\",\"by\":\"a\"}", HALT_LATCH_SHARE_FULL},
+        {"{\"session\":\"S\",\"by\":\"b\"}", HALT_LATCH_WRITE},
+        {"{\"session\":\"S\",\"by\":\"b\",\"principal\":\"a\"}", HALT_LATCH_WRITE},
+        {"{\"session\":\"S\",\"by\":\"a\",\"principal\":\"b\"}", HALT_LATCH_WRITE},
+        {"{\"session\":\"S\"}", HALT_LATCH_WRITE},
+    };
+    const struct parley_bytes mine = parley_bytes_of(rows[0].open);
+    struct halt_set *set = *state;
+    char one[HALT_KEY_LENGTH + 1];
+    halt_set_see(set, true);
+    for (unsigned i = 0; i < HALTS_SHARE_MAX; i++) { /* half of them as after a restart */
+        assert_int_equal(halt_set_room(set), HALT_HAS_ROOM);
+        number_key(i, one);
+        if (i % 2 == 0) {
+            assert_int_equal(halt_set_latch(set, one, mine), HALT_LATCH_WRITE);
+            halt_set_latched(set, one, i + 1);
+        }
+        halt_set_read(set, parley_bytes_of(one), mine, i + 1, 1);
+    }
+    assert_int_equal(halt_set_room(set), HALT_SHARE_IS_FULL);
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        number_key(HALTS_SHARE_MAX + i, one);
+        assert_int_equal(halt_set_latch(set, one, parley_bytes_of(rows[i].open)), rows[i].then);
+    }
+    assert_int_equal(halt_set_refused_count(set), 1);
+    number_key(0, one);
+    assert_int_equal(halt_set_latch(set, one, mine), HALT_LATCH_KNOWN); /* it is there already */
+    halt_set_read(set, parley_bytes_of(one), PARLEY_BYTES(RELEASED), 1 << 20, 1);
+    assert_int_equal(halt_set_look_up(set, one), HALT_RELEASED);
+    assert_int_equal(halt_set_room(set), HALT_HAS_ROOM);
+    assert_int_equal(halt_set_latch(set, key, mine), HALT_LATCH_WRITE);
+    assert_int_equal(halt_set_look_up(set, key), HALT_UNKNOWN);
+    halt_set_unlatch(set, key);
+    assert_int_equal(halt_set_latch(set, other_key, mine), HALT_LATCH_WRITE);
+    halt_set_latched(set, other_key, 1 << 21);
+    assert_int_equal(halt_set_look_up(set, other_key), HALT_OPEN);
+    halt_set_begin(set);
+    assert_int_equal(halt_set_room(set), HALT_HAS_ROOM);
 }
 
 /* ---- threads ---- */
@@ -241,6 +299,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_released_ones_expire_in_their_order, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_no_more_than_can_be_kept_are_latched, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_one_sender_cannot_take_the_room_of_others, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_several_threads_may_use_it, set_up, tear_down),
     };
