@@ -57,21 +57,17 @@ static enum parley_status settle(struct board *board, struct work *work) {
         return PARLEY_OK;
     }
     PARLEY_TRY(works_read(board, work, board_now_ms(), &what));
-    if (work->phase == WORK_OPEN) {
-        works_set_phase(board, work, WORK_TAKEN); /* for its priority may change */
-        PARLEY_TRY(works_describe(board, work, &what));
-        works_set_phase(board, work, what.is_open ? WORK_OPEN : WORK_CLOSED);
-        take_wake_claimers(board, work);
-        return PARLEY_OK;
+    const bool was_open = work->phase == WORK_OPEN || work->phase == WORK_DUE_LATER;
+    if (was_open) {
+        works_set_phase(board, work, WORK_TAKEN); /* for its priority and its time may change */
     }
     PARLEY_TRY(works_describe(board, work, &what));
-    take_wake_claimers(board, work);
-    if (work->phase == WORK_TAKEN && !what.is_open) {
+    if (!what.is_open && work->phase != WORK_CLOSED) {
         works_set_phase(board, work, WORK_CLOSED);
-    } else if (work->phase == WORK_CLOSED && what.is_open) {
-        works_set_phase(board, work, WORK_OPEN);
-        take_wake(board, work);
+    } else if (what.is_open && (was_open || work->phase == WORK_CLOSED)) {
+        works_open(board, work);
     }
+    take_wake_claimers(board, work);
     return PARLEY_OK;
 }
 
@@ -103,6 +99,7 @@ void board_on_entry(void *context, const struct bucket_entry *entry) {
     board->has_left_out = take_in(board, entry) != PARLEY_OK || board->has_left_out;
     board->last_sequence = entry->sequence;
     take_wake_readers(board);
+    due_set_timer(board);
     pthread_mutex_unlock(&board->lock);
 }
 
@@ -152,7 +149,7 @@ static void drop_facts_before(struct board *board, struct work *work, uint64_t f
 
 static bool has_room_again(const struct board *board) {
     return board->has_left_out && board->is_current &&
-           board->open_count < board->limits.works_max / 4 * 3 &&
+           board->open_count + board->due.count < board->limits.works_max / 4 * 3 &&
            board->bytes < board->limits.bytes_max / 4 * 3;
 }
 
@@ -234,6 +231,7 @@ void board_end(struct board *board, const struct reactor *reactor) {
         bucket_watch_close(board->watch);
         board->watch = NULL;
         reactor_timer_clear(board->reactor, &board->again);
+        reactor_timer_clear(board->reactor, &board->due_timer);
     }
 }
 
@@ -264,6 +262,7 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
     board->limits.bytes_max = limits->bytes_max > 0 ? limits->bytes_max : BYTES_MAX;
     board->priority_count = (unsigned)count_priorities(protocol);
     board->again.fire = on_again;
+    board->due_timer.fire = due_on_timer;
     randombytes_buf(board->secret, sizeof board->secret);
     parley_arena_init(&board->arena, READ_BYTES_MAX);
     TAILQ_INIT(&board->all);
@@ -284,6 +283,7 @@ void board_destroy(struct board *board) {
         return;
     }
     works_remove_all(board);
+    free(board->due.slots);
     parley_arena_finish(&board->arena);
     pthread_mutex_destroy(&board->lock);
     free(board->bucket);

@@ -45,10 +45,12 @@ void board_item_write(const struct parley_protocol *protocol, const struct parle
     write_text("claimed_at", work->claimed_at, out);
     write_text("ended_at", work->ended_at, out);
     write_text("error", work->error, out);
-    parley_buffer_format(out, "\"retryable\":%s,\"contested\":null,",
+    parley_buffer_format(out, "\"retryable\":%s,",
                          !work->has_retryable ? "null"
                          : work->is_retryable ? "true"
                                               : "false");
+    write_text("retry_at", work->retry_at, out);
+    parley_buffer_text(out, "\"contested\":null,");
     write_text("retry_of", work->retry_of, out);
     parley_buffer_text(out, "\"seq\":{");
     write_sequence("request", work->sequences[PARLEY_WORK_REQUEST], ",", out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The data of a board. board_works.c keeps the lists, board.c reads entries, board_take.c matches
- * work and wishes, board_list.c answers questions. Private to board_*.c; all of it under the lock.
- */
+/* The data of a board. board_works.c keeps the lists, board_due.c what is open later, board.c reads
+ * entries, board_take.c matches work and wishes, board_list.c answers questions. Private to
+ * board_*.c; all of it under the lock. */
 
 #include <pthread.h>
 #include <sys/queue.h>
@@ -18,7 +18,7 @@ enum {
     BOARD_FACT_BYTES_MAX = 2048, /* a longer value is ignored */
 };
 
-enum work_phase { WORK_OPEN, WORK_TAKEN, WORK_CLOSED };
+enum work_phase { WORK_OPEN, WORK_DUE_LATER, WORK_TAKEN, WORK_CLOSED };
 
 struct work {
     /* What is looked at when work is looked for, side by side. */
@@ -35,8 +35,13 @@ struct work {
     char *facts[PARLEY_WORK_FACTS];    /* the values; NULL: there is none */
     size_t lengths[PARLEY_WORK_FACTS]; /* of them */
     uint64_t sequences[PARLEY_WORK_FACTS];
-    uint64_t order;               /* of its first key in the bucket */
-    int64_t claimed_ms;           /* Unix time; of the key of its claim */
+    uint64_t order;        /* of its first key in the bucket */
+    int64_t claimed_ms;    /* Unix time; of the key of its claim */
+    int64_t retry_at_ms;   /* … before which what tries it again is not given out; 0: none */
+    int64_t not_before_ms; /* … before which it is not given out itself */
+    size_t due_slot;       /* DUE_LATER: its place in the heap */
+    uint64_t retry_of;     /* hash of the id of what it tries again; 0: none */
+    LIST_ENTRY(work) retry_link;  /* of those that try something again */
     const char *state;            /* one of the kind's */
     char *task, *to;              /* NULL: not known, nobody */
     uint64_t holder, from, claim; /* hashes; 0: not known */
@@ -57,7 +62,12 @@ struct board {
     unsigned priority_count;
 
     struct work *chains[BOARD_CHAINS], *claims[BOARD_CHAINS];
+    LIST_HEAD(, work) retries[BOARD_CHAINS]; /* by retry_of */
     struct works all, closed, open[BOARD_PRIORITIES_MAX];
+    struct {
+        struct work **slots; /* a heap; there is room for all work */
+        size_t count, room;
+    } due;
     size_t work_count, open_count, bytes;
     bool has_left_out, is_current;
     uint64_t last_sequence; /* up to which the bucket was read, or holds nothing */
@@ -72,7 +82,7 @@ struct board {
     struct reactor *reactor; /* NULL: nobody reads */
     struct jetstream *jetstream;
     struct bucket_watch *watch;
-    struct reactor_timer again;
+    struct reactor_timer again, due_timer;
 };
 
 int64_t board_now_ms(void); /* Unix time */
@@ -90,6 +100,8 @@ void works_set_phase(struct board *board, struct work *work, enum work_phase pha
 /* Takes over what its facts say, but for its phase.  Returns: PARLEY_E_MEMORY. */
 enum parley_status works_describe(struct board *board, struct work *work,
                                   const struct parley_work *what);
+/* It can be claimed: it becomes OPEN, and one who waits for it is woken; or DUE_LATER. */
+void works_open(struct board *board, struct work *work);
 /* 0: it is not known. */
 void works_set_claim(struct board *board, struct work *work, uint64_t claim);
 /* Removes what there is no room for. */
@@ -97,6 +109,20 @@ void works_make_room(struct board *board);
 /* What its facts say.  Owns: valid until the next call. */
 enum parley_status works_read(struct board *board, const struct work *work, int64_t now_ms,
                               struct parley_work *out);
+
+/* ---- board_due.c ---- */
+
+/* Has room for so many.  Returns: false: there is no memory. */
+bool due_reserve(struct board *board, size_t count);
+void due_add(struct board *board, struct work *work);
+void due_remove(struct board *board, const struct work *work);
+/* One that others come due before, or NULL. */
+struct work *due_last(const struct board *board);
+/* Opens what is due by now, some at a time, and wakes those who wait for it. */
+void due_open(struct board *board);
+/* Has the rest opened when it is due.  Threads: that of the reactor that reads. */
+void due_set_timer(struct board *board);
+void due_on_timer(struct reactor_timer *timer);
 
 /* ---- board_take.c ---- */
 

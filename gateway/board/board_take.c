@@ -150,6 +150,7 @@ static bool take(struct board *board, const struct board_search *search, size_t 
     if (work != NULL) {
         return write_find(board, work, out);
     }
+    due_open(board); /* whose timer may be late */
     work = choose(board, search, among);
     if (work == NULL || !write_find(board, work, out)) {
         return false;
@@ -319,8 +320,7 @@ void board_give_back(struct board *board, const char *id) {
     struct work *work = works_find(board, parley_bytes_of(id));
     if (work != NULL && work->phase == WORK_TAKEN) {
         works_set_claim(board, work, 0);
-        works_set_phase(board, work, WORK_OPEN);
-        take_wake(board, work);
+        works_open(board, work);
     }
     pthread_mutex_unlock(&board->lock);
 }

@@ -28,7 +28,7 @@ struct work *works_find(const struct board *board, struct parley_bytes id) {
 
 /* ---- phases ---- */
 
-/* Of work that is not taken. */
+/* Of work that is open or closed. */
 static struct works *list_of(struct board *board, const struct work *work) {
     return work->phase == WORK_OPEN ? &board->open[work->priority] : &board->closed;
 }
@@ -50,21 +50,47 @@ static void insert_by_age(struct works *list, struct work *work) {
     }
 }
 
-static void leave_list(struct board *board, struct work *work) {
-    if (work->phase != WORK_TAKEN) {
+static void leave_phase(struct board *board, struct work *work) {
+    switch (work->phase) {
+    case WORK_OPEN:
+        board->open_count--;
         TAILQ_REMOVE(list_of(board, work), work, phase_link);
+        break;
+    case WORK_CLOSED:
+        TAILQ_REMOVE(list_of(board, work), work, phase_link);
+        break;
+    case WORK_DUE_LATER:
+        due_remove(board, work);
+        break;
+    case WORK_TAKEN:
+        break;
     }
-    board->open_count -= work->phase == WORK_OPEN ? 1 : 0;
 }
 
 void works_set_phase(struct board *board, struct work *work, enum work_phase phase) {
-    leave_list(board, work);
+    leave_phase(board, work);
     work->phase = phase;
-    board->open_count += phase == WORK_OPEN ? 1 : 0;
-    if (phase == WORK_OPEN) {
+    switch (phase) {
+    case WORK_OPEN:
+        board->open_count++;
         insert_by_age(list_of(board, work), work);
-    } else if (phase == WORK_CLOSED) {
+        break;
+    case WORK_CLOSED:
         TAILQ_INSERT_TAIL(&board->closed, work, phase_link);
+        break;
+    case WORK_DUE_LATER:
+        due_add(board, work);
+        break;
+    case WORK_TAKEN:
+        break;
+    }
+}
+
+void works_open(struct board *board, struct work *work) {
+    const bool is_due = work->not_before_ms <= board_now_ms();
+    works_set_phase(board, work, is_due ? WORK_OPEN : WORK_DUE_LATER);
+    if (is_due) {
+        take_wake(board, work);
     }
 }
 
@@ -84,7 +110,8 @@ static void insert_in_all(struct board *board, struct work *work) {
 }
 
 struct work *works_add(struct board *board, struct parley_bytes id, uint64_t order) {
-    struct work *work = id.length < BOARD_ID_MAX ? calloc(1, sizeof *work) : NULL;
+    const bool has_room = id.length < BOARD_ID_MAX && due_reserve(board, board->work_count + 1);
+    struct work *work = has_room ? calloc(1, sizeof *work) : NULL;
     if (work == NULL) {
         return NULL;
     }
@@ -115,6 +142,13 @@ static void leave_claims(struct board *board, struct work *work) {
     work->claim = 0;
 }
 
+static void leave_retries(struct work *work) {
+    if (work->retry_of != 0) {
+        LIST_REMOVE(work, retry_link);
+        work->retry_of = 0;
+    }
+}
+
 static void free_work(struct work *work) {
     for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
         free(work->facts[i]);
@@ -132,7 +166,8 @@ void works_remove(struct board *board, struct work *work) {
     }
     *link = work->chain_next;
     leave_claims(board, work);
-    leave_list(board, work);
+    leave_retries(work);
+    leave_phase(board, work);
     TAILQ_REMOVE(&board->all, work, age_link);
     board->work_count--;
     board->bytes -= work->bytes;
@@ -147,8 +182,11 @@ void works_remove_all(struct board *board) {
 
 /* ---- room ---- */
 
-/* Of the lowest priority the youngest. */
+/* Of the lowest priority the youngest; but what is due later before that. */
 static struct work *least_open(struct board *board) {
+    if (board->due.count > 0) {
+        return due_last(board);
+    }
     for (unsigned priority = 0; priority < board->priority_count; priority++) {
         if (!TAILQ_EMPTY(&board->open[priority])) {
             return TAILQ_LAST(&board->open[priority], works);
@@ -212,6 +250,39 @@ void works_set_claim(struct board *board, struct work *work, uint64_t claim) {
     }
 }
 
+/* What it tries again may have said when that is due. */
+static void set_retry_of(struct board *board, struct work *work, struct parley_bytes id) {
+    const struct work *first = id.data != NULL ? works_find(board, id) : NULL;
+    leave_retries(work);
+    work->retry_of = board_hash(board, id);
+    if (work->retry_of != 0) {
+        LIST_INSERT_HEAD(&board->retries[work->retry_of % BOARD_CHAINS], work, retry_link);
+    }
+    if (first != NULL) {
+        work->not_before_ms = first->retry_at_ms;
+    }
+}
+
+/* It has ended, and says when it may be tried again. All that try it again are visited: once, since
+ * it ends once. */
+static void put_retries_off(struct board *board, const struct work *first) {
+    const uint64_t id = board_hash(board, parley_bytes_of(first->id));
+    struct work *work;
+    LIST_FOREACH(work, &board->retries[id % BOARD_CHAINS], retry_link) {
+        if (work->retry_of != id) {
+            continue;
+        }
+        const bool is_open = work->phase == WORK_OPEN || work->phase == WORK_DUE_LATER;
+        if (is_open) {
+            works_set_phase(board, work, WORK_TAKEN); /* its place depends on the time */
+        }
+        work->not_before_ms = first->retry_at_ms;
+        if (is_open) {
+            works_open(board, work);
+        }
+    }
+}
+
 enum parley_status works_describe(struct board *board, struct work *work,
                                   const struct parley_work *what) {
     PARLEY_TRY(keep_text(&work->task, what->task));
@@ -226,6 +297,11 @@ enum parley_status works_describe(struct board *board, struct work *work,
     work->holder = board_hash(board, what->holder);
     work->from = board_hash(board, what->from);
     works_set_claim(board, work, board_hash(board, what->claim_id));
+    set_retry_of(board, work, what->retry_of);
+    if (work->retry_at_ms != what->retry_at_ms) {
+        work->retry_at_ms = what->retry_at_ms;
+        put_retries_off(board, work);
+    }
     count_bytes(board, work);
     return PARLEY_OK;
 }

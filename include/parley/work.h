@@ -25,13 +25,14 @@ enum parley_work_fact {
  * read from, and from the arena. */
 struct parley_work {
     struct parley_bytes id, task, domain, from, to, holder, error, retry_of;
-    struct parley_bytes requested_at, deadline, claimed_at, ended_at; /* RFC 3339 */
+    struct parley_bytes requested_at, deadline, claimed_at, ended_at, retry_at; /* RFC 3339 */
     struct parley_bytes claim_id; /* of the message by which it was claimed */
     const char *state;            /* one of the kind's states, at the time that was given */
     unsigned priority;            /* index into protocol->priorities */
     bool has_priority, is_retryable, has_retryable;
     bool is_open;          /* it may be claimed, until … */
     int64_t open_until_ms; /* … this time, Unix time; INT64_MAX: it has none */
+    int64_t retry_at_ms;   /* `retry_at`, Unix time; 0: not known */
     struct parley_bytes
         streams[PARLEY_WORK_FACTS]; /* where the messages are that the facts are of */
     uint64_t sequences[PARLEY_WORK_FACTS];

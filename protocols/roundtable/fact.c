@@ -5,6 +5,8 @@
 
 #include "fact.h"
 
+#include <math.h>
+
 #include "fact_value.h"
 #include "roundtable.h"
 #include "text.h"
@@ -245,7 +247,8 @@ static void write_retry(const struct parley_message *message, struct parley_buff
                           text_unix_time(parley_message_text(message, ROUNDTABLE_TIMESTAMP), &at);
     parley_buffer_text(out, ",\"retryable\":");
     parley_buffer_text(out, is_retryable ? "true" : is_said ? "false" : "null");
-    write_time(out, ROUNDTABLE_MEMBER_RETRY_AT, has_time, at + (has_time ? after->number : 0));
+    /* In whole seconds, and not before the time that was asked for. */
+    write_time(out, ROUNDTABLE_MEMBER_RETRY_AT, has_time, has_time ? ceil(at + after->number) : 0);
 }
 
 void roundtable_fact_write_end(const struct parley_message *message, uint64_t request,

@@ -4,6 +4,8 @@
  * `<id>.claim` for the first task.claimed, `<id>.end` for the one that ended it. Nothing here
  * trusts a value: one that cannot be read is ignored. */
 
+#include <math.h>
+
 #include "fact.h"
 #include "roundtable.h"
 #include "text.h"
@@ -75,6 +77,12 @@ static void read_claim(const struct roundtable_fact *fact, struct parley_work *o
     out->claimed_at = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_AT);
 }
 
+/* The first whole millisecond from it on; 0: there is none. */
+static int64_t unix_time_ms(struct parley_bytes time) {
+    double seconds;
+    return time.data != NULL && text_unix_time(time, &seconds) ? (int64_t)ceil(seconds * 1000) : 0;
+}
+
 static void read_end(const struct roundtable_fact *fact, struct parley_work *out) {
     const struct parley_value *retryable = &fact->members[ROUNDTABLE_MEMBER_RETRYABLE];
     read_place(fact, PARLEY_WORK_END, out);
@@ -82,6 +90,8 @@ static void read_end(const struct roundtable_fact *fact, struct parley_work *out
     out->is_retryable = out->has_retryable && retryable->number != 0;
     out->error = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_ERROR);
     out->ended_at = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_AT);
+    out->retry_at = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_RETRY_AT);
+    out->retry_at_ms = unix_time_ms(out->retry_at);
 }
 
 static const char *state_of(const struct roundtable_task *task, int64_t now_seconds) {

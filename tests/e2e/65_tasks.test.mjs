@@ -67,6 +67,7 @@ describe('a task', () => {
       ended_at: null,
       error: null,
       retryable: null,
+      retry_at: null,
       contested: null,
       retry_of: null,
       seq: { request: 7, claim: null, end: null },

@@ -11,7 +11,7 @@ import { embeddedUrl, natsClient, startNats } from './lib/nats.mjs';
 import { NatsWire } from './lib/nats_wire.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
-import { sendTask, taskRequest } from './lib/roundtable.mjs';
+import { sendTask, taskFailed, taskRequest } from './lib/roundtable.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 import { boardOf } from './lib/work.mjs';
 
@@ -258,6 +258,35 @@ describe('a server that decides on no claims', () => {
     const answer = await next(its.parley, { agent: 'a' });
     assertProblem(answer, 404, 'not-found');
     assert.match(answer.json.detail, /--lifecycle off/);
+  });
+});
+
+describe('a retry', () => {
+  const its = useParley();
+  it('is given to an agent that waits when it is due, and not before', async (t) => {
+    const fail = async (retryAfterSeconds) => {
+      const first = await request(its.parley, 'retry.x');
+      await claimed(next(its.parley, { agent: 'worker', domains: ['retry'] }));
+      const failure = taskFailed(first.id, { payload: { error: 'timeout', retryable: true, retryAfterSeconds } });
+      assert.equal((await sendTask(its.parley, failure)).status, 200);
+      return (await get(its.parley, `/v1/roundtable/tasks/${first.id}`)).json;
+    };
+    const [later, soon] = [await fail(3600), await fail(2)];
+    assert.equal(Date.parse(soon.retry_at), Math.ceil(Date.parse(soon.ended_at) / 1000 + 2) * 1000);
+    assert.equal((await boardOf(its.parley, '?state=failed&domain=retry'))[0].retry_at, soon.retry_at);
+    const second = await parleyFor(t, { nats: embeddedUrl(its.parley) });
+    const answers = [its.parley, second].map((server) => next(server, { agent: 'worker' }, waiting(60)));
+    await isWaiting(its.parley, 1);
+    await isWaiting(second, 1);
+    await request(its.parley, 'retry.x', { correlationId: later.id });
+    const retries = [];
+    for (let i = 0; i < 2; i++) {
+      retries.push((await request(its.parley, 'retry.x', { correlationId: soon.id })).id);
+    }
+    const got = await Promise.all(answers.map(claimed));
+    assert.ok(Date.now() >= Date.parse(soon.retry_at), 'not before its time');
+    assert.deepEqual(got.map(({ task }) => task.id).sort(), retries.sort());
+    assert.equal((await next(its.parley, { agent: 'worker' })).status, 204);
   });
 });
 

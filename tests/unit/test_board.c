@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The board of a protocol's work: who gets what, who is woken, and what is left out. It is given
- * entries as a watch would deliver them. */
+/* The board of a protocol's work: who gets what, who is woken, and what is left out. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,142 +13,7 @@
 
 #include <cmocka.h>
 
-#include "board.h"
-
-enum { WAITERS_MAX = 8 };
-#define CLAIM_ID "5c1f7d0e-9b1a-4c57-8a43-1f0a8a9b2c3d"
-
-struct world {
-    struct board *board;
-    uint64_t sequence;
-    struct board_waiter waiters[WAITERS_MAX];
-    struct board_wish wishes[WAITERS_MAX];
-    struct parley_bytes words[WAITERS_MAX];
-    unsigned woken;
-    bool is_own; /* entries are written by this process, and not yet delivered */
-};
-
-static struct world *woken_world;
-
-static void on_wake(struct board_waiter *waiter) {
-    woken_world->woken |= 1u << (waiter - woken_world->waiters);
-}
-
-static void open_board(struct world *world, size_t works_max) {
-    const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("roundtable"));
-    const struct board_limits limits = {.works_max = works_max};
-    *world = (struct world){0};
-    assert_int_equal(board_create(protocol, "tasks", &limits, &world->board), PARLEY_OK);
-    board_on_began(world->board);
-    woken_world = world;
-}
-
-static int set_up(void **state) {
-    static struct world world;
-    open_board(&world, 0);
-    board_on_current(world.board);
-    *state = &world;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    board_destroy(((struct world *)*state)->board);
-    return 0;
-}
-
-static void write_id(unsigned number, char out[40]) {
-    snprintf(out, 40, "00000000-0000-4000-8000-%012u", number);
-}
-
-static void write_bytes(struct world *world, unsigned number, const char *suffix,
-                        struct parley_bytes value) {
-    char key[80];
-    write_id(number, key);
-    strcat(key, suffix);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    const struct bucket_entry entry = {.key = parley_bytes_of(key),
-                                       .value = value,
-                                       .sequence = ++world->sequence,
-                                       .time_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec};
-    if (world->is_own) {
-        board_on_written(world->board, &entry);
-    } else {
-        board_on_entry(world->board, &entry);
-    }
-}
-
-static void write_entry(struct world *world, unsigned number, const char *suffix,
-                        const char *value) {
-    write_bytes(world, number, suffix, parley_bytes_of(value));
-}
-
-/* A request: "security.scan high" and perhaps " galahad" to whom. */
-static void request_until(struct world *world, unsigned number, const char *what,
-                          const char *deadline) {
-    char task[40] = "", priority[20] = "", to[20] = "", value[400], to_member[40] = "null";
-    sscanf(what, "%39s %19s %19s", task, priority, to);
-    if (to[0] != '\0') {
-        snprintf(to_member, sizeof to_member, "\"%s\"", to);
-    }
-    snprintf(value, sizeof value,
-             "{\"stream\":\"ROUNDTABLE\",\"seq\":%u,\"task\":\"%s\",\"from\":\"tim\",\"to\":%s,"
-             "\"priority\":\"%s\",\"deadline\":\"%s\",\"digest\":\"x\"}",
-             number, task, to_member, priority, deadline);
-    write_entry(world, number, "", value);
-}
-
-static void request(struct world *world, unsigned number, const char *what) {
-    request_until(world, number, what, "2099-01-01T00:00:00Z");
-}
-
-static void claim(struct world *world, unsigned number, const char *holder, const char *claim_id) {
-    char value[300];
-    snprintf(value, sizeof value,
-             "{\"stream\":\"ROUNDTABLE\",\"seq\":%u,\"holder\":\"%s\",\"claim\":\"%s\",\"at\":"
-             "\"2026-01-01T00:00:00Z\",\"request\":1}",
-             1000 + number, holder, claim_id);
-    write_entry(world, number, ".claim", value);
-}
-
-/* "galahad": any; "galahad d:security t:intel.weather": at most one of each. */
-static const struct board_wish *wish(struct world *world, size_t slot, const char *text) {
-    static char agents[WAITERS_MAX][20], words[WAITERS_MAX][40];
-    static struct parley_bytes lists[WAITERS_MAX];
-    char kind = 0;
-    sscanf(text, "%19s %c:%39s", agents[slot], &kind, words[slot]);
-    lists[slot] = parley_bytes_of(words[slot]);
-    world->wishes[slot] = (struct board_wish){.agent = parley_bytes_of(agents[slot]),
-                                              .domains = &lists[slot],
-                                              .tasks = &lists[slot],
-                                              .domain_count = kind == 'd' ? 1 : 0,
-                                              .task_count = kind == 't' ? 1 : 0};
-    return &world->wishes[slot];
-}
-
-/* Returns: the number of the work, 0: none. */
-static unsigned number_of(const struct board_find *find) {
-    return (unsigned)strtoul(find->id + 24, NULL, 10);
-}
-
-static unsigned take(struct world *world, const char *text) {
-    struct board_find find;
-    return board_take(world->board, wish(world, WAITERS_MAX - 1, text), 1, &find) ? number_of(&find)
-                                                                                  : 0;
-}
-
-static void park(struct world *world, size_t slot, const char *text) {
-    struct board_find find;
-    world->waiters[slot].wish = wish(world, slot, text);
-    world->waiters[slot].wake = on_wake;
-    assert_false(board_take_or_wait(world->board, &world->waiters[slot], 1, &find));
-}
-
-static unsigned take_woken(struct world *world, size_t slot) {
-    struct board_find find;
-    const bool is_found = board_take_or_wait(world->board, &world->waiters[slot], 1, &find);
-    return is_found ? number_of(&find) : 0;
-}
+#include "board_fixture.h"
 
 /* ---- who gets what ---- */
 
@@ -177,13 +41,13 @@ static void test_the_best_that_matches_is_taken_first(void **state) {
     for (size_t i = 0; i < sizeof match_cases / sizeof match_cases[0]; i++) {
         const struct match_case *row = &match_cases[i];
         char got[40] = "", word[12];
-        open_board(&world, 0);
+        world_open(&world, 0);
         board_on_current(world.board);
         for (unsigned j = 0; j < 5 && row->works[j] != NULL; j++) {
-            request(&world, j + 1, row->works[j]);
+            world_request(&world, j + 1, row->works[j]);
         }
         for (unsigned taken = 1; taken != 0;) {
-            taken = take(&world, row->wish);
+            taken = world_take(&world, row->wish);
             snprintf(word, sizeof word, "%s%u", got[0] != '\0' ? " " : "", taken);
             strcat(got, word);
         }
@@ -215,71 +79,71 @@ static void test_one_of_many_words_suffices(void **state) {
     for (unsigned i = 1; i <= 1000; i++) {
         char what[30];
         snprintf(what, sizeof what, "e%u.x normal", i); /* nothing that is among them */
-        request(world, i, what);
+        world_request(world, i, what);
     }
     assert_false(board_take(world->board, &many, 1, &find));
     for (unsigned i = 0; i < WORDS; i++) {
         char what[30];
         snprintf(what, sizeof what, i % 2 == 0 ? "d%u.x low" : "a.x%u low", i);
-        request(world, 2000 + i, what);
+        world_request(world, 2000 + i, what);
         assert_true(board_take(world->board, &many, 1, &find));
-        assert_int_equal(number_of(&find), 2000 + i);
+        assert_int_equal(find_number(&find), 2000 + i);
     }
-    request(world, 3000, "a.x normal");
-    request(world, 3001, "d0 normal");
-    request(world, 3002, "b.x0 normal");
+    world_request(world, 3000, "a.x normal");
+    world_request(world, 3001, "d0 normal");
+    world_request(world, 3002, "b.x0 normal");
     assert_true(board_take(world->board, &many, 1, &find));
-    assert_int_equal(number_of(&find), 3001);
+    assert_int_equal(find_number(&find), 3001);
     assert_false(board_take(world->board, &many, 1, &find));
 }
 
 static void test_what_is_not_open_is_not_taken(void **state) {
     struct world *world = *state;
-    request_until(world, 1, "a.x high", "2020-01-01T00:00:00Z"); /* late */
-    request(world, 2, "a.x high");
-    claim(world, 2, "percival", "c");
-    write_entry(world, 3, ".end", "{\"state\":\"completed\"}");
-    request(world, 3, "a.x high");
-    write_entry(world, 4, "", "security");           /* of an older gateway */
-    write_entry(world, 5, "", "{\"task\":\"a.x\"}"); /* its message is not known */
-    write_entry(world, 6, "", "{\"task\":");
-    write_entry(world, 7, ".other", "{}");
+    world_request_until(world, 1, "a.x high", "2020-01-01T00:00:00Z"); /* late */
+    world_request(world, 2, "a.x high");
+    world_claim(world, 2, "percival", "c");
+    world_write(world, 3, ".end", "{\"state\":\"completed\"}");
+    world_request(world, 3, "a.x high");
+    world_write(world, 4, "", "security");           /* of an older gateway */
+    world_write(world, 5, "", "{\"task\":\"a.x\"}"); /* its message is not known */
+    world_write(world, 6, "", "{\"task\":");
+    world_write(world, 7, ".other", "{}");
     board_on_entry(world->board, &(struct bucket_entry){.key = PARLEY_BYTES("no-uuid"),
                                                         .value = PARLEY_BYTES("{}"),
                                                         .sequence = ++world->sequence});
-    assert_int_equal(take(world, "galahad"), 0);
+    assert_int_equal(world_take(world, "galahad"), 0);
     assert_int_equal(board_counts(world->board).open, 0);
     assert_int_equal(board_counts(world->board).works, 6);
 }
 
 static void test_what_is_taken_comes_back_in_its_place(void **state) {
     struct world *world = *state;
-    request(world, 1, "a.x normal");
-    request(world, 2, "a.x normal");
-    request(world, 3, "a.x normal");
-    assert_int_equal(take(world, "galahad"), 1);
-    assert_int_equal(take(world, "galahad"), 2);
+    world_request(world, 1, "a.x normal");
+    world_request(world, 2, "a.x normal");
+    world_request(world, 3, "a.x normal");
+    assert_int_equal(world_take(world, "galahad"), 1);
+    assert_int_equal(world_take(world, "galahad"), 2);
     board_give_back(world->board, "00000000-0000-4000-8000-000000000002");
     board_give_back(world->board, "00000000-0000-4000-8000-000000000001");
-    assert_int_equal(take(world, "galahad"), 1);
+    assert_int_equal(world_take(world, "galahad"), 1);
     board_lost(world->board, "00000000-0000-4000-8000-000000000001");
     board_give_back(world->board, "00000000-0000-4000-8000-000000000001"); /* too late */
-    assert_int_equal(take(world, "galahad"), 2);
-    assert_int_equal(take(world, "galahad"), 3);
-    assert_int_equal(take(world, "galahad"), 0);
+    assert_int_equal(world_take(world, "galahad"), 2);
+    assert_int_equal(world_take(world, "galahad"), 3);
+    assert_int_equal(world_take(world, "galahad"), 0);
 }
 
 static void test_one_of_the_best_is_taken_by_chance(void **state) {
     struct world *world = *state;
     unsigned seen = 0;
     for (unsigned i = 1; i <= 6; i++) {
-        request(world, i, "a.x normal");
+        world_request(world, i, "a.x normal");
     }
     for (int tries = 0; tries < 10000 && seen != 0x1E; tries++) {
         struct board_find find;
-        assert_true(board_take(world->board, wish(world, 0, "galahad"), 4, &find));
-        assert_in_range(number_of(&find), 1, 4);
-        seen |= 1u << number_of(&find);
+        assert_true(board_take(world->board, world_wish(world, 0, "galahad"), 4, &find));
+        assert_in_range(find_number(&find), 1, 4);
+        seen |= 1u << find_number(&find);
         board_give_back(world->board, find.id);
     }
     assert_int_equal(seen, 0x1E);
@@ -289,73 +153,73 @@ static void test_one_of_the_best_is_taken_by_chance(void **state) {
 
 static void test_new_work_wakes_one_who_waits_for_it(void **state) {
     struct world *world = *state;
-    park(world, 0, "galahad d:other");
-    park(world, 1, "percival d:a");
-    park(world, 2, "lancelot");
-    request(world, 1, "a.x normal");
+    world_park(world, 0, "galahad d:other");
+    world_park(world, 1, "percival d:a");
+    world_park(world, 2, "lancelot");
+    world_request(world, 1, "a.x normal");
     assert_int_equal(world->woken, 1u << 1);
-    assert_int_equal(take_woken(world, 1), 1);
-    request(world, 2, "a.x normal");
+    assert_int_equal(world_take_woken(world, 1), 1);
+    world_request(world, 2, "a.x normal");
     assert_int_equal(world->woken, 1u << 1 | 1u << 2);
-    assert_int_equal(take_woken(world, 2), 2);
-    request(world, 3, "a.x normal");
+    assert_int_equal(world_take_woken(world, 2), 2);
+    world_request(world, 3, "a.x normal");
     assert_int_equal(board_counts(world->board).waiting, 1);
     board_leave(world->board, &world->waiters[0]);
 }
 
 static void test_one_who_is_gone_hands_its_wake_up_on(void **state) {
     struct world *world = *state;
-    park(world, 0, "galahad");
-    park(world, 1, "percival d:other");
-    park(world, 2, "lancelot");
-    request(world, 1, "a.x normal");
+    world_park(world, 0, "galahad");
+    world_park(world, 1, "percival d:other");
+    world_park(world, 2, "lancelot");
+    world_request(world, 1, "a.x normal");
     assert_int_equal(world->woken, 1u << 0);
     board_leave(world->board, &world->waiters[0]);
     assert_int_equal(world->woken, 1u << 0 | 1u << 2);
-    assert_int_equal(take_woken(world, 2), 1);
+    assert_int_equal(world_take_woken(world, 2), 1);
     board_leave(world->board, &world->waiters[1]);
 }
 
 /* 0 was woken for 1 and takes 2, which is more urgent; 2 was meant for nobody who can take 1. */
 static void test_one_who_takes_other_work_hands_its_wake_up_on(void **state) {
     struct world *world = *state;
-    park(world, 0, "galahad");
-    park(world, 1, "percival d:b");
-    park(world, 2, "lancelot d:a");
-    request(world, 1, "a.x normal");
-    request(world, 2, "b.x critical");
+    world_park(world, 0, "galahad");
+    world_park(world, 1, "percival d:b");
+    world_park(world, 2, "lancelot d:a");
+    world_request(world, 1, "a.x normal");
+    world_request(world, 2, "b.x critical");
     assert_int_equal(world->woken, 1u << 0 | 1u << 1);
-    assert_int_equal(take_woken(world, 0), 2);
+    assert_int_equal(world_take_woken(world, 0), 2);
     assert_int_equal(world->woken, 1u << 0 | 1u << 1 | 1u << 2);
-    assert_int_equal(take_woken(world, 1), 0); /* waits again */
-    assert_int_equal(take_woken(world, 2), 1);
+    assert_int_equal(world_take_woken(world, 1), 0); /* waits again */
+    assert_int_equal(world_take_woken(world, 2), 1);
     board_leave(world->board, &world->waiters[1]);
 }
 
 static void test_work_that_comes_back_wakes_one(void **state) {
     struct world *world = *state;
-    request(world, 1, "a.x normal");
-    assert_int_equal(take(world, "percival"), 1);
-    park(world, 0, "galahad");
+    world_request(world, 1, "a.x normal");
+    assert_int_equal(world_take(world, "percival"), 1);
+    world_park(world, 0, "galahad");
     board_give_back(world->board, "00000000-0000-4000-8000-000000000001");
     assert_int_equal(world->woken, 1u << 0);
-    assert_int_equal(take_woken(world, 0), 1);
+    assert_int_equal(world_take_woken(world, 0), 1);
 }
 
 static void test_nothing_is_taken_before_all_was_read(void **state) {
     struct world world;
     (void)state;
-    open_board(&world, 0);
-    request(&world, 1, "a.x normal");
-    park(&world, 0, "galahad");
-    park(&world, 1, "percival");
-    claim(&world, 1, "lancelot", "c");
-    request(&world, 2, "a.x normal");
+    world_open(&world, 0);
+    world_request(&world, 1, "a.x normal");
+    world_park(&world, 0, "galahad");
+    world_park(&world, 1, "percival");
+    world_claim(&world, 1, "lancelot", "c");
+    world_request(&world, 2, "a.x normal");
     assert_int_equal(world.woken, 0);
     board_on_current(world.board);
     assert_int_equal(world.woken, 1u << 0 | 1u << 1);
-    assert_int_equal(take_woken(&world, 0), 2);
-    assert_int_equal(take_woken(&world, 1), 0);
+    assert_int_equal(world_take_woken(&world, 0), 2);
+    assert_int_equal(world_take_woken(&world, 1), 0);
     board_leave(world.board, &world.waiters[1]);
     board_destroy(world.board);
 }
@@ -363,13 +227,13 @@ static void test_nothing_is_taken_before_all_was_read(void **state) {
 static void test_one_can_wait_until_something_was_read(void **state) {
     struct world *world = *state;
     struct board_waiter *waiter = &world->waiters[0];
-    waiter->wake = on_wake;
-    request(world, 1, "a.x normal");
+    waiter->wake = world_on_wake;
+    world_request(world, 1, "a.x normal");
     assert_false(board_wait_for(world->board, waiter, 1));
     assert_true(board_wait_for(world->board, waiter, 3));
-    request(world, 2, "a.x normal");
+    world_request(world, 2, "a.x normal");
     assert_int_equal(world->woken, 0);
-    request(world, 3, "a.x normal");
+    world_request(world, 3, "a.x normal");
     assert_int_equal(world->woken, 1u << 0);
     board_leave(world->board, waiter);
 }
@@ -378,24 +242,24 @@ static void test_one_can_wait_until_something_was_read(void **state) {
 static void test_one_who_waits_for_what_was_not_read_waits_on(void **state) {
     struct world *world = *state;
     struct board_waiter *waiter = &world->waiters[0];
-    waiter->wake = on_wake;
+    waiter->wake = world_on_wake;
     assert_true(board_wait_for(world->board, waiter, 2));
-    request(world, 1, "a.x normal");
+    world_request(world, 1, "a.x normal");
     board_on_current(world->board);
     assert_int_equal(world->woken, 0);
     board_on_began(world->board);
     world->sequence = 0;
-    request(world, 1, "a.x normal");
+    world_request(world, 1, "a.x normal");
     board_on_current(world->board);
     assert_int_equal(world->woken, 0);
-    request(world, 2, "a.x normal");
+    world_request(world, 2, "a.x normal");
     assert_int_equal(world->woken, 1u << 0);
     board_leave(world->board, waiter);
     board_on_began(world->board);
     world->sequence = 0;
     assert_true(board_wait_for(world->board, waiter, 2));
-    request(world, 1, "a.x normal");
-    request(world, 2, "a.x normal");
+    world_request(world, 1, "a.x normal");
+    world_request(world, 2, "a.x normal");
     world->woken = 0;
     board_on_current(world->board);
     assert_int_equal(world->woken, 1u << 0);
@@ -406,7 +270,7 @@ static void test_one_who_waits_for_what_was_not_read_waits_on(void **state) {
 static void test_what_the_bucket_has_dropped_is_not_waited_for(void **state) {
     struct world *world = *state;
     struct board_waiter *waiter = &world->waiters[0];
-    waiter->wake = on_wake;
+    waiter->wake = world_on_wake;
     assert_true(board_wait_for(world->board, waiter, 3));
     board_on_kept_from(world->board, 3);
     assert_int_equal(world->woken, 0);
@@ -424,15 +288,15 @@ static void test_a_claim_is_found_by_its_id(void **state) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const int64_t now_ms = (int64_t)now.tv_sec * 1000;
-    request(world, 1, "a.x normal");
-    claim(world, 1, "galahad", CLAIM_ID);
-    write_entry(world, 1, ".end", "{\"state\":\"completed\"}");
+    world_request(world, 1, "a.x normal");
+    world_claim(world, 1, "galahad", CLAIM_ID);
+    world_write(world, 1, ".end", "{\"state\":\"completed\"}");
     struct board_wish own = {.agent = PARLEY_BYTES("galahad"),
                              .claim_id = PARLEY_BYTES(CLAIM_ID),
                              .claimed_since_ms = now_ms - 600000};
     assert_true(board_find_claim(world->board, &own, &find));
     assert_true(find.is_claimed);
-    assert_int_equal(number_of(&find), 1);
+    assert_int_equal(find_number(&find), 1);
     assert_string_equal(find.stream, "ROUNDTABLE");
     assert_int_equal(find.sequence, 1);
     assert_string_equal(find.deadline, "2099-01-01T00:00:00Z");
@@ -447,7 +311,7 @@ static void test_a_claim_is_found_by_its_id(void **state) {
 }
 
 static const struct board_wish *keyed(struct world *world, size_t slot, const char *claim_id) {
-    wish(world, slot, "galahad");
+    world_wish(world, slot, "galahad");
     world->wishes[slot].claim_id = parley_bytes_of(claim_id);
     return &world->wishes[slot];
 }
@@ -455,23 +319,23 @@ static const struct board_wish *keyed(struct world *world, size_t slot, const ch
 static void test_who_claims_by_the_same_message_takes_the_same(void **state) {
     struct world *world = *state;
     struct board_find find;
-    request(world, 1, "a.x high");
-    request(world, 2, "a.x normal");
-    request(world, 3, "a.x low");
+    world_request(world, 1, "a.x high");
+    world_request(world, 2, "a.x normal");
+    world_request(world, 3, "a.x low");
     assert_true(board_take(world->board, keyed(world, 0, CLAIM_ID), 1, &find));
-    assert_int_equal(number_of(&find), 1);
+    assert_int_equal(find_number(&find), 1);
     assert_true(board_take(world->board, keyed(world, 0, "another"), 1, &find));
-    assert_int_equal(number_of(&find), 2);
+    assert_int_equal(find_number(&find), 2);
     assert_true(board_take(world->board, keyed(world, 0, CLAIM_ID), 1, &find));
-    assert_int_equal(number_of(&find), 1);
+    assert_int_equal(find_number(&find), 1);
     assert_false(find.is_claimed);
-    claim(world, 1, "galahad", CLAIM_ID);
+    world_claim(world, 1, "galahad", CLAIM_ID);
     assert_true(board_take(world->board, keyed(world, 0, CLAIM_ID), 1, &find));
-    assert_int_equal(number_of(&find), 1);
+    assert_int_equal(find_number(&find), 1);
     assert_true(find.is_claimed);
-    claim(world, 2, "galahad", "of-2"); /* not by "another" */
+    world_claim(world, 2, "galahad", "of-2"); /* not by "another" */
     assert_true(board_take(world->board, keyed(world, 0, "another"), 1, &find));
-    assert_int_equal(number_of(&find), 3);
+    assert_int_equal(find_number(&find), 3);
     board_lost(world->board, find.id);
     assert_false(board_take(world->board, keyed(world, 0, "another"), 1, &find));
 }
@@ -480,15 +344,15 @@ static void test_a_claim_wakes_who_waits_to_make_it(void **state) {
     struct world *world = *state;
     struct board_find find;
     for (size_t i = 0; i < 3; i++) {
-        world->waiters[i].wake = on_wake;
+        world->waiters[i].wake = world_on_wake;
         world->waiters[i].wish = keyed(world, i, i < 2 ? CLAIM_ID : "another");
         assert_false(board_take_or_wait(world->board, &world->waiters[i], 1, &find));
     }
-    claim(world, 1, "galahad", CLAIM_ID);
+    world_claim(world, 1, "galahad", CLAIM_ID);
     assert_int_equal(world->woken, 1u << 0 | 1u << 1);
-    request(world, 1, "a.x normal");
+    world_request(world, 1, "a.x normal");
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(take_woken(world, i), 1);
+        assert_int_equal(world_take_woken(world, i), 1);
     }
     board_leave(world->board, &world->waiters[2]);
     assert_int_equal(board_counts(world->board).waiting, 0);
@@ -499,32 +363,32 @@ static void test_a_claim_wakes_who_waits_to_make_it(void **state) {
 static void test_what_is_closed_makes_room_and_then_the_least(void **state) {
     struct world world;
     (void)state;
-    open_board(&world, 4);
+    world_open(&world, 4);
     board_on_current(world.board);
-    request(&world, 1, "a.x low");
-    request(&world, 2, "a.x high");
-    request(&world, 3, "a.x low");
-    request(&world, 4, "a.x normal");
-    claim(&world, 2, "percival", "c");
-    request(&world, 5, "a.x normal"); /* 2 goes */
-    request(&world, 6, "a.x high");   /* 3 goes: low, and younger than 1 */
+    world_request(&world, 1, "a.x low");
+    world_request(&world, 2, "a.x high");
+    world_request(&world, 3, "a.x low");
+    world_request(&world, 4, "a.x normal");
+    world_claim(&world, 2, "percival", "c");
+    world_request(&world, 5, "a.x normal"); /* 2 goes */
+    world_request(&world, 6, "a.x high");   /* 3 goes: low, and younger than 1 */
     assert_int_equal(board_counts(world.board).works, 4);
-    assert_int_equal(take(&world, "galahad"), 6);
-    assert_int_equal(take(&world, "galahad"), 4);
-    assert_int_equal(take(&world, "galahad"), 5);
-    assert_int_equal(take(&world, "galahad"), 1);
-    assert_int_equal(take(&world, "galahad"), 0);
+    assert_int_equal(world_take(&world, "galahad"), 6);
+    assert_int_equal(world_take(&world, "galahad"), 4);
+    assert_int_equal(world_take(&world, "galahad"), 5);
+    assert_int_equal(world_take(&world, "galahad"), 1);
+    assert_int_equal(world_take(&world, "galahad"), 0);
     board_destroy(world.board);
 }
 
 static void test_what_the_bucket_has_dropped_is_dropped(void **state) {
     struct world *world = *state;
-    request(world, 1, "a.x normal");
-    request(world, 2, "a.x normal");
-    claim(world, 1, "percival", "c");
+    world_request(world, 1, "a.x normal");
+    world_request(world, 2, "a.x normal");
+    world_claim(world, 1, "percival", "c");
     board_on_kept_from(world->board, 3);
     assert_int_equal(board_counts(world->board).works, 1); /* the claim of 1 */
-    assert_int_equal(take(world, "galahad"), 0);
+    assert_int_equal(world_take(world, "galahad"), 0);
     board_on_entry(
         world->board,
         &(struct bucket_entry){.key = PARLEY_BYTES("00000000-0000-4000-8000-000000000001.claim"),
@@ -551,13 +415,13 @@ static const struct list_case {
 
 static void test_filters_choose_what_is_listed(void **state) {
     struct world *world = *state;
-    request(world, 1, "a.x normal");
-    request(world, 2, "b.x high");
-    request(world, 3, "a.y low");
-    request_until(world, 4, "c.x normal", "2020-01-01T00:00:00Z");
-    claim(world, 2, "percival", "c2");
-    claim(world, 3, "percival", "c3");
-    write_entry(world, 3, ".end", "{\"state\":\"completed\",\"seq\":9}");
+    world_request(world, 1, "a.x normal");
+    world_request(world, 2, "b.x high");
+    world_request(world, 3, "a.y low");
+    world_request_until(world, 4, "c.x normal", "2020-01-01T00:00:00Z");
+    world_claim(world, 2, "percival", "c2");
+    world_claim(world, 3, "percival", "c3");
+    world_write(world, 3, ".end", "{\"state\":\"completed\",\"seq\":9}");
     for (size_t i = 0; i < sizeof list_cases / sizeof list_cases[0]; i++) {
         const struct list_case *row = &list_cases[i];
         struct parley_buffer out;
@@ -584,8 +448,8 @@ static void test_an_item_has_every_member(void **state) {
     struct world *world = *state;
     struct parley_buffer out;
     parley_buffer_init(&out);
-    request(world, 1, "a.x high galahad");
-    claim(world, 1, "galahad", "c");
+    world_request(world, 1, "a.x high galahad");
+    world_claim(world, 1, "galahad", "c");
     bool has_more;
     assert_int_equal(
         board_list(world->board, &(struct board_filter){.state = NULL}, 1, &out, &has_more),
@@ -597,7 +461,8 @@ static void test_an_item_has_every_member(void **state) {
         "\"state\":\"claimed\",\"priority\":\"high\",\"from\":\"tim\",\"to\":\"galahad\","
         "\"holder\":\"galahad\",\"requested_at\":null,\"deadline\":\"2099-01-01T00:00:00Z\","
         "\"claimed_at\":\"2026-01-01T00:00:00Z\",\"ended_at\":null,\"error\":null,"
-        "\"retryable\":null,\"contested\":null,\"retry_of\":null,\"seq\":{\"request\":1,"
+        "\"retryable\":null,\"retry_at\":null,\"contested\":null,\"retry_of\":null,\"seq\":{"
+        "\"request\":1,"
         "\"claim\":1001,\"end\":null}}");
     parley_buffer_finish(&out);
 }
@@ -631,37 +496,37 @@ static void write_own(struct world *world, uint64_t sequence, void (*write)(stru
 }
 
 static void request_3(struct world *world) {
-    request(world, 3, "a.x normal");
+    world_request(world, 3, "a.x normal");
 }
 
 static void claim_3(struct world *world) {
-    claim(world, 3, "galahad", CLAIM_ID);
+    world_claim(world, 3, "galahad", CLAIM_ID);
 }
 
 static void test_what_was_written_here_is_known_before_it_is_delivered(void **state) {
     struct world *world = *state;
-    struct board_waiter waiter = {.wake = on_wake};
+    struct board_waiter waiter = {.wake = world_on_wake};
     char numbers[40];
-    request(world, 1, "a.x low");
-    park(world, 0, "galahad d:b");
-    assert_int_equal(take(world, "galahad"), 1);
-    park(world, 1, "galahad");
+    world_request(world, 1, "a.x low");
+    world_park(world, 0, "galahad d:b");
+    assert_int_equal(world_take(world, "galahad"), 1);
+    world_park(world, 1, "galahad");
     write_own(world, 3, request_3);
     assert_int_equal(world->woken, 1u << 1);
-    assert_int_equal(take_woken(world, 1), 3);
+    assert_int_equal(world_take_woken(world, 1), 3);
     write_own(world, 4, claim_3);
     assert_int_equal(board_counts(world->board).open, 0);
     assert_true(board_wait_for(world->board, &waiter, 3)); /* of others' nothing is known */
     board_leave(world->board, &waiter);
 
     world->sequence = 1;
-    request(world, 2, "a.x normal");
+    world_request(world, 2, "a.x normal");
     request_3(world);
     assert_int_equal(board_counts(world->board).open, 1);
     claim_3(world);
     list_numbers(world, numbers);
     assert_string_equal(numbers, "3 2 1");
-    assert_int_equal(take(world, "galahad"), 2);
+    assert_int_equal(world_take(world, "galahad"), 2);
     write_own(world, 4, claim_3); /* known late */
     assert_int_equal(board_counts(world->board).works, 3);
     board_leave(world->board, &world->waiters[0]);
@@ -670,16 +535,16 @@ static void test_what_was_written_here_is_known_before_it_is_delivered(void **st
 static void test_what_was_written_here_before_all_was_read_is_left_to_the_reading(void **state) {
     struct world world;
     (void)state;
-    open_board(&world, 0);
+    world_open(&world, 0);
     write_own(&world, 3, request_3);
     assert_int_equal(board_counts(world.board).works, 0);
     world.sequence = 0;
-    request(&world, 1, "a.x normal");
+    world_request(&world, 1, "a.x normal");
     world.sequence = 2;
     request_3(&world);
     board_on_current(world.board);
-    assert_int_equal(take(&world, "galahad t:a.x"), 1);
-    assert_int_equal(take(&world, "galahad t:a.x"), 3);
+    assert_int_equal(world_take(&world, "galahad t:a.x"), 1);
+    assert_int_equal(world_take(&world, "galahad t:a.x"), 3);
     board_destroy(world.board);
 }
 
@@ -688,37 +553,37 @@ static void test_open_work_is_in_the_order_of_its_keys(void **state) {
     struct world *world = *state;
     write_own(world, 3, request_3);
     world->sequence = 0;
-    request(world, 1, "a.x normal");
-    request(world, 2, "a.x normal");
+    world_request(world, 1, "a.x normal");
+    world_request(world, 2, "a.x normal");
     world->sequence = 3;
-    request(world, 4, "a.x normal");
-    request(world, 5, "a.x normal");
+    world_request(world, 4, "a.x normal");
+    world_request(world, 5, "a.x normal");
     for (unsigned i = 1; i <= 5; i++) {
-        assert_int_equal(take(world, "galahad"), i);
+        assert_int_equal(world_take(world, "galahad"), i);
     }
     static const unsigned order[] = {3, 1, 5, 2, 4};
     for (size_t i = 0; i < 5; i++) {
         char id[40];
-        write_id(order[i], id);
+        world_write_id(order[i], id);
         board_give_back(world->board, id);
     }
     for (unsigned i = 1; i <= 5; i++) {
-        assert_int_equal(take(world, "galahad"), i);
+        assert_int_equal(world_take(world, "galahad"), i);
     }
 }
 
 /* Any writer to the bucket may have written it. */
 static void test_a_value_with_a_nul_is_read_to_its_end_and_no_further(void **state) {
     struct world *world = *state;
-    write_bytes(world, 1, "",
-                PARLEY_BYTES("{\"stream\":\"ROU\0TABLE\",\"seq\":1,\"task\":\"a.b\"}"));
-    request(world, 2, "a.x normal");
-    write_bytes(world, 2, ".claim", PARLEY_BYTES("\0{\"holder\":\"galahad\"}"));
+    world_write_bytes(world, 1, "",
+                      PARLEY_BYTES("{\"stream\":\"ROU\0TABLE\",\"seq\":1,\"task\":\"a.b\"}"));
+    world_request(world, 2, "a.x normal");
+    world_write_bytes(world, 2, ".claim", PARLEY_BYTES("\0{\"holder\":\"galahad\"}"));
     assert_int_equal(board_counts(world->board).works, 2);
-    assert_int_equal(take(world, "galahad"), 0);
+    assert_int_equal(world_take(world, "galahad"), 0);
 }
 
-#define BOARD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define BOARD_TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
