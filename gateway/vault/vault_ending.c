@@ -89,11 +89,26 @@ static bool is_full(void *context) {
     return vault_answer_is_full(&reading->answer);
 }
 
+static bool add_end(struct reading *reading) {
+    const struct vault_holes *holes = &reading->log.holes;
+    const struct parley_log_gaps missing = {
+        .runs = holes->runs, .count = holes->count, .has_more = holes->has_more};
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    restore_of(reading)->end(&missing, &text);
+    const bool is_added = !text.has_failed && reading_add(reading, parley_buffer_bytes(&text));
+    if (text.has_failed) {
+        reading_fail(reading, PARLEY_E_MEMORY);
+    }
+    parley_buffer_finish(&text);
+    return is_added;
+}
+
 static void on_logged(void *context, const char *error) {
     struct reading *reading = context;
     if (error != NULL) {
         reading_refuse_away(reading, error);
-    } else if (add_text(reading, restore_of(reading)->end)) {
+    } else if (add_end(reading)) {
         end_reading(reading);
     }
 }

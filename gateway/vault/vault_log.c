@@ -8,6 +8,7 @@
 #include "vault_log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { PULL_COUNT = 256, PULL_BYTES = 256 * 1024 };
 
@@ -24,7 +25,16 @@ static void pop(struct vault_log_feed *feed) {
     struct vault_log_item *item = STAILQ_FIRST(&feed->queue);
     STAILQ_REMOVE_HEAD(&feed->queue, link);
     parley_buffer_finish(&item->text);
+    parley_buffer_finish(&item->runs);
     free(item);
+}
+
+static void note_runs(struct vault_log *log, const struct vault_log_item *item) {
+    struct parley_log_run run;
+    for (size_t at = 0; at < item->runs.length; at += sizeof run) {
+        memcpy(&run, item->runs.data + at, sizeof run);
+        vault_holes_note(&log->holes, run);
+    }
 }
 
 /* The feed with the first message; NULL: it is not known yet which that is, or there is none.
@@ -71,6 +81,7 @@ static void give(struct vault_log *log) {
         const struct vault_log_item *item = STAILQ_FIRST(&feed->queue);
         if (item->text.length > 0) {
             error = log->events.entries(log->events.context, parley_buffer_bytes(&item->text));
+            note_runs(log, item);
         }
         pop(feed);
     }
@@ -88,12 +99,14 @@ static void give(struct vault_log *log) {
 /* ---- messages ---- */
 
 static enum parley_status append(struct vault_log *log, const struct jetstream_stored *stored,
-                                 struct parley_buffer *out) {
+                                 struct vault_log_item *item) {
     const struct vault_place *place = log->place;
     bool is_ours = false;
     PARLEY_TRY(agent_message_check(log->message, place->channel, stored->subject, stored->payload,
                                    false, &is_ours));
-    return is_ours ? place->protocol->restore->append(log->message, log->after, out) : PARLEY_OK;
+    return is_ours ? place->protocol->restore->append(log->message, log->after, &item->text,
+                                                      &item->runs)
+                   : PARLEY_OK;
 }
 
 static enum parley_status keep(struct vault_log_feed *feed, const struct jetstream_stored *stored) {
@@ -103,8 +116,9 @@ static enum parley_status keep(struct vault_log_feed *feed, const struct jetstre
     }
     item->sequence = stored->sequence;
     parley_buffer_init(&item->text);
+    parley_buffer_init(&item->runs);
     STAILQ_INSERT_TAIL(&feed->queue, item, link);
-    const enum parley_status status = append(feed->log, stored, &item->text);
+    const enum parley_status status = append(feed->log, stored, item);
     parley_message_reset(feed->log->message);
     return status;
 }
@@ -230,6 +244,7 @@ static void ask_for_last(struct vault_log_feed *feed) {
 }
 
 void vault_log_open(struct vault_log *log) {
+    vault_holes_init(&log->holes, log->after);
     const char *const *patterns = log->place->protocol->restore->logs;
     for (; patterns[log->feed_count] != NULL; log->feed_count++) {
         struct vault_log_feed *feed = &log->feeds[log->feed_count];

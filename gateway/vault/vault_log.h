@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "ordered_consumer.h"
+#include "vault_holes.h"
 #include "vault_place.h"
 
 struct vault_log_events {
@@ -26,7 +27,7 @@ struct vault_log;
 struct vault_log_item {
     STAILQ_ENTRY(vault_log_item) link;
     uint64_t sequence;
-    struct parley_buffer text;
+    struct parley_buffer text, runs; /* of its entries, and of their numbers */
 };
 
 struct vault_log_feed {
@@ -47,6 +48,7 @@ struct vault_log {
     uint64_t start;
     struct parley_message *message; /* to check entries with */
     struct vault_log_events events;
+    struct vault_holes holes; /* of what was given; read it once all is */
 
     /* Private. */
     size_t feed_count, unknown_count; /* whose last message is not known so far */

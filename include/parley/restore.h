@@ -12,6 +12,20 @@
 struct parley_message;
 
 #define PARLEY_RESTORE_LOGS_MAX 4
+#define PARLEY_LOG_HOLES_MAX 100
+
+/* Numbers of entries that follow each other.  first <= last, both more than INT64_MIN and less than
+ * INT64_MAX */
+struct parley_log_run {
+    int64_t first, last;
+};
+
+/* What is missing in a log.  Owns: borrowed. */
+struct parley_log_gaps {
+    const struct parley_log_run *runs; /* in the order of their numbers */
+    size_t count;
+    bool has_more; /* there may be more, after these */
+};
 
 /* What a checkpoint says of itself. */
 struct parley_checkpoint {
@@ -34,11 +48,13 @@ struct parley_restore {
     /* The number of the first entry in a valid message of the log. */
     enum parley_status (*first_number)(struct parley_message *entries, int64_t *out);
     /* Appends its entries, those that `after` (NULL: any) does not have, each as JSON with a comma
-     * in front. */
+     * in front, and to `out_runs` their numbers, as struct parley_log_run, in their order. */
     enum parley_status (*append)(struct parley_message *entries,
-                                 const struct parley_checkpoint *after, struct parley_buffer *out);
+                                 const struct parley_checkpoint *after, struct parley_buffer *out,
+                                 struct parley_buffer *out_runs);
     /* The message, as JSON: what `begin` appends, the state, `between`, the entries with a comma
-     * between two, `end`.  `id`: the checkpoint's. */
+     * between two, what `end` appends.  `id`: the checkpoint's. */
     void (*begin)(const char *id, int64_t now_seconds, struct parley_buffer *out);
-    const char *between, *end;
+    const char *between;
+    void (*end)(const struct parley_log_gaps *missing, struct parley_buffer *out);
 };

@@ -161,11 +161,13 @@ enum { DEPTH_OF_DATA = 1 }; /* in the message's own object */
 struct entries {
     const struct parley_bytes text;
     const struct parley_checkpoint *after; /* NULL: all are wanted */
-    struct parley_buffer *out;             /* NULL: only the first number is */
-    size_t depth;                          /* of what is being read */
-    size_t entry_depth;                    /* of an entry's members; 0: outside of one */
-    size_t offset;                         /* of the entry */
-    bool is_data, has_number, is_read;     /* the first number is */
+    struct parley_buffer *out, *runs;      /* NULL: only the first number is */
+    struct parley_log_run run;             /* not in `runs` so far, if has_run */
+    bool has_run;
+    size_t depth;                      /* of what is being read */
+    size_t entry_depth;                /* of an entry's members; 0: outside of one */
+    size_t offset;                     /* of the entry */
+    bool is_data, has_number, is_read; /* the first number is */
     int64_t number, first_number;
 };
 
@@ -198,6 +200,29 @@ static bool on_key(void *context, struct parley_bytes key) {
                                     : parley_bytes_equal(key, PARLEY_BYTES("data"));
 }
 
+static void end_run(struct entries *entries) {
+    if (entries->has_run) {
+        const struct parley_bytes run = {(const char *)&entries->run, sizeof entries->run};
+        parley_buffer_append(entries->runs, run);
+        entries->has_run = false;
+    }
+}
+
+/* Numbers at either end of what 64 bits hold have no neighbour to be compared with. */
+static void note_number(struct entries *entries) {
+    const int64_t number = entries->number;
+    if (!entries->has_number || number == INT64_MIN || number == INT64_MAX) {
+        return;
+    }
+    if (entries->has_run && entries->run.last + 1 == number) {
+        entries->run.last = number;
+        return;
+    }
+    end_run(entries);
+    entries->run = (struct parley_log_run){number, number};
+    entries->has_run = true;
+}
+
 static void end_entry(struct entries *entries) {
     if (!entries->is_read && entries->has_number) {
         entries->is_read = true;
@@ -212,6 +237,7 @@ static void end_entry(struct entries *entries) {
     if (entries->out == NULL || !is_wanted) {
         return;
     }
+    note_number(entries);
     parley_buffer_char(entries->out, ',');
     if (parley_buffer_reserve(entries->out, (size_t)(end - start))) {
         struct parley_buffer *out = entries->out;
@@ -245,9 +271,12 @@ static enum parley_status first_number(struct parley_message *message, int64_t *
 
 static enum parley_status append_entries(struct parley_message *message,
                                          const struct parley_checkpoint *after,
-                                         struct parley_buffer *out) {
-    struct entries entries = {.text = message->text, .after = after, .out = out};
+                                         struct parley_buffer *out,
+                                         struct parley_buffer *out_runs) {
+    struct entries entries = {.text = message->text, .after = after, .out = out, .runs = out_runs};
     PARLEY_TRY(read_entries(message, &entries));
+    end_run(&entries);
+    PARLEY_TRY(parley_buffer_status(out_runs));
     return parley_buffer_status(out);
 }
 
@@ -260,6 +289,20 @@ static void begin(const char *id, int64_t now_seconds, struct parley_buffer *out
     parley_buffer_text(out, ",\"snapshot\":");
 }
 
+/* A log that is whole is handed out without a word. */
+static void append_end(const struct parley_log_gaps *missing, struct parley_buffer *out) {
+    parley_buffer_char(out, ']');
+    for (size_t i = 0; i < missing->count; i++) {
+        parley_buffer_format(out, "%s{\"first\":%" PRId64 ",\"last\":%" PRId64 "}",
+                             i == 0 ? ",\"metadata\":{\"missing\":[" : ",", missing->runs[i].first,
+                             missing->runs[i].last);
+    }
+    if (missing->count > 0) {
+        parley_buffer_text(out, missing->has_more ? "],\"more\":true}" : "]}");
+    }
+    parley_buffer_char(out, '}');
+}
+
 const struct parley_restore supervisor_restore = {
     .checkpoint = "*.gerbil.checkpoint",
     .logs = (const char *const[]){"*.gerbil.wal_entry", "*.gerbil.wal_batch", NULL},
@@ -269,5 +312,5 @@ const struct parley_restore supervisor_restore = {
     .append = append_entries,
     .begin = begin,
     .between = ",\"wal_entries\":[",
-    .end = "]}",
+    .end = append_end,
 };

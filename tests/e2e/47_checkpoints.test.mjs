@@ -340,6 +340,25 @@ describe('a restore', () => {
     assert.equal(sent.json.valid, true, sent.text);
   });
 
+  it('says which entries its log lacks, in each encoding', async () => {
+    await send(its, 'holes', checkpoint(small, { version: 2, metadata: { wal_sequence: 0 } }));
+    for (const each of [logged(1), batch(2, 5), logged(8)]) await send(its, 'holes', each);
+    const { json } = await restored(its, 'holes');
+    assert.deepEqual(sequences(json), [1, 2, 5, 8]);
+    assert.deepEqual(json.metadata, { missing: [{ first: 3, last: 4 }, { first: 6, last: 7 }] });
+    const { body } = await restored(its, 'holes', MSGPACK_TYPE);
+    assert.deepEqual(decode(body).metadata, json.metadata);
+    const [frame] = framesOf((await restored(its, 'holes', FRAMES_TYPE)).body);
+    assert.deepEqual(frame.metadata, json.metadata);
+    const sent = await post(its.parley, '/v1/supervisor/validate?from=elixir', JSON.stringify(json));
+    assert.deepEqual([sent.json.valid, sent.json.violations], [true, []], sent.text);
+    await send(its, 'holes', logged(3));
+    await send(its, 'holes', batch(6, 7));
+    assert.deepEqual((await restored(its, 'holes')).json.metadata, { missing: [{ first: 4, last: 4 }] });
+    await send(its, 'holes', logged(4));
+    assert.equal((await restored(its, 'holes')).json.metadata, undefined);
+  });
+
   it('is the same as MessagePack and as a frame', async () => {
     await sendObject(its, 'encoded', checkpoint(large));
     for (const each of [batch(5, 6), logged(7)]) await send(its, 'encoded', each);

@@ -10,6 +10,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <string.h>
+
 #include <parley/message.h>
 #include <parley/restore.h>
 
@@ -24,7 +27,7 @@
 struct fixture {
     struct parley_schema *schema;
     struct parley_message message;
-    struct parley_buffer out;
+    struct parley_buffer out, runs;
 };
 
 static const struct parley_restore *restore_of(void) {
@@ -37,6 +40,7 @@ static void begin(struct fixture *fixture, const char *text) {
     assert_int_equal(parley_schema_create(protocol, &fixture->schema), PARLEY_OK);
     parley_message_init(&fixture->message, fixture->schema);
     parley_buffer_init(&fixture->out);
+    parley_buffer_init(&fixture->runs);
     assert_int_equal(parley_message_check(&fixture->message, parley_bytes_of(text),
                                           &parley_codec_json, &options,
                                           (struct parley_position){1, 1}),
@@ -46,6 +50,7 @@ static void begin(struct fixture *fixture, const char *text) {
 
 static void end(struct fixture *fixture) {
     parley_buffer_finish(&fixture->out);
+    parley_buffer_finish(&fixture->runs);
     parley_message_finish(&fixture->message);
     parley_schema_destroy(fixture->schema);
 }
@@ -119,7 +124,7 @@ static const struct {
 static enum parley_status append(struct fixture *fixture, size_t row) {
     const struct parley_checkpoint after = {.has_position = logs[row].has_position,
                                             .position = logs[row].position};
-    return restore_of()->append(&fixture->message, &after, &fixture->out);
+    return restore_of()->append(&fixture->message, &after, &fixture->out, &fixture->runs);
 }
 
 static void test_only_entries_after_the_checkpoint_are_in_a_restore(void **state) {
@@ -151,6 +156,53 @@ static void test_entries_without_memory_are_an_error(void **state) {
             end(&fixture);
         }
     }
+}
+
+/* "5-7 9": the runs of a message's entries. */
+static void check_runs(const char *text, const char *expected) {
+    struct fixture fixture;
+    const struct parley_checkpoint after = {.has_position = true, .position = 4};
+    char said[256] = "";
+    begin(&fixture, text);
+    assert_int_equal(restore_of()->append(&fixture.message, &after, &fixture.out, &fixture.runs),
+                     PARLEY_OK);
+    for (size_t at = 0; at < fixture.runs.length; at += sizeof(struct parley_log_run)) {
+        struct parley_log_run run;
+        memcpy(&run, fixture.runs.data + at, sizeof run);
+        snprintf(said + strlen(said), sizeof said - strlen(said), "%s%jd-%jd", at > 0 ? " " : "",
+                 (intmax_t)run.first, (intmax_t)run.last);
+    }
+    assert_string_equal(said, expected);
+    end(&fixture);
+}
+
+static void test_the_numbers_of_entries_are_runs(void **state) {
+    (void)state;
+    check_runs(ENTRY("5"), "5-5");
+    check_runs(ENTRY("4"), "");
+    check_runs(ENTRY("1e19"), "");
+    check_runs(ENTRY("9223372036854775807"), "");
+    check_runs(BATCH(E("3") "," E("5") "," E("6.0") "," E("9")), "5-6 9-9");
+}
+
+static void check_end(size_t count, bool has_more, const char *expected) {
+    static const struct parley_log_run runs[] = {{3, 4}, {7, 7}};
+    const struct parley_log_gaps missing = {.runs = runs, .count = count, .has_more = has_more};
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    restore_of()->end(&missing, &out);
+    parley_buffer_char(&out, '\0');
+    assert_string_equal(out.data, expected);
+    parley_buffer_finish(&out);
+}
+
+static void test_a_restore_says_what_its_log_lacks(void **state) {
+    (void)state;
+    check_end(0, false, "]}");
+    check_end(1, false, "],\"metadata\":{\"missing\":[{\"first\":3,\"last\":4}]}}");
+    check_end(2, true,
+              "],\"metadata\":{\"missing\":[{\"first\":3,\"last\":4},{\"first\":7,\"last\":7}],"
+              "\"more\":true}}");
 }
 
 /* ---- packed states: what is inside is base64 of zstd ---- */
@@ -185,6 +237,8 @@ int main(void) {
         cmocka_unit_test(test_a_checkpoint_says_up_to_where_it_has_the_log),
         cmocka_unit_test(test_only_entries_after_the_checkpoint_are_in_a_restore),
         cmocka_unit_test(test_entries_without_memory_are_an_error),
+        cmocka_unit_test(test_the_numbers_of_entries_are_runs),
+        cmocka_unit_test(test_a_restore_says_what_its_log_lacks),
         cmocka_unit_test(test_a_packed_state_is_unpacked_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
