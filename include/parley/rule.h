@@ -73,7 +73,7 @@ enum parley_question {
     PARLEY_IS_THERE,       /* not missing, and of one of .kinds unless that is 0 */
     PARLEY_IS_TEXT,        /* the string .text */
     PARLEY_IS_TRUE,        /* the boolean true */
-    PARLEY_IS_AT_LEAST,    /* a number >= .minimum */
+    PARLEY_IS_WITHIN,      /* .minimum <= a number <= .maximum */
     PARLEY_HAS_ITEMS,      /* an array that is not empty */
     PARLEY_HAS_MAX_LENGTH, /* a string of at most .maximum code points */
     PARLEY_IS_FILLED, /* a string or an array that is not empty. Numbers, booleans and objects pass:

@@ -119,8 +119,9 @@ static bool test_holds(const struct parley_test *test, const struct parley_value
         return parley_value_is(value, test->text);
     case PARLEY_IS_TRUE:
         return value->kind == PARLEY_BOOLEAN && value->number != 0;
-    case PARLEY_IS_AT_LEAST:
-        return value->kind == PARLEY_NUMBER && value->number >= test->minimum;
+    case PARLEY_IS_WITHIN:
+        return value->kind == PARLEY_NUMBER && value->number >= test->minimum &&
+               value->number <= test->maximum;
     case PARLEY_HAS_ITEMS:
         return value->kind == PARLEY_ARRAY && value->count > 0;
     case PARLEY_HAS_MAX_LENGTH:

@@ -97,7 +97,8 @@ static void write_test(struct writer *writer, const struct parley_test *test) {
     const unsigned depth = open_path(writer, writer->protocol->fields[test->field]);
     const struct parley_place item_count = {.constraint = PARLEY_MIN_ITEMS, .minimum = 1};
     const struct parley_place length = {.constraint = PARLEY_MAX_LENGTH, .maximum = test->maximum};
-    const struct parley_place least = {.constraint = PARLEY_MINIMUM, .minimum = test->minimum};
+    const struct parley_place range = {
+        .constraint = PARLEY_RANGE, .minimum = test->minimum, .maximum = test->maximum};
     switch (test->asks) {
     case PARLEY_IS_THERE:
         writer_value(writer, test->kinds, NULL, NULL);
@@ -111,8 +112,8 @@ static void write_test(struct writer *writer, const struct parley_test *test) {
         writer_keyword(writer, "const");
         parley_buffer_text(writer->out, "true");
         break;
-    case PARLEY_IS_AT_LEAST:
-        writer_value(writer, PARLEY_NUMBER, &least, NULL);
+    case PARLEY_IS_WITHIN:
+        writer_value(writer, PARLEY_NUMBER, &range, NULL);
         break;
     case PARLEY_HAS_ITEMS:
         writer_value(writer, PARLEY_ARRAY, &item_count, NULL);

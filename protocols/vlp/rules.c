@@ -22,11 +22,13 @@ static bool is_not_strict(const struct parley_options *options) {
 
 /* "confidence ≥ 0.9 → REQUIRE provenance OR safety.level = "review"" (overview, Validation Rules).
  * A provenance that is not an array has no items; an invalid item still counts as one. A missing
- * confidence asserts nothing. */
+ * confidence asserts nothing, and one above 1 is VLP-007 alone. */
 #define EARNED_CONFIDENCE                                                                          \
     .path = "/confidence",                                                                         \
-    .when = PARLEY_TESTS(                                                                          \
-        {.field = VLP_CONFIDENCE, .asks = PARLEY_IS_AT_LEAST, .minimum = HIGH_CONFIDENCE}),        \
+    .when = PARLEY_TESTS({.field = VLP_CONFIDENCE,                                                 \
+                          .asks = PARLEY_IS_WITHIN,                                                \
+                          .minimum = HIGH_CONFIDENCE,                                              \
+                          .maximum = 1}),                                                          \
     .wants = PARLEY_TESTS({.field = VLP_PROVENANCE, .asks = PARLEY_HAS_ITEMS},                     \
                           {.field = VLP_SAFETY_LEVEL, .asks = PARLEY_IS_TEXT, .text = "review"})
 #define MUST_BE_EARNED                                                                             \

@@ -134,7 +134,6 @@ describe('an invalid message', () => {
       [
         ['VLP-002', 'error', '/protocol', { line: 3, column: 15 }],
         ['VLP-007', 'error', '/confidence', confidence],
-        ['VLP-012', 'error', '/confidence', confidence],
       ],
     );
     assert.equal(await lastSequence(its.nats), before);
