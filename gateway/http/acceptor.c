@@ -16,6 +16,8 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
+#include <netinet/tcp.h>
+
 #include "http.h"
 #include "tls_server.h"
 
@@ -24,6 +26,8 @@ enum {
     LOOK_BYTES = 256,    /* whatever is longer without being a stream's start is a request */
     RESOURCE_PAUSE_MS = 100,
     BACKLOG = 4096,
+    PROBE_AFTER_S = 15, /* without a byte; again after as long … */
+    PROBES_MAX = 4,     /* … and so often before a client that does not answer is gone */
 };
 
 /* To a client that does not speak TLS where it has to. */
@@ -116,6 +120,17 @@ static int bind_socket(const union socket_name *name, socklen_t length) {
     return fd;
 }
 
+/* Has the kernel ask whether clients are still there, on each connection that is accepted. A stream
+ * in which there is nothing of the server's own (frames) writes nothing while nothing is stored,
+ * and would never learn that its client has gone. */
+static void probe_clients(int fd) {
+    const int one = 1, seconds = PROBE_AFTER_S, count = PROBES_MAX;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
 int http_listen(const char *address, unsigned port, unsigned *out_port, const char **out_error) {
     union socket_name name;
     socklen_t length;
@@ -124,6 +139,9 @@ int http_listen(const char *address, unsigned port, unsigned *out_port, const ch
         return -1;
     }
     const int fd = bind_socket(&name, length);
+    if (fd >= 0) {
+        probe_clients(fd);
+    }
     if (fd >= 0 && listen(fd, BACKLOG) == 0 && getsockname(fd, &name.any, &length) == 0) {
         *out_port = ntohs(name.any.sa_family == AF_INET ? name.v4.sin_port : name.v6.sin6_port);
         return fd;

@@ -4,9 +4,11 @@
 
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { get, post, request } from './lib/http.mjs';
+import { get, post, request, streamFor } from './lib/http.mjs';
 import { FRAMES_TYPE, MSGPACK_TYPE, decode, frames, framesOf } from './lib/frames.mjs';
 import { useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { probedAtServer } from './lib/sockets.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 
 const messages = [
@@ -34,6 +36,12 @@ describe('a stream in frames', () => {
     assert.equal(answer.headers['content-type'], FRAMES_TYPE);
     assert.deepEqual(framesOf(answer.body), messages);
     assert.deepEqual(answer.body, frames(messages));
+  });
+
+  // It has no keepalive.
+  it('has the kernel ask whether its reader is still there', async (t) => {
+    await streamFor(t, its.parley, '/v1/supervisor/stream', { headers: { Accept: FRAMES_TYPE } });
+    await until('it will ask', () => probedAtServer(its.parley) === 1);
   });
 
   it('has filters and a limit', async () => {
