@@ -15,7 +15,7 @@
 #include "lookup.h"
 #include "pace.h"
 #include "phase.h"
-#include "quarantine.h"
+#include "rejection.h"
 
 /*   READING ── the body has ended ──▶ ENDING ── it is used up ──▶ AWAITING
  *   AWAITING ── the last result is written ──▶ ANSWERED
@@ -243,7 +243,7 @@ static ssize_t batch_read(void *state, char *buffer, size_t size) {
 static void refuse(struct batch *batch, struct batch_result *result,
                    const struct verdict *verdict) {
     const enum halting_effect effect = halting_of_invalid(&batch->options, verdict->message);
-    quarantine_keep(&batch->options, batch->request, verdict);
+    rejection_note(&batch->options, batch->request, verdict);
     if (effect == HALTING_HALTS) {
         batch_pending_finish(&batch->pending, result, verdict, NULL);
     } else {

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "phase.h"
-#include "quarantine.h"
+#include "rejection.h"
 #include "single_state.h"
 
 enum { LARGE_BYTES_MIN = 8 << 20 };
@@ -238,7 +238,7 @@ static void refuse(struct single *single, const struct verdict *verdict) {
     } else if (effect == HALTING_NOTHING) {
         single_answer_invalid(single, message);
     }
-    quarantine_keep(&single->options, single->request, verdict);
+    rejection_note(&single->options, single->request, verdict);
 }
 
 static void on_verdict(struct single *single, const struct verdict *verdict) {

@@ -53,6 +53,10 @@
       "the configuration cannot be used; all options have the values that they had", "",           \
       "Correct what the message names (`parley serve --check-config` says the same), then send "   \
       "SIGHUP.")                                                                                   \
+    X(LOG_MESSAGE_REFUSED, "message.refused", WARN,                                                \
+      "a message was refused by a rule that its protocol wants in the log",                        \
+      "protocol rule breaks sender id request line token",                                         \
+      "Have the sender keep to the rule: with RT-003, it speaks another major version.")           \
     X(LOG_HALT_LATCHED, "halt.latched", WARN, "a message halted its conversation",                 \
       "protocol kind name by principal id",                                                        \
       "Find out why. Until people release it (DELETE /v1/PROTOCOL/halts), what it halts gets "     \

@@ -130,6 +130,7 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .summary = "the major version is 1",
         .source = "docs/protocols/roundtable.md#version",
         .hint = "Set `version` to a version with the major number 1, such as \"1.0\".",
+        .is_logged = true, /* "reject […] and log a warning" */
         PARLEY_PLACES({.path = "/version",
                        .kinds = PARLEY_STRING,
                        .constraint = PARLEY_PATTERN,

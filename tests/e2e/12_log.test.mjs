@@ -7,11 +7,12 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { get, send } from './lib/http.mjs';
+import { get, NDJSON_TYPE, post, send } from './lib/http.mjs';
 import { embeddedUrl, natsClient, storedMessage } from './lib/nats.mjs';
 import { parley, parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
+import { sendTask, taskRequest } from './lib/roundtable.mjs';
 import { assertAccepted, claim } from './lib/vlp.mjs';
 
 // One that was ready within 3 s. A start that takes longer, as on a busy machine, logs a warning, and
@@ -126,6 +127,39 @@ describe('the access log', () => {
     await server.stop();
     const seen = requests(server).map(({ outcome }) => outcome);
     assert.deepEqual(seen.sort(), ['invalid-message', 'ok']);
+  });
+});
+
+describe('a message of another major version', () => {
+  it('is a line of the log at level warn, alone and in a batch, and not where it is only checked', async (t) => {
+    const server = await promptFor(t);
+    const other = taskRequest('security.scan', { version: '2.0' });
+    const answer = await sendTask(server, other);
+    assert.equal(answer.status, 422);
+    const batch = [taskRequest('security.scan'), other, { ...other, id: 'PAYLOAD', type: 'poem' }];
+    const body = batch.map((each) => `${JSON.stringify(each)}\n`).join('');
+    await post(server, '/v1/roundtable/messages', body, { type: NDJSON_TYPE });
+    await sendTask(server, other, { to: 'validate' });
+    await sendTask(server, taskRequest('security.scan', { version: 'two' }));
+    await server.stop();
+    const logged = server.logged('message.refused');
+    assert.deepEqual(logged.map(({ level, protocol, rule, line, sender, id }) => [level, protocol, rule, line, sender, id]), [
+      ['warn', 'roundtable', 'RT-003', undefined, other.from, other.id],
+      ['warn', 'roundtable', 'RT-003', '2', other.from, other.id],
+      ['warn', 'roundtable', 'RT-003', '3', other.from, 'PAYLOAD'],
+    ]);
+    assert.equal(logged[0].request, answer.headers['x-request-id']);
+    assert.equal(logged[0].breaks, 'the major version is 1');
+  });
+
+  it('is counted where there are too many lines', async (t) => {
+    const server = await promptFor(t);
+    const body = Array.from({ length: 200 }, () => `${JSON.stringify(taskRequest('a.b', { version: '3.1.0' }))}\n`).join('');
+    await post(server, '/v1/roundtable/messages', body, { type: NDJSON_TYPE });
+    await server.stop();
+    const lines = server.logged('message.refused');
+    const leftOut = [...lines, ...server.logged('stop')].reduce((sum, { left_out = 0 }) => sum + Number(left_out), 0);
+    assert.equal(lines.length + leftOut, 200);
   });
 });
 
