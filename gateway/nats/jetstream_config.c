@@ -18,14 +18,21 @@ enum {
 
 /* The description of what parley creates: which form of subjects, headers and values it holds, for
  * operators and for later versions. It grows by one when that changes (docs/api.md#nats). */
-#define LAYOUT_TEXT "parley, layout 1"
+#define LAYOUT_BEGINNING "parley, layout "
+#define LAYOUT_TEXT LAYOUT_BEGINNING "1"
+
+bool jetstream_config_is_ours(const json_t *config) {
+    const char *description = json_string_value(json_object_get(config, "description"));
+    return description != NULL &&
+           strncmp(description, LAYOUT_BEGINNING, sizeof LAYOUT_BEGINNING - 1) == 0;
+}
 
 /* ---- how long a bucket keeps a key ---- */
 
-/* The streams whose messages a bucket outlives. */
-static const struct jetstream_group *outlived(const struct jetstream_check *check) {
+/* The streams of that name.  Returns: NULL: there are none (`name` NULL, too). */
+static const struct jetstream_group *group_of(const struct jetstream_check *check,
+                                              const char *name) {
     const struct jetstream_setup *setup = &check->jetstream->setup;
-    const char *name = check->group->stream->outlives;
     for (size_t i = 0; name != NULL && i < setup->group_count; i++) {
         if (strcmp(setup->groups[i].stream->name, name) == 0) {
             return &setup->groups[i];
@@ -49,14 +56,30 @@ static int64_t kept_ms(const struct jetstream_group *group) {
     return longest_ms;
 }
 
+/* All of its streams were looked at, and can be used, or could be but for lack of room. */
+static bool is_in_use(const struct jetstream_group *group) {
+    bool is_any = false;
+    for (size_t i = 0; i < group->check_count; i++) {
+        const struct jetstream_check *check = &group->checks[i];
+        const bool is_good = check->max_age_ms >= 0 && check->grade != JETSTREAM_IS_UNUSABLE &&
+                             check->grade != JETSTREAM_IS_PENDING;
+        if (check->place.families != 0 && !is_good) {
+            return false;
+        }
+        is_any |= check->place.families != 0;
+    }
+    return is_any;
+}
+
 bool jetstream_config_is_known(const struct jetstream_check *check) {
-    const struct jetstream_group *group = outlived(check);
-    return group == NULL || kept_ms(group) >= 0;
+    const struct jetstream_group *group = group_of(check, check->group->stream->outlives);
+    const struct jetstream_group *needed = group_of(check, check->group->stream->needs);
+    return (group == NULL || kept_ms(group) >= 0) && (needed == NULL || is_in_use(needed));
 }
 
 static json_int_t bucket_age_ns(const struct jetstream_check *check) {
     const struct jetstream_stream *stream = check->group->stream;
-    const struct jetstream_group *group = outlived(check);
+    const struct jetstream_group *group = group_of(check, stream->outlives);
     const int64_t most_ms = (int64_t)stream->bucket_days * DAY_MS;
     const int64_t messages_ms = group != NULL ? kept_ms(group) : 0;
     if (stream->bucket_days == JETSTREAM_BUCKET_FOR_EVER) {

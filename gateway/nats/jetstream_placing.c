@@ -5,6 +5,7 @@
 
 #include "jetstream_placing.h"
 
+#include "jetstream_config.h"
 #include "jetstream_judge.h"
 
 #include <stdarg.h>
@@ -87,10 +88,44 @@ static void refuse_parts(const char *family, const struct jetstream_found found[
     add(fault, ": give one stream all of %s, or choose another subject prefix", family);
 }
 
-static int place(const char *family, const struct jetstream_found found[], size_t count,
+/* parley has made it under another name than this stream's, and it has nothing but these subjects:
+ * it is another protocol's with the same prefix, and its readers expect that one's messages. One
+ * that an operator has given further subjects is used like any other. */
+static bool is_of_another(const struct jetstream_stream *stream,
+                          const struct jetstream_found *found) {
+    const json_t *subjects = json_object_get(found->config, "subjects");
+    size_t index;
+    json_t *subject;
+    if (!jetstream_config_is_ours(found->config) || strcmp(found->name, stream->name) == 0) {
+        return false;
+    }
+    json_array_foreach(subjects, index, subject) {
+        if (!json_is_string(subject) ||
+            !jetstream_covers(stream->subjects, json_string_value(subject))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int refuse_other(const char *family, const struct jetstream_found *found,
+                        char fault[JETSTREAM_TROUBLE_MAX]) {
+    add(fault,
+        "the subjects %s lie in stream %s, which parley has made for another protocol: choose "
+        "another subject prefix",
+        family, found->name);
+    return -1;
+}
+
+static int place(const struct jetstream_stream *stream, const char *family,
+                 const struct jetstream_found found[], size_t count,
                  char fault[JETSTREAM_TROUBLE_MAX]) {
     bool is_touched = false;
     for (size_t i = 0; i < count; i++) {
+        if (find_subject(&found[i], family, jetstream_collides) != NULL &&
+            is_of_another(stream, &found[i])) {
+            return refuse_other(family, &found[i], fault);
+        }
         if (find_subject(&found[i], family, jetstream_covers) != NULL && is_usual(found[i].name)) {
             return (int)i;
         }
@@ -114,6 +149,6 @@ void jetstream_placing_find(const struct jetstream_stream *stream,
                             struct jetstream_placing *out) {
     *out = (struct jetstream_placing){.fault = ""};
     for (size_t i = 0; stream->families[i] != NULL && out->fault[0] == '\0'; i++) {
-        out->at[i] = place(stream->families[i], found, count, out->fault);
+        out->at[i] = place(stream, stream->families[i], found, count, out->fault);
     }
 }

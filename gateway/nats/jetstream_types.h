@@ -26,6 +26,8 @@ struct jetstream_stream {
 #define JETSTREAM_BUCKET_FOR_EVER UINT_MAX
     const char *outlives; /* the name of another one: the bucket keeps a key for a day longer than
                              that one's messages are kept, and for bucket_days at most */
+    const char *needs;    /* the name of another one: it is created once that one can be used, so
+                             that nothing is left behind where it cannot; NULL: none */
     unsigned days;        /* for how long it keeps a message; 0: 7 */
     /* The subjects of an object store, which are within subjects, NULL-terminated; NULL: it is
      * none. */

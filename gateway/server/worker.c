@@ -175,19 +175,22 @@ static enum parley_status list_streams(struct worker *worker, size_t *out_count)
                 (struct jetstream_stream){.name = bucket->stream,
                                           .subjects = bucket->subjects,
                                           .bucket_days = FACT_DAYS_MAX,
-                                          .outlives = channel->stream};
+                                          .outlives = channel->stream,
+                                          .needs = channel->stream};
         }
     }
     for (size_t i = 0; i < count; i++) {
         struct bucket *bucket = &worker->buckets[count + i];
-        const char *name = worker->options.configuration->channels[i].halt_bucket;
+        const struct channel *channel = &worker->options.configuration->channels[i];
+        const char *name = channel->halt_bucket;
         if (name != NULL) {
             fact_stream_name(name, bucket->stream);
             fact_stream_subjects(name, bucket->subjects);
             worker->streams[(*out_count)++] =
                 (struct jetstream_stream){.name = bucket->stream,
                                           .subjects = bucket->subjects,
-                                          .bucket_days = JETSTREAM_BUCKET_FOR_EVER};
+                                          .bucket_days = JETSTREAM_BUCKET_FOR_EVER,
+                                          .needs = channel->stream};
         }
     }
     PARLEY_TRY(worker_objects_list(&worker->objects, worker->options.configuration->channels,

@@ -36,6 +36,7 @@ enum parley_status worker_objects_list(struct worker_objects *objects,
                 (struct jetstream_stream){.name = names->stream,
                                           .subjects = names->all,
                                           .object_subjects = names->subjects,
+                                          .needs = channels[i].stream,
                                           .days = channels[i].protocol->objects->days};
         }
     }

@@ -142,14 +142,36 @@ describe('two fleets on one NATS', () => {
 });
 
 describe('a prefix', () => {
-  it('that another fleet has in other letters stops the start', async (t) => {
+  const streamNames = async (client) =>
+    (await (await client.jetstreamManager()).streams.names().next()).sort();
+
+  it('that another fleet has in other letters stops the start, which leaves nothing', async (t) => {
     const nats = await startNats();
     atEnd(t, () => nats.stop());
-    await parleyFor(t, { nats: nats.url, args: ['--subject-prefix', 'roundtable=fleet'] });
-    const args = ['--subject-prefix=roundtable=FLEET'];
-    const second = await refusedStart({ nats: nats.url, args });
+    const client = await natsClient(t, nats.url);
+    for (const protocol of ['roundtable', 'vlp', 'supervisor']) {
+      const prefix = `fleet-${protocol}`;
+      const stream = `${protocol}_${prefix}`.toUpperCase();
+      const first = await startParley({ nats: nats.url, args: [`--subject-prefix=${protocol}=${prefix}`] });
+      await first.stop();
+      const before = await streamNames(client);
+      assert.ok(before.includes(stream));
+      const args = [`--subject-prefix=${protocol}=${prefix.toUpperCase()}`];
+      const second = await refusedStart({ nats: nats.url, args });
+      assert.equal(second.code, 1);
+      assert.match(second.stderr, new RegExp(`${stream} .*${prefix.toUpperCase()}\\.>`));
+      assert.deepEqual(await streamNames(client), before);
+    }
+  });
+
+  it('that another protocol has on the same NATS stops the start', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    await parleyFor(t, { nats: nats.url, args: ['--subject-prefix', 'roundtable=fleet-c'] });
+    const second = await refusedStart({ nats: nats.url, args: ['--subject-prefix', 'vlp=fleet-c'] });
     assert.equal(second.code, 1);
-    assert.match(second.stderr, /ROUNDTABLE_FLEET.*FLEET\.>/);
+    assert.match(second.stderr,
+      /fleet-c\.> lie in stream ROUNDTABLE_FLEET-C, which parley has made for another protocol/);
   });
 
   it('is added by each flag', async (t) => {

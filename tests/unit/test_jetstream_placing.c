@@ -24,6 +24,7 @@ struct row {
     struct {
         const char *name, *subjects; /* separated by spaces */
     } streams[STREAMS_MAX];
+    bool is_ours;      /* parley has made them */
     const char *at;    /* of each family: its stream, separated by spaces; NULL: a fault */
     const char *fault; /* parts of it, separated by a bar */
 };
@@ -54,6 +55,22 @@ static const struct row ROWS[] = {
     {.name = "a part of it is in the own one", /* that is not enough, even so */
      .streams = {{"OWN", "f.events.task.claimed"}},
      .fault = "f.events.>|stream OWN (f.events.task.claimed)"},
+    {.name = "parley has made the own one",
+     .is_ours = true,
+     .streams = {{"OWN", "f.>"}},
+     .at = "OWN OWN OWN"},
+    {.name = "parley has made one for another protocol",
+     .is_ours = true,
+     .streams = {{"OTHER_F", "f.>"}},
+     .fault = "stream OTHER_F, which parley has made for another protocol|another subject prefix"},
+    {.name = "parley has made one for families of another protocol",
+     .is_ours = true,
+     .streams = {{"OTHER_F", "f.beats.> f.tasks.>"}},
+     .fault = "the subjects f.tasks.> lie in stream OTHER_F"},
+    {.name = "an operator has given one of parley's further subjects",
+     .is_ours = true,
+     .streams = {{"OTHER", "other.> f.>"}},
+     .at = "OTHER OTHER OTHER"},
     {.name = "a name that resume tokens cannot have",
      .streams = {{"a:b", "f.tasks.>"}},
      .fault = "f.tasks.>|not allowed"},
@@ -103,6 +120,8 @@ static void test_a_family_lies_in_the_stream_that_covers_it(void **state) {
         print_message("%s\n", row->name);
         for (; count < STREAMS_MAX && row->streams[count].name != NULL; count++) {
             configs[count] = read_subjects(row->streams[count].subjects);
+            json_object_set_new(configs[count], "description",
+                                json_string(row->is_ours ? "parley, layout 1" : "mine"));
             found[count] = (struct jetstream_found){row->streams[count].name, configs[count]};
         }
         struct jetstream_placing placing;
