@@ -118,6 +118,7 @@ void board_on_began(void *context) {
     works_remove_all(board);
     board->is_current = false;
     board->has_left_out = false;
+    board->beginning_count = 0;
     board->last_sequence = 0;
     board->kept_from = 0;
     pthread_mutex_unlock(&board->lock);

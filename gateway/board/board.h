@@ -90,6 +90,9 @@ struct board_find {
     char deadline[BOARD_TIME_MAX]; /* "": it has none */
     uint64_t sequence;
     bool is_claimed; /* by the wish's agent and `claim_id` */
+    /* Where there is none: much was closed on the way, and the search is to go on in a later turn.
+     */
+    bool is_unfinished;
 };
 
 /* Takes one of the best `among` pieces of open work, by chance: the most urgent first, then the
@@ -102,6 +105,10 @@ bool board_take(struct board *board, const struct board_wish *wish, size_t among
 void board_give_back(struct board *board, const char *id);
 /* What was taken is another's, or too late: it is offered no more, unless its keys change. */
 void board_lost(struct board *board, const char *id);
+
+/* A stream holds nothing before this sequence, by its age or since it was purged: work whose
+ * request lay there, as far as it is known now, is offered no more. */
+void board_begins_at(struct board *board, const char *stream, uint64_t first_sequence);
 
 /* Finds the work that was claimed by the wish's agent and `claim_id`, whether all was read or not.
  */
@@ -133,8 +140,9 @@ struct board_waiter {
     char woken_for[BOARD_ID_MAX]; /* "": nothing, or it was handed on */
 };
 
-/* As board_take; where there is none, the waiter waits, without a moment between in which work
- * could come unnoticed. It is woken, too, when something is claimed with its `claim_id`. */
+/* As board_take; where there is none and the search is finished, the waiter waits, without a moment
+ * between in which work could come unnoticed. It is woken, too, when something is claimed with its
+ * `claim_id`. */
 bool board_take_or_wait(struct board *board, struct board_waiter *waiter, size_t among,
                         struct board_find *out);
 /* Waits until the bucket was read up to a sequence, or has dropped all up to it.

@@ -16,6 +16,7 @@ enum {
     BOARD_PRIORITIES_MAX = 8,
     BOARD_SECRET_BYTES = 16,
     BOARD_FACT_BYTES_MAX = 2048, /* a longer value is ignored */
+    BOARD_STREAMS_MAX = 8,       /* whose beginnings are known; a protocol has fewer families */
 };
 
 enum work_phase { WORK_OPEN, WORK_DUE_LATER, WORK_TAKEN, WORK_CLOSED };
@@ -27,6 +28,7 @@ struct work {
                                      that was closed first, first */
     int64_t open_until_ms;        /* Unix time */
     uint64_t name, domain, to_id; /* hashes; 0: not known, nobody */
+    uint64_t stream, sequence;    /* where its request is: a hash, and its place there */
 
     struct work *chain_next; /* by id */
     struct work *claim_next; /* by the claim's id, if that is known; of work that is taken, by that
@@ -53,6 +55,13 @@ struct work {
 };
 TAILQ_HEAD(works, work);
 
+/* Where a stream begins, for work of which the key of the request has a sequence up to `known_to`:
+ * a stream that is made again begins at 1. */
+struct beginning {
+    uint64_t stream; /* hash */
+    uint64_t first_sequence, known_to;
+};
+
 struct board {
     pthread_mutex_t lock;
     const struct parley_protocol *protocol;
@@ -72,6 +81,8 @@ struct board {
     bool has_left_out, is_current;
     uint64_t last_sequence; /* up to which the bucket was read, or holds nothing */
     uint64_t kept_from;
+    struct beginning beginnings[BOARD_STREAMS_MAX];
+    size_t beginning_count;
     TAILQ_HEAD(, board_waiter) waiters;
     LIST_HEAD(, board_waiter) claimers[BOARD_CLAIM_LISTS]; /* of them, who have a claim_id */
     size_t waiter_count, reader_count; /* those with a wish and without; and without */

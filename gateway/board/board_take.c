@@ -12,6 +12,7 @@
 
 enum {
     AMONG_MAX = 16,
+    STALE_MAX = 1024, /* that one search closes: with the lock */
     WORDS = sizeof((struct board_search *)0)->words / sizeof(uint64_t),
 };
 
@@ -64,31 +65,47 @@ static bool suits(const struct board *board, const struct work *work,
                      board->kind->domain(parley_bytes_of(work->task))));
 }
 
-/* Open work that is too late by now is closed when it is come across. */
-static bool is_late(struct board *board, struct work *work, int64_t now_ms) {
-    if (work->open_until_ms > now_ms) {
+static bool is_gone(const struct board *board, const struct work *work) {
+    for (size_t i = 0; i < board->beginning_count; i++) {
+        const struct beginning *beginning = &board->beginnings[i];
+        if (work->stream == beginning->stream && work->sequence < beginning->first_sequence &&
+            work->sequences[PARLEY_WORK_REQUEST] <= beginning->known_to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Open work that is too late by now, or whose request is gone, is closed when it is come across. */
+static bool is_stale(struct board *board, struct work *work, int64_t now_ms) {
+    const bool is_late = work->open_until_ms <= now_ms;
+    if (!is_late && !is_gone(board, work)) {
         return false;
     }
-    work->state = board->kind->lapsed;
+    work->state = is_late ? board->kind->lapsed : work->state;
     works_set_phase(board, work, WORK_CLOSED);
     return true;
 }
 
-/* Returns: how many there are, the best first. */
+/* `out_is_cut`: so many had to be closed that there may be more than were found.
+ * Returns: how many there are, the best first. */
 static size_t find_best(struct board *board, const struct board_search *search, size_t among,
-                        struct work *found[AMONG_MAX]) {
+                        struct work *found[AMONG_MAX], bool *out_is_cut) {
     const int64_t now_ms = board_now_ms();
-    size_t count = 0;
+    size_t count = 0, stale_count = 0;
     for (unsigned priority = board->priority_count; priority-- > 0 && count < among;) {
         struct work *next = TAILQ_FIRST(&board->open[priority]);
-        while (next != NULL && count < among) {
+        while (next != NULL && count < among && stale_count < STALE_MAX) {
             struct work *work = next;
             next = TAILQ_NEXT(work, phase_link);
-            if (!is_late(board, work, now_ms) && suits(board, work, search)) {
+            if (is_stale(board, work, now_ms)) {
+                stale_count++;
+            } else if (suits(board, work, search)) {
                 found[count++] = work;
             }
         }
     }
+    *out_is_cut = stale_count == STALE_MAX;
     return count;
 }
 
@@ -133,25 +150,30 @@ static struct work *find_same(struct board *board, const struct board_wish *wish
     return work;
 }
 
-static struct work *choose(struct board *board, const struct board_search *search, size_t among) {
+static struct work *choose(struct board *board, const struct board_search *search, size_t among,
+                           bool *out_is_cut) {
     struct work *found[AMONG_MAX];
-    const size_t count = find_best(board, search, among < AMONG_MAX ? among : AMONG_MAX, found);
+    const size_t count =
+        find_best(board, search, among < AMONG_MAX ? among : AMONG_MAX, found, out_is_cut);
     return count > 1 ? found[randombytes_uniform((uint32_t)count)] : (count == 1 ? found[0] : NULL);
 }
 
 static bool take(struct board *board, const struct board_search *search, size_t among,
                  struct board_find *out) {
     const struct board_wish *wish = search->wish;
+    bool is_cut = false;
+    out->is_claimed = false;
+    out->is_unfinished = false;
     if (!board->is_current) {
         return false;
     }
-    out->is_claimed = false;
     struct work *work = find_same(board, wish, &out->is_claimed);
     if (work != NULL) {
         return write_find(board, work, out);
     }
     due_open(board); /* whose timer may be late */
-    work = choose(board, search, among);
+    work = choose(board, search, among, &is_cut);
+    out->is_unfinished = work == NULL && is_cut;
     if (work == NULL || !write_find(board, work, out)) {
         return false;
     }
@@ -274,10 +296,12 @@ bool board_take_or_wait(struct board *board, struct board_waiter *waiter, size_t
     const bool is_found = take(board, &search, among, out);
     if (is_found) {
         hand_on(board, waiter->woken_for); /* unless that was it */
-    } else {
+    } else if (!out->is_unfinished) {
         start_waiting(board, waiter);
     }
-    waiter->woken_for[0] = '\0';
+    if (!out->is_unfinished) {
+        waiter->woken_for[0] = '\0';
+    }
     pthread_mutex_unlock(&board->lock);
     return is_found;
 }
@@ -302,6 +326,20 @@ void board_leave(struct board *board, struct board_waiter *waiter) {
     }
     hand_on(board, waiter->woken_for);
     waiter->woken_for[0] = '\0';
+    pthread_mutex_unlock(&board->lock);
+}
+
+void board_begins_at(struct board *board, const char *stream, uint64_t first_sequence) {
+    const uint64_t hash = board_hash(board, parley_bytes_of(stream));
+    size_t at = 0;
+    pthread_mutex_lock(&board->lock);
+    while (at < board->beginning_count && board->beginnings[at].stream != hash) {
+        at++;
+    }
+    if (at < BOARD_STREAMS_MAX) {
+        board->beginnings[at] = (struct beginning){hash, first_sequence, board->last_sequence};
+        board->beginning_count += at == board->beginning_count ? 1 : 0;
+    }
     pthread_mutex_unlock(&board->lock);
 }
 

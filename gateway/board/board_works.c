@@ -291,6 +291,8 @@ enum parley_status works_describe(struct board *board, struct work *work,
     work->priority = what->priority;
     work->has_priority = what->has_priority;
     work->open_until_ms = what->open_until_ms;
+    work->stream = board_hash(board, what->streams[PARLEY_WORK_REQUEST]);
+    work->sequence = what->sequences[PARLEY_WORK_REQUEST];
     work->name = board_hash(board, what->task);
     work->domain = board_hash(board, what->domain);
     work->to_id = board_hash(board, what->to);

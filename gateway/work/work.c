@@ -2,7 +2,10 @@
 
 #include "work.h"
 
+#include <stdio.h>
+
 #include "board.h"
+#include "channel.h"
 #include "problem.h"
 
 struct board *work_board(struct gateway *gateway, struct http_request *request,
@@ -17,4 +20,13 @@ struct board *work_board(struct gateway *gateway, struct http_request *request,
         return NULL;
     }
     return board;
+}
+
+bool work_is_queue(const struct gateway *gateway, const struct parley_protocol *protocol) {
+    const struct channel *channel = channel_find(gateway->configuration->channels, protocol);
+    char subject[256];
+    snprintf(subject, sizeof subject, "%s.%s",
+             channel->prefix != NULL ? channel->prefix : protocol->name, protocol->work->requests);
+    const struct jetstream_place *place = jetstream_place_find(gateway->jetstream, subject);
+    return place != NULL && !jetstream_place_takes_consumers(place);
 }

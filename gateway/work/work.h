@@ -20,3 +20,6 @@ void work_serve_next(struct gateway *gateway, struct http_request *request,
  * protocol has no work; the request is answered. */
 struct board *work_board(struct gateway *gateway, struct http_request *request,
                          const struct parley_protocol *protocol);
+
+/* Whether its work lies in a stream that gives each message to the first reader. */
+bool work_is_queue(const struct gateway *gateway, const struct parley_protocol *protocol);

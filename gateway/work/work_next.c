@@ -11,7 +11,6 @@
  * held when the request came. A claim that repeats one of the same agent may be one of another key:
  * the board says which, once it has read that far. */
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +24,14 @@
 #include "problem.h"
 #include "sending.h"
 #include "work.h"
+#include "work_claim_id.h"
 #include "work_wish.h"
 
 enum {
     WAIT_MAX_S = 300,
     CATCH_UP_MS = 5000, /* the board is read for the first time, or behind NATS */
     AMONG_MAX = 16,
+    GONE_MAX = 1000, /* requests that are found to be gone, before a search ends */
     SAME_FOR_MS = 600000,
 };
 
@@ -38,16 +39,19 @@ enum {
  *
  *   SEARCHING ── a claim may have been made before ──▶ ASKING ──▶ CATCHING_UP ──▶ SEARCHING
  *   SEARCHING ── there is none ──▶ PARKED ── woken ──▶ SEARCHING
+ *   SEARCHING ── much on the board was stale ──▶ PAUSING ── the next turn ──▶ SEARCHING
  *   SEARCHING ── there is one ──▶ FETCHING ──▶ CLAIMING ── lost ──▶ SEARCHING
+ *   FETCHING ── the message is gone ──▶ SEARCHING, the first time by ASKING
  *   CLAIMING ── the agent holds it, perhaps by another key ──▶ ASKING
  *   any ── it is answered ──▶ OVER
  */
 enum next_phase {
     NEXT_RECEIVING,
     NEXT_SEARCHING,
-    NEXT_ASKING,      /* how far the bucket has been written */
+    NEXT_ASKING,      /* how far the bucket has been written, or where a stream begins */
     NEXT_CATCHING_UP, /* until the board has read that far */
     NEXT_PARKED,      /* until there is work */
+    NEXT_PAUSING,     /* until the next turn */
     NEXT_FETCHING,    /* the request's message */
     NEXT_CLAIMING,
     NEXT_OVER,
@@ -65,8 +69,9 @@ struct next {
     struct parking_place place;
     struct parking_ticket ticket;
     struct jetstream_request *asked;
+    struct reactor_timer pause;
     struct board_find find;
-    size_t among;
+    size_t among, gone_count;
     unsigned wait_s;     /* that is preferred; 0: not at all */
     int64_t until_ms;    /* it would wait */
     int64_t patience_ms; /* until it waits, whatever is preferred, for the board to be read */
@@ -77,12 +82,14 @@ struct next {
 static void enter(struct next *next, enum next_phase phase) {
     static const unsigned allowed[] = {
         [NEXT_RECEIVING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
-        [NEXT_SEARCHING] =
-            PHASE(NEXT_ASKING) | PHASE(NEXT_PARKED) | PHASE(NEXT_FETCHING) | PHASE(NEXT_OVER),
+        [NEXT_SEARCHING] = PHASE(NEXT_ASKING) | PHASE(NEXT_PARKED) | PHASE(NEXT_PAUSING) |
+                           PHASE(NEXT_FETCHING) | PHASE(NEXT_OVER),
         [NEXT_ASKING] = PHASE(NEXT_CATCHING_UP) | PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
         [NEXT_CATCHING_UP] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
         [NEXT_PARKED] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
-        [NEXT_FETCHING] = PHASE(NEXT_CLAIMING) | PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+        [NEXT_PAUSING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+        [NEXT_FETCHING] =
+            PHASE(NEXT_CLAIMING) | PHASE(NEXT_ASKING) | PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
         [NEXT_CLAIMING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_ASKING) | PHASE(NEXT_OVER),
         [NEXT_OVER] = 0,
     };
@@ -235,6 +242,35 @@ static void claim(struct next *next) {
 
 /* ---- the request's message ---- */
 
+static void on_beginning(void *context, const struct jetstream_stream_info *info) {
+    struct next *next = context;
+    next->asked = NULL;
+    if (info->is_known) {
+        board_begins_at(next->board, next->find.stream, info->first_sequence);
+    }
+    enter(next, NEXT_SEARCHING);
+    search(next);
+}
+
+/* Retention has removed it, or its stream was purged: then many are gone, and where the stream
+ * begins now says which. One that was removed out of the middle is found by itself. */
+static void leave_out(struct next *next) {
+    board_lost(next->board, next->find.id);
+    if (++next->gone_count > GONE_MAX) {
+        refuse_away(next, "The requests of many open tasks are gone from NATS, and more may be");
+        return;
+    }
+    if (next->gone_count == 1) {
+        enter(next, NEXT_ASKING);
+        next->asked = jetstream_stream_ask(gateway_of(next)->jetstream, next->find.stream,
+                                           on_beginning, next);
+    }
+    if (next->asked == NULL) {
+        enter(next, NEXT_SEARCHING);
+        search(next);
+    }
+}
+
 static void on_fetched(void *context, const struct jetstream_last *last) {
     struct next *next = context;
     next->asked = NULL;
@@ -242,10 +278,8 @@ static void on_fetched(void *context, const struct jetstream_last *last) {
         parley_buffer_clear(&next->task);
         parley_buffer_append(&next->task, last->payload);
         claim(next);
-    } else if (last->found == JETSTREAM_LAST_NONE) { /* retention has removed it */
-        board_lost(next->board, next->find.id);
-        enter(next, NEXT_SEARCHING);
-        search(next);
+    } else if (last->found == JETSTREAM_LAST_NONE) {
+        leave_out(next);
     } else {
         board_give_back(next->board, next->find.id);
         refuse_away(next, "The task could not be read from NATS");
@@ -283,24 +317,35 @@ static bool park(struct next *next) {
     return true;
 }
 
+static void on_pause_over(struct reactor_timer *timer) {
+    struct next *next = OWNER_OF(timer, struct next, pause);
+    enter(next, NEXT_SEARCHING);
+    search(next);
+}
+
 static void search(struct next *next) {
     bool is_found = false;
     next->waiter.wish = &next->wish.wish;
+    next->find.is_unfinished = false;
     if (park(next)) {
         is_found = board_take_or_wait(next->board, &next->waiter, next->among, &next->find);
-        if (!is_found && time_left_ms(next) > 0) {
+        if (!is_found && !next->find.is_unfinished && time_left_ms(next) > 0) {
             next->is_applied = next->wait_s > 0;
             enter(next, NEXT_PARKED);
             return;
         }
         parking_leave(&next->place);
     }
-    if (!is_found) { /* without time to wait, or the board was not current until this moment */
+    /* Without time to wait, or the board was not current until this moment. */
+    if (!is_found && !next->find.is_unfinished) {
         is_found = board_take(next->board, &next->wish.wish, next->among, &next->find);
     }
     board_leave(next->board, &next->waiter);
     if (is_found) {
         fetch(next);
+    } else if (next->find.is_unfinished) {
+        enter(next, NEXT_PAUSING);
+        reactor_timer_set(gateway_of(next)->reactor, &next->pause, 0);
     } else {
         respond_nothing(next);
     }
@@ -310,6 +355,7 @@ static void search(struct next *next) {
 static void on_over(struct parking_place *place, enum parking_end end) {
     struct next *next = OWNER_OF(place, struct next, place);
     if (end == PARKING_WOKEN) {
+        next->gone_count = 0;
         enter(next, NEXT_SEARCHING);
         search(next);
     } else {
@@ -357,34 +403,6 @@ static void ask_how_far(struct next *next) {
     next->asked = jetstream_stream_ask(gateway->jetstream, stream, on_written, next);
     if (next->asked == NULL) {
         refuse_away(next, "NATS cannot be asked now");
-    }
-}
-
-static void hash_line(crypto_generichash_state *state, struct parley_bytes text) {
-    crypto_generichash_update(state, (const unsigned char *)text.data, text.length);
-    crypto_generichash_update(state, (const unsigned char *)"\n", 1);
-}
-
-/* A UUID of version 4 that the sender (where it has a name), agent and key always give. */
-static void write_claim_id(struct next *next) {
-    unsigned char hash[16];
-    crypto_generichash_state state;
-    const struct publication_context *sent = &next->options.publication;
-    crypto_generichash_init(&state, NULL, 0, sizeof hash);
-    if (sent->key_owner[0] != '\0') {
-        hash_line(&state, parley_bytes_of(sent->key_owner));
-    }
-    hash_line(&state, next->wish.wish.agent);
-    crypto_generichash_update(&state, (const unsigned char *)sent->idempotency_key,
-                              strlen(sent->idempotency_key));
-    crypto_generichash_final(&state, hash, sizeof hash);
-    hash[6] = (unsigned char)((hash[6] & 0x0F) | 0x40);
-    hash[8] = (unsigned char)((hash[8] & 0x3F) | 0x80);
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof hash; i++) {
-        length +=
-            (size_t)snprintf(next->claim_id + length, sizeof next->claim_id - length, "%s%02x",
-                             i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", hash[i]);
     }
 }
 
@@ -472,7 +490,7 @@ static void on_end(void *state, struct http_request *request) {
         search(next);
         return;
     }
-    write_claim_id(next);
+    work_claim_id_write(&next->options.publication, next->wish.wish.agent, next->claim_id);
     next->wish.wish.claim_id = parley_bytes_of(next->claim_id);
     next->wish.wish.claimed_since_ms = clock_now_seconds() * 1000 - SAME_FOR_MS;
     if (board_find_claim(next->board, &next->wish.wish, &next->find)) {
@@ -490,6 +508,7 @@ static void on_closed(void *state, bool is_complete) {
     parking_leave(&next->place);
     board_leave(next->board, &next->waiter);
     jetstream_request_cancel(next->asked);
+    reactor_timer_clear(gateway_of(next)->reactor, &next->pause);
     if (next->phase == NEXT_FETCHING) {
         board_give_back(next->board, next->find.id);
     }
@@ -509,16 +528,6 @@ static unsigned preferred_wait_s(const struct http_request *request) {
     return seconds < WAIT_MAX_S ? seconds : WAIT_MAX_S;
 }
 
-/* Whether tasks lie in a stream that gives each to its first reader. */
-static bool is_work_queue(const struct gateway *gateway, const struct parley_protocol *protocol) {
-    const struct channel *channel = channel_find(gateway->configuration->channels, protocol);
-    char subject[256];
-    snprintf(subject, sizeof subject, "%s.%s",
-             channel->prefix != NULL ? channel->prefix : protocol->name, protocol->work->requests);
-    const struct jetstream_place *place = jetstream_place_find(gateway->jetstream, subject);
-    return place != NULL && !jetstream_place_takes_consumers(place);
-}
-
 static struct next *create(const struct request_options *options, struct board *board,
                            struct http_request *request) {
     struct next *next = calloc(1, sizeof *next);
@@ -531,6 +540,7 @@ static struct next *create(const struct request_options *options, struct board *
     next->among = 1;
     next->wait_s = preferred_wait_s(request);
     next->waiter.wake = on_wake;
+    next->pause.fire = on_pause_over;
     next->place.over = on_over;
     parley_buffer_init(&next->body);
     parley_buffer_init(&next->task);
@@ -569,7 +579,7 @@ void work_serve_next(struct gateway *gateway, struct http_request *request,
                         "tasks.");
         return;
     }
-    if (is_work_queue(gateway, protocol)) {
+    if (work_is_queue(gateway, protocol)) {
         problem_respond(request, PROBLEM_WORK_QUEUE,
                         "The tasks lie in a stream with work-queue or interest retention: read "
                         "them there, as the knights of that fleet do.");

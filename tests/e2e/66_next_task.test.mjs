@@ -8,6 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { get, post } from './lib/http.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { embeddedUrl, natsClient, startNats } from './lib/nats.mjs';
+import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { NatsWire } from './lib/nats_wire.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -287,6 +288,61 @@ describe('a retry', () => {
     assert.ok(Date.now() >= Date.parse(soon.retry_at), 'not before its time');
     assert.deepEqual(got.map(({ task }) => task.id).sort(), retries.sort());
     assert.equal((await next(its.parley, { agent: 'worker' })).status, 204);
+  });
+});
+
+describe('requests that are gone from NATS', () => {
+  const COUNT = 1500;
+
+  // What a gateway asks of NATS for messages, and how many of its requests are still there.
+  async function withGone(t, remove) {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const wire = await NatsWire.to(nats.url);
+    atEnd(t, () => wire.close());
+    const asked = { count: 0 };
+    wire.hold(({ kind, subject }) => {
+      const isLook = kind === 'publish' && /^\$JS\.API\.(DIRECT\.GET|STREAM\.MSG\.GET)\.ROUNDTABLE/.test(subject);
+      asked.count += isLook ? 1 : 0;
+      return false;
+    });
+    const server = await parleyFor(t, { nats: wire.url });
+    const tasks = Array.from({ length: COUNT }, () => taskRequest('gone.x'));
+    assert.equal((await sendTask(server, tasks)).status, 200);
+    await onBoardOf(server, COUNT);
+    const client = await natsClient(t, nats.url);
+    await remove(await client.jetstreamManager());
+    asked.count = 0;
+    return { server, asked };
+  }
+  const onBoardOf = (server, count) =>
+    until(`${count} are open`, async () => {
+      await get(server, '/v1/roundtable/tasks?limit=1');
+      return valueOf(await metricsOf(server), 'parley_tasks_open') === count;
+    });
+
+  it('are not asked for one by one, when their stream was purged', async (t) => {
+    const { server, asked } = await withGone(t, (manager) => manager.streams.purge('ROUNDTABLE'));
+    assert.equal((await next(server, { agent: 'galahad' })).status, 204);
+    assert.ok(asked.count < 10, `${asked.count} messages were asked for`);
+    await onBoardOf(server, 0);
+    const sent = await request(server, 'there.x');
+    assert.equal((await claimed(next(server, { agent: 'galahad' }))).task.id, sent.id);
+  });
+
+  it('are met once, and so many by one request, when they were removed one by one', async (t) => {
+    const { server, asked } = await withGone(t, async (manager) => {
+      for (let seq = 2; seq <= COUNT; seq++) await manager.streams.deleteMessage('ROUNDTABLE', seq);
+    });
+    await claimed(next(server, { agent: 'galahad' }));
+    const problem = assertProblem(await next(server, { agent: 'galahad' }), 503, 'bus-unavailable');
+    assert.match(problem.detail, /are gone from NATS/);
+    assert.ok(asked.count <= 1010, `${asked.count} messages were asked for`);
+    assert.equal((await next(server, { agent: 'galahad' })).status, 204);
+    assert.ok(asked.count <= COUNT + 20, `${asked.count} messages were asked for`);
+    const before = asked.count;
+    assert.equal((await next(server, { agent: 'galahad' })).status, 204);
+    assert.equal(asked.count, before);
   });
 });
 
