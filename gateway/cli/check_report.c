@@ -69,16 +69,20 @@ static void write_human(struct check_report *report, const char *file,
 
 /* ---- github ---- */
 
-/* Source: actions/toolkit, command.ts: escapeData and escapeProperty. */
+/* Source: actions/toolkit, command.ts: escapeData and escapeProperty. A log is read in terminals
+ * too, so other control characters are as in the format for people. */
 static void append_escaped(struct parley_buffer *out, const char *text, bool is_property) {
-    for (; *text != '\0'; text++) {
+    while (*text != '\0') {
         const bool is_special =
             strchr("%\r\n", *text) != NULL || (is_property && (*text == ':' || *text == ','));
+        const size_t length = (text[0] & 0x80) != 0 && (text[1] & 0x80) != 0 ? 2 : 1;
         if (is_special) {
             parley_buffer_format(out, "%%%02X", (unsigned char)*text);
         } else {
-            parley_buffer_char(out, *text);
+            const char some[3] = {text[0], length == 2 ? text[1] : '\0', '\0'};
+            terminal_append_clean(out, some);
         }
+        text += length;
     }
 }
 
