@@ -321,6 +321,9 @@ static void recognise(struct http_head *head, struct parley_bytes name, struct p
             head->request_id = value.data;
         }
         break;
+    case sizeof "Authorization" - 1:
+        head->authorization_count += IS_NAMED(name, "Authorization");
+        break;
     case sizeof "Content-Length" - 1:
         if (IS_NAMED(name, "Content-Length")) {
             read_length(head, value);
@@ -409,6 +412,10 @@ static void check(struct http_head *head) {
     }
     if (head->coding_count > 1) {
         blame(head, 415, "The request has several Content-Encoding headers: compress it once.");
+    }
+    if (head->authorization_count > 1) {
+        /* What is in front of this server may have looked at the other one. */
+        blame(head, 400, "The request has several Authorization headers: send one.");
     }
     if (head->key_count > 1) {
         blame(head, 400, "The request has several Idempotency-Key headers: send one.");

@@ -52,8 +52,9 @@ struct http_head {
     bool is_close, is_kept; /* Connection has the option close; keep-alive */
     unsigned length_count, encoding_count, host_count, type_count, key_count, accept_count;
     unsigned coding_count; /* of Content-Encoding */
-    bool has_wait;         /* a Prefer header has the preference `wait` … */
-    uint32_t wait_s;       /* … for so many seconds; 0: none that can be read */
+    unsigned authorization_count;
+    bool has_wait;   /* a Prefer header has the preference `wait` … */
+    uint32_t wait_s; /* … for so many seconds; 0: none that can be read */
 };
 
 void http_head_init(struct http_head *head);

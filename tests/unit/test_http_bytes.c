@@ -262,6 +262,8 @@ static void test_a_head_that_cannot_be_is_refused_once(void **state) {
         {POST "Content-Length: 3.0\r\n\r\nabc", 400},
         {POST "Content-Type: a/b\r\nContent-Length: 3\r\ncontent-type: a/b\r\n\r\nabc", 400},
         {POST "Idempotency-Key: a\r\nContent-Length: 3\r\nidempotency-key: b\r\n\r\nabc", 400},
+        {POST "Authorization: Bearer a\r\nContent-Length: 3\r\nauthorization: Bearer a\r\n\r\nabc",
+         400},
         {POST "Expect: foo\r\nContent-Length: 3\r\n\r\nabc", 417},
         {POST "Expect: 100-continue, foo\r\nContent-Length: 3\r\n\r\nabc", 417},
         {POST "Expect:\r\nContent-Length: 3\r\n\r\nabc", 417},
