@@ -56,16 +56,30 @@ bool origin_is_host_known(const struct origin_policy *policy, const char *host) 
 
 /* ---- sites ---- */
 
-/* "http://localhost:8080" and "localhost:8080". The scheme says nothing behind a proxy. */
-static bool is_of_host(const char *origin, const char *host) {
+/* Names by which a proxy may be reached that speaks HTTPS for this server: those of --host, and
+ * without that any, elsewhere than on loopback. What a header says of the scheme, who sends the
+ * request may have written. */
+static bool may_be_proxied(const struct origin_policy *policy, const char *host) {
+    return policy->hosts != NULL ? has_item(policy->hosts, without_port(host))
+                                 : !policy->is_loopback;
+}
+
+/* "http://localhost:8080" and "localhost:8080". */
+static bool is_of_host(const struct origin_policy *policy, const char *origin, const char *host) {
     const char *authority = strstr(origin, "://");
-    return authority != NULL && host != NULL && strcasecmp(authority + 3, host) == 0;
+    if (authority == NULL || host == NULL || strcasecmp(authority + 3, host) != 0) {
+        return false;
+    }
+    const struct parley_bytes scheme = {origin, (size_t)(authority - origin)};
+    const bool is_https = is_same(scheme, "https", 5);
+    return is_https ? policy->has_tls || may_be_proxied(policy, host)
+                    : is_same(scheme, "http", 4) && !policy->has_tls;
 }
 
 enum origin_site origin_site(const struct origin_policy *policy, const char *origin,
                              const char *host, const char *fetch_site) {
     if (origin != NULL) {
-        return is_of_host(origin, host)                           ? ORIGIN_OWN
+        return is_of_host(policy, origin, host)                   ? ORIGIN_OWN
                : has_item(policy->sites, parley_bytes_of(origin)) ? ORIGIN_ALLOWED
                                                                   : ORIGIN_FOREIGN;
     }

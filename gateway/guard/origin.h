@@ -13,6 +13,7 @@ struct origin_policy {
     const char *hosts;   /* of --host; NULL: none */
     const char *sites;   /* of --cors-origin, whose pages may do what any client may; NULL */
     bool is_loopback;    /* whether `address` is */
+    bool has_tls;        /* whether this server speaks HTTPS itself */
 };
 
 /* Whether a request for `host` ("localhost:8080") is meant for this server. On loopback that is

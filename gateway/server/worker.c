@@ -474,7 +474,8 @@ enum parley_status worker_create(const struct worker_options *options,
         .address = options->configuration->address,
         .hosts = options->configuration->hosts,
         .sites = options->configuration->cors_origins,
-        .is_loopback = listen_address_is_loopback(options->configuration->address)};
+        .is_loopback = listen_address_is_loopback(options->configuration->address),
+        .has_tls = options->configuration->tls_cert != NULL};
     worker->gateway.boards = options->boards;
     worker->gateway.budget = options->budget;
     worker->gateway.spools = options->spools;

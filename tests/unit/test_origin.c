@@ -166,7 +166,7 @@ static void test_a_request_belongs_to_a_site(void **state) {
         {NULL, self, "cross-site", ORIGIN_FOREIGN},
         {NULL, self, "", ORIGIN_FOREIGN},
         {"http://localhost:8080", self, "same-origin", ORIGIN_OWN},
-        {"https://localhost:8080", self, NULL, ORIGIN_OWN},
+        {"https://localhost:8080", self, NULL, ORIGIN_FOREIGN},
         {"http://LOCALHOST:8080", self, NULL, ORIGIN_OWN},
         {"http://localhost:3000", self, "same-site", ORIGIN_ALLOWED},
         {"https://console.example", self, "cross-site", ORIGIN_ALLOWED},
@@ -187,6 +187,38 @@ static void test_a_request_belongs_to_a_site(void **state) {
         if (origin_site(&console, rows[i].origin, rows[i].host, rows[i].fetch_site) !=
             rows[i].site) {
             fail_msg("%zu: %s", i, rows[i].origin != NULL ? rows[i].origin : rows[i].fetch_site);
+        }
+    }
+}
+
+static void test_a_page_of_another_scheme_is_of_another_site(void **state) {
+    (void)state;
+    static const struct origin_policy secure = {
+        .address = "127.0.0.1", .is_loopback = true, .has_tls = true};
+    static const struct {
+        const struct origin_policy *policy;
+        const char *origin, *host;
+        enum origin_site site;
+    } rows[] = {
+        {&loopback, "http://localhost:80", "localhost:80", ORIGIN_OWN},
+        {&loopback, "https://localhost:80", "localhost:80", ORIGIN_FOREIGN},
+        {&loopback, "ftp://localhost:80", "localhost:80", ORIGIN_FOREIGN},
+        {&loopback, "://localhost:80", "localhost:80", ORIGIN_FOREIGN},
+        {&secure, "https://localhost:80", "localhost:80", ORIGIN_OWN},
+        {&secure, "HTTPS://localhost:80", "localhost:80", ORIGIN_OWN},
+        {&secure, "http://localhost:80", "localhost:80", ORIGIN_FOREIGN},
+        /* A proxy that speaks HTTPS may be in front, under a name of --host. */
+        {&loopback_named, "https://parley.example", "parley.example", ORIGIN_OWN},
+        {&loopback_named, "https://parley.example:8443", "parley.example:8443", ORIGIN_OWN},
+        {&loopback_named, "http://parley.example", "parley.example", ORIGIN_OWN},
+        {&loopback_named, "https://localhost:80", "localhost:80", ORIGIN_FOREIGN},
+        {&everywhere, "https://any.example", "any.example", ORIGIN_OWN},
+        {&everywhere_named, "https://parley.example", "parley.example", ORIGIN_OWN},
+        {&everywhere_named, "https://other.example", "other.example", ORIGIN_FOREIGN},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (origin_site(rows[i].policy, rows[i].origin, rows[i].host, NULL) != rows[i].site) {
+            fail_msg("%zu: %s", i, rows[i].origin);
         }
     }
 }
@@ -257,6 +289,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_server_answers_to_its_own_names),
         cmocka_unit_test(test_a_request_belongs_to_a_site),
+        cmocka_unit_test(test_a_page_of_another_scheme_is_of_another_site),
         cmocka_unit_test(test_another_host_is_told_so),
         cmocka_unit_test(test_a_foreign_page_gets_403_but_for_what_is_open),
         cmocka_unit_test(test_an_allowed_page_may_read_the_answer_and_its_headers),
