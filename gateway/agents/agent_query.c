@@ -11,27 +11,15 @@
 
 enum { LIMIT_DEFAULT = 100, STATE_ANY = (1 << AGENT_STATE_COUNT) - 1 };
 
-static unsigned state_bit(const char *name, size_t length) {
+static bool add_state(void *context, struct parley_bytes name) {
+    struct agent_query *query = context;
     for (unsigned i = 0; i < AGENT_STATE_COUNT; i++) {
-        if (strlen(agent_state_names[i]) == length &&
-            memcmp(agent_state_names[i], name, length) == 0) {
-            return 1u << i;
+        if (parley_bytes_equal(parley_bytes_of(agent_state_names[i]), name)) {
+            query->states |= 1u << i;
+            return true;
         }
     }
-    return 0;
-}
-
-static bool set_states(struct agent_query *query, const char *value) {
-    query->states = 0;
-    while (true) {
-        const size_t length = strcspn(value, ",");
-        const unsigned bit = state_bit(value, length);
-        query->states |= bit;
-        if (bit == 0 || value[length] == '\0') {
-            return bit != 0;
-        }
-        value += length + 1;
-    }
+    return false;
 }
 
 /* The rows of agent_query_options, and then the protocol's own. */
@@ -41,7 +29,8 @@ static bool set_option(void *context, size_t number, const char *value) {
     struct agent_query *query = context;
     switch (number) {
     case STATE:
-        return set_states(query, value);
+        query->states = 0;
+        return query_option_list(value, add_state, query);
     case LIMIT:
         return query_option_count(value, AGENT_LIMIT_MAX, &query->limit);
     case CURSOR:

@@ -116,12 +116,16 @@ bool board_find_claim(struct board *board, const struct board_wish *wish, struct
 
 /* ---- waiting ---- */
 
-/* A wish with what finds it quickly: bits by the hashes of its words, so that texts are compared
- * only with work that has one of these. */
+/* Bits by the hashes of words, so that texts are compared only with work that has one of these. */
+struct board_words {
+    uint64_t bits[64];
+};
+
+/* A wish with what finds it quickly. */
 struct board_search {
     const struct board_wish *wish;
     uint64_t agent; /* hash */
-    uint64_t words[64];
+    struct board_words words;
 };
 
 /* One who waits for work.  Owns: the caller embeds it, zeroed at first, and keeps it and the wish
@@ -154,9 +158,16 @@ void board_leave(struct board *board, struct board_waiter *waiter);
 
 /* ---- looking ---- */
 
-/* NULL: any. */
+/* One of these; without any, all. */
+struct board_names {
+    const struct parley_bytes *items;
+    size_t count;
+};
+
+/* What has one of each is chosen.  Owns: everything is borrowed. */
 struct board_filter {
-    const char *state, *domain, *holder, *from, *priority;
+    unsigned states, priorities; /* bit I: the kind's state, the protocol's priority; 0: any */
+    struct board_names domains, holders, from;
 };
 
 /* Appends the items that pass, the newest first, at most `limit`, separated by commas.

@@ -7,58 +7,57 @@
 #include "board_item.h"
 #include "board_state.h"
 
-/* A filter as hashes: 0: any. */
+/* A filter with what passes over most work quickly. */
 struct sieve {
     const struct board_filter *filter;
-    uint64_t domain, holder, from;
-    int priority; /* BOARD_ANY: any */
+    struct board_words domains, holders, from;
     int64_t now_ms;
 };
-enum { BOARD_ANY = -1 };
-
-static uint64_t hash_of(const struct board *board, const char *text) {
-    return text != NULL ? board_hash(board, parley_bytes_of(text)) : 0;
-}
-
-/* One that the protocol does not have is nobody's. */
-static int priority_of(const struct board *board, const char *name) {
-    int number = 0;
-    while (name != NULL && board->protocol->priorities[number] != NULL &&
-           strcmp(board->protocol->priorities[number], name) != 0) {
-        number++;
-    }
-    return name != NULL ? number : BOARD_ANY;
-}
 
 static const char *state_at(const struct board *board, const struct work *work, int64_t now_ms) {
     const bool is_late = work->phase != WORK_CLOSED && work->open_until_ms <= now_ms;
     return is_late ? board->kind->lapsed : work->state;
 }
 
+static bool has_state(const struct board *board, const char *state, unsigned states) {
+    unsigned number = 0;
+    while (board->kind->states[number] != NULL && strcmp(board->kind->states[number], state) != 0) {
+        number++;
+    }
+    return states == 0 || (states >> number & 1) != 0;
+}
+
+static bool has_priority(bool is_known, unsigned priority, unsigned priorities) {
+    return priorities == 0 || (is_known && (priorities >> priority & 1) != 0);
+}
+
+static bool may_have(const struct board_words *words, const struct board_names *names,
+                     uint64_t hash) {
+    return names->count == 0 || (hash != 0 && words_may_have(words, hash));
+}
+
 /* Without looking into its facts: almost all that pass here pass. */
 static bool may_pass(const struct board *board, const struct work *work,
                      const struct sieve *sieve) {
-    const char *state = sieve->filter->state;
-    return (sieve->domain == 0 || sieve->domain == work->domain) &&
-           (sieve->holder == 0 || sieve->holder == work->holder) &&
-           (sieve->from == 0 || sieve->from == work->from) &&
-           (sieve->priority == BOARD_ANY ||
-            (work->has_priority && (unsigned)sieve->priority == work->priority)) &&
-           (state == NULL || strcmp(state, state_at(board, work, sieve->now_ms)) == 0);
+    const struct board_filter *filter = sieve->filter;
+    return may_have(&sieve->domains, &filter->domains, work->domain) &&
+           may_have(&sieve->holders, &filter->holders, work->holder) &&
+           may_have(&sieve->from, &filter->from, work->from) &&
+           has_priority(work->has_priority, work->priority, filter->priorities) &&
+           has_state(board, state_at(board, work, sieve->now_ms), filter->states);
 }
 
-static bool is_text(struct parley_bytes text, const char *wanted) {
-    return wanted == NULL ||
-           (text.data != NULL && parley_bytes_equal(text, parley_bytes_of(wanted)));
+static bool has_name(const struct board_names *names, struct parley_bytes name) {
+    return names->count == 0 ||
+           (name.data != NULL && words_are_among(names->items, names->count, name));
 }
 
 static bool passes(const struct board *board, const struct parley_work *what,
                    const struct board_filter *filter) {
-    const char *priority = what->has_priority ? board->protocol->priorities[what->priority] : "";
-    return is_text(parley_bytes_of(what->state), filter->state) &&
-           is_text(what->domain, filter->domain) && is_text(what->holder, filter->holder) &&
-           is_text(what->from, filter->from) &&
-           is_text(parley_bytes_of(priority), filter->priority);
+    return has_state(board, what->state, filter->states) &&
+           has_name(&filter->domains, what->domain) && has_name(&filter->holders, what->holder) &&
+           has_name(&filter->from, what->from) &&
+           has_priority(what->has_priority, what->priority, filter->priorities);
 }
 
 static enum parley_status list(struct board *board, const struct sieve *sieve, size_t limit,
@@ -88,12 +87,10 @@ static enum parley_status list(struct board *board, const struct sieve *sieve, s
 
 enum parley_status board_list(struct board *board, const struct board_filter *filter, size_t limit,
                               struct parley_buffer *out, bool *out_has_more) {
-    const struct sieve sieve = {.filter = filter,
-                                .domain = hash_of(board, filter->domain),
-                                .holder = hash_of(board, filter->holder),
-                                .from = hash_of(board, filter->from),
-                                .priority = priority_of(board, filter->priority),
-                                .now_ms = board_now_ms()};
+    struct sieve sieve = {.filter = filter, .now_ms = board_now_ms()};
+    words_add(board, &sieve.domains, filter->domains.items, filter->domains.count);
+    words_add(board, &sieve.holders, filter->holders.items, filter->holders.count);
+    words_add(board, &sieve.from, filter->from.items, filter->from.count);
     pthread_mutex_lock(&board->lock);
     const enum parley_status status = list(board, &sieve, limit, out, out_has_more);
     pthread_mutex_unlock(&board->lock);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The data of a board. board_works.c keeps the lists, board_due.c what is open later, board.c reads
- * entries, board_take.c matches work and wishes, board_list.c answers questions. Private to
- * board_*.c; all of it under the lock. */
+/* The data of a board. board_words.c compares texts, board_works.c keeps the lists, board_due.c
+ * what is open later, board.c reads entries, board_take.c matches work and wishes, board_list.c
+ * answers questions. Private to board_*.c; all of it under the lock. */
 
 #include <pthread.h>
 #include <sys/queue.h>
@@ -97,6 +97,14 @@ struct board {
 };
 
 int64_t board_now_ms(void); /* Unix time */
+
+/* ---- board_words.c ---- */
+
+void words_add(const struct board *board, struct board_words *words,
+               const struct parley_bytes *texts, size_t count);
+/* Whether `hash` may be that of a word. */
+bool words_may_have(const struct board_words *words, uint64_t hash);
+bool words_are_among(const struct parley_bytes *texts, size_t count, struct parley_bytes text);
 
 /* ---- board_works.c ---- */
 

@@ -13,39 +13,16 @@
 enum {
     AMONG_MAX = 16,
     STALE_MAX = 1024, /* that one search closes: with the lock */
-    WORDS = sizeof((struct board_search *)0)->words / sizeof(uint64_t),
 };
 
 /* ---- matching ---- */
 
-static bool is_among(const struct parley_bytes *texts, size_t count, struct parley_bytes text) {
-    for (size_t i = 0; i < count; i++) {
-        if (parley_bytes_equal(texts[i], text)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void add_word(struct board_search *search, uint64_t hash) {
-    search->words[hash / 64 % WORDS] |= UINT64_C(1) << hash % 64;
-}
-
 /* Without the lock: 128 words take some microseconds. */
 static struct board_search search_for(const struct board *board, const struct board_wish *wish) {
     struct board_search search = {.wish = wish, .agent = board_hash(board, wish->agent)};
-    for (size_t i = 0; i < wish->task_count; i++) {
-        add_word(&search, board_hash(board, wish->tasks[i]));
-    }
-    for (size_t i = 0; i < wish->domain_count; i++) {
-        add_word(&search, board_hash(board, wish->domains[i]));
-    }
+    words_add(board, &search.words, wish->tasks, wish->task_count);
+    words_add(board, &search.words, wish->domains, wish->domain_count);
     return search;
-}
-
-/* Whether `hash` may be that of a word. */
-static bool may_have(const struct board_search *search, uint64_t hash) {
-    return (search->words[hash / 64 % WORDS] >> hash % 64 & 1) != 0;
 }
 
 static bool suits(const struct board *board, const struct work *work,
@@ -58,11 +35,11 @@ static bool suits(const struct board *board, const struct work *work,
     if (wish->domain_count == 0 && wish->task_count == 0) {
         return true;
     }
-    return (may_have(search, work->name) &&
-            is_among(wish->tasks, wish->task_count, parley_bytes_of(work->task))) ||
-           (may_have(search, work->domain) &&
-            is_among(wish->domains, wish->domain_count,
-                     board->kind->domain(parley_bytes_of(work->task))));
+    return (words_may_have(&search->words, work->name) &&
+            words_are_among(wish->tasks, wish->task_count, parley_bytes_of(work->task))) ||
+           (words_may_have(&search->words, work->domain) &&
+            words_are_among(wish->domains, wish->domain_count,
+                            board->kind->domain(parley_bytes_of(work->task))));
 }
 
 static bool is_gone(const struct board *board, const struct work *work) {

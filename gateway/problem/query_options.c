@@ -61,6 +61,20 @@ bool query_options_none(struct http_request *request) {
     return query_options_read(request, none, NULL, NULL);
 }
 
+bool query_option_list(const char *value, bool (*set)(void *context, struct parley_bytes item),
+                       void *context) {
+    while (true) {
+        const struct parley_bytes item = {value, strcspn(value, ",")};
+        if (!set(context, item)) {
+            return false;
+        }
+        if (value[item.length] == '\0') {
+            return true;
+        }
+        value += item.length + 1;
+    }
+}
+
 bool query_option_count(const char *value, size_t most, size_t *out) {
     const size_t length = strlen(value);
     *out = strtoul(value, NULL, 10);

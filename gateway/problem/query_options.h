@@ -23,5 +23,10 @@ bool query_options_read(struct http_request *request, const struct parley_option
 /* The same for an address that has no options. */
 bool query_options_none(struct http_request *request);
 
+/* Gives the items of a comma-separated list to `set`, in their order.  Owns: as the value.
+ * Returns: false: `set` has returned false for one. */
+bool query_option_list(const char *value, bool (*set)(void *context, struct parley_bytes item),
+                       void *context);
+
 /* A number from 1 to `most`, which has at most four digits. */
 bool query_option_count(const char *value, size_t most, size_t *out);

@@ -16,6 +16,7 @@ enum {
     LIMIT_DEFAULT = 100,
     LIMIT_MAX = 1000,
     LISTS_MAX = 64, /* of a worker at a time: clients may read theirs slowly */
+    NAMES_MAX = 64, /* of one option */
     LOOK_MS = 10,
     PATIENCE_MS = 5000
 };
@@ -26,7 +27,8 @@ struct listing {
     struct board *board;
     struct http_request *request;
     struct share share;
-    struct board_filter filter; /* borrows from the request */
+    struct board_filter filter; /* borrows from the request, and from here */
+    struct parley_bytes domains[NAMES_MAX], holders[NAMES_MAX], from[NAMES_MAX];
     size_t limit;
     struct reactor_timer timer; /* until the board is current */
     int64_t patient_until_ms;
@@ -34,29 +36,56 @@ struct listing {
 
 /* ---- the query ---- */
 
-static bool is_one_of(const char *value, const char *const *words) {
-    for (; *words != NULL; words++) {
-        if (strcmp(value, *words) == 0) {
-            return true;
-        }
+/* Returns: false: it is none of the words. */
+static bool add_bit(struct parley_bytes item, const char *const *words, unsigned *bits) {
+    const size_t number = text_choice(item, words);
+    *bits |= words[number] != NULL ? 1u << number : 0;
+    return words[number] != NULL;
+}
+
+static bool add_state(void *context, struct parley_bytes item) {
+    struct listing *listing = context;
+    return add_bit(item, listing->protocol->work->states, &listing->filter.states);
+}
+
+static bool add_priority(void *context, struct parley_bytes item) {
+    struct listing *listing = context;
+    return add_bit(item, listing->protocol->priorities, &listing->filter.priorities);
+}
+
+static bool add_name(struct board_names *names, struct parley_bytes *items,
+                     struct parley_bytes item) {
+    if (names->count == NAMES_MAX || item.length == 0) {
+        return false;
     }
-    return false;
+    items[names->count++] = item;
+    names->items = items;
+    return true;
+}
+
+static bool add_domain(void *context, struct parley_bytes item) {
+    struct listing *listing = context;
+    return text_is_domain(item) && add_name(&listing->filter.domains, listing->domains, item);
+}
+
+static bool add_holder(void *context, struct parley_bytes item) {
+    struct listing *listing = context;
+    return add_name(&listing->filter.holders, listing->holders, item);
+}
+
+static bool add_from(void *context, struct parley_bytes item) {
+    struct listing *listing = context;
+    return add_name(&listing->filter.from, listing->from, item);
 }
 
 /* `number`: of the row in work_list_options. */
 static bool set_option(void *context, size_t number, const char *value) {
+    static bool (*const lists[])(void *context, struct parley_bytes item) = {
+        add_state, add_domain, add_holder, add_from, add_priority};
     struct listing *listing = context;
-    struct board_filter *filter = &listing->filter;
-    const char **const places[] = {&filter->state, &filter->domain, &filter->holder, &filter->from,
-                                   &filter->priority};
-    if (number >= sizeof places / sizeof places[0]) {
-        return query_option_count(value, LIMIT_MAX, &listing->limit);
-    }
-    *places[number] = value;
-    return places[number] == &filter->state      ? is_one_of(value, listing->protocol->work->states)
-           : places[number] == &filter->priority ? is_one_of(value, listing->protocol->priorities)
-           : places[number] == &filter->domain   ? text_is_domain(parley_bytes_of(value))
-                                                 : value[0] != '\0';
+    return number < sizeof lists / sizeof lists[0]
+               ? query_option_list(value, lists[number], listing)
+               : query_option_count(value, LIMIT_MAX, &listing->limit);
 }
 
 /* ---- the answer ---- */

@@ -159,6 +159,10 @@ describe('the list of tasks', () => {
     ['?holder=galahad&domain=security', [3]],
     ['?from=arthur', [1]],
     ['?priority=high', [3, 2, 0]],
+    ['?state=requested,claimed', [1, 0]],
+    ['?domain=none,finance&priority=low,critical', [1]],
+    ['?from=arthur,tim&state=completed,expired', [3, 2]],
+    ['?holder=percival,galahad', [3, 1]],
   ]) {
     it(`is chosen by "${query}"`, async () => {
       const items = await list(its, query);
@@ -201,7 +205,7 @@ describe('the list of tasks', () => {
     await until('a new one is there', async () => (await list(its)).some((item) => item.id === id));
   });
 
-  for (const query of ['?state=gone', '?limit=0', '?limit=1001', '?domain=', '?x=1', '?from=a&from=b', '?priority=top']) {
+  for (const query of ['?state=gone', '?state=requested,', '?state=requested,gone', '?domain=a,b.c', `?holder=${'a,'.repeat(64)}a`, '?limit=0', '?limit=1001', '?domain=', '?x=1', '?from=a&from=b', '?priority=top']) {
     it(`refuses "${query}"`, async () => {
       assertProblem(await get(its.parley, `/v1/roundtable/tasks${query}`), 400, 'invalid-parameter');
     });

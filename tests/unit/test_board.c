@@ -398,20 +398,49 @@ static void test_what_the_bucket_has_dropped_is_dropped(void **state) {
 
 /* ---- looking ---- */
 
+enum { REQUESTED = 1, CLAIMED = 2, COMPLETED = 4, EXPIRED = 16 };
+enum { LOW = 1, HIGH = 4 };
+
 static const struct list_case {
-    struct board_filter filter;
+    unsigned states, priorities;
+    const char *domains, *holders, *from; /* "a b" */
     size_t limit;
     const char *numbers; /* the newest first; +: there are more */
 } list_cases[] = {
-    {{.state = NULL}, 10, "4 3 2 1"},    {{.state = NULL}, 4, "4 3 2 1"},
-    {{.state = NULL}, 2, "4 3 +"},       {{.holder = "percival"}, 1, "3 +"},
-    {{.domain = "b"}, 1, "2"},           {{.state = "requested"}, 10, "1"},
-    {{.state = "expired"}, 10, "4"},     {{.state = "claimed"}, 10, "2"},
-    {{.state = "completed"}, 10, "3"},   {{.domain = "a"}, 10, "3 1"},
-    {{.holder = "percival"}, 10, "3 2"}, {{.holder = "percival", .domain = "b"}, 10, "2"},
-    {{.from = "tim"}, 10, "4 3 2 1"},    {{.from = "x"}, 10, ""},
-    {{.priority = "high"}, 10, "2"},     {{.priority = "low"}, 10, "3"},
+    {.limit = 10, .numbers = "4 3 2 1"},
+    {.limit = 4, .numbers = "4 3 2 1"},
+    {.limit = 2, .numbers = "4 3 +"},
+    {.holders = "percival", .limit = 1, .numbers = "3 +"},
+    {.domains = "b", .limit = 1, .numbers = "2"},
+    {.states = REQUESTED, .limit = 10, .numbers = "1"},
+    {.states = EXPIRED, .limit = 10, .numbers = "4"},
+    {.states = CLAIMED, .limit = 10, .numbers = "2"},
+    {.states = COMPLETED, .limit = 10, .numbers = "3"},
+    {.states = REQUESTED | EXPIRED, .limit = 10, .numbers = "4 1"},
+    {.domains = "a", .limit = 10, .numbers = "3 1"},
+    {.domains = "b c x", .limit = 10, .numbers = "4 2"},
+    {.holders = "percival", .limit = 10, .numbers = "3 2"},
+    {.holders = "x percival", .limit = 10, .numbers = "3 2"},
+    {.holders = "x", .limit = 10, .numbers = ""},
+    {.holders = "percival", .domains = "b", .limit = 10, .numbers = "2"},
+    {.from = "tim", .limit = 10, .numbers = "4 3 2 1"},
+    {.from = "x", .limit = 10, .numbers = ""},
+    {.priorities = HIGH, .limit = 10, .numbers = "2"},
+    {.priorities = LOW, .limit = 10, .numbers = "3"},
+    {.priorities = LOW | HIGH, .limit = 10, .numbers = "3 2"},
 };
+
+/* `text`: NULL: none. */
+static struct board_names names_of(const char *text, struct parley_bytes items[4]) {
+    struct board_names names = {.items = items};
+    while (text != NULL && *text != '\0') {
+        items[names.count] = (struct parley_bytes){text, strcspn(text, " ")};
+        text += items[names.count].length;
+        text += *text == ' ' ? 1 : 0;
+        names.count++;
+    }
+    return names;
+}
 
 static void test_filters_choose_what_is_listed(void **state) {
     struct world *world = *state;
@@ -426,10 +455,15 @@ static void test_filters_choose_what_is_listed(void **state) {
         const struct list_case *row = &list_cases[i];
         struct parley_buffer out;
         char got[40] = "", word[12];
+        struct parley_bytes items[3][4];
+        const struct board_filter filter = {.states = row->states,
+                                            .priorities = row->priorities,
+                                            .domains = names_of(row->domains, items[0]),
+                                            .holders = names_of(row->holders, items[1]),
+                                            .from = names_of(row->from, items[2])};
         parley_buffer_init(&out);
         bool has_more;
-        assert_int_equal(board_list(world->board, &row->filter, row->limit, &out, &has_more),
-                         PARLEY_OK);
+        assert_int_equal(board_list(world->board, &filter, row->limit, &out, &has_more), PARLEY_OK);
         parley_buffer_char(&out, '\0');
         for (const char *at = out.data; (at = strstr(at, "\"id\":\"")) != NULL; at++) {
             snprintf(word, sizeof word, "%s%lu", got[0] != '\0' ? " " : "",
@@ -452,7 +486,7 @@ static void test_an_item_has_every_member(void **state) {
     world_claim(world, 1, "galahad", "c");
     bool has_more;
     assert_int_equal(
-        board_list(world->board, &(struct board_filter){.state = NULL}, 1, &out, &has_more),
+        board_list(world->board, &(struct board_filter){.states = 0}, 1, &out, &has_more),
         PARLEY_OK);
     parley_buffer_char(&out, '\0');
     assert_string_equal(
@@ -475,7 +509,7 @@ static void list_numbers(struct world *world, char out[40]) {
     bool has_more;
     parley_buffer_init(&items);
     assert_int_equal(
-        board_list(world->board, &(struct board_filter){.state = NULL}, 10, &items, &has_more),
+        board_list(world->board, &(struct board_filter){.states = 0}, 10, &items, &has_more),
         PARLEY_OK);
     parley_buffer_char(&items, '\0');
     out[0] = '\0';
