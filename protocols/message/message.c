@@ -109,10 +109,13 @@ static void describe_speaker(struct parley_buffer *out, const char *only,
     parley_buffer_text(out, " only");
 }
 
+/* The finding is the first one, unless there was no room for it. */
 static enum parley_status locate_first(struct parley_message *message,
                                        const struct parley_speaker *speaker) {
-    if (message->findings.count > 0 && speaker->field < PARLEY_FIELDS_MAX) {
-        struct parley_finding *finding = &message->findings.items[0];
+    struct parley_finding *finding = message->findings.items;
+    const bool is_there =
+        message->findings.count > 0 && finding->rule == &parley_gateway_rules[PARLEY_GW_SENDER];
+    if (is_there && speaker->field < PARLEY_FIELDS_MAX) {
         finding->offset = message->values[speaker->field].offset;
         finding->at = speaker->at;
         finding->body_at = speaker->body_at;
@@ -146,9 +149,6 @@ static struct parley_speaker sender_of(const struct parley_message *message) {
     if (protocol->sender_field != NULL) {
         sender.field = protocol->sender_field(message);
         sender.name = parley_message_text(message, sender.field);
-        if (protocol->place_of != NULL) {
-            sender.at = protocol->place_of(message, sender.field);
-        }
     }
     return sender;
 }
@@ -160,11 +160,14 @@ static enum parley_status check_speaker(struct parley_message *message) {
     if (only == NULL || !message->is_decoded) {
         return PARLEY_OK;
     }
-    const struct parley_speaker sender = sender_of(message);
+    struct parley_speaker sender = sender_of(message);
     const bool is_accepted = sender.name.data == NULL
                                  ? message->findings.has_error
                                  : parley_bytes_equal(sender.name, parley_bytes_of(only));
     if (!is_accepted) {
+        if (protocol->place_of != NULL && sender.field < PARLEY_FIELDS_MAX) {
+            sender.at = protocol->place_of(message, sender.field);
+        }
         return refuse_speaker(message, &sender);
     }
     const struct parley_speaker other = protocol->other_speaker != NULL
