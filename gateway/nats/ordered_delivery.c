@@ -111,6 +111,12 @@ static bool handle_heartbeat(const struct ordered_consumer *consumer,
     return sent == NULL || strtoull(sent, NULL, 10) <= consumer->consumer_sequence;
 }
 
+/* From nats-server 2.10 on a request that is limited in bytes ends so once all its messages have
+ * come ("409 Batch Completed"). One whose next message exceeds its bytes lacks that message. */
+static bool is_completed(unsigned status, size_t left) {
+    return status == 409 && left == 0;
+}
+
 static bool handle_status(struct ordered_consumer *consumer, const struct bus_message *message) {
     const unsigned status = bus_message_status(message);
     const char *left = bus_message_header(message, "Nats-Pending-Messages");
@@ -118,7 +124,9 @@ static bool handle_status(struct ordered_consumer *consumer, const struct bus_me
         return handle_heartbeat(consumer, message);
     }
     if ((status == 408 || status == 409) && left != NULL) {
-        return ordered_flow_request_ended(consumer, strtoull(left, NULL, 10), status == 409);
+        const size_t count = strtoull(left, NULL, 10);
+        return is_completed(status, count) ||
+               ordered_flow_request_ended(consumer, count, status == 409);
     }
     return false; /* 409: deleted, another leader, …; 503: it does not exist */
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <nats/nats.h>
 
 #include "ordered_delivery.h"
 #include "reactor.h"
@@ -158,6 +159,50 @@ static void test_the_last_on_each_subject_come_again(void **state) {
     end(&world);
 }
 
+/* ---- statuses ---- */
+
+/* A status of the server about a request that lacks `left` messages.  Returns: as
+ * ordered_delivery_handle. */
+static bool send_status(struct world *world, const char *status, const char *left) {
+    natsMsg *native = NULL;
+    assert_int_equal(natsMsg_Create(&native, "_INBOX.x", NULL, "", 0), NATS_OK);
+    assert_int_equal(natsMsgHeader_Set(native, "Status", status), NATS_OK);
+    assert_int_equal(natsMsgHeader_Set(native, "Nats-Pending-Messages", left), NATS_OK);
+    assert_int_equal(natsMsgHeader_Set(native, "Nats-Pending-Bytes", "184320"), NATS_OK);
+    const struct bus_message message = {.subject = "_INBOX.x", .reply_tail = "", .native = native};
+    const bool goes_on = ordered_delivery_handle(world->consumer, &message);
+    natsMsg_Destroy(native);
+    return goes_on;
+}
+
+/* "409 Batch Completed", which nats-server sends from 2.10 on: nothing is missing, and nothing
+ * begins anew. */
+static void test_a_request_whose_messages_have_all_come_ends_well(void **state) {
+    (void)state;
+    const struct jetstream_start starts[] = {FROM_1, {.from = JETSTREAM_FROM_LAST}};
+    for (size_t i = 0; i < 4; i++) {
+        struct world world;
+        begin(&world, starts[i / 2], MODES[i % 2]);
+        send_many(&world, 1, 5, 0);
+        assert_true(send_status(&world, "409", "0"));
+        assert_int_equal(world.consumer->pace, ORDERED_AHEAD);
+        send(&world, 6, 6);
+        assert_int_equal(world.count, 6);
+        end(&world);
+    }
+}
+
+/* "409 Message Size Exceeds MaxBytes": nats-server 2.9 forgets that message. */
+static void test_the_last_on_each_subject_begin_anew_after_one_that_is_too_large(void **state) {
+    (void)state;
+    struct world world;
+    begin(&world, (struct jetstream_start){.from = JETSTREAM_FROM_LAST}, ORDERED_REPLAY);
+    send_many(&world, 1, 5, 0);
+    assert_false(send_status(&world, "409", "251"));
+    assert_int_equal(world.consumer->pace, ORDERED_LARGE);
+    end(&world);
+}
+
 static const struct jetstream_start DOUBTING = {
     .from = JETSTREAM_FROM_SEQUENCE, .sequence = 1, .doubts = JETSTREAM_DOUBTS_HELD};
 
@@ -239,6 +284,17 @@ static void test_a_jump_over_what_is_new_is_believed_when_it_comes_again(void **
     end(&world);
 }
 
+static int open_library(void **state) {
+    (void)state;
+    return nats_Open(-1) == NATS_OK ? 0 : -1;
+}
+
+static int close_library(void **state) {
+    (void)state;
+    nats_Close();
+    return 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_member_that_catches_up_repeats_nothing),
@@ -246,10 +302,12 @@ int main(void) {
         cmocka_unit_test(test_an_older_message_in_the_place_of_another_is_new),
         cmocka_unit_test(test_what_comes_before_the_start_is_not_wanted),
         cmocka_unit_test(test_the_last_on_each_subject_come_again),
+        cmocka_unit_test(test_a_request_whose_messages_have_all_come_ends_well),
+        cmocka_unit_test(test_the_last_on_each_subject_begin_anew_after_one_that_is_too_large),
         cmocka_unit_test(test_a_jump_over_what_the_stream_holds_is_not_believed),
         cmocka_unit_test(test_a_jump_over_what_is_gone_is_handed_on),
         cmocka_unit_test(test_a_jump_that_comes_again_and_again_is_believed),
         cmocka_unit_test(test_a_jump_over_what_is_new_is_believed_when_it_comes_again),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_library, close_library);
 }
