@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jetstream_codes.h"
 #include "reactor.h"
 
 enum {
@@ -505,8 +506,7 @@ static void on_written(void *context, const struct jetstream_ack *ack) {
         written = FACT_WRITTEN;
         learn(write);
         report_written(write, ack->sequence);
-    } else if (ack->outcome == JETSTREAM_REFUSED &&
-               ack->error_code == JETSTREAM_E_WRONG_LAST_SEQUENCE) {
+    } else if (jetstream_ack_is_behind(ack)) {
         written = FACT_EXISTS;
     }
     if (written != FACT_FAILED) {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "jetstream_codes.h"
 #include "log.h"
 
 enum {
@@ -178,7 +179,7 @@ enum jetstream_publish halt_gate_put(struct halt_gate *gate, const char *key,
 }
 
 bool halt_gate_has_lost(const struct jetstream_ack *ack) {
-    return ack->outcome == JETSTREAM_REFUSED && ack->error_code == JETSTREAM_E_WRONG_LAST_SEQUENCE;
+    return jetstream_ack_is_behind(ack);
 }
 
 enum jetstream_publish halt_gate_overwrite(struct halt_gate *gate, const char *key,

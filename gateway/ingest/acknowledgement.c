@@ -72,12 +72,11 @@ static struct failure failed(const struct acknowledgement *acknowledgement,
     return failure;
 }
 
-/* Returns: NULL: it is stored. A duplicate of what is still on its way to the replicas has no
- * sequence yet. */
+/* Returns: NULL: it is stored. */
 static const char *why_not(const struct jetstream_ack *ack) {
     switch (ack->outcome) {
     case JETSTREAM_STORED:
-        return ack->is_duplicate && ack->sequence == 0 ? "JetStream is still storing it" : NULL;
+        return NULL;
     case JETSTREAM_REFUSED:
         return ack->error != NULL ? ack->error : "JetStream refused it";
     case JETSTREAM_TIMEOUT:

@@ -36,8 +36,7 @@ struct duplicate {
 };
 
 bool duplicate_is_open(const struct publication_mark *mark, const struct jetstream_ack *ack) {
-    return ack->outcome == JETSTREAM_STORED && ack->is_duplicate &&
-           (mark->is_compared || ack->sequence == 0);
+    return ack->outcome == JETSTREAM_STORED && ack->is_duplicate && mark->is_compared;
 }
 
 static size_t asked_count_max(const struct gateway *gateway) {
@@ -107,15 +106,6 @@ static struct failure overloaded(void) {
     snprintf(failure.detail, sizeof failure.detail,
              "A message with this id or key is stored already, and the two cannot be compared "
              "at present. Nothing was stored now: send it again later.");
-    return failure;
-}
-
-/* A later nats-server answers so while the first one is still on its way to its replicas. */
-static struct failure unsettled(void) {
-    struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
-    snprintf(failure.detail, sizeof failure.detail,
-             "JetStream is still storing a message with this id or key. This one was not stored: "
-             "send it again in a moment.");
     return failure;
 }
 
@@ -263,9 +253,7 @@ static struct duplicate *cannot_begin(const struct request_options *options,
                                       const struct jetstream_ack *ack,
                                       struct failure *out_failure) {
     const struct gateway *gateway = options->gateway;
-    const struct failure failure = ack->sequence == 0                        ? unsettled()
-                                   : !jetstream_is_ready(gateway->jetstream) ? away()
-                                                                             : overloaded();
+    const struct failure failure = jetstream_is_ready(gateway->jetstream) ? overloaded() : away();
     *out_failure = uncompared(gateway, options->protocol, mark->repeat, ack->is_again, failure);
     return NULL;
 }
@@ -275,7 +263,7 @@ struct duplicate *duplicate_begin(const struct request_options *options,
                                   const struct jetstream_ack *ack, duplicate_fn *done,
                                   void *context, struct failure *out_failure) {
     struct gateway *gateway = options->gateway;
-    if (ack->sequence == 0 || !jetstream_is_ready(gateway->jetstream)) {
+    if (!jetstream_is_ready(gateway->jetstream)) {
         return cannot_begin(options, mark, ack, out_failure);
     }
     const size_t stream_size = strlen(ack->stream) + 1;

@@ -16,6 +16,7 @@
 
 #include "jetstream_publisher.h"
 #include "jetstream_trouble.h"
+#include "jetstream_undecided.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,16 +108,24 @@ static bool is_overtaken(const struct jetstream_publication *publication) {
     return sender != NULL && publication->sender_number < sender->stored;
 }
 
-/* Publishing it, perhaps again, stores it once and in order. */
+/* Publishing it, perhaps again, stores it once. */
+static bool is_recognised(const struct jetstream_publication *publication) {
+    return publication->unknown_count == 0 ||
+           now_of(publication->flow) < publication->repeatable_until_ms;
+}
+
+/* … and in order. */
 static bool is_safe(const struct jetstream_publication *publication) {
-    const int64_t now_ms = now_of(publication->flow);
-    return !is_overtaken(publication) &&
-           (publication->unknown_count == 0 || now_ms < publication->repeatable_until_ms);
+    return !is_overtaken(publication) && is_recognised(publication);
+}
+
+bool jetstream_flow_can_repeat(const struct jetstream_publication *publication) {
+    return can_help(publication->jetstream) &&
+           now_of(publication->flow) < publication->patient_until_ms && is_recognised(publication);
 }
 
 static bool can_wait(const struct jetstream_publication *publication) {
-    return can_help(publication->jetstream) &&
-           now_of(publication->flow) < publication->patient_until_ms && is_safe(publication);
+    return jetstream_flow_can_repeat(publication) && !is_overtaken(publication);
 }
 
 /* ---- ends ---- */
@@ -385,6 +394,7 @@ static void on_tick(struct reactor_timer *timer) {
 
 void jetstream_patience_begin(struct jetstream *jetstream) {
     jetstream->patience.away_ms = reactor_now_ms(jetstream->reactor);
+    jetstream_undecided_queue_all(jetstream);
     for (size_t i = 0; jetstream->options.patience_ms > 0 && i < jetstream->options.stream_count;
          i++) {
         struct jetstream_flow *flow = &jetstream->patience.flows[i];
@@ -409,6 +419,7 @@ void jetstream_patience_end(struct jetstream *jetstream) {
 
 void jetstream_patience_give_up(struct jetstream *jetstream) {
     jetstream->patience.is_over = true;
+    jetstream_undecided_queue_all(jetstream);
     for (size_t i = 0; i < jetstream->options.stream_count; i++) {
         struct jetstream_publication *first;
         while ((first = first_of(&jetstream->patience.flows[i])) != NULL) {

@@ -19,6 +19,9 @@ static inline bool jetstream_flow_is_held(const struct jetstream_flow *flow) {
     return flow->state != JETSTREAM_FLOW_OPEN;
 }
 
+/* Whether one may be published again: its time is not over, and that stores it once. */
+bool jetstream_flow_can_repeat(const struct jetstream_publication *publication);
+
 /* Queues one that was not published yet. */
 void jetstream_flow_add(struct jetstream_publication *publication);
 /* One is in flight now. */

@@ -8,10 +8,12 @@
 
 #include "jetstream_ack.h"
 #include "jetstream_api.h"
+#include "jetstream_codes.h"
 #include "jetstream_patience.h"
 #include "jetstream_places.h"
 #include "jetstream_state.h"
 #include "jetstream_trouble.h"
+#include "jetstream_undecided.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,12 +189,6 @@ void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject
 
 /* ---- acks ---- */
 
-static bool is_out_of_storage(int code) {
-    return code == JETSTREAM_E_INSUFFICIENT_RESOURCES || code == JETSTREAM_E_STORAGE_RESOURCES ||
-           code == JETSTREAM_E_ACCOUNT_RESOURCES || code == JETSTREAM_E_STORE_FAILED ||
-           code == JETSTREAM_E_MEMORY_RESOURCES;
-}
-
 /* One that was published before, without an answer, may be stored all the same. */
 void jetstream_publication_refuse(struct jetstream_publication *publication, int code,
                                   const char *error) {
@@ -208,8 +204,15 @@ void jetstream_publication_refuse(struct jetstream_publication *publication, int
     jetstream_publication_complete(publication, &ack);
 }
 
-static bool is_without_leader(int code) {
-    return code == JETSTREAM_NO_RESPONDERS || code == JETSTREAM_E_NOT_AVAILABLE;
+/* JetStream is there, but an earlier message with its id or to its subject is not decided. */
+static void wait_undecided(struct jetstream_publication *publication) {
+    struct jetstream_flow *flow = publication->flow;
+    jetstream_note_good(publication->jetstream);
+    if (!jetstream_undecided_wait(publication)) {
+        jetstream_publication_refuse(publication, 0,
+                                     "JetStream is still storing a message with this id or key");
+    }
+    jetstream_flow_go_on(flow);
 }
 
 /* `stream`: the one that refused it, or NULL. */
@@ -217,27 +220,46 @@ static void refuse(struct jetstream_publication *publication, int code, const ch
                    const char *stream) {
     struct jetstream *jetstream = publication->jetstream;
     struct jetstream_flow *flow = publication->flow;
-    if (is_out_of_storage(code)) {
+    const enum jetstream_reason reason = jetstream_reason_of(code);
+    const bool has_no_leader = reason == JETSTREAM_REASON_NO_LEADER;
+    if (reason == JETSTREAM_REASON_UNDECIDED) {
+        wait_undecided(publication);
+        return;
+    }
+    if (reason == JETSTREAM_REASON_NO_ROOM) {
         jetstream_refusal_note(jetstream, stream != NULL ? stream : "", code, error);
-    } else if (is_without_leader(code) || code == JETSTREAM_E_SEALED) {
+    } else if (has_no_leader || code == JETSTREAM_E_SEALED) {
         jetstream_recheck(jetstream);
     } else {
         jetstream_note_good(jetstream);
     }
-    if (is_without_leader(code) && jetstream_flow_take_back(publication)) {
+    if (has_no_leader && jetstream_flow_take_back(publication)) {
         return;
     }
     jetstream_publication_refuse(publication, code, error);
-    if (!is_without_leader(code)) {
+    if (!has_no_leader) {
         jetstream_flow_go_on(flow);
     }
 }
 
-/* Whether the ack of a message that was published more than once tells of its own first time. */
+/* Whether the ack tells of an earlier time that this message was published, which had no answer. */
 static bool is_again(const struct jetstream_publication *publication,
                      const struct jetstream_ack *ack) {
-    return ack->is_duplicate && publication->sent_count > 1 &&
+    return ack->is_duplicate && publication->unknown_count > 0 &&
            ack->sequence > publication->stored_before;
+}
+
+static void take_stored(struct jetstream_publication *publication, struct jetstream_ack *ack) {
+    struct jetstream_flow *flow = publication->flow;
+    jetstream_note_good(publication->jetstream);
+    ack->is_again = is_again(publication, ack);
+    jetstream_publication_complete(publication, ack);
+    jetstream_flow_go_on(flow);
+}
+
+/* What is on its way to the replicas has no sequence yet (nats-server 2.10). */
+static bool is_undecided(const struct jetstream_ack *ack) {
+    return ack->is_duplicate && ack->sequence == 0;
 }
 
 static void on_ack(void *context, const struct bus_message *message) {
@@ -249,14 +271,14 @@ static void on_ack(void *context, const struct bus_message *message) {
         publication->unknown_count--;
         if (ack.outcome == JETSTREAM_REFUSED) {
             refuse(publication, ack.error_code, ack.error, ack.stream);
-            return;
+        } else if (is_undecided(&ack)) {
+            wait_undecided(publication);
+        } else if (ack.outcome == JETSTREAM_STORED) {
+            take_stored(publication, &ack);
+        } else {
+            jetstream_publication_complete(publication, &ack);
+            jetstream_flow_go_on(flow);
         }
-        if (ack.outcome == JETSTREAM_STORED) {
-            jetstream_note_good(publication->jetstream);
-            ack.is_again = is_again(publication, &ack);
-        }
-        jetstream_publication_complete(publication, &ack);
-        jetstream_flow_go_on(flow);
     } else if (bus_message_status(message) == JETSTREAM_NO_RESPONDERS) {
         publication->unknown_count--;
         refuse(publication, JETSTREAM_NO_RESPONDERS,
@@ -289,7 +311,6 @@ enum bus_send jetstream_publication_send(struct jetstream_publication *publicati
     publication->deadline_ms =
         reactor_now_ms(jetstream->reactor) + jetstream->options.ack_timeout_ms;
     publication->unknown_count++;
-    publication->sent_count++;
     publication->place = JETSTREAM_IN_FLIGHT;
     publication->next = &window->in_flight;
     publication->previous = window->in_flight.previous;
@@ -523,6 +544,7 @@ enum parley_status jetstream_publisher_init(struct jetstream *jetstream) {
     window->waiters.next = window->waiters.previous = &window->waiters;
     window->deadline.fire = on_deadline;
     window->room.fire = on_room;
+    jetstream_undecided_init(jetstream);
     window->pool = calloc(jetstream->options.in_flight_count_max + 1, sizeof *window->pool);
     return window->pool != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
@@ -530,6 +552,7 @@ enum parley_status jetstream_publisher_init(struct jetstream *jetstream) {
 void jetstream_publisher_finish(struct jetstream *jetstream) {
     reactor_timer_clear(jetstream->reactor, &jetstream->window.deadline);
     reactor_timer_clear(jetstream->reactor, &jetstream->window.room);
+    jetstream_undecided_finish(jetstream);
     for (size_t i = 0; i < jetstream->window.pool_used; i++) {
         parley_buffer_finish(&jetstream->window.pool[i].text);
     }

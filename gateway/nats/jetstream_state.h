@@ -2,10 +2,11 @@
 #pragma once
 
 /* The data of one jetstream, shared by the files of nats/ and private to them. Each file changes
- * its own part: jetstream_publisher.c the window, jetstream_patience.c the flows, jetstream_setup.c
- * and jetstream_judge.c the checks, jetstream_trouble.c the trouble, jetstream_api.c the requests,
- * ordered_*.c and shared_consumer.c the consumers, jetstream.c the rest. What several of them have
- * to say to it is below, as functions; jetstream_state.c depends on none of the others. */
+ * its own part: jetstream_publisher.c the window, jetstream_patience.c the flows,
+ * jetstream_undecided.c the undecided, jetstream_setup.c and jetstream_judge.c the checks,
+ * jetstream_trouble.c the trouble, jetstream_api.c the requests, ordered_*.c and shared_consumer.c
+ * the consumers, jetstream.c the rest. What several of them have to say to it is below, as
+ * functions; jetstream_state.c depends on none of the others. */
 
 #include <sys/queue.h>
 
@@ -47,6 +48,9 @@ enum {
     JETSTREAM_E_SUBJECT_OVERLAP = 10065,
     JETSTREAM_E_NO_REPLICAS = 10074,
     JETSTREAM_E_STORE_FAILED = 10077,
+    JETSTREAM_E_WRONG_LAST_SEQUENCE = 10071,
+    JETSTREAM_E_ID_IN_PROCESS = 10158, /* these two from 2.11 on */
+    JETSTREAM_E_LAST_SEQUENCE_IN_PROCESS = 10164,
 };
 
 /* A message from jetstream_publish to `done`: in flight, or in the queue of its flow. */
@@ -64,11 +68,12 @@ struct jetstream_publication {
     uint64_t sender_number;
     struct parley_buffer text; /* subject with its NUL, headers, payload */
     size_t subject_size, headers_bytes;
-    uint64_t subject_hash;  /* the server identifies what it forbids by the subject alone */
-    unsigned unknown_count; /* how often it was published without an answer: it may be stored */
-    unsigned sent_count;
-    uint64_t stored_before; /* a sequence that its stream had when it came; 0: not known */
-    enum { JETSTREAM_NOWHERE, JETSTREAM_IN_FLIGHT, JETSTREAM_QUEUED } place;
+    uint64_t subject_hash;    /* the server identifies what it forbids by the subject alone */
+    unsigned unknown_count;   /* how often it was published without an answer: it may be stored */
+    unsigned undecided_count; /* how often it was answered so */
+    int64_t again_ms;         /* UNDECIDED: when it is published again */
+    uint64_t stored_before;   /* a sequence that its stream had when it came; 0: not known */
+    enum { JETSTREAM_NOWHERE, JETSTREAM_IN_FLIGHT, JETSTREAM_QUEUED, JETSTREAM_UNDECIDED } place;
     struct jetstream_publication *next, *previous;
 };
 
@@ -117,6 +122,12 @@ struct jetstream_window {
     struct reactor_timer room;
     uint64_t published_count;
     char bound[160]; /* that was reached last */
+};
+
+/* What waits for JetStream to decide on an earlier message. */
+struct jetstream_undecided {
+    struct jetstream_publication list; /* sentinel */
+    struct reactor_timer timer;        /* of the one that is due first */
 };
 
 /* What waits for NATS, or for the leader of a stream. */
@@ -272,6 +283,7 @@ struct jetstream {
     struct jetstream_setup setup;
     struct jetstream_trouble_state trouble;
     struct jetstream_window window;
+    struct jetstream_undecided undecided;
     struct jetstream_patience patience;
     struct jetstream_prober prober;
     struct jetstream_request *requests;

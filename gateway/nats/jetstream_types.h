@@ -127,21 +127,17 @@ enum jetstream_outcome {
     JETSTREAM_LOST,    /* the connection broke before the ack: may have been stored */
 };
 
-/* err_code of a refusal: `Nats-Expected-Last-Subject-Sequence` names another message than the last.
- */
-enum { JETSTREAM_E_WRONG_LAST_SEQUENCE = 10071 };
-
 /* Owns: the texts are borrowed for the call. */
 struct jetstream_ack {
     enum jetstream_outcome outcome;
     const char *stream; /* STORED */
-    uint64_t sequence;
+    uint64_t sequence;  /* STORED; never 0: that of a duplicate is waited for */
     bool is_duplicate;
     bool is_again; /* a duplicate of what this publication itself has stored before, or of a message
                       that came at the same time */
     int error_code; /* REFUSED: JetStream's err_code; 503: no stream listens on the subject; 413:
                        over the server's max_payload; 0: `error` says all: NATS does not permit it,
-                       or did not come back in time */
+                       did not come back in time, or did not decide on it in time */
     const char *error;
     size_t bytes_max; /* REFUSED: of a message in its stream (max_msg_size); 0: none is known */
 };

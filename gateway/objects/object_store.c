@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jetstream_codes.h"
 #include "object_keeper.h"
 #include "object_remover.h"
 #include "reactor.h"
@@ -163,6 +164,10 @@ static void fail_by_ack(struct object_put *put, const struct jetstream_ack *ack)
         fail(put, OBJECT_PUT_AWAY, "NATS did not acknowledge all of it in time");
         return;
     }
+    if (ack->error_code == 0) { /* it came to no decision */
+        fail(put, OBJECT_PUT_AWAY, ack->error);
+        return;
+    }
     char error[sizeof put->error];
     snprintf(error, sizeof error, "JetStream refused a part of it: %.150s (%d)",
              ack->error != NULL ? ack->error : "it gave no reason", ack->error_code);
@@ -222,10 +227,7 @@ static void look_again(struct object_put *put) {
 static void on_named(void *context, const struct jetstream_ack *ack) {
     struct object_put *put = context;
     const bool is_refused = ack->outcome == JETSTREAM_REFUSED;
-    /* A duplicate of what is on its way to the replicas has no sequence yet. */
-    const bool is_under_way = ack->outcome == JETSTREAM_STORED && ack->sequence == 0;
-    put->is_under_way = put->is_under_way || is_under_way;
-    if (is_under_way || (is_refused && ack->error_code == JETSTREAM_E_WRONG_LAST_SEQUENCE)) {
+    if (jetstream_ack_is_behind(ack)) {
         look_again(put);
         return;
     }
@@ -271,7 +273,6 @@ static enum jetstream_publish send_meta(struct object_put *put) {
 
 /* ---- chunks ---- */
 
-/* One without a sequence is on its way to the replicas: it may still get lost. */
 static bool are_in_order(const struct object_put *put) {
     uint64_t last = 0;
     for (size_t i = 0; i < put->chunk_count; i++) {
@@ -339,8 +340,7 @@ static enum jetstream_publish send_chunk(struct object_put *put) {
 static bool send_next(struct object_put *put) {
     const bool has_all = put->acked_count == put->chunk_count;
     if (put->phase == OBJECT_PUT_SENDING && has_all && !are_in_order(put)) {
-        fail(put, OBJECT_PUT_AWAY,
-             "NATS stored its parts in another order, or has not stored all yet");
+        fail(put, OBJECT_PUT_AWAY, "NATS stored its parts in another order");
     }
     if (put->phase == OBJECT_PUT_SENDING) {
         const enum jetstream_publish published = has_all ? send_meta(put) : send_chunk(put);
@@ -444,7 +444,7 @@ static enum finding find(struct object_put *put, const struct jetstream_last *la
 
 /* What lies there already is the object. */
 static void end_without(struct object_put *put) {
-    if (put->sent_count > 0 && !put->is_under_way) {
+    if (put->sent_count > 0) {
         purge_chunks(put->store, put->nuid, put->sent_count);
     }
     finish(put, OBJECT_PUT_STORED);

@@ -84,7 +84,6 @@ struct object_put {
     uint64_t room_bytes;         /* of object_room, until what is to take them is stored */
     struct object_chunk *chunks; /* chunk_count of them */
     bool is_in_doubt;            /* its meta was sent, and NATS was asked whether it is stored */
-    bool is_under_way;           /* NATS said that it is still storing it */
     bool is_lined_up;
     TAILQ_ENTRY(object_put) links; /* of those that have chunks to send */
     LIST_ENTRY(object_put) all;

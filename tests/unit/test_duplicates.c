@@ -266,16 +266,6 @@ static void test_a_question_that_cannot_be_put_is_503(void **state) {
     assert_says(world, "/problems/overloaded");
 }
 
-/* As later servers say of one that is on its way to its replicas. */
-static void test_a_duplicate_without_a_sequence_is_503(void **state) {
-    struct world *world = *state;
-    world_post(world, &one, CLAIM_OF("1"));
-    world_ack_duplicate(world, 0, 0);
-    assert_int_equal(world->request.status, 503);
-    assert_int_equal(world->jetstream.asked_count, 0);
-    assert_says(world, "still storing");
-}
-
 static void test_a_client_that_goes_meanwhile_ends_the_look_up(void **state) {
     struct world *world = *state;
     world_post(world, &keyed_one, CLAIM_OF("1"));
@@ -653,7 +643,6 @@ int main(void) {
         TEST(test_a_look_up_is_503_when_nats_goes_away),
         TEST(test_what_was_published_again_and_is_not_compared_is_504),
         TEST(test_a_question_that_cannot_be_put_is_503),
-        TEST(test_a_duplicate_without_a_sequence_is_503),
         TEST(test_a_client_that_goes_meanwhile_ends_the_look_up),
         TEST(test_an_ack_is_measured_without_the_look_up_after_it),
         TEST(test_a_lost_ack_is_not_measured),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What JetStream's err_codes mean for what it refuses. They are read here alone, and of every
+ * version of nats-server alike: what a version does not send does not come. */
+
+#include "jetstream_types.h"
+
+enum jetstream_reason {
+    JETSTREAM_REASON_OTHER,
+    JETSTREAM_REASON_UNDECIDED, /* an earlier message with the same id, or to the same subject, is
+                                   on its way to the replicas: it may be stored, or not */
+    JETSTREAM_REASON_BEHIND,    /* the subject has another last message than the expected one */
+    JETSTREAM_REASON_NO_LEADER, /* nobody listens, or not the one who could store it */
+    JETSTREAM_REASON_NO_ROOM,
+};
+
+/* `code`: the answer's err_code, or JETSTREAM_NO_RESPONDERS. */
+enum jetstream_reason jetstream_reason_of(int code);
+
+/* Whether a message was refused since its subject has another last message than the one that
+ * `Nats-Expected-Last-Subject-Sequence` names. */
+bool jetstream_ack_is_behind(const struct jetstream_ack *ack);
