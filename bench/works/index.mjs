@@ -18,6 +18,7 @@
 
 import brenner from "./brenner.mjs";
 import check from "./check.mjs";
+import durability from "./durability.mjs";
 import { fanout, fanoutOne } from "./fanout.mjs";
 import idle from "./idle.mjs";
 import latency from "./latency.mjs";
@@ -30,7 +31,7 @@ import tasks from "./tasks.mjs";
 import vault from "./vault.mjs";
 
 const all = [
-  ...[single, latency, ndjson, check, msgpack, brenner, tasks, vault],
+  ...[single, latency, ndjson, check, msgpack, brenner, tasks, vault, durability],
   ...[fanout, idle, replay, fanoutOne, memory],
 ];
 export const works = all.map((work) => ({

@@ -19,6 +19,14 @@ struct tls_files;
 enum access_log { ACCESS_LOG_OFF, ACCESS_LOG_ERRORS, ACCESS_LOG_ALL };
 extern const char *const access_log_names[]; /* end with NULL */
 
+/* What has to happen to what an answer promises before the answer leaves. */
+enum durability {
+    DURABILITY_PROCESS, /* nats-server has it: it outlives the processes, not the machine */
+    DURABILITY_MACHINE, /* the disk of the embedded nats-server has it (ADR 36) */
+    DURABILITY_SERVER,  /* the servers of --nats see to it: the operator says so */
+};
+extern const char *const durability_names[]; /* end with NULL */
+
 /* What happens to messages of a conversation that is halted. */
 enum on_halt { ON_HALT_REFUSE, ON_HALT_IGNORE };
 extern const char *const on_halt_names[];   /* end with NULL */
@@ -50,6 +58,7 @@ struct configuration {
     uint64_t lifecycle;        /* enum parley_lifecycle */
     uint64_t checkpoints_keep; /* of an agent, in the object store */
     uint64_t wal;              /* likewise, of logs */
+    uint64_t durability;       /* enum durability */
     uint64_t log_format, log_level; /* enum log_format, enum log_level */
     uint64_t access_log;            /* enum access_log */
     bool trace;                     /* start a trace for requests that have none */

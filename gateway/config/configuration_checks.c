@@ -229,5 +229,16 @@ void configuration_check_together(struct loading *loading) {
     refuse_if(loading, configuration->replicas > 1 && configuration->nats == NULL,
               OPTION_OF(replicas),
               "above 1 needs a cluster of NATS servers: give its URLs with --nats");
+    refuse_if(loading,
+              configuration->durability == DURABILITY_MACHINE && configuration->nats != NULL,
+              OPTION_OF(durability),
+              "of machine is for the embedded nats-server: of servers of your own a client cannot "
+              "see whether they sync. Set `sync_interval: always` in their jetstream block, and "
+              "give --durability server");
+    refuse_if(loading,
+              configuration->durability == DURABILITY_SERVER && configuration->nats == NULL,
+              OPTION_OF(durability),
+              "of server is for servers of your own, of --nats: with the embedded nats-server, "
+              "give --durability machine");
     check_tls(loading);
 }

@@ -10,6 +10,7 @@
 #define FIELD(name) .field = offsetof(struct configuration, name)
 #define DAY_MS 86400000
 
+const char *const durability_names[] = {"process", "machine", "server", NULL};
 const char *const on_halt_names[] = {"refuse", "ignore", NULL};
 const char *const access_log_names[] = {"off", "errors", "all", NULL};
 const char *const lifecycle_names[] = {"off", "on", "strict", NULL};
@@ -184,6 +185,16 @@ const struct option options[] = {
              "that was used before, and warns of the rest; strict also refuses reports of agents "
              "that do not hold the task and reports on a task that is over; off decides nothing. "
              "All gateways of a fleet need the same one."},
+    {.flag = "durability",
+     .type = OPTION_CHOICE,
+     FIELD(durability),
+     .value_name = "WHEN",
+     .choices = durability_names,
+     .fallback = "process",
+     .help = "What an answer promises. process: what was stored outlives killed processes; if the "
+             "machine fails, the last of it may be lost. machine, with the embedded nats-server: "
+             "the answer leaves once it is on the disk. server, with --nats: the servers see to "
+             "it (sync_interval: always), which parley cannot check."},
     {.flag = "checkpoints-keep",
      .type = OPTION_COUNT,
      FIELD(checkpoints_keep),

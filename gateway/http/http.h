@@ -90,6 +90,7 @@ struct http_options {
     size_t stream_memory_bytes;  /* the same, in the daemon that holds open streams */
     /* For compressed answers, of all servers; borrowed. NULL: none are. */
     struct coding_quota *codings;
+    struct commit_queue *commit; /* what http_commit waits in; borrowed. NULL: nothing waits */
     /* Whether a request line opens a stream, judged by its first bytes, so that its connection
      * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  NULL: none does. */
     int (*is_stream)(struct parley_bytes start_of_request);
@@ -176,6 +177,10 @@ void http_request_each_query(const struct http_request *request,
                              void *context);
 /* The body's announced length, or -1 when it is chunked. */
 int64_t http_request_content_length(const struct http_request *request);
+
+/* Has the answer to this request wait, if its status is 2xx, until what was written before it is on
+ * the disk (options.commit). Not a live one, whose source sees to that itself. */
+void http_commit(struct http_request *request);
 
 /* Whether what is still to come of the body is discarded, since there is an answer. */
 bool http_request_is_discarding(const struct http_request *request);

@@ -46,7 +46,23 @@ static void answer(struct http_request *request, unsigned status, const char *co
     if (response == NULL || !add_headers(request, content_type)) {
         request->has_failed = true;
     }
-    http_go_on(request);
+    if (request->may_commit && status / 100 == 2 && !request->has_failed) {
+        commit_wait_begin(http_server_of(request)->options.commit, &request->commit);
+    } else {
+        http_go_on(request);
+    }
+}
+
+static void on_committed(struct commit_wait *wait) {
+    struct http_request *request = OWNER_OF(wait, struct http_request, commit);
+    if (request->wait == HTTP_WAIT_ANSWER) { /* else its body still comes */
+        http_go_on(request);
+    }
+}
+
+void http_commit(struct http_request *request) {
+    request->may_commit = http_server_of(request)->options.commit != NULL;
+    request->commit.done = on_committed;
 }
 
 static void respond_whole(struct http_request *request, unsigned status, const char *content_type,

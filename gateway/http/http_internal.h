@@ -15,6 +15,7 @@
 #include <parley/status.h>
 
 #include "acceptor.h"
+#include "commit.h"
 #include "http.h"
 #include "http_head.h"
 #include "http_wire.h"
@@ -45,7 +46,7 @@ enum http_daemon_kind { HTTP_REQUESTS, HTTP_STREAMS, HTTP_DAEMON_COUNT };
 enum http_wait {
     HTTP_WAIT_NONE,
     HTTP_WAIT_BODY,   /* the body callback did not take all */
-    HTTP_WAIT_ANSWER, /* the request has ended and has no answer yet */
+    HTTP_WAIT_ANSWER, /* the request has ended, and has no answer yet or one that may not leave */
     HTTP_WAIT_SOURCE, /* the source has nothing */
     HTTP_WAIT_LIVE,   /* the request has ended, and its live answer has not */
 };
@@ -111,6 +112,8 @@ struct http_request {
     bool has_waited;    /* its connection was suspended and resumed */
     bool is_held_up;    /* the socket takes no more of the live answer at present */
     int64_t moved_ms;   /* when it was held up, or the body went on since */
+    bool may_commit;    /* http_commit */
+    struct commit_wait commit;
     TAILQ_ENTRY(http_request) woken_links;
     TAILQ_ENTRY(http_request) held_up_links;
     char own_id[2 * HTTP_ID_BYTES + 1];
@@ -231,6 +234,11 @@ static inline void http_count_sent(struct http_request *request, size_t bytes) {
 
 static inline bool http_is_answered(const struct http_request *request) {
     return request->answer != HTTP_UNANSWERED;
+}
+
+/* Whether its answer may leave. */
+static inline bool http_may_answer(const struct http_request *request) {
+    return http_is_answered(request) && !commit_is_waiting(&request->commit);
 }
 
 static inline bool http_is_live(const struct http_request *request) {

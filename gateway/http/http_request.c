@@ -132,7 +132,7 @@ enum parley_status http_take_end(struct http_request *request) {
     if (http_is_live(request)) {
         return live_response_take_end(request);
     }
-    if (http_is_answered(request)) {
+    if (http_may_answer(request)) {
         return PARLEY_OK;
     }
     if (request->handler == NULL || request->is_gone) {
@@ -196,6 +196,7 @@ void http_request_close(struct http_request *request, bool is_complete) {
     if (request->is_woken) {
         TAILQ_REMOVE(&server->woken, request, woken_links);
     }
+    commit_wait_cancel(&request->commit);
     live_response_close(request);
     http_coding_end(request);
     if (request->handler != NULL && request->handler->closed != NULL) {

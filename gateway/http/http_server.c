@@ -63,7 +63,7 @@ static enum MHD_Result begin_request(struct http_request *request) {
      * body cannot or need not be read first. */
     bool is_at_once = request->content_length != 0 &&
                       (request->connection->head.expects_continue || request->is_close_after);
-    if (!http_is_answered(request) || !is_at_once) {
+    if (!http_may_answer(request) || !is_at_once) {
         return MHD_YES;
     }
     request->connection->is_cut = true;
@@ -109,7 +109,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
     if (http_take_end(request) != PARLEY_OK) {
         return MHD_NO;
     }
-    return http_is_answered(request) ? http_answer_send(request) : MHD_YES;
+    return http_may_answer(request) ? http_answer_send(request) : MHD_YES;
 }
 
 static void complete(void *context, struct MHD_Connection *mhd, void **slot,

@@ -29,6 +29,7 @@ void batch_results_init(struct batch_results *results, const struct request_opti
     results->end = &results->first;
     const struct outlet_options outlet = {
         .reactor = gateway->reactor,
+        .commit = options->task == INGEST_FORWARD ? gateway->commit : NULL,
         .request = request,
         .data = gateway->configuration->data,
         .quota = gateway->spools,
@@ -433,5 +434,5 @@ ssize_t batch_results_read(struct batch_results *results, bool is_ended, char *b
         log_failure(results);
         return HTTP_SOURCE_ABORT;
     }
-    return is_ended ? HTTP_SOURCE_END : 0;
+    return is_ended && outlet_is_read(&results->outlet) ? HTTP_SOURCE_END : 0;
 }

@@ -61,7 +61,8 @@ struct gateway {
     struct rate_headers rate_headers;
     struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
     struct completion_queue *completions;
-    LIST_HEAD(, offload) offloads;       /* with the worker pool */
+    struct commit_queue *commit;   /* what answers wait in that promise storage; NULL: none waits */
+    LIST_HEAD(, offload) offloads; /* with the worker pool */
     LIST_HEAD(, ahead_task) aheads;      /* the same */
     LIST_HEAD(, vault_task) vault_tasks; /* likewise */
     struct shares vault_shares;          /* of the requests that read checkpoints */

@@ -362,5 +362,6 @@ void halt_release_serve(struct gateway *gateway, struct http_request *request,
     *release = (struct release){.gateway = gateway, .protocol = protocol, .request = request};
     parley_arena_init(&release->arena, 0);
     http_request_serve(request, &handler, release);
+    http_commit(request);
     begin(release, &query);
 }

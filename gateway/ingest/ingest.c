@@ -230,6 +230,9 @@ void ingest_serve(struct gateway *gateway, struct http_request *request,
     *ingest = (struct ingest){.options = options};
     if (begin(ingest, request)) {
         http_request_serve(request, &handler, &ingest->body);
+        if (task == INGEST_FORWARD) {
+            http_commit(request);
+        }
     } else {
         decoding_destroy(ingest->decoding);
         free(ingest);

@@ -15,25 +15,37 @@ enum {
     LIVE_LENGTH_MIN = 1 << 20, /* shorter bodies keep their connection */
     LIVE_BYTES = 32 * 1024,    /* of items that the client has not been sent */
     LATE_MS = 150,
-    PATIENCE_SHARE = 6, /* of the idle timeout */
-    AGAIN_MS = 250,     /* until the spool is asked for room again, which others may have left */
+    PATIENCE_SHARE = 6,             /* of the idle timeout */
+    UNCOMMITTED_BYTES = 512 * 1024, /* of items, at most, of which some wait for the disk */
+    COMMIT_PAUSE_MS = 5, /* so that a large body does not keep the disk busy with syncs */
+    AGAIN_MS = 250,      /* until the spool is asked for room again, which others may have left */
 };
 
+#define NO_COMMIT UINT64_MAX
+
 static void on_timer(struct reactor_timer *timer);
+static void on_committed(struct commit_wait *wait);
+static void on_commit_pause(struct reactor_timer *timer);
 
 void outlet_init(struct outlet *outlet, const struct outlet_options *options) {
     const int64_t length = http_request_content_length(options->request);
     const bool is_long = length < 0 || length > LIVE_LENGTH_MIN;
-    *outlet = (struct outlet){.options = *options, .timer = {.fire = on_timer}};
+    *outlet = (struct outlet){.options = *options,
+                              .timer = {.fire = on_timer},
+                              .commit = {.done = on_committed},
+                              .commit_pause = {.fire = on_commit_pause}};
     outlet->phase = !http_can_be_live(options->request) ? OUTLET_AFTER
                     : is_long                           ? OUTLET_READY
                                                         : OUTLET_LATE;
     outlet->is_spooled = length >= 0 || outlet->phase == OUTLET_AFTER;
+    outlet->committed_bytes = options->commit != NULL ? 0 : NO_COMMIT;
     spool_init(&outlet->spool, options->data, options->quota);
 }
 
 void outlet_close(struct outlet *outlet) {
     outlet->options.request = NULL;
+    commit_wait_cancel(&outlet->commit);
+    reactor_timer_clear(outlet->options.reactor, &outlet->commit_pause);
     reactor_timer_clear(outlet->options.reactor, &outlet->timer);
 }
 
@@ -48,8 +60,14 @@ static uint64_t unread_bytes(const struct outlet *outlet) {
     return spool_length(&outlet->spool) - outlet->read_offset;
 }
 
+/* What waits for the disk is not the client's fault, and is bounded for itself. */
 bool outlet_has_room(struct outlet *outlet) {
-    return outlet->is_spooled ? spool_has_room(&outlet->spool) : unread_bytes(outlet) < LIVE_BYTES;
+    if (outlet->is_spooled) {
+        return spool_has_room(&outlet->spool);
+    }
+    const uint64_t unread = unread_bytes(outlet);
+    const uint64_t may_be_sent = outlet->committed_bytes - outlet->sent_bytes;
+    return (unread < may_be_sent ? unread : may_be_sent) < LIVE_BYTES && unread < UNCOMMITTED_BYTES;
 }
 
 /* What comes before an item, or before the end when there is none. */
@@ -73,8 +91,35 @@ struct parley_buffer *outlet_begin_item(struct outlet *outlet) {
     return out;
 }
 
+/* ---- when they are on the disk ---- */
+
+/* Items that are sent while the body comes wait for the disk on their own, together with those that
+ * follow within a moment; an answer that begins once all of it is there waits as any other does
+ * (http_commit). */
+static void commit_items(struct outlet *outlet) {
+    const uint64_t written_bytes = outlet->sent_bytes + unread_bytes(outlet);
+    if (written_bytes > outlet->committed_bytes && !commit_is_waiting(&outlet->commit) &&
+        !outlet->commit_pause.is_armed) {
+        reactor_timer_set(outlet->options.reactor, &outlet->commit_pause, COMMIT_PAUSE_MS);
+    }
+}
+
+static void on_commit_pause(struct reactor_timer *timer) {
+    struct outlet *outlet = OWNER_OF(timer, struct outlet, commit_pause);
+    outlet->committing_bytes = outlet->sent_bytes + unread_bytes(outlet);
+    commit_wait_begin(outlet->options.commit, &outlet->commit);
+}
+
+static void on_committed(struct commit_wait *wait) {
+    struct outlet *outlet = OWNER_OF(wait, struct outlet, commit);
+    outlet->committed_bytes = outlet->committing_bytes;
+    commit_items(outlet);
+    http_wake(outlet->options.request);
+}
+
 void outlet_wake(struct outlet *outlet) {
     if (outlet->phase == OUTLET_LIVE && outlet->options.request != NULL) {
+        commit_items(outlet);
         http_wake(outlet->options.request);
     }
 }
@@ -106,6 +151,7 @@ static void begin(struct outlet *outlet) {
         return;
     }
     outlet->phase = OUTLET_LIVE;
+    commit_items(outlet);
     http_compress(outlet->options.request);
     http_respond_live(outlet->options.request, 200, outlet->options.media_type,
                       outlet->options.read);
@@ -179,8 +225,10 @@ void outlet_send(struct outlet *outlet) {
     const bool is_live = outlet->phase == OUTLET_LIVE;
     outlet->phase = OUTLET_WHOLE;
     if (is_live) {
+        commit_items(outlet);
         http_wake(outlet->options.request);
     } else {
+        outlet->committed_bytes = NO_COMMIT;
         if (spool_length(&outlet->spool) >= HTTP_COMPRESSED_BYTES_MIN) {
             http_compress(outlet->options.request);
         }
@@ -189,12 +237,20 @@ void outlet_send(struct outlet *outlet) {
     }
 }
 
+bool outlet_is_read(const struct outlet *outlet) {
+    return unread_bytes(outlet) == 0;
+}
+
 ssize_t outlet_read(struct outlet *outlet, char *buffer, size_t size) {
-    const ssize_t count = spool_read(&outlet->spool, outlet->read_offset, buffer, size);
+    const uint64_t committed = outlet->committed_bytes - outlet->sent_bytes;
+    const size_t most = size < committed ? size : (size_t)committed;
+    const ssize_t count =
+        most > 0 ? spool_read(&outlet->spool, outlet->read_offset, buffer, most) : 0;
     if (count <= 0) {
         return count;
     }
     outlet->read_offset += (uint64_t)count;
+    outlet->sent_bytes += (uint64_t)count;
     if (outlet->phase == OUTLET_LIVE) {
         outlet->read_offset = spool_forget(&outlet->spool, outlet->read_offset);
         reactor_timer_clear(outlet->options.reactor, &outlet->timer);

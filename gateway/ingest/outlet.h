@@ -5,6 +5,7 @@
  * as they become known and read by the client at its own pace. This decides when the answer begins,
  * and where items wait until the client has read them. */
 
+#include "commit.h"
 #include "http.h"
 #include "reactor.h"
 #include "spool.h"
@@ -26,6 +27,7 @@ enum outlet_phase {
 
 struct outlet_options {
     struct reactor *reactor;
+    struct commit_queue *commit; /* what is sent has to be on the disk before; NULL: it has not */
     struct http_request *request;
     const char *data;          /* the folder for what waits; borrowed, like all of these */
     struct spool_quota *quota; /* of the process */
@@ -47,7 +49,12 @@ struct outlet {
     enum outlet_phase phase;
     bool is_spooled; /* the client may send all before it reads anything */
     uint64_t read_offset, item_count;
-    size_t item_start; /* in the spool's open end */
+    struct commit_wait commit;
+    struct reactor_timer commit_pause; /* before it */
+    uint64_t sent_bytes;               /* of the answer, in all */
+    uint64_t committing_bytes;         /* of it, for which `commit` waits … */
+    uint64_t committed_bytes;          /* … and which may be sent */
+    size_t item_start;                 /* in the spool's open end */
 };
 
 void outlet_init(struct outlet *outlet, const struct outlet_options *options);
@@ -78,6 +85,8 @@ void outlet_send(struct outlet *outlet);
 /* Lets the client learn at once that the answer breaks off. */
 void outlet_wake(struct outlet *outlet);
 
-/* For http_respond_stream.  Returns: how much there was, 0 at the present end, -1: it cannot be
- * read. */
+/* For http_respond_stream.  Returns: how much there was, 0 where there is nothing that may be sent
+ * now, -1: it cannot be read. */
 ssize_t outlet_read(struct outlet *outlet, char *buffer, size_t size);
+/* Whether all that there is was read. */
+bool outlet_is_read(const struct outlet *outlet);

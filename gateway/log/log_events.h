@@ -13,7 +13,7 @@
       "ack_timeout_ms dedupe_window_ms",                                                           \
       "Nothing. docs/api.md#limits explains them.")                                                \
     X(LOG_LISTENING, "start.listening", INFO, "serving requests",                                  \
-      "url data nats workers tls access quarantine bind_sender access_log trace",                  \
+      "url data nats durability workers tls access quarantine bind_sender access_log trace",       \
       "Nothing. Where `access` is `open`, all who reach the address may send and read: "           \
       "`parley token create` makes a token.")                                                      \
     X(LOG_START_FAILED, "start.failed", ERROR, "parley cannot start", "",                          \
@@ -94,6 +94,10 @@
       "See `outcome`: the name of a problem, which /problems/NAME of the server explains.")        \
     X(LOG_INTERNAL, "request.internal", ERROR, "a request failed inside parley", "request",        \
       "Report it. The client has the same id in the problem's `instance`.")                        \
+    X(LOG_DISK_FAILED, "disk.failed", ERROR, "the disk of the data folder cannot be synced", "",   \
+      "With --durability machine parley ends itself then, since it no longer knows what is on "    \
+      "the "                                                                                       \
+      "disk; no answer has left that promised it. Look at the disk before it is started again.")   \
     X(LOG_STALLED, "worker.stalled", ERROR, "a worker does not come back to its loop",             \
       "worker silent_s",                                                                           \
       "parley ends itself with SIGABRT, so that a service manager starts it again. Report it, "    \

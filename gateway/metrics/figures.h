@@ -112,7 +112,8 @@ struct figures {
     struct route_figures routes[FIGURES_ROUTES_MAX];    /* the last one: no route */
     struct stream_figures streams[FIGURES_STREAMS_MAX]; /* of protocols, then of what was refused */
     struct store_figures stores[FIGURES_STREAMS_MAX];   /* of all that must exist in NATS */
-    unsigned check_turn;                 /* the writer's: which messages are measured */
+    struct histogram sync; /* of the disk; the main block's, by the thread that syncs */
+    unsigned check_turn;   /* the writer's: which messages are measured */
     struct protocol_figures protocols[]; /* one each of parley_protocols */
 };
 

@@ -128,6 +128,11 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
                                         "discard new ones at a max_bytes."},
     [METRIC_EMBEDDED_RESTARTS] = {"parley_embedded_nats_restarts", METRIC_COUNTER,
                                   .help = "How often the embedded nats-server was started again."},
+    [METRIC_DURABILITY] = {"parley_durability_info", METRIC_GAUGE, .labels = {"durability"},
+                           .help = "1, with what --durability says."},
+    [METRIC_SYNC_DURATION] = {"parley_disk_sync_duration_seconds", METRIC_HISTOGRAM, "seconds",
+                              .help = "Syncs of the data folder's file system, of --durability "
+                                      "machine: an answer waits for one or two."},
     [METRIC_PROCESS_CPU] = {"process_cpu_seconds", METRIC_COUNTER, "seconds",
                             .help = "Processor time of the process."},
     [METRIC_PROCESS_RESIDENT_BYTES] = {"process_resident_memory_bytes", METRIC_GAUGE, "bytes",

@@ -215,7 +215,8 @@ void health_serve_readyz(const struct gateway *gateway, struct http_request *req
     }
     parley_buffer_init(&body);
     if (prefers_json(request)) {
-        parley_buffer_text(&body, "{\"status\":\"ready\",");
+        parley_buffer_format(&body, "{\"status\":\"ready\",\"durability\":\"%s\",",
+                             durability_names[gateway->configuration->durability]);
         write_checks(&body, gateway);
         parley_buffer_text(&body, "}\n");
         respond(request, "application/json", &body);

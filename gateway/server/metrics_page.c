@@ -150,6 +150,10 @@ static void write_acks(const struct exposition *exposition, const struct figures
     write_histograms(exposition, set, offsetof(struct protocol_figures, ack));
 }
 
+static void write_syncs(const struct exposition *exposition, const struct figures_set *set) {
+    exposition_histogram(exposition, NULL, set, offsetof(struct figures, sync));
+}
+
 static void write_build(const struct exposition *exposition, const struct figures_set *set) {
     (void)set;
     exposition_sample(exposition, (const char *const[]){PARLEY_VERSION}, 1, 1);
@@ -271,7 +275,16 @@ static write_fn *const writers[METRIC_COUNT] = {
     [METRIC_JETSTREAM_MESSAGES] = write_store_messages,
     [METRIC_JETSTREAM_BYTES] = write_store_bytes,
     [METRIC_JETSTREAM_LIMIT] = write_store_limits,
+    [METRIC_SYNC_DURATION] = write_syncs,
 };
+
+/* Of the configuration: no thread counts it. */
+static void write_durability(struct exposition *exposition,
+                             const struct configuration *configuration) {
+    exposition_begin(exposition, METRIC_DURABILITY);
+    exposition_sample(exposition,
+                      (const char *const[]){durability_names[configuration->durability]}, 1, 1);
+}
 
 static void write_all(enum exposition_format format, const struct gateway *gateway,
                       struct parley_buffer *out) {
@@ -282,7 +295,9 @@ static void write_all(enum exposition_format format, const struct gateway *gatew
     exposition.stores = stores;
     exposition.store_count = store_names(gateway, stores);
     for (size_t i = 0; i < METRIC_COUNT; i++) {
-        if (writers[i] != NULL) {
+        if (i == METRIC_DURABILITY) {
+            write_durability(&exposition, gateway->configuration);
+        } else if (writers[i] != NULL) {
             exposition_begin(&exposition, (enum metric)i);
             writers[i](&exposition, set);
         } else {

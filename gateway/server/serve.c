@@ -15,6 +15,7 @@
 #include "clock_and_ids.h"
 #include "boards.h"
 #include "bounds.h"
+#include "commit.h"
 #include "configuration.h"
 #include "data_folder.h"
 #include "describe_pages.h"
@@ -67,6 +68,7 @@ struct server {
     struct bounds bounds;
     struct halt_set **halt_sets; /* one a protocol; NULL: it halts nothing */
     struct worker_pool *worker_pool;
+    struct commit *commit; /* NULL: no answer waits for the disk */
     struct describe_pages *pages;
     struct figures_set figures;
     struct shared_figures shared_figures;
@@ -434,6 +436,35 @@ static int start_nats(struct server *server) {
     return 0;
 }
 
+static void on_synced(void *context, uint64_t ns) {
+    struct server *server = context;
+    histogram_add(&figures_main(&server->figures)->sync, ns);
+}
+
+/* What was written since the last sync may be lost, and the kernel does not say it twice. So no
+ * answer leaves any more; a start finds what the disk has. */
+static void on_sync_failed(void *context, int error) {
+    (void)context;
+    log_format(LOG_DISK_FAILED, "the disk of the data folder cannot be synced: %s",
+               strerror(error));
+    abort();
+}
+
+static int start_commit(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    if (configuration->durability != DURABILITY_MACHINE) {
+        return 0;
+    }
+    const struct commit_options options = {.folder = configuration->data,
+                                           .synced = on_synced,
+                                           .failed = on_sync_failed,
+                                           .context = server};
+    const enum parley_status status = commit_create(&options, &server->commit);
+    return status == PARLEY_OK     ? 0
+           : status == PARLEY_E_IO ? fail(configuration->data, strerror(errno))
+                                   : fail("cannot start", parley_status_text(status));
+}
+
 static int create_stall_watch(struct server *server) {
     const struct configuration *configuration = &server->configuration;
     server->stall_watch.stalled = end_stalled;
@@ -477,6 +508,7 @@ static int start_workers(struct server *server) {
         .all_figures = &server->figures,
         .full_answer = parley_buffer_bytes(&server->bounds.full_answer),
         .worker_pool = server->worker_pool,
+        .commit = server->commit,
         .boards = server->boards,
         .fact_ledger = server->fact_ledger,
         .tokens = server->tokens.tokens,
@@ -540,8 +572,8 @@ static int start(struct server *server) {
         listen_for_admin(server) != 0 || load_tls(server) != 0 || watch_signals(server) != 0 ||
         create_schemas(server) != 0 || create_pages(server) != 0 || create_bounds(server) != 0 ||
         prepare_data(server) != 0 || open_tokens(server) != 0 || open_keys(server) != 0 ||
-        create_figures(server) != 0 || start_nats(server) != 0 || create_stall_watch(server) != 0 ||
-        start_workers(server) != 0;
+        create_figures(server) != 0 || start_nats(server) != 0 || start_commit(server) != 0 ||
+        create_stall_watch(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);
@@ -558,6 +590,7 @@ static void finish(struct server *server) {
         worker_destroy(server->workers[i]);
     }
     free(server->workers);
+    commit_destroy(server->commit);
     stall_watch_stop(&server->stall_watch);
     shared_figures_stop(&server->shared_figures);
     figures_set_destroy(&server->figures);

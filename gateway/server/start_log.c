@@ -63,8 +63,9 @@ void start_log_write(const struct configuration *configuration, const struct sta
     write_limits(configuration);
     log_event(LOG_LISTENING,
               LOG_FIELDS(LOG_TEXT("url", facts->url), LOG_TEXT("data", configuration->data),
-                         LOG_TEXT("nats", facts->nats), LOG_NUMBER("workers", facts->workers),
-                         LOG_FLAG("tls", facts->has_tls),
+                         LOG_TEXT("nats", facts->nats),
+                         LOG_TEXT("durability", durability_names[configuration->durability]),
+                         LOG_NUMBER("workers", facts->workers), LOG_FLAG("tls", facts->has_tls),
                          LOG_TEXT("access", access_name(configuration, facts)),
                          LOG_FLAG("quarantine", configuration->quarantine),
                          LOG_FLAG("bind_sender", configuration->bind_sender),

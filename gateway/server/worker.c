@@ -16,6 +16,7 @@
 #include "vault_task.h"
 #include "board.h"
 #include "channel.h"
+#include "commit.h"
 #include "fact_consumers.h"
 #include "listen_address.h"
 #include "log.h"
@@ -275,6 +276,7 @@ static enum parley_status create_http(struct worker *worker) {
         .request_memory_bytes = REQUEST_MEMORY_BYTES,
         .stream_memory_bytes = STREAM_MEMORY_BYTES,
         .codings = worker->options.codings,
+        .commit = worker->gateway.commit,
         .is_stream = gateway_is_stream,
         .stays_open = gateway_stays_open,
         .refuse = gateway_refuse,
@@ -352,10 +354,11 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(reactor_create(&gateway->reactor));
     PARLEY_TRY(create_messages(worker));
     /* Turns run in the order in which they are added: with HTTP's before the bus's, what a turn
-     * publishes leaves in that turn's one write, and with the worker pool's first, what it has done
-     * is answered. No request comes before the thread runs. */
+     * publishes leaves in that turn's one write, and with those of the worker pool and the disk
+     * first, what they have done is answered. No request comes before the thread runs. */
     PARLEY_TRY(
         completion_queue_open(gateway->worker_pool, gateway->reactor, &gateway->completions));
+    PARLEY_TRY(commit_queue_create(worker->options.commit, gateway->reactor, &gateway->commit));
     PARLEY_TRY(guard_create(gateway->reactor, worker->options.limits, &gateway->guard));
     guard_set_tokens(gateway->guard, tokens_ref(worker->options.tokens));
     guard_set_jwks(gateway->guard, jwks_ref(worker->options.jwks), &worker->jwt_rules);
@@ -405,6 +408,7 @@ static void take_apart(struct worker *worker) {
     vault_tasks_abandon(gateway);
     http_server_destroy(worker->admin);
     http_server_destroy(gateway->http);
+    commit_queue_destroy(gateway->commit);
     guard_destroy(gateway->guard);
     streams_destroy(gateway->streams);
     agents_destroy(gateway->agents);

@@ -40,6 +40,7 @@ struct worker_options {
     struct halt_set *const *halt_sets; /* shared: one a protocol; NULL: it halts nothing */
     struct parley_bytes full_answer;   /* of http_options; shared */
     struct worker_pool *worker_pool;   /* shared */
+    struct commit *commit;             /* shared; NULL: no answer waits for the disk */
     struct tokens *tokens;             /* shared, borrowed for the call; NULL: none */
     struct jwks *jwks;                 /* likewise; without tokens and these everybody is let in */
     struct tls_context *tls;           /* shared; NULL: plain HTTP */

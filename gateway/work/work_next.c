@@ -591,4 +591,5 @@ void work_serve_next(struct gateway *gateway, struct http_request *request,
         return;
     }
     http_request_serve(request, &handler, next);
+    http_commit(request);
 }

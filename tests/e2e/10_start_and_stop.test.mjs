@@ -3,11 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
+import { holdThread } from './lib/held_thread.mjs';
 import { get, openStream, rawFor, rawPost, readEvents, send, sendLines } from './lib/http.mjs';
 import { embeddedUrl, freePorts, natsClient, startNats } from './lib/nats.mjs';
 import {
@@ -21,8 +22,6 @@ import { until } from './lib/poll.mjs';
 import { Program, isRunning, temporaryFolder } from './lib/program.mjs';
 import { endedByServer } from './lib/sockets.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
-
-const HOLD_THREAD = process.env.PARLEY_HOLD_THREAD ?? 'build/dev/tests/e2e/hold_thread';
 
 // `parley serve` that must not start: how it ended.
 const refusedToServe = (options) => parley(serveArguments({ data: temporaryFolder(), ...options }));
@@ -321,13 +320,10 @@ describe('ending', { concurrency: 2 }, () => {
     it(`aborts when a worker does not come back to its loop while ${when} (field D)`, async (t) => {
       const server = await parleyFor(t, { args: ['--reactors', '2', '--stall-timeout', '1s'] });
       server.isEndedByTest = true;
-      const worker = readdirSync(`/proc/${server.pid}/task`).find(
-        (thread) => readFileSync(`/proc/${server.pid}/task/${thread}/comm`, 'utf8') === 'worker-1\n');
-      const holder = new Program(HOLD_THREAD, [worker], { isOpen: true });
-      await holder.prints(/^held$/m);
+      const worker = await holdThread(t, server, 'worker-1');
       if (signal) server.signal(signal);
       await server.program.prints(/event=worker\.stalled/, 'stderr');
-      holder.child.stdin.end(); // the kernel keeps a thread that is traced
+      await worker.letGo(); // the kernel keeps a thread that is traced
       assert.deepEqual(await server.program.hasExited(), { code: null, signal: 'SIGABRT' });
     });
   }

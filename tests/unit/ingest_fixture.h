@@ -104,7 +104,8 @@ struct http_request {
     void *state;
     struct parley_buffer held; /* of the body, not taken */
     bool is_ending, is_ended, is_woken;
-    bool is_closing; /* nothing may be woken any more */
+    bool is_closing;     /* nothing may be woken any more */
+    bool waits_for_disk; /* its answer does, where the server's do */
     ssize_t (*read)(void *state, char *buffer, size_t size);
     unsigned status; /* 0: not answered */
     char type[64], retry_after[16], accept[64];

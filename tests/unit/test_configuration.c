@@ -183,6 +183,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"insecure\": false,\n"
                                     "  \"quarantine\": false,\n"
                                     "  \"lifecycle\": \"on\",\n"
+                                    "  \"durability\": \"process\",\n"
                                     "  \"checkpoints-keep\": 8,\n"
                                     "  \"wal\": \"on\",\n"
                                     "  \"log-format\": \"logfmt\",\n"
@@ -416,6 +417,13 @@ static void test_files_for_nats_need_nats_and_each_other(void **state) {
     ASSERT_REFUSED("--nats-tls-cert FILE", "--nats=x", "--nats-tls-key=f", NULL);
 }
 
+static void test_durability_is_of_the_server_that_there_is(void **state) {
+    (void)state;
+    ASSERT_REFUSED("--durability server", "--durability=machine", "--nats=x", NULL);
+    ASSERT_REFUSED("--durability machine", "--durability=server", NULL);
+    ASSERT_REFUSED("process", "--durability=power", NULL);
+}
+
 static void test_replicas_need_a_cluster(void **state) {
     (void)state;
     ASSERT_REFUSED("--nats", "--replicas=3", NULL);
@@ -594,6 +602,7 @@ int main(void) {
                                clean_environment),
         cmocka_unit_test_setup(test_hosts_and_origins_are_checked, clean_environment),
         cmocka_unit_test_setup(test_files_for_nats_need_nats_and_each_other, clean_environment),
+        cmocka_unit_test_setup(test_durability_is_of_the_server_that_there_is, clean_environment),
         cmocka_unit_test_setup(test_replicas_need_a_cluster, clean_environment),
         cmocka_unit_test_setup(test_the_data_folder_follows_the_xdg_specification,
                                clean_environment),
