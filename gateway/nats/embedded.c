@@ -31,6 +31,8 @@
 
 #include <parley/buffer.h>
 
+#include "embedded_fit.h"
+
 enum {
     LOCK_PATIENCE_MS = 3000, /* a child of a parley that was just killed may be going */
     START_PATIENCE_MS = 10000,
@@ -480,6 +482,15 @@ static bool prepare(struct embedded *embedded, const struct embedded_options *op
     return true;
 }
 
+/* After: prepare: the folder is locked. */
+static bool can_read_store(const struct embedded *embedded, char *error, size_t error_size) {
+    char *store = path_of(embedded, "store", "");
+    const bool can_read =
+        store == NULL || embedded_fits(embedded->binary, store, error, error_size);
+    free(store);
+    return can_read;
+}
+
 static void make_secrets(struct embedded *embedded) {
     unsigned char random[TOKEN_BYTES];
     randombytes_buf(random, sizeof random);
@@ -506,7 +517,8 @@ enum parley_status embedded_create(struct reactor *reactor, const struct embedde
     embedded->log_check.fire = check_log;
     embedded->backoff_ms = BACKOFF_MIN_MS;
     make_secrets(embedded);
-    if (!prepare(embedded, options, error, error_size)) {
+    if (!prepare(embedded, options, error, error_size) ||
+        !can_read_store(embedded, error, error_size)) {
         embedded_destroy(embedded);
         return PARLEY_E_IO;
     }

@@ -33,7 +33,8 @@ struct embedded_events {
 
 /* Locks the folder, writes the configuration and starts the child; returns when it answers, or
  * after 10 s.  `error` gets a sentence that says what is wrong and what to do, when it fails.
- * Returns: PARLEY_E_IO: the folder is held by another parley, nats-server is not installed, … */
+ * Returns: PARLEY_E_IO: the folder is held by another parley, nats-server is not installed,
+ * it cannot read what a newer one has stored, … */
 enum parley_status embedded_create(struct reactor *reactor, const struct embedded_options *options,
                                    const struct embedded_events *events, char *error,
                                    size_t error_size, struct embedded **out) PARLEY_MUST_CHECK;

@@ -461,6 +461,59 @@ static void test_a_missing_binary_is_told(void **state) {
     assert_non_null(strstr(den->error, "/nonexistent/nats-server"));
 }
 
+/* nats-server under a version that it does not have. */
+static void write_binary(const struct den *den, const char *version, char path[128]) {
+    snprintf(path, 128, "%s/disguised", den->folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file,
+            "#!/bin/sh\n"
+            "[ \"$1\" != -v ] || { echo 'nats-server: v%s' && exit; }\n"
+            "PATH=$PATH:/usr/sbin exec nats-server \"$@\"\n",
+            version);
+    fclose(file);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+static void write_index(const struct den *den) {
+    static const char inside[] = "/store/jetstream/$G/streams/VLP/msgs/index.db";
+    char path[192];
+    const int length = snprintf(path, sizeof path, "%s%s", den->folder, inside);
+    for (char *at = path + length - strlen(inside) + 1; (at = strchr(at, '/')) != NULL; at++) {
+        *at = '\0';
+        assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+        *at = '/';
+    }
+    fclose(fopen(path, "w"));
+}
+
+/* 2.9 would open it, and have back what was removed. */
+static void test_a_store_of_a_newer_server_is_not_opened_by_an_older_one(void **state) {
+    static const struct {
+        const char *version;
+        bool has_index, is_opened;
+    } cases[] = {{"2.9.10", false, true}, {"2.9.10", true, false}, {"1.4.1", true, false},
+                 {"2.10.0", true, true},  {"2.15.1", true, true},  {"3.0.0-dev", true, true},
+                 {"dev", true, true}};
+    struct den *den = *state;
+    char path[128];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        write_binary(den, cases[i].version, path);
+        if (cases[i].has_index) {
+            write_index(den);
+        }
+        const enum parley_status status = create(den, path);
+        assert_int_equal(status, cases[i].is_opened ? PARLEY_OK : PARLEY_E_IO);
+        if (cases[i].is_opened) {
+            embedded_destroy(den->embedded);
+            loop_destroy(&den->loop);
+        } else {
+            assert_non_null(strstr(den->error, "written by nats-server 2.10 or newer"));
+            assert_non_null(strstr(den->error, cases[i].version));
+        }
+    }
+}
+
 static void test_a_binary_that_dies_is_told_and_frees_the_folder(void **state) {
     struct den *den = *state;
     assert_int_equal(create(den, "/bin/false"), PARLEY_E_IO);
@@ -570,6 +623,7 @@ int main(int argc, char *argv[]) {
         TEST(test_a_frozen_child_is_replaced),
         TEST(test_a_frozen_child_does_not_outlive_its_parley),
         TEST(test_a_missing_binary_is_told),
+        TEST(test_a_store_of_a_newer_server_is_not_opened_by_an_older_one),
         TEST(test_a_binary_that_dies_is_told_and_frees_the_folder),
         TEST(test_a_folder_that_is_not_there_is_told),
         TEST(test_a_child_that_keeps_dying_is_started_less_and_less_often),
