@@ -12,12 +12,15 @@
  *            │                               ├── its key came ──▶ closed (claimed or over)
  *            └───────────────────────────────┘
  *
+ * What tries work again that has failed, and said when that is due, becomes open only then.
+ *
  * Several may have taken the same, if they claim it by the same message: for the bucket they are
  * one.
  *
  * There is room for a number of pieces of work and of bytes. When it is used up, what has been
- * closed the longest is forgotten first; if nothing is closed, the open work of the lowest
- * priority, the youngest first, is left out until there is room: then the bucket is read again.
+ * closed the longest is forgotten first; if nothing is closed, work that is not due yet, and then
+ * the open work of the lowest priority, the youngest first, is left out until there is room: then
+ * the bucket is read again.
  *
  * Threads: any, for all that does not say otherwise; a lock protects it. */
 
