@@ -181,6 +181,8 @@ int64_t http_request_content_length(const struct http_request *request);
 /* Has the answer to this request wait, if its status is 2xx, until what was written before it is on
  * the disk (options.commit). Not a live one, whose source sees to that itself. */
 void http_commit(struct http_request *request);
+/* After http_commit: the same of an answer with any status, since it promises something, too. */
+void http_commit_refusal(struct http_request *request);
 
 /* Whether what is still to come of the body is discarded, since there is an answer. */
 bool http_request_is_discarding(const struct http_request *request);

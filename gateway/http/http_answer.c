@@ -46,7 +46,8 @@ static void answer(struct http_request *request, unsigned status, const char *co
     if (response == NULL || !add_headers(request, content_type)) {
         request->has_failed = true;
     }
-    if (request->may_commit && status / 100 == 2 && !request->has_failed) {
+    const bool promises = request->may_commit && (status / 100 == 2 || request->has_promised);
+    if (promises && !request->has_failed) {
         commit_wait_begin(http_server_of(request)->options.commit, &request->commit);
     } else {
         http_go_on(request);
@@ -58,6 +59,10 @@ static void on_committed(struct commit_wait *wait) {
     if (request->wait == HTTP_WAIT_ANSWER) { /* else its body still comes */
         http_go_on(request);
     }
+}
+
+void http_commit_refusal(struct http_request *request) {
+    request->has_promised = true;
 }
 
 void http_commit(struct http_request *request) {

@@ -112,7 +112,8 @@ struct http_request {
     bool has_waited;    /* its connection was suspended and resumed */
     bool is_held_up;    /* the socket takes no more of the live answer at present */
     int64_t moved_ms;   /* when it was held up, or the body went on since */
-    bool may_commit;    /* http_commit */
+    bool may_commit;    /* http_commit … */
+    bool has_promised;  /* … and http_commit_refusal */
     struct commit_wait commit;
     TAILQ_ENTRY(http_request) woken_links;
     TAILQ_ENTRY(http_request) held_up_links;

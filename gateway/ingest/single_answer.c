@@ -120,6 +120,7 @@ void single_answer_halting(struct single *single) {
     if (single->request == NULL || !is_written(single, PARLEY_OK)) {
         return;
     }
+    http_commit_refusal(single->request);
     const struct parley_bytes noted = parley_buffer_bytes(&single->answer);
     const size_t start = strlen(noted.data) + 1;
     problem_respond_members(single->request, PROBLEM_INVALID_MESSAGE, noted.data,

@@ -112,6 +112,19 @@ describe('with --durability machine', () => {
     assert.equal((await released).released, 1);
   });
 
+  it('refuses a block that breaks a rule once its halt is on the disk', async (t) => {
+    const name = session();
+    const thread = await held(t, its.parley);
+    const blocked = send(its.parley, block(name, { timestamp: 'never' }));
+    await until('it halts', async () => (await halts(its.parley, `?session=${name}`)).items.length === 1);
+    let isThere = false;
+    blocked.then(() => (isThere = true));
+    await get(its.parley, '/livez');
+    assert.equal(isThere, false);
+    await thread.letGo();
+    assert.equal((await blocked).json.halted, true);
+  });
+
   it('holds back nothing that promises no storage', async (t) => {
     const thread = await held(t, its.parley);
     assertProblem(await send(its.parley, brokenClaim()), 422, 'invalid-message');

@@ -364,6 +364,10 @@ bool http_request_is_discarding(const struct http_request *request) {
     return request->is_live ? request->read == NULL : request->status != 0;
 }
 
+void http_commit_refusal(struct http_request *request) {
+    (void)request;
+}
+
 void http_commit(struct http_request *request) {
     request->waits_for_disk = true;
 }
