@@ -8,14 +8,38 @@ endif()
 
 # parley_library(PREFIX PACKAGE MODULE…): the target PkgConfig::PREFIX. PACKAGE is what to install
 # where it is missing, as Debian names it; parley_report names all that are.
-macro(parley_library prefix package)
-  pkg_check_modules(${prefix} QUIET IMPORTED_TARGET GLOBAL ${ARGN})
-  if(NOT ${prefix}_FOUND)
-    set_property(GLOBAL APPEND PROPERTY PARLEY_MISSING ${package})
-    list(JOIN ARGN " " modules)
-    message(STATUS "Not found: ${modules}")
+function(parley_library prefix package)
+  if(NOT TARGET PkgConfig::${prefix})
+    pkg_check_modules(${prefix} QUIET IMPORTED_TARGET GLOBAL ${ARGN})
+    if(NOT ${prefix}_FOUND)
+      parley_note_missing(${package} ${ARGN})
+    endif()
   endif()
-endmacro()
+endfunction()
+
+# Notes that PACKAGE is missing, and says what was looked for.
+function(parley_note_missing package)
+  set_property(GLOBAL APPEND PROPERTY PARLEY_MISSING ${package})
+  list(JOIN ARGN " " looked_for)
+  message(STATUS "Not found: ${looked_for}")
+endfunction()
+
+# parley_msgpack(): the target PkgConfig::MSGPACK. From version 6 on msgpack-c is found by its CMake
+# package, since Debian 13's msgpack-c.pc names a relative folder; before, by pkg-config's msgpack.
+function(parley_msgpack)
+  find_package(msgpack-c CONFIG QUIET GLOBAL)
+  if(TARGET PkgConfig::MSGPACK)
+    return()
+  elseif(TARGET msgpack-c)
+    add_library(PkgConfig::MSGPACK INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(PkgConfig::MSGPACK INTERFACE msgpack-c)
+    return()
+  endif()
+  pkg_check_modules(MSGPACK QUIET IMPORTED_TARGET GLOBAL msgpack)
+  if(NOT MSGPACK_FOUND)
+    parley_note_missing(libmsgpack-dev "msgpack-c (CMake package) or msgpack (pkg-config)")
+  endif()
+endfunction()
 
 parley_library(MICROHTTPD libmicrohttpd-dev libmicrohttpd>=0.9.75)
 parley_library(JANSSON libjansson-dev jansson>=2.14)

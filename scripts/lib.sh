@@ -35,17 +35,35 @@ as_root() {
 
 # --- packages ---
 
+# A name may be several, of which the first that the release has is taken.
 # shellcheck disable=SC2034
 build_packages=(gcc libc6-dev make cmake pkg-config
     libmicrohttpd-dev libjansson-dev libnats-dev libsodium-dev libssl-dev
-    libmsgpack-dev libcmark-dev libyaml-dev libzstd-dev zlib1g-dev)
+    'libmsgpack-c-dev|libmsgpack-dev' libcmark-dev libyaml-dev libzstd-dev zlib1g-dev)
 # shellcheck disable=SC2034
 run_packages=(nats-server)
 
 is_debian() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
 
 is_installed() { # PACKAGE (once a foreign architecture has it too, the state is printed twice)
-    [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) =~ ^(installed)+$ ]]
+    local name
+    for name in ${1//|/ }; do
+        if [[ $(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) =~ ^(installed)+$ ]]; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+# Of the names of each package the first that apt knows, else the last.
+names_in_release() { # PACKAGE…
+    local package name
+    for package; do
+        for name in ${package//|/ }; do
+            ! apt-cache show "$name" >/dev/null 2>&1 || break
+        done
+        printf '%s\n' "$name"
+    done
 }
 
 # Whether what a Debian package would bring is here already, on a system of another family.
@@ -56,7 +74,7 @@ is_provided() { # PACKAGE
     libnats-dev) pkg-config --exists libnats ;;
     libsodium-dev) pkg-config --exists libsodium ;;
     libssl-dev) pkg-config --exists libssl libcrypto ;;
-    libmsgpack-dev) pkg-config --exists msgpack ;;
+    *libmsgpack-dev) pkg-config --exists msgpack || pkg-config --exists msgpack-c ;;
     libcmark-dev) pkg-config --exists libcmark ;;
     libyaml-dev) pkg-config --exists yaml-0.1 ;;
     libzstd-dev) pkg-config --exists libzstd ;;
@@ -104,15 +122,17 @@ need_packages() { # PACKAGE…
         fi
     done
     ((${#missing[@]} == 0)) && return
+    local names
+    mapfile -t names < <(names_in_release "${missing[@]}")
     if ! is_debian; then
-        die "This system has no apt-get, so install these yourself (Debian's names): ${missing[*]}" \
+        die "This system has no apt-get, so install these yourself (Debian's names): ${names[*]}" \
             $'\n    Libraries are looked up with pkg-config. Or use the image: docker/README.md.'
     fi
     if ((EUID != 0)) && ! command -v sudo >/dev/null; then
         die "Some packages are missing, and there is no sudo. As root, run:" \
-            $'\n    apt-get install --no-install-recommends' "${missing[*]}"
+            $'\n    apt-get install --no-install-recommends' "${names[*]}"
     fi
-    say "Installing with apt-get: ${missing[*]}"
+    say "Installing with apt-get: ${names[*]}"
     install_packages "${missing[@]}"
 }
 
@@ -129,16 +149,17 @@ install_packages() { # PACKAGE…, all of them missing
     update_lists "$log" ||
         warn "apt-get update failed (see $log); continuing with the existing package lists."
     say_size "$@"
-    local status=0
+    local status=0 names
+    mapfile -t names < <(names_in_release "$@") # once more: only now there are lists for certain
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy -o DPkg::Lock::Timeout=300 \
-        install --no-install-recommends "$@" </dev/null >>"$log" 2>&1 || status=$?
+        install --no-install-recommends "${names[@]}" </dev/null >>"$log" 2>&1 || status=$?
     if ((${#units[@]})); then
         leave_disabled "${units[@]}"
     fi
     if ((status)); then
         tail -n 20 "$log" >&2
         die "apt-get could not install all packages (full log: $log). Try by hand:" \
-            $'\n    apt-get update && apt-get install --no-install-recommends' "$*"
+            $'\n    apt-get update && apt-get install --no-install-recommends' "${names[*]}"
     fi
     rm -f "$log"
 }
