@@ -265,5 +265,11 @@ void http_respond_live(struct http_request *request, unsigned status, const char
 /* Not to HTTP/1.0, which knows no chunks, nor to HEAD. */
 bool http_can_be_live(const struct http_request *request);
 
+/* Whether libmicrohttpd works as parley needs it to: requests of every kind are answered by a
+ * server of the trial's own, with the memory that `memory` gives a connection.  Blocks: some
+ * milliseconds, and where it does not work up to twice `patience_s`.  Returns: false with `error` a
+ * sentence without its period; if the library hangs, memory and a thread are lost. */
+bool http_trial(const struct http_options *memory, unsigned patience_s, char *error, size_t size);
+
 /* The version of libmicrohttpd.  Owns: static. */
 const char *http_library_version(void);

@@ -14,7 +14,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -78,27 +77,32 @@ static void on_client_event(struct reactor_watch *watch, uint32_t events) {
 
 enum parley_status http_connection_init(struct http_connection *connection,
                                         struct http_daemon *daemon, struct MHD_Connection *mhd,
-                                        int fd) {
+                                        struct http_arrival *arrival) {
     *connection = (struct http_connection){
         .daemon = daemon,
         .mhd = mhd,
         .next_fd = -1,
-        .watch = {.ready = on_client_event, .fd = fd},
-        .peer = peer_of(&daemon->server->incoming->peer.any),
-        .opening = daemon->server->incoming->opening,
-        .deadline = {.spoke_ms = daemon->server->incoming->spoke_ms},
+        .watch = {.ready = on_client_event, .fd = arrival->fd},
+        .peer = arrival->peer,
+        .opening = arrival->opening,
+        .certificate = arrival->certificate,
+        .certificate_expires_at = arrival->certificate_expires_at,
+        .deadline = {.spoke_ms = arrival->spoke_ms},
+        .kept = arrival->kept,
+        .release_kept = arrival->release_kept,
+        .wire = {.pending = arrival->pending},
     };
+    arrival->certificate = NULL;
+    arrival->kept = NULL;
+    arrival->release_kept = NULL;
+    parley_buffer_init(&arrival->pending);
     parley_buffer_init(&connection->headers);
     parley_buffer_init(&connection->held);
     parley_buffer_init(&connection->unsent);
     ASAN_POISON_MEMORY_REGION(&connection->request, sizeof connection->request);
     http_head_init(&connection->head);
     TAILQ_INSERT_TAIL(&daemon->server->connections, connection, links);
-    PARLEY_TRY(http_wire_open(connection));
-    const char *certificate = daemon->server->incoming->certificate;
-    connection->certificate = certificate != NULL ? strdup(certificate) : NULL;
-    connection->certificate_expires_at = daemon->server->incoming->certificate_expires_at;
-    return certificate == NULL || connection->certificate != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+    return http_wire_open(connection);
 }
 
 void http_connection_keep(struct http_connection *connection, void *kept,

@@ -10,6 +10,14 @@
 
 enum { POOL_INCREMENT = 1024 };
 
+/* One thread calls a daemon. From 0.9.77 on libmicrohttpd locks for others, and lets a new
+ * connection wait for MHD_run, unless it is told. */
+#if MHD_VERSION >= 0x00097707
+enum { OF_ONE_THREAD = MHD_USE_NO_THREAD_SAFETY };
+#else
+enum { OF_ONE_THREAD = 0 };
+#endif
+
 /* ---- one connection ---- */
 
 void http_suspend(struct http_connection *connection) {
@@ -78,8 +86,9 @@ enum parley_status http_daemon_start(struct http_daemon *daemon, size_t memory_b
     const struct http_options *options = &daemon->server->options;
     /* The limit on connections is the acceptor's. Without MHD_USE_ERROR_LOG it is silent. */
     daemon->mhd = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
-        NULL, NULL, callbacks->handle, daemon, MHD_OPTION_CONNECTION_LIMIT,
+        MHD_USE_EPOLL | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET |
+            OF_ONE_THREAD,
+        0, NULL, NULL, callbacks->handle, daemon, MHD_OPTION_CONNECTION_LIMIT,
         options->connections_max + 1, MHD_OPTION_CONNECTION_TIMEOUT, idle_timeout_s(options),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory_bytes, MHD_OPTION_CONNECTION_MEMORY_INCREMENT,
         (size_t)POOL_INCREMENT, MHD_OPTION_NOTIFY_COMPLETED, callbacks->complete, daemon,

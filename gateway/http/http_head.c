@@ -540,7 +540,7 @@ static char *put_number(char *at, int64_t number) {
 
 size_t http_head_write(const struct http_head *head, bool is_chunked, char *out) {
     char *at = put(out, head->is_head ? "HEAD / HTTP/1." : "GET / HTTP/1.");
-    at = put(at, head->is_1_0 ? "0\r\n" : "1\r\n");
+    at = put(at, head->is_1_0 ? "0\r\n" : "1\r\nHost:p\r\n");
     if (head->fault != NULL || head->is_close) {
         at = put(at, "Connection:close\r\n");
     } else if (head->is_kept) {

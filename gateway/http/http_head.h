@@ -83,7 +83,7 @@ const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from,
 
 /* The same request in as few words as possible: all that the framing of bodies and answers has to
  * know of it.  `is_chunked`: whether its body will be.  `out`: HTTP_REWRITTEN_MAX bytes.  Returns:
- * its length. It is longer than what http_head_read was given by at most one byte, where that had
+ * its length. It is longer than what http_head_read was given by at most two bytes, where that had
  * no fault. */
 size_t http_head_write(const struct http_head *head, bool is_chunked, char *out);
 

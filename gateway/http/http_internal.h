@@ -133,6 +133,20 @@ struct http_deadline {
     TAILQ_ENTRY(http_connection) links;
 };
 
+/* What a connection begins with. */
+struct http_arrival {
+    int fd;
+    struct peer peer;
+    struct tally_entry *opening;
+    char *certificate;
+    int64_t certificate_expires_at;
+    int64_t spoke_ms;
+    struct parley_buffer pending; /* what came on the connection in whose stead it is … */
+    void *kept;                   /* … and what was kept there */
+    void (*release_kept)(void *kept);
+    TAILQ_ENTRY(http_arrival) links;
+};
+
 /* A client's connection, from its first byte to its end. */
 struct http_connection {
     struct http_daemon *daemon;
@@ -213,10 +227,8 @@ struct http_server {
     size_t active_count;
     struct http_totals totals;
     bool is_draining;
-    const struct acceptor_connection *incoming; /* that is being added … */
-    struct http_connection *moving;             /* … from the other daemon; NULL: it is new */
-    bool has_taken;                             /* it was counted by libmicrohttpd */
-    bool has_moved;                             /* a callback ran since the last look */
+    TAILQ_HEAD(, http_arrival) arrivals; /* of which libmicrohttpd has not said that they began */
+    bool has_moved;                      /* a callback ran since the last look */
     size_t ids_left;
     struct {
         unsigned char seed[HTTP_ID_SEED_BYTES]; /* of the next ones */
@@ -319,14 +331,28 @@ void http_deadline_forget(struct http_connection *connection);
 
 /* ---- http_connection.c ---- */
 
-/* Returns: PARLEY_E_MEMORY; finish it all the same. */
+/* Takes what `arrival` has.  Returns: PARLEY_E_MEMORY; finish it all the same. */
 enum parley_status http_connection_init(struct http_connection *connection,
                                         struct http_daemon *daemon, struct MHD_Connection *mhd,
-                                        int fd) PARLEY_MUST_CHECK;
+                                        struct http_arrival *arrival) PARLEY_MUST_CHECK;
 void http_connection_finish(struct http_connection *connection);
 /* As http_request_keep. */
 void http_connection_keep(struct http_connection *connection, void *kept,
                           void (*release)(void *kept));
+
+/* ---- http_arrival.c ---- */
+
+/* Before `from` (borrowed) is handed to libmicrohttpd.  Owns: the server's.  Returns: NULL without
+ * memory. */
+struct http_arrival *http_arrival_expect(struct http_server *server,
+                                         const struct acceptor_connection *from);
+/* Its connection has begun.  Owns: the caller's.  Returns: NULL where none is expected. */
+struct http_arrival *http_arrival_take(struct http_server *server, int fd);
+void http_arrival_destroy(struct http_server *server, struct http_arrival *arrival);
+/* Its connection will not begin: the acceptor is told, unless it had begun. */
+void http_arrival_lose(struct http_server *server, int fd);
+/* Of all of them, once no daemon runs. */
+void http_arrivals_stop(struct http_server *server);
 
 /* ---- http_move.c ---- */
 
@@ -336,8 +362,8 @@ bool http_move_begin(struct http_connection *connection);
 /* As it is closed.  Returns: false when it does not move; else what is to be served in its stead,
  * which borrows from it. */
 bool http_move_next(struct http_connection *connection, struct acceptor_connection *out);
-/* `connection` was opened in the stead of `from`. */
-void http_move_take(struct http_connection *connection, struct http_connection *from);
+/* `arrival` is what goes on in the stead of `connection`, which loses what it had. */
+void http_move_give(struct http_connection *connection, struct http_arrival *arrival);
 
 /* ---- http_linger.c ---- */
 

@@ -6,7 +6,7 @@
  *     its head is whole ──▶ http_move_begin: the socket has a second descriptor, and
  *     libmicrohttpd, which has not seen the head, is shown the connection's end
  *       ──▶ it closes its descriptor ──▶ http_move_next: the other daemon gets the second one
- *       ──▶ http_move_take: and what the connection knew and had received
+ *       ──▶ http_move_give: and what the connection knew and had received
  *
  * There the head is read once more. Without a descriptor for it a request is served where it is. */
 
@@ -41,19 +41,19 @@ bool http_move_next(struct http_connection *connection, struct acceptor_connecti
         .is_stream = true,
         .certificate = connection->certificate,
         .certificate_expires_at = connection->certificate_expires_at,
-        .peer.v4.sin_family = AF_INET, /* http_move_take knows the real one */
+        .peer.v4.sin_family = AF_INET, /* http_move_give knows the real one */
         .peer_length = sizeof out->peer.v4,
         .opening = connection->opening,
     };
     return true;
 }
 
-void http_move_take(struct http_connection *connection, struct http_connection *from) {
-    connection->peer = from->peer;
-    connection->kept = from->kept;
-    connection->release_kept = from->release_kept;
-    from->kept = NULL;
-    from->release_kept = NULL;
-    connection->wire.pending = from->wire.pending; /* still counted in kept_bytes */
-    parley_buffer_init(&from->wire.pending);
+void http_move_give(struct http_connection *connection, struct http_arrival *arrival) {
+    arrival->peer = connection->peer;
+    arrival->kept = connection->kept;
+    arrival->release_kept = connection->release_kept;
+    connection->kept = NULL;
+    connection->release_kept = NULL;
+    arrival->pending = connection->wire.pending; /* still counted in kept_bytes */
+    parley_buffer_init(&connection->wire.pending);
 }

@@ -132,37 +132,53 @@ static void complete(void *context, struct MHD_Connection *mhd, void **slot,
     }
 }
 
+static struct http_connection *create_connection(struct http_daemon *daemon,
+                                                 struct MHD_Connection *mhd,
+                                                 struct http_arrival *arrival) {
+    struct http_connection *connection = malloc(sizeof *connection);
+    if (connection != NULL && http_connection_init(connection, daemon, mhd, arrival) != PARLEY_OK) {
+        http_connection_finish(connection);
+        free(connection);
+        return NULL;
+    }
+    return connection;
+}
+
 /* Without memory `slot` stays NULL, and the connection is closed at its first request. Its address
  * has one less from now on, since nothing remembers that later. */
 static void open_connection(struct http_daemon *daemon, struct MHD_Connection *mhd, void **slot) {
-    daemon->server->has_taken = true;
-    daemon->server->has_moved = true;
+    struct http_server *server = daemon->server;
+    server->has_moved = true;
     const int fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    struct http_connection *connection = malloc(sizeof *connection);
-    if (connection != NULL && http_connection_init(connection, daemon, mhd, fd) != PARLEY_OK) {
-        http_connection_finish(connection);
-        free(connection);
-        connection = NULL;
+    struct http_arrival *arrival = http_arrival_take(server, fd);
+    if (arrival == NULL) {
+        *slot = NULL; /* no request of it is served, and the trial at the start has failed */
+        return;
     }
-    if (connection != NULL && daemon->server->moving != NULL) {
-        http_move_take(connection, daemon->server->moving);
-    }
+    struct http_connection *connection = create_connection(daemon, mhd, arrival);
     if (connection == NULL) {
-        tally_leave(daemon->server->incoming->opening);
+        tally_leave(arrival->opening);
     }
+    http_arrival_destroy(server, arrival);
     *slot = connection;
+}
+
+/* It is expected.  `next`: its descriptor is libmicrohttpd's from now on. */
+static void hand_over(struct http_server *server, const struct acceptor_connection *next) {
+    struct http_daemon *daemon = &server->daemons[next->is_stream ? HTTP_STREAMS : HTTP_REQUESTS];
+    if (!http_daemon_add(daemon, next)) {
+        http_arrival_lose(server, next->fd); /* it is closed, and libmicrohttpd will not say so */
+    }
 }
 
 static void serve(void *context, const struct acceptor_connection *connection) {
     struct http_server *server = context;
-    struct http_daemon *daemon =
-        &server->daemons[connection->is_stream ? HTTP_STREAMS : HTTP_REQUESTS];
-    server->has_taken = false;
-    server->incoming = connection;
-    if (!http_daemon_add(daemon, connection) && !server->has_taken) {
-        /* it closed the socket and will not say so */
+    if (http_arrival_expect(server, connection) == NULL) {
+        close(connection->fd);
         acceptor_release(server->acceptor, connection->opening);
+        return;
     }
+    hand_over(server, connection);
 }
 
 /* It is not closed, but goes on in the other daemon.  Returns: whether it does. */
@@ -172,9 +188,13 @@ static bool move(struct http_connection *connection) {
     if (!http_move_next(connection, &next)) {
         return false;
     }
-    server->moving = connection;
-    serve(server, &next);
-    server->moving = NULL;
+    struct http_arrival *arrival = http_arrival_expect(server, &next);
+    if (arrival == NULL) {
+        close(next.fd);
+        return false;
+    }
+    http_move_give(connection, arrival);
+    hand_over(server, &next);
     return true;
 }
 
@@ -305,6 +325,7 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
     server->begin = begin;
     server->context = context;
     server->turn = (struct reactor_turn){.run = run_turn, .timeout_ms = turn_timeout_ms};
+    TAILQ_INIT(&server->arrivals);
     TAILQ_INIT(&server->connections);
     TAILQ_INIT(&server->woken);
     LIST_INIT(&server->to_look);
@@ -373,6 +394,7 @@ void http_server_destroy(struct http_server *server) {
         struct http_daemon *daemon = &server->daemons[i];
         http_daemon_stop(daemon);
     }
+    http_arrivals_stop(server);
     reactor_timer_clear(server->reactor, &server->held_up_timer);
     http_deadlines_stop(server);
     http_linger_stop(server);

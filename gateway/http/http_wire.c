@@ -333,7 +333,6 @@ void http_wire_start(struct http_server *server) {
 enum parley_status http_wire_open(struct http_connection *connection) {
     struct http_server *server = connection->daemon->server;
     const size_t fd = (size_t)connection->watch.fd;
-    parley_buffer_init(&connection->wire.pending);
     if (fd >= server->by_fd_count) {
         const size_t count = fd < FD_TABLE_MIN ? (size_t)FD_TABLE_MIN : fd * 2;
         struct http_connection **table = realloc(server->by_fd, count * sizeof *table);

@@ -20,6 +20,7 @@
 
 #include "bus.h"
 
+#include "bus_private.h"
 #include "bus_state.h"
 #include "bus_text.h"
 
@@ -29,13 +30,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-
-/* Not in nats.h: it creates a message with its headers in wire format, as the library keeps a
- * message that it received, and the library sends such headers as they are. Setting headers one by
- * one takes a table, three allocations each, and writing them afterwards: a fifth of the cost of a
- * single request.  `text`: headers and payload, copied. */
-natsStatus natsMsg_create(natsMsg **out, const char *subject, int subject_length, const char *reply,
-                          int reply_length, const char *text, int text_length, int headers_length);
 
 enum {
     CONNECT_TIMEOUT_MS = 2000,

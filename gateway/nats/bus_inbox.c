@@ -7,19 +7,13 @@
  * subscription does, and takes no lock. Only what is for none of the inbox's addresses goes on to
  * the library's subscriptions: those of bus_subscribe, which know whose a message is. */
 
+#include "bus_private.h"
 #include "bus_state.h"
 
 #include <nats/nats.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Not in nats.h: the library's own hook for its tests, which its shared object exports in every
- * release since 3.0. It is called inside natsConnection_ProcessReadEvent, with no lock held; a
- * filter that keeps the message sets *message to NULL. */
-typedef void nats_filter_fn(natsConnection *connection, natsMsg **message, void *context);
-void natsConn_setFilterWithClosure(natsConnection *connection, nats_filter_fn *filter,
-                                   void *context);
 
 enum { MESSAGES_AT_FIRST = 256 };
 

@@ -79,7 +79,3 @@ void bus_inbox_deliver(struct bus_inbox *inbox);
 /* Before the connection is destroyed. */
 void bus_inbox_close(struct bus_inbox *inbox);
 void bus_inbox_finish(struct bus_inbox *inbox);
-
-/* Not in nats.h: natsMsg_Destroy has a thread of the library call it, which costs a futex and a
- * memory cache miss per message, a third of the cost of a line of a large body. */
-void natsMsg_free(void *message);

@@ -48,6 +48,7 @@ enum {
     DRAIN_AT_LEAST_MS = 12000, /* for bodies that are under way */
     DRAIN_LONGER_MS = 2000,    /* than an ack may take */
     ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
+    TRIAL_PATIENCE_S = 20,     /* which only a defect reaches */
     READY_PATIENCE_MS = 5000,  /* systemd ends a service that it does not hear this of */
     WORKER_POOL_THREADS = 2,   /* each may need twenty times the text of a message (ADR 8) */
 };
@@ -290,6 +291,16 @@ static void raise_file_limit(void) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
+}
+
+/* A library that does not serve shows here, and not after "listening". */
+static int try_http(void) {
+    const struct http_options memory = {.request_memory_bytes = WORKER_REQUEST_MEMORY_BYTES,
+                                        .stream_memory_bytes = WORKER_STREAM_MEMORY_BYTES};
+    char error[512];
+    return http_trial(&memory, TRIAL_PATIENCE_S, error, sizeof error)
+               ? 0
+               : fail("cannot serve HTTP", error);
 }
 
 static int create_schemas(struct server *server) {
@@ -570,10 +581,10 @@ static int start(struct server *server) {
     server->announce_timer.fire = announce_anyway;
     const int status =
         listen_for_admin(server) != 0 || load_tls(server) != 0 || watch_signals(server) != 0 ||
-        create_schemas(server) != 0 || create_pages(server) != 0 || create_bounds(server) != 0 ||
-        prepare_data(server) != 0 || open_tokens(server) != 0 || open_keys(server) != 0 ||
-        create_figures(server) != 0 || start_nats(server) != 0 || start_commit(server) != 0 ||
-        create_stall_watch(server) != 0 || start_workers(server) != 0;
+        try_http() != 0 || create_schemas(server) != 0 || create_pages(server) != 0 ||
+        create_bounds(server) != 0 || prepare_data(server) != 0 || open_tokens(server) != 0 ||
+        open_keys(server) != 0 || create_figures(server) != 0 || start_nats(server) != 0 ||
+        start_commit(server) != 0 || create_stall_watch(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);

@@ -31,10 +31,7 @@ enum {
     PARKED_MAX = 16384,
     ADMIN_CONNECTIONS = 64,
     DRAIN_POLL_MS = 20,
-    DRAIN_LAST_MS = 1000,        /* before its end: what waits for NATS or an ack is answered */
-    REQUEST_MEMORY_BYTES = 8192, /* a larger pool costs a third of the rate: it is cleared for
-                                    each request */
-    STREAM_MEMORY_BYTES = 2048,
+    DRAIN_LAST_MS = 1000, /* before its end: what waits for NATS or an ack is answered */
     IN_FLIGHT_BYTES_MAX = 64 << 20,
     FACT_DAYS_MAX = 90, /* of what operators' streams keep longer, or for ever */
 };
@@ -273,8 +270,8 @@ static enum parley_status create_http(struct worker *worker) {
         .full_answer = worker->options.full_answer,
         .tls = worker->options.tls,
         .tls_handshake_timeout_ms = configuration->tls_handshake_timeout_ms,
-        .request_memory_bytes = REQUEST_MEMORY_BYTES,
-        .stream_memory_bytes = STREAM_MEMORY_BYTES,
+        .request_memory_bytes = WORKER_REQUEST_MEMORY_BYTES,
+        .stream_memory_bytes = WORKER_STREAM_MEMORY_BYTES,
         .codings = worker->options.codings,
         .commit = worker->gateway.commit,
         .is_stream = gateway_is_stream,
