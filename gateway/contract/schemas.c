@@ -46,7 +46,7 @@ static bool has_types(const struct parley_protocol *protocol) {
 /* "VlpSessionContext" of session_context, "RoundtableTaskRequest" of task.request, and `suffix`. */
 static void type_schema_name(const struct parley_protocol *protocol, const char *type,
                              const char *suffix, char out[SCHEMA_NAME_MAX]) {
-    char words[SCHEMA_NAME_MAX];
+    char words[SCHEMA_NAME_MAX - 16]; /* the rest is the protocol's */
     size_t length = 0;
     bool is_first = true; /* letter of a word */
     for (; *type != '\0' && length < sizeof words - 1; type++) {
