@@ -9,4 +9,4 @@
  * keeps it (quarantine.h). Only of a message that was to be forwarded.  `request` NULL: it is
  * gone. */
 void rejection_note(const struct request_options *options, const struct http_request *request,
-                  const struct verdict *verdict);
+                    const struct verdict *verdict);
