@@ -119,13 +119,24 @@ static bool is_safe(const struct jetstream_publication *publication) {
     return !is_overtaken(publication) && is_recognised(publication);
 }
 
-bool jetstream_flow_can_repeat(const struct jetstream_publication *publication) {
+static bool may_wait(const struct jetstream_publication *publication) {
     return can_help(publication->jetstream) &&
-           now_of(publication->flow) < publication->patient_until_ms && is_recognised(publication);
+           now_of(publication->flow) < publication->patient_until_ms;
 }
 
 static bool can_wait(const struct jetstream_publication *publication) {
-    return jetstream_flow_can_repeat(publication) && !is_overtaken(publication);
+    return may_wait(publication) && is_safe(publication);
+}
+
+/* What it waits for is another message, which the same leader had before all that was sent after
+ * this one, and stores before: a leader that is gone may have dropped it. */
+static bool is_behind_another(const struct jetstream_publication *publication) {
+    return publication->unknown_count == 0 &&
+           publication->outage_count == publication->flow->outage_count;
+}
+
+bool jetstream_flow_can_repeat(const struct jetstream_publication *publication) {
+    return may_wait(publication) && (is_behind_another(publication) || is_safe(publication));
 }
 
 /* ---- ends ---- */
@@ -282,6 +293,7 @@ static void take_back_all(struct jetstream_flow *flow) {
 
 static void hold(struct jetstream_flow *flow, int64_t delay_ms) {
     flow->state = JETSTREAM_FLOW_HELD;
+    flow->outage_count++;
     flow->trial = NULL;
     flow->try_ms = now_of(flow) + delay_ms;
     take_back_all(flow);

@@ -19,7 +19,8 @@ static inline bool jetstream_flow_is_held(const struct jetstream_flow *flow) {
     return flow->state != JETSTREAM_FLOW_OPEN;
 }
 
-/* Whether one may be published again: its time is not over, and that stores it once. */
+/* Whether one that JetStream has not decided on may be published again: its time is not over, and
+ * that stores it once and in order. */
 bool jetstream_flow_can_repeat(const struct jetstream_publication *publication);
 
 /* Queues one that was not published yet. */

@@ -109,12 +109,15 @@ void jetstream_publication_withdraw(struct jetstream_publication *publication) {
     publication->place = JETSTREAM_NOWHERE;
 }
 
-static void note_stored(const struct jetstream_publication *publication, uint64_t sequence) {
+/* A duplicate of another message has its own place, which says nothing of its sender's order. */
+static void note_stored(const struct jetstream_publication *publication,
+                        const struct jetstream_ack *ack) {
     struct jetstream_sender *sender = publication->sender;
-    if (publication->flow != NULL && sequence > 0) {
-        publication->flow->last_sequence = sequence;
+    const bool is_own = !ack->is_duplicate || ack->is_again;
+    if (publication->flow != NULL && ack->sequence > 0) {
+        publication->flow->last_sequence = ack->sequence;
     }
-    if (sender != NULL && publication->sender_number > sender->stored) {
+    if (sender != NULL && is_own && publication->sender_number > sender->stored) {
         sender->stored = publication->sender_number;
     }
 }
@@ -129,7 +132,7 @@ void jetstream_publication_complete(struct jetstream_publication *publication,
         jetstream_publication_withdraw(publication);
     }
     if (ack->outcome == JETSTREAM_STORED) {
-        note_stored(publication, ack->sequence);
+        note_stored(publication, ack);
     }
     window->count--;
     window->bytes -= bytes_of(publication);
@@ -205,13 +208,10 @@ void jetstream_publication_refuse(struct jetstream_publication *publication, int
 }
 
 /* JetStream is there, but an earlier message with its id or to its subject is not decided. */
-static void wait_undecided(struct jetstream_publication *publication) {
+static void take_undecided(struct jetstream_publication *publication) {
     struct jetstream_flow *flow = publication->flow;
     jetstream_note_good(publication->jetstream);
-    if (!jetstream_undecided_wait(publication)) {
-        jetstream_publication_refuse(publication, 0,
-                                     "JetStream is still storing a message with this id or key");
-    }
+    jetstream_undecided_add(publication);
     jetstream_flow_go_on(flow);
 }
 
@@ -223,7 +223,7 @@ static void refuse(struct jetstream_publication *publication, int code, const ch
     const enum jetstream_reason reason = jetstream_reason_of(code);
     const bool has_no_leader = reason == JETSTREAM_REASON_NO_LEADER;
     if (reason == JETSTREAM_REASON_UNDECIDED) {
-        wait_undecided(publication);
+        take_undecided(publication);
         return;
     }
     if (reason == JETSTREAM_REASON_NO_ROOM) {
@@ -272,7 +272,7 @@ static void on_ack(void *context, const struct bus_message *message) {
         if (ack.outcome == JETSTREAM_REFUSED) {
             refuse(publication, ack.error_code, ack.error, ack.stream);
         } else if (is_undecided(&ack)) {
-            wait_undecided(publication);
+            take_undecided(publication);
         } else if (ack.outcome == JETSTREAM_STORED) {
             take_stored(publication, &ack);
         } else {
@@ -368,6 +368,7 @@ static void give_times(struct jetstream_publication *publication,
     const bool is_patient = flow != NULL && jetstream_flow_is_patient(flow);
     publication->patient_until_ms = now_ms + (is_patient ? jetstream->options.patience_ms : 0);
     publication->stored_before = flow != NULL ? flow->last_sequence : 0;
+    publication->outage_count = flow != NULL ? flow->outage_count : 0;
     publication->repeatable_until_ms = now_ms + repeatable_ms(jetstream, flow, message);
 }
 

@@ -73,6 +73,7 @@ struct jetstream_publication {
     unsigned undecided_count; /* how often it was answered so */
     int64_t again_ms;         /* UNDECIDED: when it is published again */
     uint64_t stored_before;   /* a sequence that its stream had when it came; 0: not known */
+    uint64_t outage_count;    /* its flow's when it came */
     enum { JETSTREAM_NOWHERE, JETSTREAM_IN_FLIGHT, JETSTREAM_QUEUED, JETSTREAM_UNDECIDED } place;
     struct jetstream_publication *next, *previous;
 };
@@ -104,6 +105,7 @@ struct jetstream_flow {
     int64_t since_ms;       /* the outage; -1: there is none */
     int64_t last_ms;        /* when it was last seen */
     bool is_silent;         /* it is an outage without answers */
+    uint64_t outage_count;  /* how often it was held */
 };
 
 /* What was published and awaits its ack, oldest first, and the waiters for room. */

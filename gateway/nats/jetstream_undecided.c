@@ -5,9 +5,8 @@
  * without a sequence, later ones with errors. JetStream knows the id or the subject, so that one
  * that is published again is never stored twice.
  *
- * What follows it in its stream goes on meanwhile, also what was sent after it in the same body:
- * what it waits for was before all of that in the stream leader's order, and so is stored before.
- */
+ * What follows it in its stream goes on meanwhile (jetstream_flow_can_repeat says what that means
+ * for the order within a body). */
 
 #include "jetstream_undecided.h"
 
@@ -42,9 +41,18 @@ static void arm(struct jetstream *jetstream, int64_t due_ms) {
     }
 }
 
+static void give_up(struct jetstream_publication *publication) {
+    jetstream_publication_refuse(publication, 0,
+                                 "JetStream is still storing a message with this id or key");
+}
+
 /* Nothing of a stream is published past what waits for its leader. */
 static void publish_again(struct jetstream_publication *publication) {
     struct jetstream_flow *flow = publication->flow;
+    if (!jetstream_flow_can_repeat(publication)) {
+        give_up(publication);
+        return;
+    }
     jetstream_publication_withdraw(publication);
     const bool waits =
         jetstream_flow_is_held(flow) || !jetstream_can_publish(publication->jetstream);
@@ -72,19 +80,19 @@ static void on_due(struct reactor_timer *timer) {
     }
 }
 
-bool jetstream_undecided_wait(struct jetstream_publication *publication) {
+void jetstream_undecided_add(struct jetstream_publication *publication) {
     struct jetstream *jetstream = publication->jetstream;
     if (publication->place == JETSTREAM_QUEUED || publication->place == JETSTREAM_UNDECIDED) {
-        return true;
+        return; /* it is published again in any case */
     }
     if (publication->flow == NULL || !jetstream_flow_can_repeat(publication)) {
-        return false;
+        give_up(publication);
+        return;
     }
     jetstream_publication_withdraw(publication);
     publication->again_ms = now_of(jetstream) + delay_ms(publication->undecided_count++);
     insert(publication);
     arm(jetstream, publication->again_ms);
-    return true;
 }
 
 void jetstream_undecided_queue_all(struct jetstream *jetstream) {

@@ -11,8 +11,8 @@ void jetstream_undecided_init(struct jetstream *jetstream);
 /* Harmless when it was not initialised. */
 void jetstream_undecided_finish(struct jetstream *jetstream);
 
-/* JetStream has not decided on this one, as an answer to it says.  Returns: whether it waits now,
- * and is published again in a moment; false: it has waited long enough. */
-bool jetstream_undecided_wait(struct jetstream_publication *publication);
+/* JetStream has not decided on this one, as an answer to it says: it is published again in a
+ * moment, or ends since it has waited long enough. */
+void jetstream_undecided_add(struct jetstream_publication *publication);
 /* The connection is lost, or the server shuts down: all of them join the queues of their flows. */
 void jetstream_undecided_queue_all(struct jetstream *jetstream);
