@@ -39,8 +39,8 @@ struct http_handler {
     /* The client has closed its sending half, or the whole connection: only writing to it shows
      * which. Of streams, and answers that take long. May be NULL. */
     void (*half_closed)(void *state, struct http_request *request);
-    /* The request is over, answered or not; `request` is gone after it. Free the state here.
-     * May be NULL. */
+    /* The request is over, answered or not; `request` is gone after it. Free the state here. From
+     * now on nothing may answer or wake it, which is asserted.  May be NULL. */
     void (*closed)(void *state, bool is_complete);
 };
 

@@ -5,6 +5,7 @@
 
 #include "http_answer.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "http_coding.h"
@@ -82,6 +83,7 @@ static void respond_whole(struct http_request *request, unsigned status, const c
 
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
+    assert(!request->is_closing);
     if (http_is_answered(request) || http_is_live(request)) {
         return;
     }
@@ -94,6 +96,7 @@ void http_respond(struct http_request *request, unsigned status, const char *con
 
 void http_respond_kept(struct http_request *request, unsigned status, const char *content_type,
                        struct parley_bytes body) {
+    assert(!request->is_closing);
     if (!http_is_answered(request) && !http_is_live(request)) {
         respond_whole(request, status, content_type, body, MHD_RESPMEM_PERSISTENT);
     }
@@ -136,6 +139,7 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
 
 void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
                          ssize_t (*read)(void *state, char *buffer, size_t size)) {
+    assert(!request->is_closing);
     if (http_is_answered(request) || http_is_live(request)) {
         return;
     }
@@ -189,6 +193,7 @@ bool http_can_be_live(const struct http_request *request) {
 
 void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
                        ssize_t (*read)(void *state, char *buffer, size_t size)) {
+    assert(!request->is_closing);
     if (!http_can_be_live(request)) {
         http_respond_stream(request, status, content_type, read);
         return;
