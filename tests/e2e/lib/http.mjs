@@ -5,6 +5,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
+import tls from 'node:tls';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 import { atEnd } from './cleanup.mjs';
@@ -408,10 +409,11 @@ const valueOf = (line) => line.slice(line.indexOf(':') + 1).trim();
 
 export function connectRaw(server) {
   const connected = new Promise((resolve, reject) => {
-    const socket = net.connect(server.port, '127.0.0.1');
+    const address = { host: '127.0.0.1', port: server.port };
+    const socket = server.tls ? tls.connect({ ...address, ...server.tls }) : net.connect(address);
     socket.setNoDelay(true);
     socket.once('error', reject);
-    socket.once('connect', () => {
+    socket.once(server.tls ? 'secureConnect' : 'connect', () => {
       socket.removeListener('error', reject);
       resolve(new RawConnection(socket));
     });

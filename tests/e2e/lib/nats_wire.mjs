@@ -128,6 +128,15 @@ export class NatsWire {
     });
   }
 
+  // The same for each that matches.
+  holdAnswersTo(matches) {
+    const inboxes = new Set();
+    return this.hold((frame) => {
+      if (frame.kind === 'publish' && frame.reply && matches(frame)) inboxes.add(frame.reply);
+      return frame.kind === 'deliver' && inboxes.has(frame.subject);
+    });
+  }
+
   async close() {
     this.server.close();
     for (const socket of this.#sockets) socket.destroy();
