@@ -302,7 +302,9 @@ static struct parley_bytes stream_of(const struct fact_consumers *consumers, con
 
 static char *copy(char **at, struct parley_bytes text) {
     char *start = *at;
-    memcpy(start, text.data, text.length);
+    if (text.length > 0) { /* data may be NULL then */
+        memcpy(start, text.data, text.length);
+    }
     start[text.length] = '\0';
     *at += text.length + 1;
     return start;

@@ -273,9 +273,9 @@ static bool find_stream(struct shared_consumer *consumer) {
     const struct shared_consumer_options *options = &consumer->options;
     const struct jetstream_place *place =
         jetstream_place_find(consumer->jetstream, options->filter);
-    snprintf(consumer->stream, sizeof consumer->stream, "%s",
-             place != NULL ? place->stream : options->stream);
-    snprintf(consumer->alias_text, sizeof consumer->alias_text, ".%s.%s.", consumer->stream,
+    const char *stream = place != NULL ? place->stream : options->stream;
+    snprintf(consumer->stream, sizeof consumer->stream, "%s", stream);
+    snprintf(consumer->alias_text, sizeof consumer->alias_text, ".%s.%s.", stream,
              options->durable);
     return place == NULL || jetstream_place_takes_consumers(place);
 }

@@ -55,8 +55,8 @@ static void on_message(void *context, const struct bus_message *message) {
     world->status = bus_message_status(message);
     world->payload_length = message->payload.length;
     if (message->payload.length < sizeof world->payload) {
-        memcpy(world->payload, message->payload.data, message->payload.length);
-        world->payload[message->payload.length] = '\0';
+        snprintf(world->payload, sizeof world->payload, "%.*s", (int)message->payload.length,
+                 message->payload.length > 0 ? message->payload.data : "");
     }
 }
 

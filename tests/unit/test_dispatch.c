@@ -177,7 +177,7 @@ static void test_a_reply_to_nothing_goes_where_its_protocol_says(void **state) {
     assert_string_equal(subjects(world), "vlp.unknown");
 }
 
-static void stop(struct reactor_timer *timer) {
+static void stop_waiting(struct reactor_timer *timer) {
     reactor_stop(OWNER_OF(timer, struct world, timer)->reactor);
 }
 
@@ -185,7 +185,7 @@ static void stop(struct reactor_timer *timer) {
 static void test_a_reply_that_has_waited_is_asked_for_again_at_once(void **state) {
     struct world *world = *state;
     world_post(world, &single, REPLY("1", "a"));
-    world->timer.fire = stop;
+    world->timer.fire = stop_waiting;
     reactor_timer_set(world->reactor, &world->timer, FACT_RETRY_MS);
     reactor_run(world->reactor);
     world_lookup_answers(world, 0, NULL);

@@ -111,7 +111,7 @@ static void start(struct den *den, bool is_probing) {
     den->is_running = true;
 }
 
-static void stop(struct den *den) {
+static void stop_server(struct den *den) {
     loop_stop(&den->loop);
     jetstream_destroy(den->jetstream);
     embedded_destroy(den->embedded);
@@ -122,7 +122,7 @@ static void stop(struct den *den) {
 static int tear_down(void **state) {
     struct den *den = *state;
     if (den->is_running) {
-        stop(den);
+        stop_server(den);
     }
     remove_folder(den->folder);
     free(den);
@@ -254,7 +254,7 @@ static void test_its_files_are_never_written_through_links(void **state) {
     }
     start(den, false);
     wait_ready(den);
-    stop(den);
+    stop_server(den);
     link_to(den, "nats.url.new", victim);
     static const char *const refused[] = {"lock", "nats.log"};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -277,7 +277,7 @@ static void test_the_store_survives_a_restart_of_both(void **state) {
     start(den, false);
     wait_ready(den);
     assert_int_equal(store(den), 1);
-    stop(den);
+    stop_server(den);
     assert_int_equal(child_of(getpid()), 0);
     start(den, false);
     wait_ready(den);
@@ -450,7 +450,7 @@ static void test_a_frozen_child_does_not_outlive_its_parley(void **state) {
     wait_ready(den);
     pid_t child = child_of(getpid());
     kill(child, SIGSTOP);
-    stop(den);
+    stop_server(den);
     assert_int_equal(kill(child, 0), -1);
 }
 
@@ -576,7 +576,7 @@ static void test_a_full_disk_is_survived(void **state) {
     den->published = JETSTREAM_AWAY;
     uint64_t sequence = store(den);
     assert_true(sequence >= 2);
-    stop(den);
+    stop_server(den);
     assert_int_equal(umount(den->folder), 0);
 }
 

@@ -43,13 +43,13 @@ static size_t count_of(struct world *world, const char *text) {
     return count;
 }
 
-static void stop(struct reactor_timer *timer) {
+static void stop_waiting(struct reactor_timer *timer) {
     reactor_stop(OWNER_OF(timer, struct world, timer)->reactor);
 }
 
 /* Once in a test: a reactor that was stopped stays so. */
 static void run_turn(struct world *world) {
-    world->timer.fire = stop;
+    world->timer.fire = stop_waiting;
     reactor_timer_set(world->reactor, &world->timer, 1);
     reactor_run(world->reactor);
 }

@@ -154,7 +154,7 @@ static struct world *start(struct rate rate) {
     return world;
 }
 
-static void stop(struct world *world) {
+static void stop_meter(struct world *world) {
     limits_finish(&world->limits);
     free(world);
 }
@@ -188,7 +188,7 @@ static void test_without_a_rate_nothing_is_limited_or_said(void **state) {
     assert_string_equal(world->request.policy, "");
     meter_begin(&world->meter, NULL, &world->texts, &world->reactor, &world->request);
     assert_false(meter_is_on(&world->meter));
-    stop(world);
+    stop_meter(world);
 }
 
 static void test_what_is_left_is_said_with_every_answer(void **state) {
@@ -211,7 +211,7 @@ static void test_what_is_left_is_said_with_every_answer(void **state) {
         begin(world, 1, 0);
         assert_string_equal(world->request.left, rows[i].left);
         assert_string_equal(world->request.policy, "\"messages\";q=500;w=1");
-        stop(world);
+        stop_meter(world);
     }
 }
 
@@ -222,7 +222,7 @@ static void test_both_rates_are_said(void **state) {
     assert_string_equal(world->request.left, "\"messages\";r=5;t=1, \"bytes\";r=1048576;t=1");
     assert_string_equal(world->request.policy, "\"messages\";q=5;w=1, "
                                                "\"bytes\";q=1048576;w=1;qu=\"content-bytes\"");
-    stop(world);
+    stop_meter(world);
 }
 
 static void test_a_message_over_the_rate_is_refused_until_there_is_room(void **state) {
@@ -241,7 +241,7 @@ static void test_a_message_over_the_rate_is_refused_until_there_is_room(void **s
     world->reactor.now_ms += 500;
     assert_true(post(world, 1, 10));
     assert_false(post(world, 1, 10));
-    stop(world);
+    stop_meter(world);
 }
 
 static void test_bytes_are_taken_beforehand_where_their_number_is_known(void **state) {
@@ -263,7 +263,7 @@ static void test_bytes_are_taken_beforehand_where_their_number_is_known(void **s
     assert_true(post(world, 1, 1000));
     assert_false(post(world, 1, 1));
     assert_string_equal(world->request.retry_after, "9");
-    stop(world);
+    stop_meter(world);
 }
 
 static void test_an_invalid_message_costs_four(void **state) {
@@ -274,7 +274,7 @@ static void test_an_invalid_message_costs_four(void **state) {
     assert_true(post(world, 1, 10));
     meter_charge_invalid(&world->meter);
     assert_false(post(world, 1, 10));
-    stop(world);
+    stop_meter(world);
 }
 
 static void test_a_name_is_limited_wherever_it_comes_from_and_an_address_without_one(void **state) {
@@ -294,7 +294,7 @@ static void test_a_name_is_limited_wherever_it_comes_from_and_an_address_without
     }
     assert_false(post(world, 1, 10));
     assert_string_equal(world->request.policy, "\"messages\";q=1000;w=1");
-    stop(world);
+    stop_meter(world);
 }
 
 /* ---- many ---- */
@@ -387,7 +387,7 @@ static void test_a_body_of_many_is_taken_no_faster_than_its_rate(void **state) {
         assert_in_range(world->request.wake_count, 1, rows[i].wakes_max);
         pace_close(&body.pace);
         assert_null(world->reactor.timer);
-        stop(world);
+        stop_meter(world);
     }
 }
 
@@ -399,7 +399,7 @@ static void test_a_body_within_its_rate_never_waits(void **state) {
     assert_int_equal(body.line_count, 200);
     assert_null(world->reactor.timer);
     pace_close(&body.pace);
-    stop(world);
+    stop_meter(world);
 }
 
 static void test_bodies_of_one_sender_share_its_rate_with_its_messages(void **state) {
@@ -415,7 +415,7 @@ static void test_bodies_of_one_sender_share_its_rate_with_its_messages(void **st
     pass(&body, 1000);
     assert_in_range(body.line_count, 300, 301);
     pace_close(&body.pace);
-    stop(world);
+    stop_meter(world);
 }
 
 static void test_a_body_is_not_slowed_while_the_server_shuts_down(void **state) {
@@ -429,7 +429,7 @@ static void test_a_body_is_not_slowed_while_the_server_shuts_down(void **state) 
     pass(&body, 1000);
     assert_int_equal(body.line_count, 10000);
     pace_close(&body.pace);
-    stop(world);
+    stop_meter(world);
 }
 
 int main(void) {

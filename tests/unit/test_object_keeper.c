@@ -379,13 +379,13 @@ static void test_what_is_written_during_a_reading_is_read_too(void **state) {
     object_keeper_destroy(keeper);
 }
 
-static void stop(struct reactor_timer *timer) {
+static void stop_waiting(struct reactor_timer *timer) {
     (void)timer;
     reactor_stop(reactor);
 }
 
 static void let_time_pass(void) {
-    struct reactor_timer timer = {.fire = stop};
+    struct reactor_timer timer = {.fire = stop_waiting};
     reactor_timer_set(reactor, &timer, 300);
     reactor_run(reactor);
 }
