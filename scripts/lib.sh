@@ -148,9 +148,9 @@ install_packages() { # PACKAGE…, all of them missing
     # Lists may be stale or absent; a failure may be of a repository that has nothing to do with us.
     update_lists "$log" ||
         warn "apt-get update failed (see $log); continuing with the existing package lists."
-    say_size "$@"
     local status=0 names
     mapfile -t names < <(names_in_release "$@") # once more: only now there are lists for certain
+    say_size "${names[@]}"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy -o DPkg::Lock::Timeout=300 \
         install --no-install-recommends "${names[@]}" </dev/null >>"$log" 2>&1 || status=$?
     if ((${#units[@]})); then
