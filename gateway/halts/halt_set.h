@@ -7,9 +7,9 @@
  *
  * A halt, by its key:
  *
- *   (none)   ──▶ LATCHING  a message that halts is to be published: its key is being written
+ *   (none)   ──▶ LATCHING  a message that halts was read: its key is being written
  *   LATCHING ──▶ OPEN      the key is stored
- *   LATCHING ──▶ (none)    it is not: the message is refused
+ *   LATCHING ──▶ (none)    it is not: its sender has to send the message again
  *   any      ──▶ OPEN, RELEASED, (none)   as the bucket says, which is read in order
  *
  * Threads: any, for all functions. */

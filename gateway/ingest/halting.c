@@ -94,8 +94,13 @@ enum halting_effect halting_of_invalid(const struct request_options *options,
     struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
     struct parley_route route;
     if (gate == NULL || options->task != INGEST_FORWARD || !message->is_decoded ||
-        check_is_forbidden(message) || parley_message_route(message, &route) != PARLEY_OK ||
-        route.halt_role != PARLEY_HALT_LATCHES) {
+        check_is_forbidden(message)) {
+        return HALTING_NOTHING;
+    }
+    if (parley_message_route(message, &route) != PARLEY_OK) {
+        return HALTING_HALTS; /* it may, and halting_latch fails: its sender has to try again */
+    }
+    if (route.halt_role != PARLEY_HALT_LATCHES) {
         return HALTING_NOTHING;
     }
     char conversation[HALT_DIGEST_LENGTH + 1], key[HALT_KEY_LENGTH + 1];

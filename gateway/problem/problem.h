@@ -92,7 +92,8 @@
       "it listens on; the operator can add names with --host.")                                    \
     X(PROBLEM_INVALID_MESSAGE, "invalid-message", 422, "The message breaks rules of its protocol", \
       "Each violation names the rule and the place, and its hint says how to fix it. Nothing "     \
-      "was forwarded.")                                                                            \
+      "was forwarded. With the member `halted`, the message halts its conversation all the same, " \
+      "until people release it.")                                                                  \
     X(PROBLEM_RATE_LIMITED, "rate-limited", 429, "Too many messages or bytes in this time",        \
       "Nothing was stored. Send it again after the time in Retry-After. The RateLimit header of "  \
       "every answer to a POST says how much may be sent, and a batch is slowed down instead of "   \

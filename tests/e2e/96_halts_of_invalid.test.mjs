@@ -8,7 +8,8 @@ import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { useFleet } from './lib/fleet.mjs';
 import { assertHalted, block, halts, release, review, safe, session } from './lib/halts.mjs';
-import { request, send, sendLines, validate } from './lib/http.mjs';
+import { JSON_TYPE, NDJSON_TYPE, rawFor, rawPost, readEvents, request, send, sendLines, validate } from './lib/http.mjs';
+import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { startNats } from './lib/nats.mjs';
 import { NatsWire } from './lib/nats_wire.mjs';
 import { IMPATIENT, parley, parleyFor } from './lib/parley.mjs';
@@ -191,6 +192,36 @@ describe('a block in the name of another', () => {
   });
 });
 
+const isKey = (frame) => frame.kind === 'publish' && /^\$KV\.parley_halts\./.test(frame.subject);
+
+describe('a block that breaks a rule, whose client goes before its halt is stored', () => {
+  it('halts all the same, alone and in a batch', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const wire = await NatsWire.to(nats.url);
+    atEnd(t, () => wire.close());
+    const server = await parleyFor(t, { nats: wire.url });
+    for (const isBatch of [false, true]) {
+      const [halted, after] = [session(), session()];
+      const batch = [unearned(halted), safe(halted), unearned(halted), safe(after)];
+      const body = isBatch ? lines(batch) : JSON.stringify(batch[0]);
+      const type = isBatch ? NDJSON_TYPE : JSON_TYPE;
+      const hold = wire.hold(isKey);
+      const raw = await rawFor(t, server, rawPost('/v1/vlp/messages', body, { type }));
+      await hold.reached();
+      raw.socket.resetAndDestroy();
+      await until('the client is seen to be gone', async () =>
+        valueOf(await metricsOf(server), 'parley_http_connections') === 1);
+      hold.release();
+      await assertHalted(server, safe(halted));
+      if (isBatch) {
+        await until('the last line is stored', async () =>
+          (await readEvents(server, `since=all&thread=${after}`)).length === 1);
+      }
+    }
+  });
+});
+
 describe('a block that breaks a rule, while its halt cannot be stored', () => {
   it('gets 503, alone and in a batch, and 422 when it is sent again', async (t) => {
     const nats = await startNats();
@@ -200,7 +231,7 @@ describe('a block that breaks a rule, while its halt cannot be stored', () => {
     const server = await parleyFor(t, { nats: wire.url, args: [...IMPATIENT, '--ack-timeout', '1s'] });
     const halted = session();
     const message = unearned(halted);
-    const hold = wire.hold((frame) => frame.kind === 'publish' && /^\$KV\.parley_halts\./.test(frame.subject));
+    const hold = wire.hold(isKey);
     const problem = assertProblem(await send(server, message), 503, 'bus-unavailable');
     assert.match(problem.detail, /The halt could not be stored in the bucket `parley_halts`/);
     const { lines: results } = await sendLines(server, lines([message]));
