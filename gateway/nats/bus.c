@@ -46,29 +46,50 @@ enum {
 
 /* ---- hooks: on the opener's thread while it connects, then on the reactor's ---- */
 
+/* Closes a socket that the library is done with, where it leaves that to us. */
+static void close_socket(struct bus *bus) {
+    if (bus->has_dead_socket && natsConnection_ProcessCloseEvent != NULL) {
+        natsConnection_ProcessCloseEvent(&bus->socket);
+    }
+    bus->has_dead_socket = false;
+}
+
 static natsStatus attach(void **data, void *loop, natsConnection *connection, natsSock socket) {
-    (void)connection;
     struct bus *bus = loop;
     *data = bus;
+    close_socket(bus); /* of an earlier server of the list */
+    bus->attached = connection;
     bus->socket = socket;
+    bus->wants_read = true;
     return NATS_OK;
+}
+
+/* The socket is closed later, by close_socket: until then its number is no other's. */
+static void note_wishes(struct bus *bus) {
+    bus->has_dead_socket = bus->has_dead_socket || (!bus->wants_read && !bus->wants_write);
 }
 
 static natsStatus want_read(void *data, bool is_wanted) {
     struct bus *bus = data;
     bus->is_broken = !is_wanted;
+    bus->wants_read = is_wanted;
+    note_wishes(bus);
     return NATS_OK;
 }
 
 static natsStatus want_write(void *data, bool is_wanted) {
     struct bus *bus = data;
     bus->wants_write = is_wanted;
+    note_wishes(bus);
     return NATS_OK;
 }
 
 static natsStatus detach(void *data) {
     struct bus *bus = data;
     bus->is_broken = true;
+    if (natsConnection_ProcessDetachedEvent != NULL) {
+        natsConnection_ProcessDetachedEvent(bus->attached);
+    }
     return NATS_OK;
 }
 
@@ -101,6 +122,7 @@ static void cut(struct bus *bus) {
  * buffered has natsConnection_Close wait half a second for an answer that nobody would read. */
 static void forget_connection(struct bus *bus) {
     natsConnection_Close(bus->connection);
+    close_socket(bus);
     bus_inbox_close(&bus->inbox);
     natsConnection_Destroy(bus->connection);
     bus->connection = NULL;
@@ -156,6 +178,7 @@ static void join_opener(struct bus *bus) {
     if (bus->connection != NULL) {
         adopt(bus);
     } else {
+        close_socket(bus);
         open_later(bus);
         note_failure(bus);
     }

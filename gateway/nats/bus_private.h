@@ -23,3 +23,14 @@ natsStatus natsMsg_create(natsMsg **out, const char *subject, int subject_length
 /* Frees a message at once. natsMsg_Destroy has a thread of the library do it, which costs a futex
  * and a memory cache miss per message, a third of the cost of a line of a large body. */
 void natsMsg_free(void *message);
+
+/* What later versions ask of an event loop, and declare; NULL in earlier ones. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
+#pragma weak natsConnection_ProcessCloseEvent
+#pragma weak natsConnection_ProcessDetachedEvent
+/* Closes a socket that the library does not read or write any more (3.10.1 has it). */
+void natsConnection_ProcessCloseEvent(natsSock *socket);
+/* Releases what the library keeps of a connection until it is detached (3.14 has it). */
+void natsConnection_ProcessDetachedEvent(natsConnection *connection);
+#pragma GCC diagnostic pop

@@ -63,8 +63,10 @@ struct bus {
 
     /* What the library's hooks write: on the opener's thread until that has ended. */
     int socket;
+    natsConnection *attached; /* of which that is the socket */
     bool is_broken;
-    bool wants_write;
+    bool wants_read, wants_write;
+    bool has_dead_socket; /* which the library is done with; it closes it itself before 3.10 */
 };
 
 /* `events` and `listen` are borrowed for the inbox's life. */
