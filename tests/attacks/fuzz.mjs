@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fuzzer of the running server: mutates sequences of requests and sends them on many connections at
-// once, cut anywhere, some of them broken off. What the answers say (statuses, problems, rules) tells
+// once, cut anywhere, some of them broken off. Half of the connections have lives instead: requests
+// as they should be, which end at any time (lives.mjs), while NATS stands still now and then. What
+// the answers say (statuses, problems, rules) tells
 // whether an input did something new; such inputs are kept and mutated again. A finding is: the
 // server ends or logs, a sanitizer reports something, an answer is 500 or no HTTP, a plain request
 // stays unanswered, memory passes its bound, descriptors do not come back.
@@ -12,10 +14,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { randomSource } from '../differential/random.mjs';
 import { get, validate } from '../e2e/lib/http.mjs';
+import { operationsOf, storeExamples } from '../e2e/lib/operations.mjs';
 import { startParley } from '../e2e/lib/parley.mjs';
 import { isSanitized, pause, until } from '../e2e/lib/poll.mjs';
 import { processStatus } from '../e2e/lib/program.mjs';
 import { claim } from '../e2e/lib/vlp.mjs';
+import { Lives } from './lives.mjs';
 import { mutated } from './mutate.mjs';
 import { REQUESTS, bytesOf } from './requests.mjs';
 import { SEQUENCES } from './sequences.mjs';
@@ -53,6 +57,7 @@ const MEMORY_KB_MAX = (isSanitized ? 1536 : 400) * 1024;
 const SEED_BYTES_MAX = 16 * 1024;
 const KEPT_BYTES_MAX = 2048; // in the repository
 const LAST_INPUTS = 64;
+const STANDSTILL_MS_MAX = 500;
 const QUIET_MS = 150; // then a connection that has nothing more to say is closed
 const random = randomSource(Number(options.seed));
 
@@ -150,6 +155,59 @@ async function sendPieces(socket, input) {
 
 let isRunning = false;
 let sent = 0;
+let lived = 0;
+let stops = 0;
+
+const LIFE_MS_MAX = 400;
+
+// Sends at once, and ends at some time in some way.  Resolves once the connection is closed.
+function live(server, input) {
+  last.push(input);
+  if (last.length > LAST_INPUTS) last.shift();
+  const ending = random.pick(['destroy', 'resetAndDestroy', 'end', 'silence']);
+  const end = random.pick(['now', 'answered', 'later']);
+  const after = random.below(LIFE_MS_MAX);
+  return new Promise((resolve) => {
+    const socket = net.connect(server.port, '127.0.0.1');
+    const leave = () => {
+      if (ending !== 'silence') socket[ending]();
+      setTimeout(() => socket.destroy(), QUIET_MS);
+    };
+    let answer = '';
+    socket.setEncoding('latin1').setNoDelay(true);
+    socket.on('connect', () => {
+      socket.write(input);
+      if (end === 'now') leave();
+    });
+    socket.once('data', () => end === 'answered' && leave());
+    socket.on('data', (text) => {
+      if (answer.length < ANSWER_MAX) answer += text;
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(answer));
+    setTimeout(leave, after); // though nothing is answered
+  });
+}
+
+async function liveOn(server, lives) {
+  while (isRunning && !finding) {
+    judge(await live(server, lives.bytes()));
+    lived++;
+  }
+}
+
+// NATS stands still for a while, and goes on.
+async function disturb(server) {
+  while (isRunning && !finding) {
+    await pause(random.below(STANDSTILL_MS_MAX));
+    const pid = server.natsPid();
+    if (!pid) continue;
+    process.kill(pid, 'SIGSTOP');
+    stops++;
+    await pause(random.below(STANDSTILL_MS_MAX));
+    process.kill(pid, 'SIGCONT');
+  }
+}
 
 async function attack(server) {
   while (isRunning && !finding) {
@@ -181,21 +239,28 @@ const rssMb = (server) => Math.round(parseInt(processStatus(server.pid, 'VmRSS')
 async function report(server, seconds) {
   for (let part = 1; part <= 10 && isRunning && !finding; part++) {
     await pause(seconds * 100);
-    const state = `${sent} inputs, ${effects.size} effects, ${rssMb(server)} MB, ${server.openFiles()} files`;
+    const state = `${sent} inputs, ${effects.size} effects, ${lived} lives, ${stops} stops of NATS, ${rssMb(server)} MB, ${server.openFiles()} files`;
     console.log(`${Math.round((part * seconds) / 10)} s: ${state}`);
   }
   isRunning = false;
 }
 
 async function run() {
-  const server = await startParley({ args: ['--idle-timeout', '5s'] });
+  const server = await startParley({ args: ['--idle-timeout', '5s', '--on-halt', 'ignore'] });
   try {
     for (const seed of seeds) keep(seed, await send(server, seed)); // what is known already
+    await storeExamples(server, await operationsOf(server));
+    const operations = await operationsOf(server);
     const files = server.openFiles();
     isRunning = true;
-    const attackers = Array.from({ length: Number(options.connections) }, () => attack(server));
-    await Promise.all([...attackers, watch(server), report(server, Number(options.seconds))]);
+    const lives = new Lives(random, server, operations);
+    const attackers = Array.from({ length: Number(options.connections) }, (_, i) =>
+      i % 2 === 0 ? attack(server) : liveOn(server, lives),
+    );
+    const others = [watch(server), disturb(server), report(server, Number(options.seconds))];
+    await Promise.all([...attackers, ...others]);
     if (finding) throw new Error(finding);
+    await storeExamples(server, operations); // which shows readers that have left
     await until('its connections are closed', () => server.openFiles() <= files);
     const peakKb = parseInt(processStatus(server.pid, 'VmHWM'), 10);
     if (peakKb > MEMORY_KB_MAX) throw new Error(`the most memory it used: ${peakKb} kB`);
