@@ -38,7 +38,7 @@ describe('a stream in frames', () => {
     assert.deepEqual(answer.body, frames(messages));
   });
 
-  // It has no keepalive.
+  // It has no keepalive. 74_life_cycles_slow has a reader that is gone.
   it('has the kernel ask whether its reader is still there', async (t) => {
     await streamFor(t, its.parley, '/v1/supervisor/stream', { headers: { Accept: FRAMES_TYPE } });
     await until('it will ask', () => probedAtServer(its.parley) === 1);

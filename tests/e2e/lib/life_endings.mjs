@@ -2,7 +2,7 @@
 // How requests end, as a table.
 //
 //   leave         what the client of a request does
-//   act           what happens to the server or its NATS (world)
+//   act           what happens to the server or its NATS before (world)
 //   stays         the client waits for its answer, unless that has no end
 //   isUnanswered  what requests wait for does not come before their end
 //   endsStreams   streams end, too
@@ -49,7 +49,12 @@ async function revokeToken({ server, tokens }) {
 }
 
 export const REVOKED = {
-  'token revoked': { act: revokeToken, stays: true, endsStreams: true },
+  'token revoked': {
+    ...LEAVING['half-close'],
+    act: revokeToken,
+    endsStreams: true,
+    lacks: ({ name }) => (name === 'worker pool' ? 'the pool is done before a token is revoked' : undefined),
+  },
 };
 
 async function restartNats(world) {
@@ -58,5 +63,5 @@ async function restartNats(world) {
 }
 
 export const NATS_GONE = {
-  'NATS gone and back': { act: restartNats, stays: true },
+  'NATS gone and back': { ...LEAVING['half-close'], act: restartNats },
 };
